@@ -1,0 +1,69 @@
+"""What cannot go on, and whose fault it is.
+
+A refusal is a value (`verdict`); an exception here means that no verdict could be reached.
+Every one carries one sentence and the next step, so that a surface never shows a traceback.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class PatchgateError(Exception):
+    """The base of everything that ends a command without a verdict.
+
+    Args:
+        message: one sentence, already safe for a terminal.
+        hint: the smallest next step, or None where there is none.
+    """
+
+    kind = "internal"
+    exit_code = 3
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(PatchgateError):
+    """The arguments are wrong: an unknown revision, a missing file, no repository."""
+
+    kind = "usage"
+    exit_code = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """One thing that is wrong in a config file.
+
+    `line` counts from 1 and is None where the fault has no line (a file that is too large);
+    `key` is the dotted key (`policy.deny[2]`), empty for the file as a whole.
+    """
+
+    file: str
+    line: int | None
+    key: str
+    message: str
+    hint: str | None = None
+
+
+class ConfigError(PatchgateError):
+    """A config that cannot be used; `mistakes` names every fault of it at once."""
+
+    kind = "config"
+    exit_code = 2
+
+    def __init__(self, mistakes: tuple[Mistake, ...]) -> None:
+        first = mistakes[0]
+        place = first.file if first.line is None else f"{first.file}:{first.line}"
+        more = f" (and {len(mistakes) - 1} more)" if len(mistakes) > 1 else ""
+        super().__init__(f"{place}: {first.message}{more}", first.hint)
+        self.mistakes = mistakes
+
+
+class UndecidedError(PatchgateError):
+    """It could not be judged: something was missing, unreadable, held, or took too long."""
+
+    kind = "undecided"
+    exit_code = 3
