@@ -1,0 +1,252 @@
+"""Run one child to its end, or talk to one while it lives; both end it as a group.
+
+Decides how a child is started, limited and ended. A child that cannot start, overruns its time or its
+output raises `UndecidedError`: it says nothing about the change that is judged.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import selectors
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import IO
+
+from patchgate.errors import UndecidedError
+
+_CHUNK = 1 << 16
+_STDERR_KEPT = 1 << 16
+_WIDE_PIPE = 1 << 20
+DEFAULT_SECONDS = 300.0
+DEFAULT_OUTPUT = 256 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A child that ended: exit code (negative: the signal), output, the first 64 KiB of its stderr."""
+
+    code: int
+    out: bytes
+    err: bytes
+
+
+def run(
+    argv: Sequence[str],
+    *,
+    cwd: str | None,
+    env: Mapping[str, str],
+    stdin: bytes = b"",
+    seconds: float = DEFAULT_SECONDS,
+    max_output: int = DEFAULT_OUTPUT,
+) -> Completed:
+    """Run a command to its end.
+
+    Args:
+        argv: the program and its arguments; no shell.
+        cwd: its working directory.
+        env: its whole environment.
+        stdin: what it reads.
+        seconds: it is killed after this time.
+        max_output: it is killed after this many bytes on stdout.
+
+    Raises:
+        UndecidedError: it could not start, took too long, or wrote too much.
+    """
+    child = _start(argv, cwd, env, subprocess.PIPE if stdin else subprocess.DEVNULL)
+    try:
+        out, err = _converse(child, argv[0], stdin, seconds, max_output)
+        return Completed(child.wait(), out, err)
+    finally:
+        _end(child)
+
+
+def _start(
+    argv: Sequence[str], cwd: str | None, env: Mapping[str, str], stdin: int
+) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            argv,
+            cwd=cwd,
+            env=env,
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=True,
+        )
+    except FileNotFoundError as error:
+        raise UndecidedError(f"{argv[0]} was not found", f"install {argv[0]}, or put it on PATH") from error
+    except OSError as error:
+        raise UndecidedError(f"{argv[0]} could not be started: {error.strerror}") from error
+
+
+def _converse(
+    child: subprocess.Popen[bytes], name: str, stdin: bytes, seconds: float, max_output: int
+) -> tuple[bytes, bytes]:
+    deadline = time.monotonic() + seconds
+    out, err = bytearray(), bytearray()
+    rest = memoryview(stdin)
+    with selectors.DefaultSelector() as selector:
+        for stream, into in ((child.stdout, out), (child.stderr, err)):
+            assert stream is not None
+            selector.register(stream, selectors.EVENT_READ, into)
+        if child.stdin is not None:
+            os.set_blocking(child.stdin.fileno(), False)
+            selector.register(child.stdin, selectors.EVENT_WRITE)
+        while selector.get_map():
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise UndecidedError(f"{name} took longer than {seconds:g} s and was ended")
+            for key, _ in selector.select(left):
+                if key.data is None:
+                    rest = _feed(child, rest, selector)
+                    continue
+                data = os.read(key.fd, _CHUNK)
+                if not data:
+                    selector.unregister(key.fileobj)
+                elif key.data is out or len(err) < _STDERR_KEPT:
+                    key.data.extend(data)
+                if len(out) > max_output:
+                    raise UndecidedError(f"{name} wrote more than {max_output >> 20} MiB and was ended")
+    return bytes(out), bytes(err)
+
+
+def _feed(child: subprocess.Popen[bytes], rest: memoryview, selector: selectors.BaseSelector) -> memoryview:
+    assert child.stdin is not None
+    try:
+        rest = rest[os.write(child.stdin.fileno(), rest[:_CHUNK]) :]
+    except BlockingIOError:
+        return rest
+    except BrokenPipeError:
+        rest = rest[:0]
+    if not rest:
+        selector.unregister(child.stdin)
+        child.stdin.close()
+    return rest
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """End whatever is left of the child's group, and reap it."""
+    if child.poll() is None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+    for stream in (child.stdin, child.stdout, child.stderr):
+        if stream is not None:
+            with contextlib.suppress(OSError):
+                stream.close()
+
+
+class Child:
+    """A child that is spoken with while it lives; a context manager that ends it.
+
+    `out` is its standard output, unbuffered. Its standard error is drained aside, so that it never blocks.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str | None,
+        env: Mapping[str, str],
+        seconds: float = DEFAULT_SECONDS,
+    ) -> None:
+        self._name = " ".join(argv[:1])
+        self._child = _start(argv, cwd, env, subprocess.PIPE)
+        self._errors = bytearray()
+        self._late = False
+        self._drain = threading.Thread(target=self._drain_errors, daemon=True)
+        self._drain.start()
+        self._seconds = seconds
+        self._watch = threading.Timer(seconds, self._overrun)
+        self._watch.daemon = True
+        self._watch.start()
+
+    def _drain_errors(self) -> None:
+        assert self._child.stderr is not None
+        with contextlib.suppress(OSError, ValueError):
+            while data := os.read(self._child.stderr.fileno(), _CHUNK):
+                if len(self._errors) < _STDERR_KEPT:
+                    self._errors.extend(data)
+
+    def _overrun(self) -> None:
+        self._late = True
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._child.pid, signal.SIGKILL)
+
+    @property
+    def out(self) -> IO[bytes]:
+        """The child's standard output."""
+        assert self._child.stdout is not None
+        return self._child.stdout
+
+    def write(self, data: bytes) -> None:
+        """Send bytes to the child; a child that is gone is noticed when its answer is read."""
+        assert self._child.stdin is not None
+        view = memoryview(data)
+        with contextlib.suppress(BrokenPipeError):
+            while view:
+                view = view[os.write(self._child.stdin.fileno(), view) :]
+
+    def feed(self, data: bytes) -> None:
+        """Send everything that the child shall read from a thread, while its answers are read here.
+
+        The pipe for the answers is widened where the system can, so that the child works ahead.
+        """
+        with contextlib.suppress(AttributeError, OSError):
+            fcntl.fcntl(self.out.fileno(), fcntl.F_SETPIPE_SZ, _WIDE_PIPE)
+
+        def send() -> None:
+            with contextlib.suppress(OSError, ValueError):
+                self.write(data)
+                self.close_input()
+
+        threading.Thread(target=send, daemon=True).start()
+
+    def close_input(self) -> None:
+        """Tell the child that nothing more comes."""
+        assert self._child.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._child.stdin.close()
+
+    def finish(self) -> Completed:
+        """Wait for the child's end; `out` is empty, for its output was read as it came.
+
+        Raises:
+            UndecidedError: it took longer than it may.
+        """
+        code = self._child.wait()
+        self._drain.join(timeout=5)
+        if self._late:
+            raise UndecidedError(f"{self._name} took longer than {self._seconds:g} s and was ended")
+        return Completed(code, b"", bytes(self._errors))
+
+    def __enter__(self) -> Child:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """End the child and everything that it started; doing it twice changes nothing."""
+        self._watch.cancel()
+        if self._child.stdin is not None:
+            with contextlib.suppress(OSError):
+                self._child.stdin.close()
+        if self._child.poll() is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._child.pid, signal.SIGKILL)
+            self._child.wait()
+        self._drain.join(timeout=5)
+        for stream in (self._child.stdout, self._child.stderr):
+            if stream is not None:
+                stream.close()
