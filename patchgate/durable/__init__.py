@@ -1,0 +1,25 @@
+"""Durable: the one way to lock, append, replace atomically and flush.
+
+Belongs here: locks between processes, files that are replaced whole, the hash-chained append-only file, the
+few calls that change a disk, and the numbered points where a test makes those calls fail. Does not: what
+the bytes mean, git, the environment, wording of verdicts.
+Callers: every room above. Imports only `errors`. Public: `lock.hold`, `replace.write_atomically`,
+`chain.append`, `chain.read`, `chain.verify`, `faults.Faults`, `owner.Owner`, and `filesystem` for protocols
+that are longer than one file.
+
+Errors: an `OSError` passes through as the system gave it, for only the caller knows what it costs.
+`UndecidedError` is for what the room itself finds: a held lock, a damaged chain, a record that is too large.
+
+Decisions:
+
+* **A lock is `flock`, its text is only a name.** The kernel drops it however the holder ends, so no lock is
+  ever stale and none is broken by force. The owner record serves the refusal; a record whose process is
+  gone, or whose pid now belongs to somebody else, names nobody. Price: lock files stay where they are.
+* **A failed folder flush undoes the rename.** The file that is replaced keeps a second name until the
+  folder is flushed, so that an error means “old”. Price: one hard link and one unlink, some 20 µs beside an
+  fsync of milliseconds. Where hard links are refused there is no way back from that one failure.
+* **Temporary names carry their owner** (pid, start time, boot), so that the next write in the folder can
+  remove what a killed process left and nothing else. Price: a process in another pid namespace looks dead;
+  at worst its write fails, and the file is whole.
+* **A chain proves order and content, not length.** Records cut off at the end, whole, leave a whole chain.
+"""

@@ -1,0 +1,86 @@
+"""Who owns a lock or a temporary file, told apart from whoever gets the same pid later.
+
+Decides whether an owner still runs. Source: proc(5), field 22 of `/proc/PID/stat` and
+`/proc/sys/kernel/random/boot_id`. Where there is no `/proc` (macOS), boot and start time are unknown and an
+owner is its pid alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+_UNKNOWN = ""
+_ENDED = "ended"
+_MAX_PID = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """One process of one boot.
+
+    `boot_id` is the kernel's UUID of this boot, `started` the process's start in clock ticks after it; each
+    is empty where the system does not tell.
+    """
+
+    pid: int
+    boot_id: str
+    started: str
+
+    @classmethod
+    def current(cls) -> Owner:
+        """Describe the process that asks."""
+        return cls(os.getpid(), _boot_id(), _start_of(os.getpid()))
+
+    @classmethod
+    def from_bytes(cls, raw: bytes) -> Owner | None:
+        """Read what `to_bytes` wrote; None where it is anything else (empty, half written)."""
+        try:
+            value = json.loads(raw)
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(value, dict):
+            return None
+        pid, boot_id, started = value.get("pid"), value.get("boot_id"), value.get("started")
+        if type(pid) is not int or not isinstance(boot_id, str) or not isinstance(started, str):
+            return None
+        return cls(pid, boot_id, started)
+
+    def to_bytes(self) -> bytes:
+        """Write the owner as one line of JSON."""
+        value = {"boot_id": self.boot_id, "pid": self.pid, "started": self.started}
+        return json.dumps(value, separators=(",", ":")).encode("ascii") + b"\n"
+
+    def is_running(self) -> bool:
+        """Tell whether that very process runs: same boot, same pid, same start; a zombie does not.
+
+        A process that exists but hides its start time (`hidepid`) counts as running.
+        """
+        if self.boot_id != _boot_id() or not 0 < self.pid <= _MAX_PID:
+            return False
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            pass
+        return _start_of(self.pid) in {self.started, _UNKNOWN}
+
+
+def _boot_id() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return _UNKNOWN
+
+
+def _start_of(pid: int) -> str:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return _UNKNOWN
+    # The name in brackets may itself hold brackets and spaces; what follows the last one is state, ppid, …
+    fields = stat.rpartition(b")")[2].split()
+    return _ENDED if fields[0] in {b"Z", b"X"} else fields[19].decode("ascii")
