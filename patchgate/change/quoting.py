@@ -1,0 +1,69 @@
+"""How bytes of a repository become text that is safe to print.
+
+Decides which characters may reach a terminal. `quote_path` follows git's C-style quoting
+(git-config, `core.quotePath=false`), and also escapes C1 controls, bidirectional controls and
+Unicode line separators, which git leaves alone but which can rewrite what a reader sees
+("Trojan Source", CVE-2021-42574).
+"""
+
+from __future__ import annotations
+
+_SHORT = {7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "\\r", 34: '\\"', 92: "\\\\"}
+_BIDIRECTIONAL = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_SEPARATORS = frozenset("\u2028\u2029\ufeff")
+_PLAIN = frozenset(range(0x20, 0x7F)) - {34, 92}
+
+
+def is_printable(character: str) -> bool:
+    """Tell whether one character may reach a terminal as it is."""
+    code = ord(character)
+    if code < 0x20 or 0x7F <= code <= 0x9F or 0xD800 <= code <= 0xDFFF:
+        return False
+    return character not in _BIDIRECTIONAL and character not in _SEPARATORS
+
+
+def quote_path(raw: bytes) -> str:
+    """Write a path as git quotes it: bare where every byte is harmless, else in double quotes.
+
+    Bytes that are not UTF-8 and characters that may not be printed become octal escapes of their bytes.
+    """
+    if _PLAIN.issuperset(raw):
+        return raw.decode("ascii")
+    pieces: list[str] = []
+    quoted = False
+    for character in raw.decode("utf-8", "surrogateescape"):
+        code = ord(character)
+        if code in _SHORT:
+            pieces.append(_SHORT[code])
+            quoted = True
+        elif is_printable(character):
+            pieces.append(character)
+        else:
+            pieces.extend(f"\\{byte:03o}" for byte in character.encode("utf-8", "surrogateescape"))
+            quoted = True
+    text = "".join(pieces)
+    return f'"{text}"' if quoted else text
+
+
+def printable(raw: bytes | str, limit: int = 400) -> str:
+    """Write foreign text on one line, escapes for what may not be printed, cut at `limit` characters.
+
+    A tab stays a tab; a line feed becomes `\\n`. Bytes that are not UTF-8 become `\\xNN`.
+    """
+    if isinstance(raw, bytes):
+        raw = raw[: limit * 4 + 4].decode("utf-8", "surrogateescape")
+    cut = len(raw) > limit
+    pieces: list[str] = []
+    for character in raw[:limit]:
+        code = ord(character)
+        if character == "\t" or is_printable(character):
+            pieces.append(character)
+        elif 0xDC80 <= code <= 0xDCFF:
+            pieces.append(f"\\x{code - 0xDC00:02x}")
+        elif code == 10:
+            pieces.append("\\n")
+        elif code < 0x100:
+            pieces.append(f"\\x{code:02x}")
+        else:
+            pieces.append(f"\\u{code:04x}")
+    return "".join(pieces) + ("…" if cut else "")
