@@ -1,0 +1,20 @@
+"""The registry of rules: the one place that knows which rule belongs to which stage and code.
+
+`explain`, the JSON Schemas, SARIF's `rules[]` and the reference page are made from it. A rule is a
+kebab-case word that never changes its meaning; when a meaning would change, a new word is added and
+`RULES_VERSION`, which every policy digest covers, is raised. Nothing heavy is imported here: `explain`
+must start as fast as `--help`.
+"""
+
+from __future__ import annotations
+
+from patchgate.verdict.rules.content import CONTENT_RULES
+from patchgate.verdict.rules.paths import PATH_RULES
+from patchgate.verdict.rules.policy import POLICY_RULES
+from patchgate.verdict.rules.rule import Level, Rule, Stage
+
+RULES_VERSION = 1
+
+RULES: dict[str, Rule] = {rule.id: rule for rule in (*PATH_RULES, *POLICY_RULES, *CONTENT_RULES)}
+
+__all__ = ["RULES", "RULES_VERSION", "Level", "Rule", "Stage"]

@@ -1,0 +1,64 @@
+"""What a rule is: its level, its stage with the stable code, and the words that explain it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Level(StrEnum):
+    """SARIF's levels; `error` refuses."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+class Stage(StrEnum):
+    """Where in the order of judging a rule speaks."""
+
+    PARSE = "parse"
+    POLICY = "policy"
+    GIT_CHECK = "git_check"
+
+    @property
+    def order(self) -> int:
+        """The position of the stage; the first that failed names the whole."""
+        return list(Stage).index(self)
+
+    @property
+    def code(self) -> str:
+        """The stable code of the stage."""
+        return _CODES[self]
+
+
+_CODES = {
+    Stage.PARSE: "PATCH_PARSE_INVALID",
+    Stage.POLICY: "PATCH_POLICY_DENY",
+    Stage.GIT_CHECK: "PATCH_GIT_CHECK_FAIL",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule: what it means, why it exists, an example that breaks it, and the next step.
+
+    `level` is the level without any config (for limits: that of the `commit` profile). An `invariant` is
+    out of reach of policy, levels, approvals and suppressions; `inline` rules can be suppressed on the line.
+    """
+
+    id: str
+    stage: Stage
+    gate: str
+    level: Level
+    what: str
+    why: str
+    example: str
+    fix: str
+    invariant: bool = False
+    inline: bool = False
+
+    @property
+    def code(self) -> str:
+        """The stable code that goes with the rule's stage."""
+        return self.stage.code

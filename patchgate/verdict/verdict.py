@@ -1,0 +1,183 @@
+"""Findings, and the verdict that follows from them.
+
+Accepted is computed from evidence: every gate of the order has reported, and each has passed or does not
+apply. A finding of level error makes it rejected; anything that was not looked at makes it undecided.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeAlias
+
+from patchgate.change.model import Change, Source
+from patchgate.change.path import RepoPath
+from patchgate.verdict.rules import RULES, Level, Rule
+
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
+
+
+class Verdict(StrEnum):
+    """The three verdicts, from best to worst: accepted, undecided, rejected."""
+
+    ACCEPTED = "accepted"
+    UNDECIDED = "undecided"
+    REJECTED = "rejected"
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code that carries this verdict: 0, 3, 1."""
+        return {"accepted": 0, "undecided": 3, "rejected": 1}[self.value]
+
+
+class Outcome(StrEnum):
+    """How one gate ended."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    NOT_APPLICABLE = "not-applicable"
+    NOT_RUN = "not-run"
+    UNDECIDED = "undecided"
+
+
+class Fixer(StrEnum):
+    """Who can mend a finding."""
+
+    AGENT = "agent"
+    PERSON = "person"
+    ENVIRONMENT = "environment"
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A mechanical mending of one line of a patch: what to put in the place of line `patch_line` (from 1)."""
+
+    applicability: str
+    patch_line: int
+    replace_with: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that a gate says.
+
+    `line` counts from 1 in the resulting file (`side` new) or in the base (`side` old). `message` and
+    `hint` are safe for a terminal. `excerpt` is the source line itself, raw: renderers escape it, JSON
+    leaves it out (it may hold a secret).
+    """
+
+    rule: str
+    level: Level
+    message: str
+    path: RepoPath | None = None
+    line: int | None = None
+    side: str = "new"
+    hint: str | None = None
+    who_can_fix: Fixer = Fixer.AGENT
+    details: Mapping[str, Json] = field(default_factory=dict)
+    fix: Fix | None = None
+    excerpt: bytes | None = None
+
+    @property
+    def definition(self) -> Rule:
+        """The rule's entry in the registry."""
+        return RULES[self.rule]
+
+
+@dataclass(frozen=True, slots=True)
+class GateOutcome:
+    """How one gate ended, and why where it could not decide (one sentence)."""
+
+    gate: str
+    outcome: Outcome
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A limit (None is no limit) and how much of it the change uses."""
+
+    limit: int | None
+    used: int
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyReference:
+    """Which policy judged: its digest (`sha256:…`) and where it was read (`HEAD:patchgate.toml`)."""
+
+    digest: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeVerdict:
+    """The verdict on one change, with its evidence."""
+
+    change: Change
+    source: Source
+    profile: str
+    policy: PolicyReference
+    gates: tuple[GateOutcome, ...]
+    findings: tuple[Finding, ...]
+    circumstances: tuple[GateOutcome, ...] = ()
+    limits: Mapping[str, Budget] = field(default_factory=dict)
+    patch_id: str | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """Compute the verdict from the evidence."""
+        if any(finding.level is Level.ERROR for finding in self.findings):
+            return Verdict.REJECTED
+        done = {Outcome.PASS, Outcome.NOT_APPLICABLE}
+        if not self.gates or any(gate.outcome not in done for gate in (*self.gates, *self.circumstances)):
+            return Verdict.UNDECIDED
+        return Verdict.ACCEPTED
+
+    @property
+    def id(self) -> str:
+        """The verdict id: equal wherever the same change is judged under the same policy."""
+        text = f"patchgate.verdict/1\n{self.change.base}\n{self.change.after}\n{self.policy.digest}\n"
+        return "sha256:" + hashlib.sha256(text.encode("ascii")).hexdigest()
+
+    @property
+    def decisive(self) -> Finding | None:
+        """The first error in the order of the stages; its stage and code are those of the whole."""
+        errors = [finding for finding in self.findings if finding.level is Level.ERROR]
+        return min(errors, key=lambda finding: finding.definition.stage.order, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What one command has to say: the verdict on each change, and warnings about the circumstances."""
+
+    changes: tuple[ChangeVerdict, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst verdict of all changes; accepted where there is nothing to judge."""
+        verdicts = {change.verdict for change in self.changes}
+        for worst in (Verdict.REJECTED, Verdict.UNDECIDED):
+            if worst in verdicts:
+                return worst
+        return Verdict.ACCEPTED
+
+
+def fingerprints(findings: Iterable[Finding]) -> list[str]:
+    """Give each finding an identity that survives moved lines.
+
+    SHA-256 of the rule, the path, the stripped source line (or the message's pattern), and how often that
+    same combination came before. No line number is part of it.
+    """
+    seen: dict[bytes, int] = {}
+    marks: list[str] = []
+    for finding in findings:
+        text = finding.excerpt.strip() if finding.excerpt is not None else b""
+        pattern = str(finding.details.get("pattern") or "").encode("utf-8", "surrogateescape")
+        path = finding.path.raw if finding.path else b""
+        key = b"\0".join((finding.rule.encode("ascii"), path, text, pattern))
+        seen[key] = seen.get(key, 0) + 1
+        marks.append(hashlib.sha256(key + b"\0%d" % seen[key]).hexdigest())
+    return marks
