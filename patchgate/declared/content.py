@@ -1,0 +1,120 @@
+"""What added lines may not hold: credentials of known forms, conflict markers, the policy's own expressions.
+
+Decides which expressions there are and which lines are worth a look. `suspects` is a plain byte search for
+the literals that every expression needs, so that a clean change costs next to nothing; the `content` gate
+judges what is left. Every expression here is bounded: no line can make it slow.
+
+Forms of tokens: the issuers' own documentation (GitHub, GitLab, AWS, Slack, Stripe, Google, npm, PyPI,
+SendGrid, OpenAI, Anthropic, HashiCorp, Azure).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_WINDOW = 4096
+_OVERLAP = 512
+
+
+@dataclass(frozen=True, slots=True)
+class SecretForm:
+    """One form of credential: its name, the literals of which one is in every match, and the expression."""
+
+    name: str
+    literals: tuple[bytes, ...]
+    expression: re.Pattern[bytes]
+
+
+def _form(name: str, literals: tuple[bytes, ...], expression: bytes) -> SecretForm:
+    return SecretForm(name, literals, re.compile(expression))
+
+
+SECRET_FORMS = (
+    _form(
+        "private key",
+        (b"PRIVATE KEY",),
+        rb"-----BEGIN (?:RSA |EC |DSA |OPENSSH |ENCRYPTED |PGP )?PRIVATE KEY(?: BLOCK)?-----",
+    ),
+    _form("AWS access key", (b"AKIA", b"ASIA"), rb"\b(?:AKIA|ASIA)[A-Z2-7]{16}\b"),
+    _form(
+        "GitHub token",
+        (b"ghp_", b"gho_", b"ghu_", b"ghs_", b"ghr_", b"github_pat_"),
+        rb"\b(?:gh[pousr]_[A-Za-z0-9]{36}|github_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59})",
+    ),
+    _form("GitLab token", (b"glpat-",), rb"\bglpat-[A-Za-z0-9_-]{20}"),
+    _form("Slack token", (b"xox",), rb"\bxox[abeoprs]-[0-9]{8,14}-[A-Za-z0-9-]{10,250}"),
+    _form(
+        "Slack webhook",
+        (b"hooks.slack.com/services/",),
+        rb"hooks\.slack\.com/services/T[A-Z0-9]{8,12}/B[A-Z0-9]{8,12}/[A-Za-z0-9]{20}",
+    ),
+    _form("Stripe key", (b"k_live_",), rb"\b[sr]k_live_[A-Za-z0-9]{20}"),
+    _form("Google API key", (b"AIza",), rb"\bAIza[A-Za-z0-9_-]{35}"),
+    _form("npm token", (b"npm_",), rb"\bnpm_[A-Za-z0-9]{36}\b"),
+    _form("PyPI token", (b"pypi-AgEI",), rb"\bpypi-AgEI[A-Za-z0-9_-]{60}"),
+    _form("SendGrid key", (b"SG.",), rb"\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}"),
+    _form("OpenAI key", (b"T3BlbkFJ",), rb"\bsk-[A-Za-z0-9_-]{0,180}T3BlbkFJ[A-Za-z0-9_-]{20}"),
+    _form("Anthropic key", (b"sk-ant-",), rb"\bsk-ant-(?:api|admin|sid)[0-9]{2}-[A-Za-z0-9_-]{80}"),
+    _form("Vault token", (b"hvs.",), rb"\bhvs\.[A-Za-z0-9_-]{24}"),
+    _form("Azure storage key", (b"AccountKey=",), rb"AccountKey=[A-Za-z0-9+/]{86}=="),
+)
+_LITERALS = tuple(literal for form in SECRET_FORMS for literal in form.literals)
+_MARKERS = (b"<<<<<<<", b">>>>>>>", b"|||||||")
+
+
+def is_conflict_marker(line: bytes) -> bool:
+    """Tell whether a line is a conflict marker: seven of a kind, then nothing or a space (git-diff --check).
+
+    A row of `=` alone is not: it underlines headings.
+    """
+    return line[:7] in _MARKERS and line[7:8] in {b"", b" ", b"\r"}
+
+
+@dataclass(frozen=True, slots=True)
+class ContentRules:
+    """The content rules of one policy; `denied` are its own expressions, in their order."""
+
+    secrets: bool
+    conflict_markers: bool
+    denied: tuple[re.Pattern[bytes], ...]
+
+    def __bool__(self) -> bool:
+        return self.secrets or self.conflict_markers or bool(self.denied)
+
+    def suspects(self, lines: Sequence[bytes]) -> list[int]:
+        """Pick the positions of the lines that some rule may object to; none is missed."""
+        block = b"\n" + b"\n".join(lines)
+        found: set[int] = set()
+        if self.secrets and any(literal in block for literal in _LITERALS):
+            found.update(
+                index for index, line in enumerate(lines) if any(literal in line for literal in _LITERALS)
+            )
+        if self.conflict_markers and any(b"\n" + marker in block for marker in _MARKERS):
+            found.update(index for index, line in enumerate(lines) if is_conflict_marker(line))
+        if self.denied:
+            found.update(index for index, line in enumerate(lines) if self.denied_in(line) is not None)
+        return sorted(found)
+
+    def secret_in(self, line: bytes) -> SecretForm | None:
+        """Find the first form of credential in a line."""
+        if not self.secrets:
+            return None
+        for form in SECRET_FORMS:
+            if any(literal in line for literal in form.literals) and form.expression.search(line):
+                return form
+        return None
+
+    def denied_in(self, line: bytes) -> int | None:
+        """Find the first of the policy's own expressions that matches a line.
+
+        A long line is searched in overlapping windows of 4 KiB, so that no expression can take long.
+        """
+        for index, expression in enumerate(self.denied):
+            for start in range(0, max(1, len(line) - _OVERLAP), _WINDOW - _OVERLAP):
+                if expression.search(line[start : start + _WINDOW] if len(line) > _WINDOW else line):
+                    return index
+                if len(line) <= _WINDOW:
+                    break
+        return None

@@ -1,0 +1,19 @@
+"""Which paths are control files: the policy itself, and what decides whether the gate runs.
+
+Two of them depend on content (`pyproject.toml`, `.pre-commit-config.yaml`); whoever has the bytes asks.
+"""
+
+from __future__ import annotations
+
+from patchgate.change.path import RepoPath
+
+CONFIG_FILE = RepoPath(b"patchgate.toml")
+PYPROJECT_FILE = RepoPath(b"pyproject.toml")
+PRE_COMMIT_FILE = RepoPath(b".pre-commit-config.yaml")
+_FOLDER = b".patchgate"
+_BASELINES = b".patchgate/baselines/"
+
+
+def is_control_by_name(path: RepoPath) -> bool:
+    """Tell whether a path is a control file whatever it holds; baselines are none."""
+    return path == CONFIG_FILE or (path.is_within(_FOLDER) and not path.raw.startswith(_BASELINES))

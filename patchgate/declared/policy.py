@@ -1,0 +1,256 @@
+"""A policy: what a config means for a path, a file, a profile.
+
+Decides which key of the config speaks about a path, which limits a file has, at which level a rule speaks,
+and the digest that a verdict is bound to. Does not look at changes: the gates do, with what is said here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from patchgate.change.path import RepoPath
+from patchgate.change.quoting import printable
+from patchgate.declared.classes import CLASSES
+from patchgate.declared.config import Config, locate, written
+from patchgate.declared.content import ContentRules
+from patchgate.declared.control import is_control_by_name
+from patchgate.declared.patterns import PatternSet, PrefixSet
+from patchgate.verdict.rules import RULES, RULES_VERSION, Level
+
+if TYPE_CHECKING:
+    from patchgate.declared.config import AgentProfile, CommitProfile
+
+Key = tuple[str | int, ...]
+_MANY_PATHS = 200_000
+
+
+class Profile(StrEnum):
+    """Who is judged: the commits of people, or what agents propose."""
+
+    COMMIT = "commit"
+    AGENT = "agent"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The key of the config that decides something about a path, and the text that stands there."""
+
+    key: Key
+    text: str
+
+    @property
+    def shown(self) -> str:
+        """The text, safe for a terminal."""
+        return printable(self.text, 120)
+
+    @property
+    def dotted(self) -> str:
+        """The key as a person writes it: `policy.deny[2]`."""
+        return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in self.key)[1:]
+
+
+@dataclass(frozen=True, slots=True)
+class PathRuling:
+    """Everything that the policy says about a path by its name alone.
+
+    `denied` is the deny that holds, with the rule that tells of it; `deletable` and `generated` the entries
+    that match; `classes` the classes of the name; `owner` the position of the override that owns it.
+    """
+
+    rule: str | None
+    denied: Decision | None
+    outside: bool
+    deletable: Decision | None
+    generated: Decision | None
+    suffix: Decision | None
+    classes: frozenset[str]
+    owner: int | None
+    is_control: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FileLimits:
+    """The limits of the files that one owner has; `owner` is None for the profile itself. None is no limit.
+
+    `has_own_files` and `has_own_lines` say whether the owner counts files and lines for itself.
+    """
+
+    owner: int | None
+    max_files: int | None
+    max_added_lines: int | None
+    max_file_bytes: int | None
+    deny_classes: frozenset[str]
+    allow_modes: bool
+    allow_symlinks: bool | str
+    allow_gitlinks: bool | str
+    has_own_files: bool = True
+    has_own_lines: bool = True
+
+
+class Policy:
+    """A config, compiled. Immutable but for what it remembers of paths that it was asked about.
+
+    Args:
+        config: the config.
+        origin: where it was read, for people: `HEAD:patchgate.toml`.
+        file: the name of its file, and `raw` its bytes, to name lines; empty for the built-in defaults.
+    """
+
+    def __init__(self, config: Config, origin: str, file: str = "", raw: bytes = b"") -> None:
+        self.config = config
+        self.origin = origin
+        self.file = file
+        self.raw = raw
+        section = config.policy
+        self._roots = None if section.allow_roots is None else PrefixSet(section.allow_roots, folded=False)
+        self._prefixes = PrefixSet(section.deny_prefixes, folded=True)
+        self._deny = PatternSet(section.deny, folded=True)
+        self._deletable = PatternSet(section.allow_delete, folded=False)
+        self._generated = PatternSet(section.generated, folded=False)
+        self._suffixes = tuple(suffix.casefold() for suffix in section.deny_suffixes)
+        self._owners = [PatternSet(override.paths, folded=False) for override in config.overrides]
+        self._rulings: dict[bytes, PathRuling] = {}
+        self._limits: dict[tuple[Profile, int | None], FileLimits] = {}
+        self._digests: dict[Profile, str] = {}
+
+    @cached_property
+    def content(self) -> ContentRules:
+        """The content rules."""
+        section = self.config.content
+        denied = tuple(re.compile(text.encode("utf-8")) for text in section.deny)
+        return ContentRules(section.secrets, section.conflict_markers, denied)
+
+    @cached_property
+    def _classes(self) -> list[tuple[str, PatternSet]]:
+        return [(name, PatternSet(patterns, folded=True)) for name, patterns in CLASSES.items()]
+
+    def digest(self, profile: Profile) -> str:
+        """Compute the policy digest: profile, keys as written in canonical JSON, version of the rules."""
+        if profile not in self._digests:
+            keys = json.dumps(written(self.config), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+            text = f"patchgate.policy/1\n{profile.value}\n{keys}\n{RULES_VERSION}\n"
+            self._digests[profile] = "sha256:" + hashlib.sha256(text.encode("utf-8")).hexdigest()
+        return self._digests[profile]
+
+    def level(self, rule: str, profile: Profile) -> Level | None:
+        """Say at which level a rule speaks; None where it is off. Invariants keep their own."""
+        definition = RULES[rule]
+        if not definition.invariant and (chosen := self.config.rules.get(rule)):
+            return None if chosen == "off" else Level(chosen)
+        if profile is Profile.AGENT and rule in {"max-files", "max-added-lines"}:
+            return Level.ERROR
+        return definition.level
+
+    def ruling(self, path: RepoPath) -> PathRuling:
+        """Say what the policy says about a path by its name."""
+        known = self._rulings.get(path.raw)
+        if known is None:
+            if len(self._rulings) >= _MANY_PATHS:
+                self._rulings.clear()
+            known = self._rulings[path.raw] = self._rule(path)
+        return known
+
+    def _rule(self, path: RepoPath) -> PathRuling:
+        section = self.config.policy
+        raw = path.raw
+        rule, denied = None, None
+        if (index := self._prefixes.match(raw)) is not None:
+            rule = "deny-prefix"
+            denied = Decision(("policy", "deny_prefixes", index), section.deny_prefixes[index])
+        elif (found := _decision(self._deny, raw, ("policy", "deny"))) is not None:
+            rule, denied = "deny-pattern", found
+        is_control = is_control_by_name(path)
+        folded = path.folded
+        suffix = next((each for each, text in enumerate(self._suffixes) if folded.endswith(text)), None)
+        return PathRuling(
+            rule,
+            denied,
+            outside=self._roots is not None and not is_control and self._roots.match(raw) is None,
+            deletable=_decision(self._deletable, raw, ("policy", "allow_delete")),
+            generated=_decision(self._generated, raw, ("policy", "generated")),
+            suffix=None
+            if suffix is None
+            else Decision(("policy", "deny_suffixes", suffix), section.deny_suffixes[suffix]),
+            classes=frozenset(name for name, names in self._classes if names.match(raw) is not None),
+            owner=next(
+                (each for each, paths in enumerate(self._owners) if paths.match(raw) is not None), None
+            ),
+            is_control=is_control,
+        )
+
+    def limits(self, profile: Profile, owner: int | None) -> FileLimits:
+        """Say which limits hold for the files of one owner: an override, or (None) the profile."""
+        key = (profile, owner)
+        if key not in self._limits:
+            own = self.config.policy.commit if profile is Profile.COMMIT else self.config.policy.agent
+            self._limits[key] = self._resolve(own, owner)
+        return self._limits[key]
+
+    def _resolve(self, own: CommitProfile | AgentProfile, owner: int | None) -> FileLimits:
+        override = None if owner is None else self.config.overrides[owner]
+
+        def chosen(name: str, otherwise: object) -> object:
+            value = getattr(override, name, None)
+            return otherwise if value is None else value
+
+        def limit(name: str, otherwise: object) -> int | None:
+            value = chosen(name, otherwise)
+            return value if isinstance(value, int) else None
+
+        classes = chosen("deny_classes", own.deny_classes)
+        assert isinstance(classes, tuple)
+        symlinks = chosen("allow_symlinks", own.allow_symlinks)
+        gitlinks = chosen("allow_gitlinks", own.allow_gitlinks)
+        return FileLimits(
+            owner,
+            limit("max_files", own.max_files),
+            limit("max_added_lines", own.max_added_lines),
+            limit("max_file_bytes", self.config.policy.max_file_bytes),
+            # A root deny cannot be lifted by an override.
+            frozenset(classes) | frozenset(self.config.policy.deny_classes),
+            bool(chosen("allow_modes", own.allow_modes)),
+            symlinks if isinstance(symlinks, str) else bool(symlinks),
+            gitlinks if isinstance(gitlinks, str) else bool(gitlinks),
+            override is None or override.max_files is not None,
+            override is None or override.max_added_lines is not None,
+        )
+
+    def all_limits(self, profile: Profile) -> Sequence[FileLimits]:
+        """List the limits of the profile and of every override."""
+        owners: list[int | None] = [None, *range(len(self._owners))]
+        return [self.limits(profile, owner) for owner in owners]
+
+    def needs_lines(self, profile: Profile) -> bool:
+        """Tell whether lines have to be read: for a content rule, a line budget, or the class `binary`."""
+        return bool(self.content) or any(
+            limits.max_added_lines is not None or "binary" in limits.deny_classes
+            for limits in self.all_limits(profile)
+        )
+
+    def needs_sizes(self, profile: Profile) -> bool:
+        """Tell whether the sizes of new blobs have to be read."""
+        return any(limits.max_file_bytes is not None for limits in self.all_limits(profile))
+
+    def line_of(self, key: Key) -> str | None:
+        """Name the place of a key as `file:line`; None for the built-in defaults."""
+        if not self.file:
+            return None
+        prefix: Key = ("tool", "patchgate") if self.file == "pyproject.toml" else ()
+        line = locate(self.raw, (*prefix, *key))
+        return self.file if line is None else f"{self.file}:{line}"
+
+    def as_written(self) -> Mapping[str, object]:
+        """The keys that the config sets."""
+        return written(self.config)
+
+
+def _decision(patterns: PatternSet, raw: bytes, key: Key) -> Decision | None:
+    index = patterns.match(raw)
+    return None if index is None else Decision((*key, index), patterns.patterns[index])
