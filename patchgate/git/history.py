@@ -1,0 +1,208 @@
+"""Commits and ranges as changes: one streaming walk, never a process per commit.
+
+Decides which commits a revision or range names, against what each is judged (its first parent, the empty
+tree, or the merge that git makes by itself), and reads them through one diff-tree child.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from patchgate.change.model import Change, Entry, FileChange, Source
+from patchgate.change.quoting import printable
+from patchgate.errors import UndecidedError, UsageError
+from patchgate.git.diff import Detail, DiffReader, is_text_candidate
+from patchgate.git.merges import automatic_merges
+from patchgate.git.objects import Objects
+from patchgate.git.private import PrivateStore
+from patchgate.git.repository import Repository, failed
+from patchgate.git.sources import Reading, complete
+from patchgate.git.trees import folders_of
+
+_FORMAT = "%H %T %P%x00%(trailers:key=Patchgate-Intent,key=Patchgate-Run,only,separator=%x2C)%x00"
+_AT_ONCE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One commit to be judged: ids of itself, its tree and its parents; whether a trailer marks an agent."""
+
+    oid: str
+    tree: str
+    parents: tuple[str, ...]
+    is_agents: bool
+
+
+def commits_of(repository: Repository, objects: Objects, revision: str) -> list[Commit]:
+    """List the commits that `REV` (one) or `A..B` (those in B but not in A, parents first) names.
+
+    Raises:
+        UsageError: a revision is unknown or ambiguous, or the form is another.
+        UndecidedError: the history is cut off where a parent is needed (shallow), or objects are missing.
+    """
+    if "..." in revision:
+        raise UsageError("A...B is not a range of commits", "use A..B")
+    first, dots, last = revision.partition("..")
+    if dots:
+        low, high = _commit_oid(objects, first or "HEAD"), _commit_oid(objects, last or "HEAD")
+        chosen = ["--topo-order", "--reverse", high, "^" + low]
+    else:
+        chosen = ["--no-walk", _commit_oid(objects, revision)]
+    found = _listed(repository.output("rev-list", f"--format={_FORMAT}", "--no-commit-header", *chosen))
+    for commit in found:
+        if commit.oid in repository.shallow:
+            raise UndecidedError(
+                f"the parents of {commit.oid[:12]} are cut off: this clone is shallow",
+                "git fetch --deepen=50, or git fetch --unshallow",
+            )
+    return found
+
+
+def _commit_oid(objects: Objects, revision: str) -> str:
+    if revision.startswith("-"):
+        raise UsageError(f"{printable(revision)} is no revision", "name a commit, a branch or a tag")
+    if "\n" in revision or "\0" in revision:
+        raise UsageError(f"{printable(revision)} is no revision", "name a commit, a branch or a tag")
+    header = objects.header(revision + "^{commit}")
+    if header is None:
+        raise UsageError(
+            f"unknown revision {printable(revision)}", "name a commit, a branch or a tag; git log shows them"
+        )
+    return header.oid
+
+
+def _listed(raw: bytes) -> list[Commit]:
+    fields = raw.split(b"\0")
+    found: list[Commit] = []
+    for index in range(0, len(fields) - 1, 2):
+        oid, tree, *parents = fields[index].decode("ascii").split()
+        found.append(Commit(oid, tree, tuple(parents), bool(fields[index + 1].strip())))
+    return found
+
+
+class Walk:
+    """Reads the changes of a list of commits; a context manager that owns what the walk needs.
+
+    `objects` reads through the walk's private store, where merged trees lie.
+    """
+
+    def __init__(self, repository: Repository, commits: Sequence[Commit]) -> None:
+        self._repository = repository
+        self._stack = contextlib.ExitStack()
+        self._trees = {commit.oid: commit.tree for commit in commits}
+        self._merged: dict[tuple[str, ...], str | None] = {}
+        merges = [commit.parents for commit in commits if len(commit.parents) > 1]
+        self._variables: dict[str, str] = {}
+        if merges:
+            store = self._stack.enter_context(PrivateStore(repository))
+            self._variables = store.variables
+            trees = automatic_merges(repository, store, merges)
+            self._merged = dict(zip(merges, trees, strict=True))
+        self.objects = self._stack.enter_context(Objects(repository, self._variables or None))
+        info = os.path.join(repository.common_dir, "info", "attributes")
+        self._believed = not os.path.exists(info)
+
+    def __enter__(self) -> Walk:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    def base_of(self, commit: Commit) -> str:
+        """The tree that a commit is judged against."""
+        if not commit.parents:
+            return self.objects.empty_tree
+        return self._merged.get(commit.parents) or self.tree_of(commit.parents[0])
+
+    def tree_of(self, commit: str) -> str:
+        """The tree of a commit, known from the walk or asked of git."""
+        tree = self._trees.get(commit)
+        if tree is None:
+            header = self.objects.header(commit + "^{tree}")
+            if header is None:
+                raise UndecidedError(
+                    f"commit {commit[:12]} is not in this repository", "git fetch --unshallow, then try again"
+                )
+            tree = self._trees[commit] = header.oid
+        return tree
+
+    def read(self, commits: Sequence[Commit], detail: Detail) -> Iterator[tuple[Commit, Reading]]:
+        """Read commit after commit, through one diff-tree child.
+
+        Raises:
+            UndecidedError: git failed, or an object is missing.
+        """
+        compared = [[(tree, commit.tree) for tree in self._compared(commit)] for commit in commits]
+        lines = b"".join(f"{old} {new}\n".encode("ascii") for pairs in compared for old, new in pairs)
+        # Without an index git finds no tracked attributes either: see the room's charter.
+        variables = {**self._variables, "GIT_INDEX_FILE": os.path.join(self._repository.git_dir, "no-index")}
+        with self._repository.child(
+            "diff-tree", "--stdin", "-r", *detail.flags, variables=variables
+        ) as child:
+            child.feed(lines)
+            reader = DiffReader(child)
+            for start in range(0, len(commits), _AT_ONCE):
+                batch = commits[start : start + _AT_ONCE]
+                raw = [self._changed(reader, pairs, detail) for pairs in compared[start : start + _AT_ONCE]]
+                yield from zip(batch, self._finished(batch, raw, detail), strict=True)
+            ended = child.finish()
+            if ended.code != 0:
+                raise failed("diff-tree", ended)
+
+    def _compared(self, commit: Commit) -> list[str]:
+        """What a commit's tree is compared with: one tree, or every parent's where git cannot merge."""
+        if len(commit.parents) > 1 and self._merged.get(commit.parents) is None:
+            return [self.tree_of(parent) for parent in commit.parents]
+        return [self.base_of(commit)]
+
+    def _changed(
+        self, reader: DiffReader, pairs: Sequence[tuple[str, str]], detail: Detail
+    ) -> tuple[list[FileChange], set[int]]:
+        """Read one commit; of a merge that git could not make, the paths that differ from every parent."""
+        records: list[FileChange] = []
+        binary: set[int] = set()
+        for position, (old, new) in enumerate(pairs):
+            if reader.line() != f"{old} {new}".encode("ascii"):
+                raise UndecidedError("git's walk lost its place", "run git fsck")
+            found = reader.records()
+            marked: set[int] = set()
+            if detail.lines:
+                marked = reader.patches(found, lambda file: detail.watch if is_text_candidate(file) else None)
+            if position == 0:
+                records, binary = found, marked
+            else:
+                differing = {file.path: file.new for file in found}
+                kept = [
+                    index for index, file in enumerate(records) if differing.get(file.path, _SAME) == file.new
+                ]
+                binary = {place for place, index in enumerate(kept) if index in binary}
+                records = [records[index] for index in kept]
+        return records, binary
+
+    def _finished(
+        self, batch: Sequence[Commit], raw: Sequence[tuple[list[FileChange], set[int]]], detail: Detail
+    ) -> Iterator[Reading]:
+        """Complete the records of several commits at once, so that sizes are asked in few round trips."""
+        flat = [record for records, _ in raw for record in records]
+        marks: set[int] = set()
+        offset = 0
+        for records, binary in raw:
+            marks.update(offset + index for index in binary)
+            offset += len(records)
+        done = complete(self.objects, flat, marks, detail, believed=self._believed)
+        offset = 0
+        for commit, (records, _) in zip(batch, raw, strict=True):
+            files = done[offset : offset + len(records)]
+            offset += len(records)
+            base = self.base_of(commit)
+            change = Change.of(base, commit.tree, files, self.objects.empty_blob)
+            kind = "merge" if len(commit.parents) > 1 else "commit"
+            parent = commit.parents[0] if commit.parents else None
+            folders = folders_of(self.objects, commit.tree, files)
+            yield Reading(change, Source(kind, commit.oid, parent), folders)
+
+
+_SAME = Entry("", "")

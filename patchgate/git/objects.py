@@ -1,0 +1,197 @@
+"""Read objects through one long-lived child: revisions, sizes, blobs, trees.
+
+Decides how objects are asked for. Every question and answer is bounded, so that neither side of the pipe
+can block the other. Source of the protocol: git-cat-file, `--batch-command`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+
+from patchgate.change.model import Entry
+from patchgate.change.quoting import printable
+from patchgate.errors import UndecidedError
+from patchgate.git.repository import BIG_FILE, Repository, failed
+
+# 400 questions and their answers stay below the 64 KiB that a pipe holds.
+_AT_ONCE = 400
+TREE_MODE = "040000"
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What git knows of an object without its content: full id, type, size in bytes."""
+
+    oid: str
+    type: str
+    size: int
+
+
+class Objects:
+    """The reader of one repository's objects; a context manager that owns one git child."""
+
+    def __init__(self, repository: Repository, variables: Mapping[str, str] | None = None) -> None:
+        self.repository = repository
+        self._variables = variables
+        self._child = repository.child("cat-file", "--batch-command", variables=variables)
+        self._buffer = b""
+        self._trees: dict[str, dict[bytes, Entry]] = {}
+        self.empty_tree = self.hash("tree", b"")
+        self.empty_blob = self.hash("blob", b"")
+
+    def __enter__(self) -> Objects:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._child.end()
+
+    def hash(self, kind: str, content: bytes) -> str:
+        """Compute the id that git would give an object; nothing is written."""
+        digest = hashlib.new(self.repository.object_format, b"%s %d\0" % (kind.encode(), len(content)))
+        digest.update(content)
+        return digest.hexdigest()
+
+    def header(self, name: str) -> Header | None:
+        """Look up a revision or an object id; None where there is no such thing (or more than one).
+
+        Raises:
+            UndecidedError: git could not answer, for instance in a partial clone.
+        """
+        return self.headers([name])[0]
+
+    def headers(self, names: Sequence[str]) -> list[Header | None]:
+        """Look up many names in a few round trips."""
+        found: list[Header | None] = []
+        for start in range(0, len(names), _AT_ONCE):
+            batch = names[start : start + _AT_ONCE]
+            self._ask(b"".join(b"info %s\n" % _one_line(name) for name in batch))
+            found.extend(self._header() for _ in batch)
+        return found
+
+    def sizes(self, oids: Iterable[str]) -> dict[str, int]:
+        """Look up the sizes in bytes of many blobs.
+
+        Raises:
+            UndecidedError: one of them is not here.
+        """
+        wanted = list(dict.fromkeys(oids))
+        found: dict[str, int] = {}
+        for oid, header in zip(wanted, self.headers(wanted), strict=True):
+            if header is None:
+                raise _missing(oid)
+            found[oid] = header.size
+        return found
+
+    def read(self, oid: str, limit: int = BIG_FILE) -> bytes:
+        """Read an object's content of at most `limit` bytes.
+
+        Raises:
+            UndecidedError: it is not here, or larger.
+        """
+        header = self.header(oid)
+        if header is None:
+            raise _missing(oid)
+        if header.size > limit:
+            raise UndecidedError(f"object {oid[:12]} has {header.size} bytes, more than {limit} are not read")
+        self._ask(b"contents %s\n" % oid.encode("ascii"))
+        again = self._header()
+        if again is None:
+            raise _missing(oid)
+        content = self._take(again.size + 1)
+        return content[:-1]
+
+    def tree(self, oid: str) -> dict[bytes, Entry]:
+        """List one tree: name to entry. Trees are kept, as many as fit a small cache."""
+        listed = self._trees.get(oid)
+        if listed is None:
+            if len(self._trees) > 2000:
+                self._trees.clear()
+            listed = {} if oid == self.empty_tree else parse_tree(self.read(oid), len(oid) // 2)
+            self._trees[oid] = listed
+        return listed
+
+    def entry(self, tree: str, path: bytes) -> Entry | None:
+        """Find what a tree holds at a path; None where nothing is."""
+        *folders, name = path.split(b"/")
+        for folder in folders:
+            step = self.tree(tree).get(folder)
+            if step is None or step.mode != TREE_MODE:
+                return None
+            tree = step.oid
+        return self.tree(tree).get(name)
+
+    def _ask(self, questions: bytes) -> None:
+        self._child.write(questions)
+
+    def _more(self) -> None:
+        data = os.read(self._child.out.fileno(), 1 << 16)
+        if not data:
+            raise failed("cat-file", self._child.finish())
+        self._buffer += data
+
+    def _take(self, size: int) -> bytes:
+        if len(self._buffer) < size:
+            pieces = [self._buffer]
+            have = len(self._buffer)
+            while have < size:
+                data = os.read(self._child.out.fileno(), min(1 << 20, max(1 << 16, size - have)))
+                if not data:
+                    raise failed("cat-file", self._child.finish())
+                pieces.append(data)
+                have += len(data)
+            self._buffer = b"".join(pieces)
+        taken, self._buffer = self._buffer[:size], self._buffer[size:]
+        return taken
+
+    def _header(self) -> Header | None:
+        while (end := self._buffer.find(b"\n")) < 0:
+            self._more()
+        line, self._buffer = self._buffer[:end], self._buffer[end + 1 :]
+        words = line.split(b" ")
+        if len(words) == 3 and words[2].isdigit():
+            return Header(words[0].decode("ascii"), words[1].decode("ascii"), int(words[2]))
+        return None
+
+
+def _one_line(name: str) -> bytes:
+    if "\n" in name or "\0" in name:
+        raise UndecidedError(f"{printable(name)} is no name of an object")
+    return name.encode("utf-8", "surrogateescape")
+
+
+def _missing(oid: str) -> UndecidedError:
+    return UndecidedError(
+        f"object {printable(oid)} is not in this repository",
+        "a partial or shallow clone leaves objects out: git fetch --refetch, or --unshallow",
+    )
+
+
+def parse_tree(raw: bytes, oid_size: int) -> dict[bytes, Entry]:
+    """Read a tree object: entries of `mode SP name NUL oid` (gitformat-pack; oid in `oid_size` raw bytes)."""
+    entries: dict[bytes, Entry] = {}
+    position = 0
+    while position < len(raw):
+        space = raw.index(b" ", position)
+        end = raw.index(b"\0", space)
+        mode = raw[position:space].decode("ascii").rjust(6, "0")
+        position = end + 1 + oid_size
+        entries[raw[space + 1 : end]] = Entry(mode, raw[end + 1 : position].hex())
+    return entries
+
+
+def print_tree(entries: Mapping[bytes, Entry]) -> bytes:
+    """Write a tree object, entries in git's order: a folder sorts as if its name ended in a slash."""
+
+    def order(item: tuple[bytes, Entry]) -> bytes:
+        return item[0] + (b"/" if item[1].mode == TREE_MODE else b"")
+
+    return b"".join(
+        entry.mode.lstrip("0").encode("ascii") + b" " + name + b"\0" + bytes.fromhex(entry.oid)
+        for name, entry in sorted(entries.items(), key=order)
+    )

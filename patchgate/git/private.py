@@ -1,0 +1,52 @@
+"""A private place for what git must write to answer a question: objects, an index.
+
+A check writes nothing to the repository. Objects go to a temporary directory that has the repository's own
+as an alternate (git, "GIT_ALTERNATE_OBJECT_DIRECTORIES"); it is gone when the question is answered.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from types import TracebackType
+
+from patchgate.git.repository import Repository
+
+
+class PrivateStore:
+    """A context manager: a temporary object directory, and room for a private index beside it."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+        self._folder = tempfile.mkdtemp(prefix="patchgate-")
+        self.index_file = os.path.join(self._folder, "index")
+        objects = os.path.join(self._folder, "objects")
+        os.mkdir(objects)
+        env = repository.environment
+        behind = [env.get("GIT_OBJECT_DIRECTORY") or os.path.join(repository.common_dir, "objects")]
+        if more := env.get("GIT_ALTERNATE_OBJECT_DIRECTORIES"):
+            behind.append(more)
+        self.variables = {
+            "GIT_OBJECT_DIRECTORY": objects,
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": os.pathsep.join(behind),
+        }
+
+    def copy_index(self) -> dict[str, str]:
+        """Copy the index of this moment aside; return the variables under which git uses the copy."""
+        if os.path.exists(self._repository.index_file):
+            shutil.copyfile(self._repository.index_file, self.index_file)
+            # A split index names its shared half by a file beside it.
+            for name in os.listdir(self._repository.git_dir):
+                if name.startswith("sharedindex."):
+                    shared = os.path.join(self._repository.git_dir, name)
+                    shutil.copyfile(shared, os.path.join(self._folder, name))
+        return {**self.variables, "GIT_INDEX_FILE": self.index_file}
+
+    def __enter__(self) -> PrivateStore:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)

@@ -1,0 +1,222 @@
+"""Open a repository: the one function that finds it, in whatever environment git left us.
+
+Decides where the git directory, the working tree and the index of this very moment are. Git finds them, so
+its ownership check (`safe.directory`) stays on; afterwards every child is told them explicitly.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from patchgate.change.quoting import printable
+from patchgate.errors import UndecidedError, UsageError
+from patchgate.process import Child, Completed, allowed_environment, run
+
+MINIMUM_GIT = (2, 39, 2)
+_PINNED = (
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "core.attributesFile=/dev/null",
+    "core.pager=cat",
+    # Above this size git calls a file binary in a diff; such files are read aside, in pieces.
+    "core.bigFileThreshold=32m",
+    "protocol.allow=never",
+    "submodule.recurse=false",
+    "gc.auto=0",
+)
+BIG_FILE = 32 << 20
+_QUARANTINE = ("GIT_QUARANTINE_PATH", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES")
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """An opened repository; all paths are absolute.
+
+    `work_tree` is None in a bare repository, `prefix` is the folder inside it where the user stands,
+    `limits` says in sentences why libgit2 could not read it.
+    """
+
+    git_dir: str
+    common_dir: str
+    work_tree: str | None
+    object_format: str
+    prefix: str
+    index_file: str
+    environment: Mapping[str, str]
+    limits: tuple[str, ...] = ()
+    _shallow: frozenset[str] = field(default=frozenset())
+
+    @property
+    def zero_oid(self) -> str:
+        """The object id of nothing, as long as this repository's ids are."""
+        return "0" * (64 if self.object_format == "sha256" else 40)
+
+    @property
+    def shallow(self) -> frozenset[str]:
+        """The commits whose parents were left out of this clone."""
+        return self._shallow
+
+    def argv(self, arguments: Sequence[str], *, in_work_tree: bool = False) -> list[str]:
+        """Build the whole command line of a git child."""
+        # Without a working tree git reads no attributes from files that somebody checked out.
+        place = ["--work-tree=" + (self.work_tree or "")] if in_work_tree else ["--bare"]
+        pinned = [part for setting in _PINNED for part in ("-c", setting)]
+        return ["git", "--git-dir=" + self.git_dir, *place, *pinned, *arguments]
+
+    def git(
+        self,
+        *arguments: str,
+        stdin: bytes = b"",
+        variables: Mapping[str, str] | None = None,
+        in_work_tree: bool = False,
+    ) -> Completed:
+        """Run git plumbing to its end; `variables` are added to its environment.
+
+        Raises:
+            UndecidedError: git could not be started, or took too long.
+        """
+        return run(
+            self.argv(arguments, in_work_tree=in_work_tree),
+            cwd=self.work_tree if in_work_tree else self.git_dir,
+            env={**self.environment, **(variables or {})},
+            stdin=stdin,
+        )
+
+    def output(
+        self, *arguments: str, stdin: bytes = b"", variables: Mapping[str, str] | None = None
+    ) -> bytes:
+        """Run git plumbing that must succeed, and return its output.
+
+        Raises:
+            UndecidedError: it failed; the message carries the last line of git's own.
+        """
+        done = self.git(*arguments, stdin=stdin, variables=variables)
+        if done.code != 0:
+            raise failed(arguments[0], done)
+        return done.out
+
+    def child(self, *arguments: str, variables: Mapping[str, str] | None = None) -> Child:
+        """Start git plumbing that is spoken with; use it as a context manager."""
+        env = {**self.environment, **(variables or {})}
+        return Child(self.argv(arguments), cwd=self.git_dir, env=env)
+
+
+def failed(command: str, done: Completed) -> UndecidedError:
+    """Say that a git command failed, in one sentence with git's own last words."""
+    lines = [line for line in done.err.split(b"\n") if line.strip()]
+    said = printable(lines[-1]) if lines else f"exit code {done.code}"
+    hint = "run git fsck; in a partial or shallow clone, fetch what is missing (git fetch --unshallow)"
+    return UndecidedError(f"git {command} failed: {said}", hint)
+
+
+def open_repository(environ: Mapping[str, str], directory: str) -> Repository:
+    """Find and open the repository that git itself would use in `directory` with `environ`.
+
+    Args:
+        environ: the caller's environment; `GIT_DIR`, `GIT_WORK_TREE`, `GIT_COMMON_DIR` and
+            `GIT_INDEX_FILE` count as they do for git, everything else of git's is left behind.
+        directory: where the user stands.
+
+    Raises:
+        UsageError: there is no repository, or none with a working tree in reach.
+        UndecidedError: git is missing or too old, or refuses the repository (ownership, unknown format).
+    """
+    if not os.path.isdir(directory):
+        raise UsageError(f"there is no folder {printable(directory)}", "name an existing folder with -C")
+    base = {
+        **allowed_environment(environ),
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_GRAFT_FILE": os.devnull,
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_NO_LAZY_FETCH": "1",
+    }
+    told = {
+        name: environ[name] for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR") if environ.get(name)
+    }
+    asked = (
+        "--absolute-git-dir",
+        "--git-common-dir",
+        "--is-bare-repository",
+        "--show-object-format",
+        "--show-prefix",
+        "--show-toplevel",
+    )
+    found = run(["git", "rev-parse", *asked], cwd=directory, env={**base, **told})
+    lines = found.out.decode("utf-8", "surrogateescape").split("\n")
+    if len(lines) < 5 or (found.code != 0 and lines[2] != "true"):
+        raise _not_opened(found)
+    _require_version(base)
+    git_dir, bare, object_format, prefix = lines[0], lines[2] == "true", lines[3], lines[4]
+    common_dir = os.path.normpath(os.path.join(directory, lines[1]))
+    work_tree = None if bare or found.code != 0 else lines[5]
+    if "GIT_QUARANTINE_PATH" in environ:
+        base |= {name: environ[name] for name in _QUARANTINE if name in environ}
+    index_file = os.path.join(work_tree or directory, environ.get("GIT_INDEX_FILE") or git_dir + "/index")
+    base["GIT_INDEX_FILE"] = index_file
+    if "GIT_COMMON_DIR" in told:
+        base["GIT_COMMON_DIR"] = common_dir
+    return Repository(
+        git_dir,
+        common_dir,
+        work_tree,
+        object_format,
+        prefix.rstrip("/"),
+        index_file,
+        base,
+        _limits(git_dir, common_dir, object_format),
+        _read_shallow(common_dir),
+    )
+
+
+def _not_opened(found: Completed) -> UsageError | UndecidedError:
+    said = found.err.decode("utf-8", "replace").strip().split("\n")
+    text = next((line for line in said if line.startswith("fatal:")), said[0]).removeprefix("fatal: ")
+    if "not a git repository" in text:
+        return UsageError("not a git repository", "run this inside a repository, or name one with -C DIR")
+    if "dubious ownership" in text:
+        return UndecidedError(
+            "git refuses this repository: it belongs to another user",
+            "git config --global --add safe.directory PATH, if you trust it",
+        )
+    if "work tree" in text:
+        return UsageError("this is a git directory, not a working tree", "go to the working tree")
+    return UndecidedError(f"git cannot open this repository: {printable(text)}", "run git status to see why")
+
+
+def _require_version(env: Mapping[str, str]) -> None:
+    said = run(["git", "version"], cwd=None, env=env).out
+    found = re.search(rb"(\d+)\.(\d+)(?:\.(\d+))?", said)
+    if found is None:
+        raise UndecidedError("git does not tell its version", "install git 2.39.2 or newer")
+    version = tuple(int(part or 0) for part in found.groups())
+    if version < MINIMUM_GIT:
+        text = ".".join(str(part) for part in version)
+        raise UndecidedError(f"git {text} is too old", "install git 2.39.2 or newer")
+
+
+def _limits(git_dir: str, common_dir: str, object_format: str) -> tuple[str, ...]:
+    """Say why libgit2 1.9 could not read this repository (libgit2#6132, #7260, pygit2#1411)."""
+    found: list[str] = []
+    if object_format != "sha1":
+        found.append(f"object format {object_format}: libgit2 cannot read it, git's plumbing did")
+    if os.path.isdir(os.path.join(common_dir, "reftable")):
+        found.append("reftable refs: libgit2 cannot read them, git's plumbing did")
+    try:
+        if any(name.startswith("sharedindex.") for name in os.listdir(git_dir)):
+            found.append("split index: libgit2 cannot read it, git's plumbing did")
+    except OSError:
+        pass
+    return tuple(found)
+
+
+def _read_shallow(common_dir: str) -> frozenset[str]:
+    try:
+        with open(os.path.join(common_dir, "shallow"), encoding="ascii") as file:
+            return frozenset(file.read().split())
+    except FileNotFoundError:
+        return frozenset()

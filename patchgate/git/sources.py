@@ -1,0 +1,238 @@
+"""Where a change is read: the index, the working tree, everything that is tracked.
+
+Each function says what git would really commit, and turns it into a `Change`. Nothing is written: what git
+needs to write goes to a private store. Commits and ranges are in `history`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from patchgate.change.model import SYMLINK, Change, Entry, FileChange, Source
+from patchgate.change.path import RepoPath
+from patchgate.errors import UndecidedError, UsageError
+from patchgate.git.blobs import look_again
+from patchgate.git.diff import Detail, DiffReader, is_text_candidate
+from patchgate.git.merges import automatic_merges
+from patchgate.git.objects import Objects
+from patchgate.git.private import PrivateStore
+from patchgate.git.repository import Repository, failed
+from patchgate.git.trees import Listing, resulting_tree
+
+_LINK_BYTES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A change as it was read, with what the gates need to know of its surroundings.
+
+    `folders` lists the resulting tree's folders above each new name.
+    """
+
+    change: Change
+    source: Source
+    folders: dict[bytes, Listing] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What a pending change starts from: the tree, HEAD's commit, and HEAD's own tree (where the policy is).
+
+    `heads` are HEAD and what is being merged into it; with a conflict, `differ_from` are the other trees
+    from which a path must differ to be this merge's own.
+    """
+
+    tree: str
+    commit: str | None
+    policy_tree: str
+    heads: tuple[str, ...] = ()
+    differ_from: tuple[str, ...] = ()
+
+
+def pending_base(repository: Repository, objects: Objects, store: PrivateStore | None = None) -> Base:
+    """Find what the next commit would start from: HEAD, the empty tree, or the merge that git makes.
+
+    Raises:
+        UndecidedError: HEAD is broken, or a merged head is not here.
+    """
+    head = objects.header("HEAD^{commit}")
+    if head is None:
+        if repository.git("symbolic-ref", "-q", "HEAD").code != 0:
+            raise UndecidedError("HEAD names no commit", "run git fsck")
+        return Base(objects.empty_tree, None, objects.empty_tree)
+    tree = _tree_of(objects, head.oid)
+    merging = _merge_heads(repository)
+    if not merging or store is None:
+        return Base(tree, head.oid, tree)
+    heads = (head.oid, *merging)
+    (merged,) = automatic_merges(repository, store, [heads])
+    if merged is not None:
+        return Base(merged, head.oid, tree, heads)
+    return Base(tree, head.oid, tree, heads, tuple(_tree_of(objects, oid) for oid in merging))
+
+
+def is_merging(repository: Repository) -> bool:
+    """Tell whether a merge waits to be committed."""
+    return os.path.exists(os.path.join(repository.git_dir, "MERGE_HEAD"))
+
+
+def _merge_heads(repository: Repository) -> list[str]:
+    try:
+        with open(os.path.join(repository.git_dir, "MERGE_HEAD"), encoding="ascii") as file:
+            return file.read().split()
+    except FileNotFoundError:
+        return []
+
+
+def _tree_of(objects: Objects, commit: str) -> str:
+    header = objects.header(commit + "^{tree}")
+    if header is None:
+        raise UndecidedError(f"commit {commit[:12]} is not in this repository", "fetch it, then try again")
+    return header.oid
+
+
+def staged(repository: Repository, objects: Objects, base: Base, detail: Detail) -> Reading:
+    """Read what `git commit` would commit now: the base against the index that git named.
+
+    Raises:
+        UndecidedError: the index holds conflicts or is damaged, or git failed.
+    """
+    reading = _against_index(repository, objects, base, detail, None)
+    kind = "merge" if base.heads else "staged"
+    return replace(reading, source=Source(kind, None, base.commit))
+
+
+def worktree(
+    repository: Repository, objects: Objects, base: Base, detail: Detail, store: PrivateStore
+) -> Reading:
+    """Read what would be committed if everything in the working tree were added; ignored files are left out.
+
+    `objects` must read through `store`, where git puts the blobs of changed files.
+
+    Raises:
+        UsageError: there is no working tree.
+    """
+    if repository.work_tree is None:
+        raise UsageError("a bare repository has no working tree", "name a revision: git patchgate check REV")
+    variables = store.copy_index()
+    listed = repository.git(
+        "ls-files", "-z", "--others", "--exclude-standard", variables=variables, in_work_tree=True
+    )
+    changed = repository.git(
+        "diff-files", "-z", "--name-only", "--ignore-submodules=dirty", variables=variables, in_work_tree=True
+    )
+    for name, done in (("ls-files", listed), ("diff-files", changed)):
+        if done.code != 0:
+            raise failed(name, done)
+    # A repository nested in this one is listed as a folder; git would add it as a gitlink.
+    names = [name.rstrip(b"/") for name in (listed.out + changed.out).split(b"\0") if name]
+    if names:
+        done = repository.git(
+            "update-index",
+            "--add",
+            "--remove",
+            "-z",
+            "--stdin",
+            stdin=b"\0".join(names) + b"\0",
+            variables=variables,
+            in_work_tree=True,
+        )
+        if done.code != 0:
+            raise failed("update-index", done)
+    reading = _against_index(repository, objects, base, detail, variables)
+    return replace(reading, source=Source("worktree", None, base.commit))
+
+
+def _against_index(
+    repository: Repository, objects: Objects, base: Base, detail: Detail, variables: dict[str, str] | None
+) -> Reading:
+    if base.tree == objects.empty_tree:
+        _require_index(repository, variables)
+    with repository.child("diff-index", "--cached", *detail.flags, base.tree, variables=variables) as child:
+        child.close_input()
+        reader = DiffReader(child)
+        records = reader.records()
+        binary: set[int] = set()
+        if detail.lines:
+            binary = reader.patches(
+                records, lambda record: detail.watch if is_text_candidate(record) else None
+            )
+        ended = child.finish()
+        if ended.code != 0:
+            raise failed("diff-index", ended)
+    records = complete(objects, records, binary, detail, believed=False)
+    result = resulting_tree(objects, base.tree, records)
+    own = list(_own(objects, base, records))
+    change = Change.of(base.tree, result.tree, own, objects.empty_blob)
+    return Reading(change, Source("staged"), result.folders)
+
+
+def _require_index(repository: Repository, variables: dict[str, str] | None) -> None:
+    """An index that cannot be read must not look like an empty one."""
+    done = repository.git(
+        "ls-files", "-z", "--stage", "--", ":(top,literal).patchgate-none", variables=variables
+    )
+    if done.code != 0:
+        raise failed("ls-files", done)
+
+
+def _own(objects: Objects, base: Base, records: list[FileChange]) -> Iterator[FileChange]:
+    """Where git could not merge by itself: keep the paths that differ from every head."""
+    for record in records:
+        others = (objects.entry(tree, record.path.raw) for tree in base.differ_from)
+        if all(other != record.new for other in others):
+            yield record
+
+
+def complete(
+    objects: Objects, records: list[FileChange], binary: set[int], detail: Detail, *, believed: bool
+) -> list[FileChange]:
+    """Fill in what the diff itself does not say: hidden lines, sizes, the targets of symlinks.
+
+    Args:
+        binary: the positions that git called binary.
+        believed: nothing but a NUL can have made git say so, unless the old side had it.
+    """
+    done = list(records)
+    for index in binary:
+        record = done[index]
+        if believed and (record.old is None or record.new is None):
+            done[index] = replace(record, binary=True, added_lines=None, removed_lines=None)
+        else:
+            watch = detail.watch if is_text_candidate(record) else None
+            done[index] = look_again(objects, record, watch)
+    if detail.sizes:
+        wanted = [file.new.oid for file in done if file.new is not None and _has_new_blob(file)]
+        sizes = objects.sizes(wanted)
+        done = [
+            replace(file, size=sizes[file.new.oid]) if file.new is not None and _has_new_blob(file) else file
+            for file in done
+        ]
+    for index, file in enumerate(done):
+        if file.new is not None and file.new.mode == SYMLINK:
+            size = objects.sizes([file.new.oid])[file.new.oid]
+            target = objects.read(file.new.oid) if size <= _LINK_BYTES else b"/"
+            done[index] = replace(file, link_target=target)
+    return done
+
+
+def _has_new_blob(file: FileChange) -> bool:
+    if file.new is None or not file.new.is_file:
+        return False
+    return file.old is None or file.old.oid != file.new.oid
+
+
+def tracked(repository: Repository, objects: Objects) -> list[FileChange]:
+    """List every tracked file of the index as if it were new."""
+    done = repository.git("ls-files", "-z", "--stage")
+    if done.code != 0:
+        raise failed("ls-files", done)
+    found: list[FileChange] = []
+    for record in done.out.split(b"\0"):
+        if record:
+            about, _, name = record.partition(b"\t")
+            mode, oid, _ = about.decode("ascii").split(" ")
+            found.append(FileChange(RepoPath.from_git(name), None, Entry(mode, oid)))
+    return found

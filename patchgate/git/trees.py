@@ -1,0 +1,90 @@
+"""Compute the tree that a change results in, without writing an object.
+
+The id of a staged change's tree is needed for its verdict id. `git write-tree` would write objects and the
+index; this reads only the folders that the change touches, so the cost is that of the change.
+Also gives the neighbours of new names, for collisions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from patchgate.change.model import Entry, FileChange
+from patchgate.errors import UndecidedError
+from patchgate.git.objects import TREE_MODE, Objects, print_tree
+
+Listing = dict[bytes, str]
+"""The names in one folder, with their modes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The tree that a change results in, and the folders of it that the change touches (by their path)."""
+
+    tree: str
+    folders: dict[bytes, Listing]
+
+
+def resulting_tree(objects: Objects, base: str, files: Iterable[FileChange]) -> Result:
+    """Compute the tree `base` with `files` applied to it.
+
+    Raises:
+        UndecidedError: the files do not fit the base (a file where a folder is), so the index is damaged.
+    """
+    touched: dict[bytes, Entry | None] = {file.path.raw: file.new for file in files}
+    folders: dict[bytes, Listing] = {}
+    if not touched:
+        return Result(base, folders)
+    return Result(_apply(objects, base, touched, b"", folders) or objects.empty_tree, folders)
+
+
+def _apply(
+    objects: Objects,
+    base: str | None,
+    touched: Mapping[bytes, Entry | None],
+    place: bytes,
+    folders: dict[bytes, Listing],
+) -> str | None:
+    """Apply changes to one folder; paths are relative to it. None where nothing is left of it."""
+    entries = dict(objects.tree(base)) if base else {}
+    below: dict[bytes, dict[bytes, Entry | None]] = {}
+    here: dict[bytes, Entry] = {}
+    for path, entry in touched.items():
+        name, slash, rest = path.partition(b"/")
+        if slash:
+            below.setdefault(name, {})[rest] = entry
+        elif entry is None:
+            entries.pop(name, None)
+        else:
+            here[name] = entry
+    for name, inside in below.items():
+        old = entries.pop(name, None)
+        folder = old.oid if old is not None and old.mode == TREE_MODE else None
+        oid = _apply(objects, folder, inside, place + name + b"/", folders)
+        if oid is not None:
+            entries[name] = Entry(TREE_MODE, oid)
+    for name, entry in here.items():
+        if name in below and name in entries:
+            raise UndecidedError("the index holds a file and a folder of one name", "run git status")
+        entries[name] = entry
+    folders[place.rstrip(b"/")] = {name: entry.mode for name, entry in entries.items()}
+    return objects.hash("tree", print_tree(entries)) if entries else None
+
+
+def folders_of(objects: Objects, tree: str, files: Iterable[FileChange]) -> dict[bytes, Listing]:
+    """List the folders of `tree` above each path that the change introduces."""
+    found: dict[bytes, Listing] = {}
+    for file in files:
+        if not file.is_introduced:
+            continue
+        at = tree
+        for folder in file.path.parents():
+            if folder:
+                step = objects.tree(at).get(folder.rpartition(b"/")[2])
+                if step is None or step.mode != TREE_MODE:
+                    raise UndecidedError("a tree does not hold what its diff says", "run git fsck")
+                at = step.oid
+            if folder not in found:
+                found[folder] = {name: entry.mode for name, entry in objects.tree(at).items()}
+    return found
