@@ -1,0 +1,70 @@
+"""What a gate is given: a change, the policy that judges it, and what is known around it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from patchgate.change.model import Change
+from patchgate.change.path import RepoPath
+from patchgate.declared.policy import Decision, Policy, Profile
+from patchgate.verdict.rules import RULES
+from patchgate.verdict.verdict import Finding, Fixer, Json
+
+
+@dataclass(frozen=True, slots=True)
+class Governance:
+    """What a change does to the rules themselves.
+
+    `controls` are the control files it touches; `alone` is whether the rule that they stand alone holds
+    here (not for a root commit, nor where nothing before had a policy). `removed`, `repaired` and
+    `proposed_faults` (one sentence each) tell what becomes of the policy.
+    """
+
+    controls: frozenset[RepoPath] = frozenset()
+    alone: bool = True
+    removed: bool = False
+    repaired: bool = False
+    proposed_faults: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One change before the gates.
+
+    `folders` lists the resulting tree's folders above each new name. `from_text` is true for what a patch
+    or edits proposed. `has_budgets` is false for a root commit, and where all tracked files are judged.
+    """
+
+    change: Change
+    policy: Policy
+    profile: Profile
+    governance: Governance = field(default_factory=Governance)
+    folders: Mapping[bytes, Mapping[bytes, str]] = field(default_factory=dict)
+    from_text: bool = False
+    has_budgets: bool = True
+
+    def is_control(self, path: RepoPath) -> bool:
+        """Tell whether a path is a control file in this change."""
+        return path in self.governance.controls
+
+
+def find(
+    rule: str,
+    message: str,
+    path: RepoPath | None,
+    hint: str,
+    *,
+    decision: Decision | None = None,
+    line: int | None = None,
+    side: str = "new",
+    who: Fixer = Fixer.AGENT,
+    excerpt: bytes | None = None,
+    details: Mapping[str, Json] | None = None,
+) -> Finding:
+    """Make a finding at the rule's own level; `judge` sets the level that the policy chose."""
+    known: dict[str, Json] = {"pattern": decision.text if decision else None, "limit": None, "actual": None}
+    if decision is not None:
+        known["key"] = decision.dotted
+    known.update(details or {})
+    return Finding(rule, RULES[rule].level, message, path, line, side, hint, who, known, None, excerpt)

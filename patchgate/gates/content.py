@@ -1,0 +1,100 @@
+"""The content gate: what added lines may not hold.
+
+Only added lines of regular files are judged, control files are exempt. What was not read is never taken for
+clean: a text file without counted lines makes the gate undecided.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from patchgate.change.model import FileChange, Line
+from patchgate.change.quoting import printable
+from patchgate.declared.content import is_conflict_marker
+from patchgate.declared.policy import Decision, Profile
+from patchgate.errors import UndecidedError
+from patchgate.gates.case import Case, find
+from patchgate.verdict.rules import Level
+from patchgate.verdict.verdict import Finding, Fixer
+
+_ALLOWED = re.compile(rb"patchgate: allow ([a-z][a-z-]{0,60})(?:[ \t]+([^ \t\r][^\r]{0,400}))?")
+
+
+def applies(case: Case) -> bool:
+    """Tell whether the policy has any content rule."""
+    return bool(case.policy.content)
+
+
+def examine(case: Case) -> Iterator[Finding]:
+    """Find the added lines that a content rule objects to."""
+    for file in case.change.files:
+        if not _is_new_text(file) or case.is_control(file.path):
+            continue
+        if file.added_lines is None and not file.binary:
+            raise UndecidedError(f"the added lines of {file.path.quoted} were not read")
+        for line in file.watched:
+            for finding in _findings(case, file, line):
+                yield _suppressed(case, finding, line)
+
+
+def _is_new_text(file: FileChange) -> bool:
+    return file.new is not None and file.new.is_file and (file.old is None or file.old.oid != file.new.oid)
+
+
+def _findings(case: Case, file: FileChange, line: Line) -> Iterator[Finding]:
+    rules = case.policy.content
+    if (form := rules.secret_in(line.text)) is not None:
+        yield find(
+            "secret",
+            f"an added line of {file.path.quoted} holds what looks like a {form.name}",
+            file.path,
+            "remove it, revoke it if it was ever real, and read it from the environment",
+            line=line.number,
+            who=Fixer.PERSON,
+            excerpt=line.text,
+            decision=Decision(("content", "secrets"), form.name),
+        )
+    if rules.conflict_markers and is_conflict_marker(line.text):
+        yield find(
+            "conflict-marker",
+            f"a conflict marker is left in {file.path.quoted}",
+            file.path,
+            "resolve the conflict and remove the markers",
+            line=line.number,
+            excerpt=line.text,
+        )
+    if (index := rules.denied_in(line.text)) is not None:
+        text = case.policy.config.content.deny[index]
+        yield find(
+            "deny-content",
+            f"an added line of {file.path.quoted} matches content.deny[{index}] ({printable(text, 80)})",
+            file.path,
+            "remove the matching text",
+            line=line.number,
+            excerpt=line.text,
+            decision=Decision(("content", "deny", index), text),
+        )
+
+
+def _suppressed(case: Case, finding: Finding, line: Line) -> Finding:
+    """Turn a finding that the line itself allows, with a reason, into a note that says so."""
+    if case.profile is not Profile.COMMIT:
+        return finding
+    for rule, reason in _ALLOWED.findall(line.text):
+        if rule.decode("ascii") != finding.rule:
+            continue
+        text = reason.decode("utf-8", "replace").strip()
+        if not text:
+            hint = f"give a reason: patchgate: allow {finding.rule} REASON"
+            return replace(finding, hint=hint)
+        details = {**finding.details, "suppressed": text}
+        return replace(
+            finding,
+            level=Level.NOTE,
+            message=f"{finding.message}; allowed on the line",
+            hint=None,
+            details=details,
+        )
+    return finding

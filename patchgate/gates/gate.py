@@ -1,0 +1,71 @@
+"""The order of the gates, and the one function that judges a case.
+
+A gate that raises makes the verdict undecided and is named; no other code of the project catches so widely.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from patchgate.errors import PatchgateError
+from patchgate.gates import content, governance, paths, policy, shape
+from patchgate.gates.case import Case
+from patchgate.verdict.rules import Level
+from patchgate.verdict.verdict import Finding, GateOutcome, Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """One examiner: its name, when it applies, and what it finds."""
+
+    name: str
+    examine: Callable[[Case], Iterable[Finding]]
+    applies: Callable[[Case], bool] = lambda case: bool(case.change.files)
+
+
+ORDER: tuple[Gate, ...] = (
+    Gate("paths", paths.examine),
+    Gate("policy", policy.examine),
+    Gate("content", content.examine, content.applies),
+    Gate("shape", shape.examine),
+    Gate("governance", governance.examine, governance.applies),
+)
+
+
+Judged = tuple[tuple[GateOutcome, ...], tuple[Finding, ...]]
+
+
+def judge(case: Case, order: tuple[Gate, ...] = ORDER) -> Judged:
+    """Put a case before every gate; tell how each ended, and all findings in the order of gates and paths."""
+    outcomes: list[GateOutcome] = []
+    findings: list[Finding] = []
+    for gate in order:
+        outcome, found = _one(gate, case)
+        outcomes.append(outcome)
+        findings.extend(found)
+    return tuple(outcomes), tuple(findings)
+
+
+def _one(gate: Gate, case: Case) -> tuple[GateOutcome, list[Finding]]:
+    try:
+        if not gate.applies(case):
+            return GateOutcome(gate.name, Outcome.NOT_APPLICABLE), []
+        found = [each for finding in gate.examine(case) if (each := _levelled(case, finding)) is not None]
+    except PatchgateError as error:
+        return GateOutcome(gate.name, Outcome.UNDECIDED, error.message), []
+    except Exception as error:  # noqa: BLE001 - a crash of ours must refuse, not pass; it is named in the verdict
+        reason = f"the gate {gate.name} failed ({type(error).__name__}); this is a fault of patchgate"
+        return GateOutcome(gate.name, Outcome.UNDECIDED, reason), []
+    failed = any(finding.level is Level.ERROR for finding in found)
+    return GateOutcome(gate.name, Outcome.FAIL if failed else Outcome.PASS), found
+
+
+def _levelled(case: Case, finding: Finding) -> Finding | None:
+    """Give a finding the level that the policy chose for its rule; None where the rule is off."""
+    if "suppressed" in finding.details:
+        return finding
+    level = case.policy.level(finding.rule, case.profile)
+    if level is None:
+        return None
+    return finding if level is finding.level else replace(finding, level=level)

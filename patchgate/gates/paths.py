@@ -1,0 +1,75 @@
+"""The paths gate: names that a change introduces and no tree may gain.
+
+Judges only new names; removing a bad one is allowed. What each rule means stands in `change.path`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from patchgate.change.path import RepoPath, faults, fold
+from patchgate.gates.case import Case, find
+from patchgate.verdict.rules import RULES
+from patchgate.verdict.verdict import Finding
+
+_SAYS = {
+    "path-empty": "an empty component in",
+    "path-absolute": "an absolute path:",
+    "path-drive-letter": "a drive letter in",
+    "path-traversal": "`.` or `..` in",
+    "path-git-dir": "an alias of .git in",
+    "path-control": "a control character in",
+    "path-too-long": "too long a name:",
+    "path-colon": "a colon in",
+    "path-backslash": "a backslash in",
+}
+
+
+def examine(case: Case) -> Iterator[Finding]:
+    """Find the names that break a path rule, and those that collide."""
+    for file in case.change.files:
+        if file.is_introduced:
+            for rule in faults(file.path, from_text=case.from_text):
+                yield find(rule, f"{_SAYS[rule]} {_shown(file.path)}", file.path, RULES[rule].fix)
+    yield from _collisions(case)
+
+
+def _shown(path: RepoPath) -> str:
+    text = path.quoted
+    return text if len(text) <= 120 else f"{text[:60]}…{text[-40:]}"
+
+
+def _collisions(case: Case) -> Iterator[Finding]:
+    """Compare each new name, and each new folder, with its neighbours in the resulting tree."""
+    folded: dict[bytes, dict[str, list[bytes]]] = {}
+    told: set[tuple[bytes, bytes]] = set()
+    for file in case.change.files:
+        if not file.is_introduced:
+            continue
+        components = file.path.raw.split(b"/")
+        for depth, name in enumerate(components):
+            folder = b"/".join(components[:depth])
+            listing = case.folders.get(folder)
+            if listing is None or (folder, name) in told:
+                continue
+            told.add((folder, name))
+            if folder not in folded:
+                folded[folder] = _by_key(listing)
+            others = [other for other in folded[folder].get(fold(name), ()) if other != name]
+            if others:
+                other = RepoPath(folder + b"/" + others[0] if folder else others[0])
+                yield find(
+                    "path-collision",
+                    f"{_shown(file.path)} and {_shown(other)} are one name to a file system that "
+                    "folds case or normalises Unicode",
+                    file.path,
+                    f"rename it, or remove {_shown(other)} in this change",
+                    details={"actual": other.quoted},
+                )
+
+
+def _by_key(listing: Iterable[bytes]) -> dict[str, list[bytes]]:
+    keys: dict[str, list[bytes]] = {}
+    for name in listing:
+        keys.setdefault(fold(name), []).append(name)
+    return keys

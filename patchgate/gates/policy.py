@@ -1,0 +1,128 @@
+"""The policy gate: where a change may go, and which kinds of file it may bring.
+
+Allow and deny judge both sides of every change, so a rename is seen as what leaves and what arrives.
+Suffixes and classes judge only content that arrives: removing such a file, or moving it as it is, is free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from patchgate.change.model import FileChange
+from patchgate.change.quoting import printable
+from patchgate.declared.classes import MANIFESTS
+from patchgate.declared.policy import Decision, PathRuling
+from patchgate.gates.case import Case, find
+from patchgate.verdict.verdict import Finding, Fixer
+
+_DOES = {
+    "added": "adds",
+    "deleted": "deletes",
+    "modified": "changes",
+    "type-changed": "changes",
+    "mode-changed": "changes",
+}
+
+
+def examine(case: Case) -> Iterator[Finding]:
+    """Find the paths and kinds of file that the policy does not allow."""
+    sources = {old: new for new, old in case.change.renames.items()}
+    for file in case.change.files:
+        ruling = case.policy.ruling(file.path)
+        if ruling.denied is not None and not (file.new is None and ruling.deletable):
+            yield _denied(case, file, ruling, ruling.denied, file.path in sources)
+        elif ruling.outside and not case.is_control(file.path):
+            yield _outside(case, file)
+        if file.new is None or (file.old is not None and file.old.oid == file.new.oid):
+            continue
+        yield from _kinds(case, file, ruling)
+    yield from _lonely_locks(case)
+
+
+def _denied(case: Case, file: FileChange, ruling: PathRuling, denied: Decision, is_moved: bool) -> Finding:
+    assert ruling.rule is not None
+    does = "moves away" if is_moved else _DOES[file.status.value]
+    what = "deny_prefixes" if ruling.rule == "deny-prefix" else "deny"
+    hint = f"leave {file.path.quoted} as it was; {_where(case, denied)} denies it"
+    if file.new is None:
+        hint += f". A person can list it in policy.allow_delete: {file.path.quoted}"
+    return find(
+        ruling.rule,
+        f"the change {does} {file.path.quoted}, which {what} protects ({denied.shown})",
+        file.path,
+        hint,
+        decision=denied,
+        side="old" if file.new is None else "new",
+    )
+
+
+def _where(case: Case, decision: Decision) -> str:
+    place = case.policy.line_of(decision.key)
+    return f"{decision.dotted} in {place}" if place else decision.dotted
+
+
+def _outside(case: Case, file: FileChange) -> Finding:
+    roots = case.policy.config.policy.allow_roots or ()
+    allowed = (
+        ", ".join(printable(root, 60) for root in roots[:5]) + (", …" if len(roots) > 5 else "")
+        if roots
+        else "nothing"
+    )
+    return find(
+        "outside-allow-roots",
+        f"{file.path.quoted} lies outside allow_roots ({allowed})",
+        file.path,
+        "keep the change inside the allowed folders, or have a person widen policy.allow_roots",
+        decision=Decision(("policy", "allow_roots"), allowed),
+        side="old" if file.new is None else "new",
+    )
+
+
+def _kinds(case: Case, file: FileChange, ruling: PathRuling) -> Iterator[Finding]:
+    came_from = case.change.renames.get(file.path)
+    before = case.policy.ruling(came_from) if came_from is not None else None
+    if ruling.suffix is not None and not (before and before.suffix):
+        yield find(
+            "deny-suffix",
+            f"{file.path.quoted} ends in {ruling.suffix.shown}",
+            file.path,
+            f"leave the file out; {_where(case, ruling.suffix)} denies it",
+            decision=ruling.suffix,
+        )
+    classes = set(ruling.classes)
+    if file.binary and "media" not in classes:
+        classes.add("binary")
+    if before is not None:
+        classes -= before.classes | ({"binary"} if file.binary else set())
+    limits = case.policy.limits(case.profile, ruling.owner)
+    for name in sorted(classes & limits.deny_classes):
+        yield find(
+            "deny-class",
+            f"{file.path.quoted} is of the class {name}, which the {case.profile} profile denies",
+            file.path,
+            "leave the file out, or have a person commit it",
+            who=Fixer.AGENT,
+            decision=Decision(("policy", case.profile.value, "deny_classes"), name),
+        )
+
+
+def _lonely_locks(case: Case) -> Iterator[Finding]:
+    """Note a lock file that changes although no manifest beside it does."""
+    changed: set[bytes] | None = None
+    for file in case.change.files:
+        if file.old is None or file.new is None or "lock" not in case.policy.ruling(file.path).classes:
+            continue
+        manifests = MANIFESTS.get(file.path.name.decode("utf-8", "surrogateescape").lower(), ())
+        if not manifests:
+            continue
+        if changed is None:
+            changed = {each.path.raw.lower() for each in case.change.files}
+        folder = file.path.parent.lower()
+        beside = [(folder + b"/" if folder else b"") + name.encode() for name in manifests]
+        if not any(name in changed for name in beside):
+            yield find(
+                "lock-without-manifest",
+                f"{file.path.quoted} changes without {' or '.join(manifests)}",
+                file.path,
+                "nothing to do if versions were only upgraded",
+            )

@@ -1,0 +1,210 @@
+"""The shape gate: how much a change brings, and which kinds of entry.
+
+Budgets never count exact renames, deletions, lock files, generated files, root commits, and what a merge
+made by itself (it is not in the change). A limit is inclusive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from patchgate.change.model import EXECUTABLE, GITLINK, SYMLINK, FileChange
+from patchgate.change.path import is_git_alias
+from patchgate.declared.policy import FileLimits
+from patchgate.errors import UndecidedError
+from patchgate.gates.case import Case, find
+from patchgate.verdict.verdict import Budget, Finding, Json
+
+
+def examine(case: Case) -> Iterator[Finding]:
+    """Find what is too much, too large, or of a kind that the policy does not allow."""
+    for file in case.change.files:
+        limits = case.policy.limits(case.profile, case.policy.ruling(file.path).owner)
+        yield from _size(case, file, limits)
+        yield from _mode(case, file, limits)
+        yield from _symlink(file, limits)
+        yield from _gitlink(file, limits)
+    if case.has_budgets:
+        yield from _budgets(case)
+
+
+def _size(case: Case, file: FileChange, limits: FileLimits) -> Iterator[Finding]:
+    limit = limits.max_file_bytes
+    if limit is None or file.new is None or not file.new.is_file or file.path in case.change.renames:
+        return
+    if file.old is not None and file.old.oid == file.new.oid:
+        return
+    if file.size is None:
+        raise UndecidedError(f"the size of {file.path.quoted} was not read")
+    if file.size > limit:
+        yield find(
+            "max-file-bytes",
+            f"{file.path.quoted} has {file.size:,} bytes; the limit is {limit:,}",
+            file.path,
+            "keep large files elsewhere (Git LFS, a release, object storage)",
+            details={"limit": limit, "actual": file.size},
+        )
+
+
+def _mode(case: Case, file: FileChange, limits: FileLimits) -> Iterator[Finding]:
+    if limits.allow_modes or file.new is None or not file.new.is_file or file.path in case.change.renames:
+        return
+    was = file.old is not None and file.old.mode == EXECUTABLE
+    now = file.new.mode == EXECUTABLE
+    if file.old is not None and not file.old.is_file:
+        was = False
+    if was != now:
+        yield find(
+            "mode-change",
+            f"{file.path.quoted} {'becomes' if now else 'is no longer'} executable",
+            file.path,
+            f"keep the mode: git update-index --chmod={'-x' if now else '+x'} -- {file.path.quoted}",
+            details={"actual": file.new.mode},
+        )
+
+
+def _symlink(file: FileChange, limits: FileLimits) -> Iterator[Finding]:
+    if file.new is None or file.new.mode != SYMLINK or file.new == file.old or limits.allow_symlinks is True:
+        return
+    if limits.allow_symlinks is False:
+        yield find(
+            "symlink",
+            f"{file.path.quoted} is a symlink",
+            file.path,
+            "use a regular file, or have a person commit the symlink",
+        )
+        return
+    if file.link_target is None:
+        raise UndecidedError(f"the target of {file.path.quoted} was not read")
+    if not stays_inside(file.path.parent, file.link_target):
+        yield find(
+            "symlink",
+            f"{file.path.quoted} is a symlink that points out of the repository",
+            file.path,
+            "point it to a relative path inside the repository, or use a regular file",
+        )
+
+
+def stays_inside(folder: bytes, target: bytes) -> bool:
+    """Tell whether a symlink in `folder` with this target stays in the repository, by its text alone."""
+    if not target or target.startswith(b"/") or b"\0" in target or b"\\" in target:
+        return False
+    place = [part for part in folder.split(b"/") if part]
+    for part in target.split(b"/"):
+        if part == b"..":
+            if not place:
+                return False
+            place.pop()
+        elif part not in {b"", b"."}:
+            if is_git_alias(part):
+                return False
+            place.append(part)
+    return True
+
+
+def _gitlink(file: FileChange, limits: FileLimits) -> Iterator[Finding]:
+    if file.new is None or file.new.mode != GITLINK or file.new == file.old or limits.allow_gitlinks is True:
+        return
+    is_bump = file.old is not None and file.old.mode == GITLINK
+    if limits.allow_gitlinks == "bump" and is_bump:
+        return
+    yield find(
+        "gitlink",
+        f"{file.path.quoted} is a submodule's entry that this change {'moves' if is_bump else 'adds'}",
+        file.path,
+        "leave the submodule as it was, or have a person commit it",
+    )
+
+
+def counted(case: Case) -> dict[int | None, list[FileChange]]:
+    """Group the files that budgets count by the owner of their file budget."""
+    groups: dict[int | None, list[FileChange]] = {}
+    for file in case.change.files:
+        if file.new is None or file.path in case.change.renames:
+            continue
+        ruling = case.policy.ruling(file.path)
+        if ruling.generated is not None or "lock" in ruling.classes:
+            continue
+        groups.setdefault(ruling.owner, []).append(file)
+    return groups
+
+
+def _spent(case: Case) -> Iterator[tuple[FileLimits, str, int, list[FileChange]]]:
+    """Yield for each budget its limits, its name, what is used of it, and the files that it counts."""
+    groups = counted(case)
+    limits = case.policy.all_limits(case.profile)
+    for each in limits:
+        for name, has_own in (("max_files", "has_own_files"), ("max_added_lines", "has_own_lines")):
+            if not getattr(each, has_own):
+                continue
+            files = list(groups.get(each.owner, ()))
+            if each.owner is None:
+                # An override without a budget of its own spends the profile's.
+                for other in limits[1:]:
+                    if not getattr(other, has_own):
+                        files.extend(groups.get(other.owner, ()))
+            if name == "max_files":
+                yield each, name, len(files), files
+            else:
+                yield each, name, _added(each, files), files
+
+
+def _added(limits: FileLimits, files: Sequence[FileChange]) -> int:
+    total = 0
+    for file in files:
+        if file.added_lines is not None:
+            total += file.added_lines
+        elif limits.max_added_lines is not None and not file.binary and file.new and file.new.is_file:
+            raise UndecidedError(f"the added lines of {file.path.quoted} were not counted")
+    return total
+
+
+def budgets(case: Case) -> dict[str, Budget]:
+    """Tell each budget and what the change uses of it; those of overrides are named for their position."""
+    if not case.has_budgets:
+        return {}
+    found: dict[str, Budget] = {}
+    for limits, name, used, _ in _spent(case):
+        label = name if limits.owner is None else f"overrides[{limits.owner}].{name}"
+        found[label] = Budget(getattr(limits, name), used)
+    return found
+
+
+def _budgets(case: Case) -> Iterator[Finding]:
+    for limits, name, used, files in _spent(case):
+        limit = getattr(limits, name)
+        if limit is None or used <= limit:
+            continue
+        whose = "" if limits.owner is None else f" of overrides[{limits.owner}]"
+        unit = "files" if name == "max_files" else "added lines"
+        split = _split(files, limits)
+        details: dict[str, Json] = {"limit": limit, "actual": used, "split": split}
+        yield find(
+            name.replace("_", "-"),
+            f"the change has {used:,} {unit}; the limit{whose} is {limit:,}",
+            None,
+            f"split it into {len(split)} changes (details.split in the JSON report names the files)"
+            if len(split) > 1
+            else "split it into smaller changes",
+            details=details,
+        )
+
+
+def _split(files: Sequence[FileChange], limits: FileLimits) -> list[list[str]]:
+    """Propose parts that each stay within the budgets; a file that is too large stands alone."""
+    parts: list[list[str]] = []
+    lines = 0
+    for file in files:
+        more = file.added_lines or 0
+        fits = (
+            parts
+            and (limits.max_files is None or len(parts[-1]) < limits.max_files)
+            and (limits.max_added_lines is None or lines + more <= limits.max_added_lines)
+        )
+        if fits:
+            parts[-1].append(file.path.quoted)
+            lines += more
+        else:
+            parts.append([file.path.quoted])
+            lines = more
+    return parts
