@@ -99,13 +99,11 @@ class Policy:
 
     Args:
         config: the config.
-        origin: where it was read, for people: `HEAD:patchgate.toml`.
         file: the name of its file, and `raw` its bytes, to name lines; empty for the built-in defaults.
     """
 
-    def __init__(self, config: Config, origin: str, file: str = "", raw: bytes = b"") -> None:
+    def __init__(self, config: Config, file: str = "", raw: bytes = b"") -> None:
         self.config = config
-        self.origin = origin
         self.file = file
         self.raw = raw
         section = config.policy

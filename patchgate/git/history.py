@@ -61,6 +61,16 @@ def commits_of(repository: Repository, objects: Objects, revision: str) -> list[
     return found
 
 
+def recent_commits(repository: Repository, objects: Objects, count: int) -> list[Commit]:
+    """List the last `count` commits of HEAD, parents first; merges and a shallow end are left out."""
+    head = objects.header("HEAD^{commit}")
+    if head is None:
+        return []
+    chosen = ("--topo-order", "--reverse", "--no-merges", f"--max-count={count}", head.oid)
+    found = _listed(repository.output("rev-list", f"--format={_FORMAT}", "--no-commit-header", *chosen))
+    return [commit for commit in found if commit.oid not in repository.shallow]
+
+
 def _commit_oid(objects: Objects, revision: str) -> str:
     if revision.startswith("-"):
         raise UsageError(f"{printable(revision)} is no revision", "name a commit, a branch or a tag")

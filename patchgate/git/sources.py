@@ -233,6 +233,9 @@ def tracked(repository: Repository, objects: Objects) -> list[FileChange]:
     for record in done.out.split(b"\0"):
         if record:
             about, _, name = record.partition(b"\t")
-            mode, oid, _ = about.decode("ascii").split(" ")
+            mode, oid, stage = about.decode("ascii").split(" ")
+            if stage != "0":
+                path = RepoPath.from_git(name)
+                raise UndecidedError(f"{path.quoted} is not merged", "resolve the conflict, then git add it")
             found.append(FileChange(RepoPath.from_git(name), None, Entry(mode, oid)))
     return found

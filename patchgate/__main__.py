@@ -1,0 +1,5 @@
+"""`python -m patchgate`."""
+
+from patchgate.surfaces.cli import main
+
+main()

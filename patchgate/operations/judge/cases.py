@@ -1,0 +1,172 @@
+"""Build the case of one change: which policy judges it, and what it does to the rules.
+
+Decides, by section 6 of the design: the policy is the one from before the change; a change to it stands
+alone and passes under the old policy and its own; the first policy judges itself; a broken one can be mended.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from patchgate.change.path import RepoPath
+from patchgate.declared.control import PRE_COMMIT_FILE, PYPROJECT_FILE, is_control_by_name
+from patchgate.declared.policy import Policy, Profile
+from patchgate.errors import ConfigError, PatchgateError, UndecidedError
+from patchgate.gates.case import Case, Governance
+from patchgate.gates.gate import ORDER, judge
+from patchgate.gates.shape import budgets
+from patchgate.git.sources import Reading
+from patchgate.operations.judge.policies import Found, built_in, require_version
+from patchgate.verdict.verdict import Budget, ChangeVerdict, Finding, GateOutcome, Outcome, PolicyReference
+
+OWN_POLICY = "this change"
+BUILT_IN = "built-in defaults"
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The policy before a change and the one after it, and how control files are recognised.
+
+    `before` judges; where it is absent (a root commit, or nothing before had a policy) the change's own
+    does. `place` is where `before` was found, for people. `hooks_named` is whether the base's
+    `.pre-commit-config.yaml` names patchgate.
+    """
+
+    before: Found
+    after: Found
+    place: str
+    is_root: bool = False
+    hooks_named: bool = False
+
+
+def is_control(path: RepoPath, rules: Rules) -> bool:
+    """Tell whether a change to this path is a change to the rules."""
+    if is_control_by_name(path):
+        return True
+    if path == PRE_COMMIT_FILE:
+        return rules.hooks_named
+    if path == PYPROJECT_FILE:
+        return _differs(rules.before, rules.after)
+    return False
+
+
+def _differs(before: Found, after: Found) -> bool:
+    """Tell whether `[tool.patchgate]` is not the same on both sides."""
+    if not before.from_pyproject and not after.from_pyproject:
+        return False
+    if before.policy is None or after.policy is None:
+        return True
+    return (
+        before.policy.as_written() != after.policy.as_written()
+        or before.from_pyproject != after.from_pyproject
+    )
+
+
+def judge_reading(reading: Reading, rules: Rules, profile: Profile) -> ChangeVerdict:
+    """Judge one change that was read.
+
+    A change to the rules is judged under the policy before it and under its own; the verdict is bound to
+    the policy before it.
+    """
+    controls = frozenset(file.path for file in reading.change.files if is_control(file.path, rules))
+    try:
+        policy, place, governance = _choose(rules, controls)
+        require_version(policy)
+    except PatchgateError as error:
+        return _undecided(reading, rules, profile, error)
+    case = Case(
+        reading.change,
+        policy,
+        profile,
+        governance,
+        reading.folders,
+        has_budgets=not rules.is_root,
+    )
+    outcomes, findings = judge(case)
+    if controls and rules.after.policy is not None and rules.after.policy is not policy:
+        under_own = judge(
+            Case(reading.change, rules.after.policy, profile, governance, reading.folders, has_budgets=False)
+        )
+        outcomes, findings = _both(outcomes, findings, *under_own)
+    return ChangeVerdict(
+        reading.change,
+        reading.source,
+        profile.value,
+        PolicyReference(policy.digest(profile), f"{place}:{policy.file}" if policy.file else place),
+        outcomes,
+        findings,
+        limits=_limits(case),
+    )
+
+
+def _limits(case: Case) -> dict[str, Budget]:
+    """Tell the budgets; where they could not be counted the shape gate has said so."""
+    try:
+        return budgets(case)
+    except UndecidedError:
+        return {}
+
+
+def _choose(rules: Rules, controls: frozenset[RepoPath]) -> tuple[Policy, str, Governance]:
+    """Pick the policy that judges and say where it is from, and tell what the change does to the rules."""
+    before, after = rules.before, rules.after
+    faults = _sentences(after.fault) if after.fault is not None and controls else ()
+    if before.is_absent:
+        governance = Governance(controls, alone=False, proposed_faults=faults)
+        if after.policy is not None:
+            return after.policy, OWN_POLICY, governance
+        return built_in(), BUILT_IN, governance
+    if before.fault is not None:
+        if controls and after.policy is not None:
+            return after.policy, OWN_POLICY, Governance(controls, repaired=True)
+        if controls:
+            governance = Governance(controls, removed=after.is_absent, proposed_faults=faults)
+            return built_in(), BUILT_IN, governance
+        raise UndecidedError(
+            f"the policy before this change cannot be read: {before.fault.message}",
+            "mend it in a change of its own; control files alone may change until then",
+        )
+    assert before.policy is not None
+    removed = after.is_absent and bool(controls)
+    return before.policy, rules.place, Governance(controls, removed=removed, proposed_faults=faults)
+
+
+def _sentences(fault: ConfigError) -> tuple[str, ...]:
+    return tuple(
+        f"{mistake.file}{f':{mistake.line}' if mistake.line else ''}: {mistake.message}"
+        for mistake in fault.mistakes[:20]
+    )
+
+
+def _both(
+    outcomes: tuple[GateOutcome, ...],
+    findings: tuple[Finding, ...],
+    own_outcomes: tuple[GateOutcome, ...],
+    own_findings: tuple[Finding, ...],
+) -> tuple[tuple[GateOutcome, ...], tuple[Finding, ...]]:
+    """Join the verdicts under the old policy and under the change's own; what both say is said once."""
+    rank = [Outcome.NOT_APPLICABLE, Outcome.PASS, Outcome.NOT_RUN, Outcome.UNDECIDED, Outcome.FAIL]
+    said = {(finding.rule, finding.path, finding.line) for finding in findings}
+    extra = tuple(each for each in own_findings if (each.rule, each.path, each.line) not in said)
+    joined = tuple(
+        max(pair, key=lambda each: rank.index(each.outcome))
+        for pair in zip(outcomes, own_outcomes, strict=True)
+    )
+    return joined, findings + extra
+
+
+def _undecided(reading: Reading, rules: Rules, profile: Profile, error: PatchgateError) -> ChangeVerdict:
+    """A change that no policy could judge: every gate is not run, governance says why."""
+    reason = error.message if error.hint is None else f"{error.message}; {error.hint}"
+    outcomes = tuple(
+        GateOutcome(gate.name, Outcome.UNDECIDED, reason)
+        if gate.name == "governance"
+        else GateOutcome(gate.name, Outcome.NOT_RUN)
+        for gate in ORDER
+    )
+    raw = rules.before.policy.raw if rules.before.policy else b""
+    digest = "sha256:" + hashlib.sha256(b"patchgate.policy/none\n" + raw).hexdigest()
+    return ChangeVerdict(
+        reading.change, reading.source, profile.value, PolicyReference(digest, rules.place), outcomes, ()
+    )

@@ -1,0 +1,142 @@
+"""Find the policy that a tree holds.
+
+Decides where a policy lies (`patchgate.toml` or `[tool.patchgate]`, never both) and what a broken one is.
+Which tree's policy judges a change is decided in `cases`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from patchgate import __version__
+from patchgate.change.model import Entry
+from patchgate.declared.config import Config, parse, parse_pyproject, version_satisfies
+from patchgate.declared.control import CONFIG_FILE, PRE_COMMIT_FILE, PYPROJECT_FILE
+from patchgate.declared.policy import Policy
+from patchgate.errors import ConfigError, Mistake, UndecidedError
+from patchgate.git.objects import Objects
+
+_KEPT = 64
+_TOO_LARGE = 2 << 20
+Key = tuple[str | None, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a tree says about policy: a policy, or why there is none that can be used.
+
+    `policy` is None where there is no policy at all, and where `fault` tells what is wrong with it.
+    `from_pyproject` is whether `pyproject.toml` speaks of patchgate.
+    """
+
+    policy: Policy | None = None
+    fault: ConfigError | None = None
+    from_pyproject: bool = False
+
+    @property
+    def is_absent(self) -> bool:
+        """Tell whether the tree has no policy, good or bad."""
+        return self.policy is None and self.fault is None
+
+
+class Policies:
+    """The policies of the trees of one repository; each text is compiled once."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        self._found: dict[Key, Found] = {}
+        self._speaking: dict[str, bool] = {}
+
+    def key(self, tree: str) -> Key:
+        """Name the bytes that decide about the policy of a tree; equal keys have equal policies."""
+        entries = self._objects.tree(tree)
+        return self.key_of(entries.get(CONFIG_FILE.raw), entries.get(PYPROJECT_FILE.raw))
+
+    def key_of(self, config: Entry | None, project: Entry | None) -> Key:
+        """Name the policy that two entries of a root folder hold; a project without one counts as absent."""
+        config_key = None
+        if config is not None:
+            # A mode that is not a file's makes the policy unreadable, so it is part of the key.
+            config_key = config.oid if config.is_file else config.mode
+        speaks = project is not None and project.is_file and self._speaks(project.oid)
+        return config_key, project.oid if project is not None and speaks else None
+
+    def _speaks(self, oid: str) -> bool:
+        if oid not in self._speaking:
+            raw = self._content(oid)
+            try:
+                self._speaking[oid] = parse_pyproject(raw, "pyproject.toml") is not None
+            except ConfigError:
+                self._speaking[oid] = True
+        return self._speaking[oid]
+
+    def at(self, key: Key) -> Found:
+        """Read the policy that a key names."""
+        if key not in self._found:
+            if len(self._found) >= _KEPT:
+                self._found.clear()
+            self._found[key] = self._read(key)
+        return self._found[key]
+
+    def _read(self, key: Key) -> Found:
+        config_oid, project_oid = key
+        project: Config | None = None
+        fault: ConfigError | None = None
+        project_raw = b""
+        if project_oid is not None:
+            project_raw = self._content(project_oid)
+            try:
+                project = parse_pyproject(project_raw, "pyproject.toml")
+            except ConfigError as error:
+                fault = error
+        speaks = project is not None or fault is not None
+        if config_oid is None:
+            policy = Policy(project, "pyproject.toml", project_raw) if project else None
+            return Found(policy, fault, speaks)
+        if speaks:
+            message = "both patchgate.toml and [tool.patchgate] in pyproject.toml hold a policy"
+            return Found(None, _fault(message, "keep one of them"), speaks)
+        if len(config_oid) == 6:
+            return Found(None, _fault("patchgate.toml is not a regular file", "make it one"), speaks)
+        raw = self._content(config_oid)
+        try:
+            config = parse(raw, "patchgate.toml")
+        except ConfigError as error:
+            return Found(None, error, speaks)
+        return Found(Policy(config, "patchgate.toml", raw), None, speaks)
+
+    def _content(self, oid: str) -> bytes:
+        """Read a config; one beyond every cap is cut, for the parser to refuse."""
+        size = self._objects.sizes([oid])[oid]
+        return self._objects.read(oid) if size <= _TOO_LARGE else b"\n" * (_TOO_LARGE + 1)
+
+    def names_patchgate(self, tree: str) -> bool:
+        """Tell whether a tree's `.pre-commit-config.yaml` names patchgate."""
+        entry = self._objects.tree(tree).get(PRE_COMMIT_FILE.raw)
+        if entry is None or not entry.is_file:
+            return False
+        size = self._objects.sizes([entry.oid])[entry.oid]
+        return size > _TOO_LARGE or b"patchgate" in self._objects.read(entry.oid)
+
+
+def _fault(message: str, hint: str) -> ConfigError:
+    return ConfigError((Mistake("patchgate.toml", None, "", message, hint),))
+
+
+def built_in() -> Policy:
+    """The policy that holds where a repository has none."""
+    return Policy(Config())
+
+
+def require_version(policy: Policy) -> None:
+    """Hold `required_version` against this program.
+
+    Raises:
+        UndecidedError: this version may not judge here.
+    """
+    wanted = policy.config.required_version
+    if wanted is not None and not version_satisfies(wanted, __version__):
+        raise UndecidedError(
+            f"this repository requires patchgate {wanted}, and this is {__version__}",
+            f"install it: pip install 'patchgate{wanted}'",
+        )

@@ -1,0 +1,100 @@
+"""The check of everything that is tracked: which files break the policy today?
+
+Every tracked file is judged as if it were new. Budgets do not count. Files are read and judged in batches,
+so memory is bounded by the batch and by what is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from patchgate.change.model import Change, FileChange, Source
+from patchgate.declared.policy import Policy, Profile
+from patchgate.gates.case import Case
+from patchgate.gates.gate import judge
+from patchgate.git.blobs import look_again
+from patchgate.git.diff import Detail
+from patchgate.git.objects import Objects
+from patchgate.git.repository import Repository
+from patchgate.git.sources import complete, pending_base, tracked
+from patchgate.git.trees import Listing, resulting_tree
+from patchgate.operations.judge.cases import BUILT_IN
+from patchgate.operations.judge.check import Asked, asked_policy, detail_for
+from patchgate.operations.judge.policies import Policies, built_in, require_version
+from patchgate.verdict.verdict import ChangeVerdict, GateOutcome, Outcome, PolicyReference, Report
+
+_BATCH_FILES = 500
+_WORST_LAST = [Outcome.NOT_APPLICABLE, Outcome.PASS, Outcome.NOT_RUN, Outcome.FAIL, Outcome.UNDECIDED]
+
+
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    """What every batch is judged with."""
+
+    objects: Objects
+    policy: Policy
+    profile: Profile
+    detail: Detail
+    folders: dict[bytes, Listing]
+    reference: PolicyReference
+
+    def judge(self, files: Sequence[FileChange]) -> ChangeVerdict:
+        """Read one batch whole and judge it."""
+        records = complete(self.objects, list(files), set(), self.detail, believed=True)
+        if self.detail.lines:
+            records = [
+                look_again(self.objects, record, self.detail.watch)
+                if record.new is not None and record.new.is_file
+                else record
+                for record in records
+            ]
+        change = Change(self.objects.empty_tree, "", tuple(records))
+        case = Case(change, self.policy, self.profile, folders=self.folders, has_budgets=False)
+        outcomes, findings = judge(case)
+        return ChangeVerdict(change, Source("all"), self.profile.value, self.reference, outcomes, findings)
+
+
+def check_tracked(repository: Repository, asked: Asked) -> Report:
+    """Judge every tracked file as if it were new, under HEAD's policy or that of `--policy-from`.
+
+    Raises:
+        ConfigError: that policy cannot be used.
+        PatchgateError: the index or an object cannot be read.
+    """
+    with Objects(repository) as objects:
+        base = pending_base(repository, objects)
+        policies = Policies(objects)
+        found = asked_policy(objects, policies, asked) or policies.at(policies.key(base.policy_tree))
+        if found.fault is not None:
+            raise found.fault
+        policy = found.policy or built_in()
+        require_version(policy)
+        profile = asked.profile or Profile.COMMIT
+        files = tracked(repository, objects)
+        result = resulting_tree(objects, objects.empty_tree, files)
+        place = f"{asked.policy_from or 'HEAD'}:{policy.file}" if policy.file else BUILT_IN
+        reference = PolicyReference(policy.digest(profile), place)
+        bench = _Bench(objects, policy, profile, detail_for([policy], profile), result.folders, reference)
+        parts = [
+            bench.judge(files[start : start + _BATCH_FILES])
+            for start in range(0, max(1, len(files)), _BATCH_FILES)
+        ]
+        joined = ChangeVerdict(
+            Change(
+                objects.empty_tree, result.tree, tuple(file for part in parts for file in part.change.files)
+            ),
+            Source("all", None, base.commit),
+            profile.value,
+            reference,
+            _joined([part.gates for part in parts]),
+            tuple(finding for part in parts for finding in part.findings),
+        )
+        return Report((joined,), repository.limits)
+
+
+def _joined(gates: Sequence[tuple[GateOutcome, ...]]) -> tuple[GateOutcome, ...]:
+    """A gate passes where it passed in every batch; what could not be decided counts most."""
+    return tuple(
+        max(each, key=lambda gate: _WORST_LAST.index(gate.outcome)) for each in zip(*gates, strict=True)
+    )

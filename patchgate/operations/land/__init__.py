@@ -1,0 +1,1 @@
+"""Landing: what writes to the working tree. Each write is whole or not at all."""

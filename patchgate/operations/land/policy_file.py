@@ -1,0 +1,82 @@
+"""Write the first policy of a repository; overwrite nothing."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from patchgate.declared.config import parse
+from patchgate.declared.policy import Policy
+from patchgate.durable.replace import write_atomically
+from patchgate.errors import UndecidedError, UsageError
+from patchgate.git.repository import Repository
+
+FIRST_POLICY = """\
+# What may land in this repository. `git patchgate explain RULE` tells what a rule means,
+# `git patchgate explain --path P` which line here decides about a path.
+# A commit that changes this file changes nothing else: no change judges itself.
+
+[policy]
+# Files and folders that no change may touch, by their path. Deleting and moving out count too.
+deny_prefixes = []
+# The same by pattern, as in .gitignore. Names of keys and environments that are secrets nearly always.
+deny = [".env", "*.pem", "*.key", "id_rsa", "id_ed25519"]
+# Denied paths that may be deleted all the same, so that people can clean up.
+allow_delete = []
+# Larger files are warned of: every clone carries them for ever.
+max_file_bytes = 1_048_576
+
+# Commits of people. Reviews of more than this are skimmed, so it is a warning.
+[policy.commit]
+max_files = 50
+max_added_lines = 2000
+# Caches and build results that a tool makes again.
+deny_classes = ["artifact"]
+
+# Patches, edits and commits of coding agents: small enough to be read, or they are refused.
+[policy.agent]
+max_files = 5
+max_added_lines = 400
+deny_classes = ["lock", "binary", "artifact"]
+
+[content]
+# Private keys and tokens of known forms, in added lines only.
+secrets = true
+# Left-over conflict markers.
+conflict_markers = true
+"""
+"""The policy that `init` writes: the defaults, with the reason for each."""
+
+
+def first_policy() -> Policy:
+    """Read the policy that `init` would write."""
+    raw = FIRST_POLICY.encode("utf-8")
+    return Policy(parse(raw, "patchgate.toml"), "patchgate.toml", raw)
+
+
+def has_policy_file(repository: Repository) -> bool:
+    """Tell whether the working tree has a `patchgate.toml` of any kind, a broken link included."""
+    return os.path.lexists(_place(repository))
+
+
+def write_first_policy(repository: Repository) -> str:
+    """Write `patchgate.toml` at the root of the working tree; return its path.
+
+    Raises:
+        UsageError: there is no working tree, or the file is there already.
+        UndecidedError: it could not be written.
+    """
+    place = _place(repository)
+    try:
+        write_atomically(Path(place), FIRST_POLICY.encode("utf-8"), exist_ok=False)
+    except FileExistsError as error:
+        raise UsageError("patchgate.toml is there already", "edit it, or remove it first") from error
+    except OSError as error:
+        raise UndecidedError(f"patchgate.toml could not be written: {error.strerror}") from error
+    return place
+
+
+def _place(repository: Repository) -> str:
+    if repository.work_tree is None:
+        raise UsageError("a bare repository has no working tree", "run init in a clone")
+    return os.path.join(repository.work_tree, "patchgate.toml")

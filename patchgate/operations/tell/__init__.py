@@ -1,0 +1,1 @@
+"""Telling: what is in force and why. Only reads."""

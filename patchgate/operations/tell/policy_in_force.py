@@ -1,0 +1,110 @@
+"""Tell which policy is in force, where each key of it comes from, and which line decides about a path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from patchgate.change.path import RepoPath, faults
+from patchgate.declared.policy import Decision, Policy, Profile
+from patchgate.git.objects import Objects
+from patchgate.git.repository import Repository
+from patchgate.git.sources import pending_base
+from patchgate.operations.judge.check import Asked, asked_policy
+from patchgate.operations.judge.policies import Policies, built_in
+from patchgate.verdict.verdict import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One key of the policy in force: its dotted name, its value, and where that stands (`file:line`)."""
+
+    key: str
+    value: Json
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class InForce:
+    """The policy in force, and where it was found."""
+
+    policy: Policy
+    place: str
+
+    def settings(self) -> Iterator[Setting]:
+        """List every key with its value; defaults say so."""
+        everything = self.policy.config.model_dump(mode="json")
+        written = self.policy.as_written()
+        yield from self._settings((), everything, written)
+
+    def _settings(self, at: tuple[str | int, ...], values: Json, written: object) -> Iterator[Setting]:
+        if isinstance(values, Mapping) and (values or not at):
+            for name, value in values.items():
+                inner = written.get(name) if isinstance(written, Mapping) else None
+                is_written = isinstance(written, Mapping) and name in written
+                yield from self._settings((*at, name), value, inner if is_written else _ABSENT)
+            return
+        key = Decision(at, "").dotted
+        if written is _ABSENT:
+            yield Setting(key, values, "default")
+        else:
+            yield Setting(key, values, self.policy.line_of(at) or "default")
+
+
+_ABSENT = object()
+
+
+def policy_in_force(repository: Repository, asked: Asked) -> InForce:
+    """Find the policy that would judge the next commit, or that of `--policy-from`.
+
+    Raises:
+        ConfigError: it cannot be used.
+        PatchgateError: it cannot be read.
+    """
+    with Objects(repository) as objects:
+        policies = Policies(objects)
+        found = asked_policy(objects, policies, asked)
+        if found is None:
+            found = policies.at(policies.key(pending_base(repository, objects).policy_tree))
+        if found.fault is not None:
+            raise found.fault
+        if found.policy is None:
+            return InForce(built_in(), "built-in defaults")
+        return InForce(found.policy, f"{asked.policy_from or 'HEAD'}:{found.policy.file}")
+
+
+def about_path(force: InForce, path: RepoPath, profile: Profile) -> Iterator[tuple[str, str]]:
+    """Say everything that the policy decides about a path: what, and by which line."""
+    policy = force.policy
+    ruling = policy.ruling(path)
+
+    def place(decision: Decision) -> str:
+        line = policy.line_of(decision.key)
+        return f"{decision.dotted} = {decision.shown}" + (f" ({line})" if line else "")
+
+    for rule in faults(path):
+        yield f"refused: {rule}", "holds in every repository"
+    if ruling.is_control:
+        yield "a control file: changes alone, exempt from allow_roots and content rules", "by its name"
+    if ruling.denied is not None and ruling.rule is not None:
+        yield f"refused: {ruling.rule}", place(ruling.denied)
+        if ruling.deletable is not None:
+            yield "may be deleted", place(ruling.deletable)
+    elif ruling.outside:
+        yield (
+            "refused: outside-allow-roots",
+            policy.line_of(("policy", "allow_roots")) or "policy.allow_roots",
+        )
+    else:
+        yield "may be touched", "nothing denies it"
+    if ruling.suffix is not None:
+        yield "may not be added or changed: deny-suffix", place(ruling.suffix)
+    denied = policy.limits(profile, ruling.owner).deny_classes
+    for name in sorted(ruling.classes):
+        says = "may not be added or changed: deny-class" if name in denied else "of a class that is allowed"
+        yield f"{says} ({name})", f"{profile} profile"
+    if ruling.generated is not None:
+        yield "costs no budget", place(ruling.generated)
+    if ruling.owner is not None:
+        line = policy.line_of(("overrides", ruling.owner))
+        yield f"has the limits of overrides[{ruling.owner}]", line or "overrides"

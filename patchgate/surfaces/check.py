@@ -1,0 +1,58 @@
+"""`git patchgate check`: may this land?"""
+
+from __future__ import annotations
+
+import click
+
+from patchgate.errors import UsageError
+from patchgate.surfaces.output import open_here, report_options, show
+
+
+@click.command("check", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("revision", required=False, metavar="[REV | A..B]")
+@click.option("--cached", is_flag=True, help="Judge the staged change; this is the default.")
+@click.option("--worktree", is_flag=True, help="Judge the working tree, untracked files included.")
+@click.option("--all", "everything", is_flag=True, help="Judge every tracked file as if it were new.")
+@click.option("--policy-from", metavar="REV", help="Judge by the policy of REV.")
+@click.option("--profile", type=click.Choice(["commit", "agent"]), help="Judge by this profile.")
+@click.option("--exit-zero", is_flag=True, help="Exit 0 also where the change is rejected.")
+@report_options
+@click.pass_context
+def command(
+    context: click.Context,
+    revision: str | None,
+    cached: bool,
+    worktree: bool,
+    everything: bool,
+    policy_from: str | None,
+    profile: str | None,
+    exit_zero: bool,
+    directory: str | None,
+    form: str,
+    color: str,
+    verbose: bool,
+    quiet: bool,
+) -> int:
+    """Judge a change by what git will really do.
+
+    Without arguments: what `git commit` would commit now. REV is one commit, A..B every commit of a range,
+    each by itself.
+    """
+    if sum((revision is not None, cached, worktree, everything)) > 1:
+        raise UsageError("REV, --cached, --worktree and --all exclude each other", "name one of them")
+    repository = open_here(context, directory)
+    from patchgate.declared.policy import Profile
+    from patchgate.operations.judge.check import Asked, check_pending, check_revision
+
+    asked = Asked(policy_from, Profile(profile) if profile else None)
+    if revision is not None:
+        report = check_revision(repository, revision, asked)
+    elif everything:
+        from patchgate.operations.judge.tracked import check_tracked
+
+        report = check_tracked(repository, asked)
+    else:
+        report = check_pending(repository, asked, whole_tree=worktree)
+    show(report, form, color, verbose=verbose, quiet=quiet)
+    code = report.verdict.exit_code
+    return 0 if exit_zero and code == 1 else code

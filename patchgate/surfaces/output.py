@@ -1,0 +1,135 @@
+"""What every command shares: the common options, the form of a report, colours, and how an error is told."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from patchgate.errors import ConfigError, PatchgateError
+
+if TYPE_CHECKING:
+    from patchgate.git.repository import Repository
+    from patchgate.verdict.verdict import Report
+
+FORMATS = ("full", "concise", "json", "sarif", "github", "gitlab", "junit")
+Command = TypeVar("Command", bound=Callable[..., object])
+
+
+def directory_option(command: Command) -> Command:
+    """Add `-C DIR`, which also stands before the command's name."""
+    return click.option("-C", "directory", metavar="DIR", help="Run as if started in DIR.")(command)
+
+
+def report_options(command: Command) -> Command:
+    """Add the options of every command that prints a report."""
+    for add in (
+        click.option("-q", "--quiet", is_flag=True, help="Print nothing for an accepted change."),
+        click.option("-v", "--verbose", is_flag=True, help="Add ids, gates and budgets."),
+        click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto"),
+        click.option(
+            "--format", "form", type=click.Choice([*FORMATS, "text"]), default="full", help="How to write it."
+        ),
+        directory_option,
+    ):
+        command = add(command)
+    return command
+
+
+def open_here(context: click.Context, directory: str | None) -> Repository:
+    """Open the repository that the options and the environment name.
+
+    Raises:
+        PatchgateError: there is none, or git refuses it.
+    """
+    from patchgate.git.repository import open_repository
+
+    place = os.path.join(context.find_root().obj or "", directory or "") or os.curdir
+    return open_repository(os.environ, os.path.abspath(place))
+
+
+def wants_color(choice: str, environ: Mapping[str, str], is_terminal: bool) -> bool:
+    """Decide about colours: the option, then NO_COLOR, FORCE_COLOR, then a terminal that can.
+
+    Sources: no-color.org, force-color.org, terminfo's `dumb`.
+    """
+    if choice != "auto":
+        return choice == "always"
+    if environ.get("NO_COLOR"):
+        return False
+    if environ.get("FORCE_COLOR"):
+        return True
+    return is_terminal and environ.get("TERM") != "dumb"
+
+
+def write(text: str) -> None:
+    """Write to standard output as it is; names that it cannot show come out escaped."""
+    sys.stdout.write(text)
+
+
+def show(report: Report, form: str, color: str, *, verbose: bool, quiet: bool) -> None:
+    """Write a report in the form that was asked for."""
+    if quiet and report.verdict == "accepted" and form in {"full", "text", "concise"}:
+        return
+    if form in {"full", "text"}:
+        from patchgate.verdict import full
+
+        colored = wants_color(color, os.environ, sys.stdout.isatty())
+        write(full.render(report, color=colored, verbose=verbose))
+    elif form == "concise":
+        from patchgate.verdict import concise
+
+        write(concise.render(report))
+    else:
+        _show_for_machines(report, form)
+
+
+def _show_for_machines(report: Report, form: str) -> None:
+    if form == "json":
+        from patchgate.verdict import json
+
+        write(json.render(report))
+    elif form == "sarif":
+        from patchgate.verdict import sarif
+
+        write(sarif.render(report))
+    elif form == "junit":
+        from patchgate.verdict import junit
+
+        write(junit.render(report))
+    else:
+        from patchgate.verdict.annotations import github, gitlab
+
+        write(github(report) if form == "github" else gitlab(report))
+
+
+def fail(error: PatchgateError, arguments: list[str]) -> int:
+    """Tell an error: in words on standard error, or as a document where JSON was asked for."""
+    if _asks_for_json(arguments):
+        from patchgate.verdict.json import error_document
+
+        write(error_document(error))
+        return error.exit_code
+    print(f"error: {error.message}", file=sys.stderr)
+    if isinstance(error, ConfigError):
+        for mistake in error.mistakes:
+            place = mistake.file if mistake.line is None else f"{mistake.file}:{mistake.line}"
+            key = f" {mistake.key}:" if mistake.key else ""
+            print(f"  {place}:{key} {mistake.message}", file=sys.stderr)
+            if mistake.hint:
+                print(f"    help: {mistake.hint}", file=sys.stderr)
+    elif error.hint:
+        print(f"help: {error.hint}", file=sys.stderr)
+    if error.exit_code == 3:
+        print("undecided: nothing was judged", file=sys.stderr)
+    return error.exit_code
+
+
+def _asks_for_json(arguments: list[str]) -> bool:
+    return "--format=json" in arguments or any(
+        pair == ("--format", "json") for pair in itertools.pairwise(arguments)
+    )
