@@ -2,7 +2,8 @@
 
 Decides which keys exist, what each may hold, its default, and how a mistake is told; all mistakes of a file
 are told at once. Does not decide which policy judges a change, nor what a limit or a pattern means for a
-path (`policy`). To add a section: one model, one field of `Config`. What a single text must be
+path (`policy`). To add a section: one model here, one dataclass in
+`settings`, where the defaults stand. What a single text must be
 `texts` checks; how a mistake is told follows from the annotations (`mistakes`).
 
 A config is hostile until it is read: the caps below hold before tomllib sees the text.
@@ -16,6 +17,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from patchgate.change.quoting import printable
+from patchgate.declared.settings import (
+    AGENT,
+    COMMIT,
+    Config,
+    ContentSettings,
+    FileClass,
+    PolicySettings,
+    settings_from,
+)
 from patchgate.declared.texts import (
     check_expression,
     check_pattern,
@@ -57,9 +67,9 @@ Expression = Annotated[str, AfterValidator(check_expression)]
 # TOML gives lists where a frozen model wants tuples: so the container is lax, its elements stay strict.
 Patterns: TypeAlias = Annotated[tuple[Pattern, ...], Field(strict=False)]
 Prefixes: TypeAlias = Annotated[tuple[Prefix, ...], Field(strict=False)]
-FileClass: TypeAlias = Literal["lock", "binary", "media", "artifact"]
 RuleLevel: TypeAlias = Literal["error", "warning", "note", "off"]
 Limit: TypeAlias = Annotated[int, Field(ge=0, le=MAX_INTEGER)] | Literal["off"]
+
 
 MaxFiles = Annotated[Limit, Field(description='How many files a change may touch, or "off".')]
 MaxAddedLines = Annotated[Limit, Field(description='How many lines a change may add, or "off".')]
@@ -87,29 +97,29 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class CommitProfile(Section):
+class CommitTable(Section):
     """Limits on the commits of people."""
 
-    max_files: MaxFiles = 50
-    max_added_lines: MaxAddedLines = 2000
-    deny_classes: DenyClasses = ("artifact",)
-    allow_modes: AllowModes = True
-    allow_symlinks: AllowSymlinks = "inside"
-    allow_gitlinks: AllowGitlinks = "bump"
+    max_files: MaxFiles = COMMIT.max_files
+    max_added_lines: MaxAddedLines = COMMIT.max_added_lines
+    deny_classes: DenyClasses = COMMIT.deny_classes
+    allow_modes: AllowModes = COMMIT.allow_modes
+    allow_symlinks: AllowSymlinks = COMMIT.allow_symlinks
+    allow_gitlinks: AllowGitlinks = COMMIT.allow_gitlinks
 
 
-class AgentProfile(Section):
+class AgentTable(Section):
     """Limits on patches, edits and the commits of agents."""
 
-    max_files: MaxFiles = 5
-    max_added_lines: MaxAddedLines = 400
-    deny_classes: DenyClasses = ("lock", "binary", "artifact")
-    allow_modes: AllowModes = False
-    allow_symlinks: AllowSymlinks = False
-    allow_gitlinks: AllowGitlinks = False
+    max_files: MaxFiles = AGENT.max_files
+    max_added_lines: MaxAddedLines = AGENT.max_added_lines
+    deny_classes: DenyClasses = AGENT.deny_classes
+    allow_modes: AllowModes = AGENT.allow_modes
+    allow_symlinks: AllowSymlinks = AGENT.allow_symlinks
+    allow_gitlinks: AllowGitlinks = AGENT.allow_gitlinks
 
 
-class PolicySection(Section):
+class PolicyTable(Section):
     """Which paths may be touched, and what may be put there."""
 
     allow_roots: Prefixes | None = Field(
@@ -125,23 +135,27 @@ class PolicySection(Section):
         (), description="Ends of file names, in any case, that may be neither added nor changed."
     )
     deny_classes: DenyClasses = ()
-    max_file_bytes: MaxFileBytes = 1024 * 1024
+    max_file_bytes: MaxFileBytes = PolicySettings().max_file_bytes
     generated: Patterns = Field((), description="Patterns of paths that count against no limit on a change.")
-    commit: CommitProfile = CommitProfile()
-    agent: AgentProfile = AgentProfile()
+    commit: CommitTable = CommitTable()
+    agent: AgentTable = AgentTable()
 
 
-class ContentSection(Section):
+class ContentTable(Section):
     """What added lines may not hold."""
 
-    secrets: bool = Field(True, description="Whether added lines are searched for keys and passwords.")
-    conflict_markers: bool = Field(True, description="Whether left-over conflict markers are refused.")
+    secrets: bool = Field(
+        ContentSettings().secrets, description="Whether added lines are searched for keys and passwords."
+    )
+    conflict_markers: bool = Field(
+        ContentSettings().conflict_markers, description="Whether left-over conflict markers are refused."
+    )
     deny: Annotated[tuple[Expression, ...], Field(strict=False)] = Field(
         (), description="Regular expressions (Python, for bytes) that no added line may match."
     )
 
 
-class Override(Section):
+class OverrideTable(Section):
     """Limits of its own for some paths; what is not set is that of the profile."""
 
     paths: Annotated[Patterns, Field(min_length=1)] = Field(
@@ -156,18 +170,18 @@ class Override(Section):
     allow_gitlinks: AllowGitlinks | None = None
 
 
-class Config(Section):
+class ConfigDocument(Section):
     """What a repository's config file says; every field has the value that holds without any file."""
 
     required_version: Annotated[str, AfterValidator(check_specifier)] | None = Field(
         None, description='The versions of patchgate that may judge this repository, like ">=0.1,<2".'
     )
-    policy: PolicySection = PolicySection()
-    content: ContentSection = ContentSection()
+    policy: PolicyTable = PolicyTable()
+    content: ContentTable = ContentTable()
     rules: dict[Annotated[str, AfterValidator(check_rule)], RuleLevel] = Field(
         {}, description="The level of single rules, by id; invariants cannot be changed."
     )
-    overrides: Annotated[tuple[Override, ...], Field(strict=False)] = Field(
+    overrides: Annotated[tuple[OverrideTable, ...], Field(strict=False)] = Field(
         (), description="Limits of their own for some paths."
     )
 
@@ -205,7 +219,7 @@ def parse_pyproject(raw: bytes, file: str) -> Config | None:
 
 def written(config: Config) -> dict[str, Any]:
     """Give the keys as the user wrote them, without defaults, ready for JSON: what a digest is made of."""
-    return config.model_dump(mode="json", exclude_unset=True)
+    return dict(config.written)
 
 
 def locate(raw: bytes, key: Key) -> int | None:
@@ -223,7 +237,7 @@ def locate(raw: bytes, key: Key) -> int | None:
 
 def json_schema() -> dict[str, Any]:
     """Give the JSON Schema of `patchgate.toml`."""
-    schema = _without_null(Config.model_json_schema())
+    schema = _without_null(ConfigDocument.model_json_schema())
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "patchgate.toml"}
 
 
@@ -310,9 +324,10 @@ def _syntax_fault(reason: str, text: str) -> tuple[str, int]:
 
 def _config(data: Any, raw: bytes, file: str, prefix: Key) -> Config:
     try:
-        return Config.model_validate(data)
+        checked = ConfigDocument.model_validate(data)
+        return settings_from(checked.model_dump(mode="json", exclude_unset=True))
     except ValidationError as error:
         details = error.errors(include_url=False)
     from patchgate.declared.mistakes import tell
 
-    raise ConfigError(tell(details, Config, data, raw, file, prefix))
+    raise ConfigError(tell(details, ConfigDocument, data, raw, file, prefix))

@@ -13,19 +13,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from patchgate.change.path import RepoPath
 from patchgate.change.quoting import printable
 from patchgate.declared.classes import CLASSES
-from patchgate.declared.config import Config, locate, written
 from patchgate.declared.content import ContentRules
 from patchgate.declared.control import is_control_by_name
 from patchgate.declared.patterns import PatternSet, PrefixSet
+from patchgate.declared.settings import Config, ProfileSettings
 from patchgate.verdict.rules import RULES, RULES_VERSION, Level
-
-if TYPE_CHECKING:
-    from patchgate.declared.config import AgentProfile, CommitProfile
 
 Key = tuple[str | int, ...]
 _MANY_PATHS = 200_000
@@ -132,7 +128,7 @@ class Policy:
     def digest(self, profile: Profile) -> str:
         """Compute the policy digest: profile, keys as written in canonical JSON, version of the rules."""
         if profile not in self._digests:
-            keys = json.dumps(written(self.config), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+            keys = json.dumps(self.config.written, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
             text = f"patchgate.policy/1\n{profile.value}\n{keys}\n{RULES_VERSION}\n"
             self._digests[profile] = "sha256:" + hashlib.sha256(text.encode("utf-8")).hexdigest()
         return self._digests[profile]
@@ -191,7 +187,7 @@ class Policy:
             self._limits[key] = self._resolve(own, owner)
         return self._limits[key]
 
-    def _resolve(self, own: CommitProfile | AgentProfile, owner: int | None) -> FileLimits:
+    def _resolve(self, own: ProfileSettings, owner: int | None) -> FileLimits:
         override = None if owner is None else self.config.overrides[owner]
 
         def chosen(name: str, otherwise: object) -> object:
@@ -240,13 +236,16 @@ class Policy:
         """Name the place of a key as `file:line`; None for the built-in defaults."""
         if not self.file:
             return None
+        # Only where something is told: toml_lines reads the file once more.
+        from patchgate.declared.config import locate
+
         prefix: Key = ("tool", "patchgate") if self.file == "pyproject.toml" else ()
         line = locate(self.raw, (*prefix, *key))
         return self.file if line is None else f"{self.file}:{line}"
 
     def as_written(self) -> Mapping[str, object]:
         """The keys that the config sets."""
-        return written(self.config)
+        return self.config.written
 
 
 def _decision(patterns: PatternSet, raw: bytes, key: Key) -> Decision | None:

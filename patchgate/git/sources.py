@@ -9,17 +9,19 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from patchgate.change.model import SYMLINK, Change, Entry, FileChange, Source
 from patchgate.change.path import RepoPath
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.blobs import look_again
 from patchgate.git.diff import Detail, DiffReader, is_text_candidate
-from patchgate.git.merges import automatic_merges
 from patchgate.git.objects import Objects
-from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository, failed
 from patchgate.git.trees import Listing, resulting_tree
+
+if TYPE_CHECKING:
+    from patchgate.git.private import PrivateStore
 
 _LINK_BYTES = 4096
 
@@ -66,6 +68,8 @@ def pending_base(repository: Repository, objects: Objects, store: PrivateStore |
     merging = _merge_heads(repository)
     if not merging or store is None:
         return Base(tree, head.oid, tree)
+    from patchgate.git.merges import automatic_merges
+
     heads = (head.oid, *merging)
     (merged,) = automatic_merges(repository, store, [heads])
     if merged is not None:

@@ -42,16 +42,20 @@ def command(
         raise UsageError("REV, --cached, --worktree and --all exclude each other", "name one of them")
     repository = open_here(context, directory)
     from patchgate.declared.policy import Profile
-    from patchgate.operations.judge.check import Asked, check_pending, check_revision
+    from patchgate.operations.judge.terms import Asked
 
     asked = Asked(policy_from, Profile(profile) if profile else None)
     if revision is not None:
+        from patchgate.operations.judge.commits import check_revision
+
         report = check_revision(repository, revision, asked)
     elif everything:
         from patchgate.operations.judge.tracked import check_tracked
 
         report = check_tracked(repository, asked)
     else:
+        from patchgate.operations.judge.pending import check_pending
+
         report = check_pending(repository, asked, whole_tree=worktree)
     show(report, form, color, verbose=verbose, quiet=quiet)
     code = report.verdict.exit_code

@@ -86,7 +86,7 @@ def _path(
 ) -> None:
     from patchgate.change.path import RepoPath
     from patchgate.declared.policy import Profile
-    from patchgate.operations.judge.check import Asked
+    from patchgate.operations.judge.terms import Asked
     from patchgate.operations.tell.policy_in_force import about_path, policy_in_force
 
     repository = open_here(context, directory)

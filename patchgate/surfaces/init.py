@@ -22,8 +22,8 @@ def command(context: click.Context, yes: bool, directory: str | None) -> None:
     Nothing is overwritten: where there is a policy already, that one is rehearsed.
     """
     repository = open_here(context, directory)
-    from patchgate.operations.judge.check import Asked
     from patchgate.operations.judge.rehearsal import rehearse
+    from patchgate.operations.judge.terms import Asked
     from patchgate.operations.land.policy_file import first_policy, has_policy_file, write_first_policy
     from patchgate.operations.tell.policy_in_force import policy_in_force
 

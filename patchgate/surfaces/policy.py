@@ -24,7 +24,7 @@ def show_policy(context: click.Context, policy_from: str | None, form: str, dire
     repository = open_here(context, directory)
     from patchgate.change.quoting import printable
     from patchgate.declared.policy import Profile
-    from patchgate.operations.judge.check import Asked
+    from patchgate.operations.judge.terms import Asked
     from patchgate.operations.tell.policy_in_force import policy_in_force
 
     force = policy_in_force(repository, Asked(policy_from))

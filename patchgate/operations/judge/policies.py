@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 from patchgate import __version__
 from patchgate.change.model import Entry
-from patchgate.declared.config import Config, parse, parse_pyproject, version_satisfies
 from patchgate.declared.control import CONFIG_FILE, PRE_COMMIT_FILE, PYPROJECT_FILE
 from patchgate.declared.policy import Policy
+from patchgate.declared.settings import Config
 from patchgate.errors import ConfigError, Mistake, UndecidedError
 from patchgate.git.objects import Objects
+from patchgate.operations.judge.policy_cache import PolicyCache
 
 _KEPT = 64
 _TOO_LARGE = 2 << 20
@@ -44,6 +45,7 @@ class Policies:
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
+        self._cache = PolicyCache(objects.repository.common_dir)
         self._found: dict[Key, Found] = {}
         self._speaking: dict[str, bool] = {}
 
@@ -65,7 +67,7 @@ class Policies:
         if oid not in self._speaking:
             raw = self._content(oid)
             try:
-                self._speaking[oid] = parse_pyproject(raw, "pyproject.toml") is not None
+                self._speaking[oid] = self._parse_project(raw) is not None
             except ConfigError:
                 self._speaking[oid] = True
         return self._speaking[oid]
@@ -86,7 +88,7 @@ class Policies:
         if project_oid is not None:
             project_raw = self._content(project_oid)
             try:
-                project = parse_pyproject(project_raw, "pyproject.toml")
+                project = self._parse_project(project_raw)
             except ConfigError as error:
                 fault = error
         speaks = project is not None or fault is not None
@@ -100,10 +102,32 @@ class Policies:
             return Found(None, _fault("patchgate.toml is not a regular file", "make it one"), speaks)
         raw = self._content(config_oid)
         try:
-            config = parse(raw, "patchgate.toml")
+            config = self._parse(raw)
         except ConfigError as error:
             return Found(None, error, speaks)
         return Found(Policy(config, "patchgate.toml", raw), None, speaks)
+
+    def _parse(self, raw: bytes) -> Config:
+        config = self._cache.load(raw, "patchgate.toml")
+        if config is None:
+            from patchgate.declared.config import parse
+
+            config = parse(raw, "patchgate.toml")
+            self._cache.store(raw, "patchgate.toml", config)
+        return config
+
+    def _parse_project(self, raw: bytes) -> Config | None:
+        # The same quick look as in `parse_pyproject`: most projects do not speak of patchgate.
+        if b"patchgate" not in raw and b"\\" not in raw:
+            return None
+        config = self._cache.load(raw, "pyproject.toml")
+        if config is None:
+            from patchgate.declared.config import parse_pyproject
+
+            config = parse_pyproject(raw, "pyproject.toml")
+            if config is not None:
+                self._cache.store(raw, "pyproject.toml", config)
+        return config
 
     def _content(self, oid: str) -> bytes:
         """Read a config; one beyond every cap is cut, for the parser to refuse."""
@@ -135,7 +159,11 @@ def require_version(policy: Policy) -> None:
         UndecidedError: this version may not judge here.
     """
     wanted = policy.config.required_version
-    if wanted is not None and not version_satisfies(wanted, __version__):
+    if wanted is None:
+        return
+    from patchgate.declared.texts import version_satisfies
+
+    if not version_satisfies(wanted, __version__):
         raise UndecidedError(
             f"this repository requires patchgate {wanted}, and this is {__version__}",
             f"install it: pip install 'patchgate{wanted}'",

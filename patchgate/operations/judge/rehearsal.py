@@ -12,7 +12,8 @@ from patchgate.declared.policy import Policy
 from patchgate.git.history import recent_commits
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
-from patchgate.operations.judge.check import Asked, judge_commits
+from patchgate.operations.judge.commits import judge_commits
+from patchgate.operations.judge.terms import Asked
 from patchgate.verdict.rules import Level
 from patchgate.verdict.verdict import ChangeVerdict, Finding
 

@@ -20,8 +20,8 @@ from patchgate.git.repository import Repository
 from patchgate.git.sources import complete, pending_base, tracked
 from patchgate.git.trees import Listing, resulting_tree
 from patchgate.operations.judge.cases import BUILT_IN
-from patchgate.operations.judge.check import Asked, asked_policy, detail_for
 from patchgate.operations.judge.policies import Policies, built_in, require_version
+from patchgate.operations.judge.terms import Asked, asked_policy, detail_for
 from patchgate.verdict.verdict import ChangeVerdict, GateOutcome, Outcome, PolicyReference, Report
 
 _BATCH_FILES = 500

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -10,8 +11,8 @@ from patchgate.declared.policy import Decision, Policy, Profile
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
 from patchgate.git.sources import pending_base
-from patchgate.operations.judge.check import Asked, asked_policy
 from patchgate.operations.judge.policies import Policies, built_in
+from patchgate.operations.judge.terms import Asked, asked_policy
 from patchgate.verdict.verdict import Json
 
 
@@ -33,7 +34,8 @@ class InForce:
 
     def settings(self) -> Iterator[Setting]:
         """List every key with its value; defaults say so."""
-        everything = self.policy.config.model_dump(mode="json")
+        everything = dataclasses.asdict(self.policy.config)
+        del everything["written"]
         written = self.policy.as_written()
         yield from self._settings((), everything, written)
 

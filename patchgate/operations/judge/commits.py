@@ -1,140 +1,20 @@
-"""The check: from a repository to a report, for every kind of change.
-
-Decides in which order things are read, and with how much detail: what the policy needs and no more.
-"""
+"""The check of commits: one, or every one of a range, each by itself under its parent's policy."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
-from patchgate.change.model import Entry
 from patchgate.declared.control import CONFIG_FILE, PRE_COMMIT_FILE, PYPROJECT_FILE
-from patchgate.declared.policy import Policy, Profile
-from patchgate.errors import UsageError
+from patchgate.declared.policy import Profile
 from patchgate.git.diff import Detail
 from patchgate.git.history import Commit, Walk, commits_of
 from patchgate.git.objects import Objects
-from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository
-from patchgate.git.sources import (
-    Base,
-    Reading,
-    is_merging,
-    pending_base,
-    staged,
-    worktree,
-)
+from patchgate.git.sources import Reading
 from patchgate.operations.judge.cases import BUILT_IN, Rules, judge_reading
 from patchgate.operations.judge.policies import Found, Key, Policies, built_in
+from patchgate.operations.judge.terms import Asked, asked_policy, detail_for
 from patchgate.verdict.verdict import ChangeVerdict, Report
-
-_BATCH_FILES = 500
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What was asked about how to judge; None leaves it to the change.
-
-    `policy_from` is a revision whose policy counts, `policy` one that is not in the repository yet.
-    """
-
-    policy_from: str | None = None
-    profile: Profile | None = None
-    policy: Policy | None = None
-
-
-def check_pending(repository: Repository, asked: Asked, *, whole_tree: bool = False) -> Report:
-    """Judge what is staged, or (with `whole_tree`) everything in the working tree.
-
-    Raises:
-        PatchgateError: it could not even be read.
-    """
-    if not (whole_tree or is_merging(repository)):
-        with Objects(repository) as objects:
-            base = pending_base(repository, objects)
-            return _pending(repository, objects, base, asked, None)
-    with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
-        base = pending_base(repository, objects, store)
-        return _pending(repository, objects, base, asked, store if whole_tree else None)
-
-
-def _pending(
-    repository: Repository, objects: Objects, base: Base, asked: Asked, store: PrivateStore | None
-) -> Report:
-    policies = Policies(objects)
-    before = asked_policy(objects, policies, asked) or policies.at(policies.key(base.policy_tree))
-    profile = asked.profile or Profile.COMMIT
-    detail = detail_for([before.policy or built_in()], profile)
-
-    def read(detail: Detail) -> Reading:
-        if store is not None:
-            return worktree(repository, objects, base, detail, store)
-        return staged(repository, objects, base, detail)
-
-    reading = read(detail)
-    after = policies.at(_key_after(objects, policies, base.tree, reading))
-    needed = detail_for([policy for policy in (before.policy, after.policy) if policy], profile)
-    if not detail.covers(needed) or (after.policy is not None and after.policy is not before.policy):
-        reading = read(needed)
-    rules = Rules(
-        before,
-        after,
-        place=asked.policy_from or "HEAD",
-        is_root=base.commit is None,
-        hooks_named=policies.names_patchgate(base.policy_tree),
-    )
-    return Report((judge_reading(reading, rules, profile),), repository.limits)
-
-
-def _key_after(objects: Objects, policies: Policies, base: str, reading: Reading) -> Key:
-    """Name the policy that the change leaves, without the resulting tree being in the repository."""
-    root: dict[bytes, Entry | None] = {**objects.tree(base)}
-    root.update((file.path.raw, file.new) for file in reading.change.files)
-    return policies.key_of(root.get(CONFIG_FILE.raw), root.get(PYPROJECT_FILE.raw))
-
-
-def asked_policy(objects: Objects, policies: Policies, asked: Asked) -> Found | None:
-    """Read the policy of `--policy-from REV`.
-
-    Raises:
-        UsageError: there is no such revision.
-        ConfigError: its policy cannot be used.
-    """
-    if asked.policy is not None:
-        return Found(asked.policy)
-    if asked.policy_from is None:
-        return None
-    header = objects.header(asked.policy_from + "^{tree}") if _is_name(asked.policy_from) else None
-    if header is None:
-        raise UsageError("unknown revision for --policy-from", "name a commit, a branch or a tag")
-    found = policies.at(policies.key(header.oid))
-    if found.fault is not None:
-        raise found.fault
-    return found
-
-
-def _is_name(revision: str) -> bool:
-    return not revision.startswith("-") and "\n" not in revision and "\0" not in revision
-
-
-def detail_for(judging: Sequence[Policy], profile: Profile) -> Detail:
-    """Say how much has to be read for these policies."""
-    contents = [policy.content for policy in judging if policy.content]
-    if not contents:
-        watch = None
-    elif len(contents) == 1:
-        watch = contents[0].suspects
-    else:
-
-        def watch(lines: Sequence[bytes]) -> list[int]:
-            return sorted({index for content in contents for index in content.suspects(lines)})
-
-    return Detail(
-        lines=any(policy.needs_lines(profile) for policy in judging),
-        sizes=any(policy.needs_sizes(profile) for policy in judging),
-        watch=watch,
-    )
 
 
 def check_revision(repository: Repository, revision: str, asked: Asked) -> Report:

@@ -1,0 +1,119 @@
+"""What a config says, as plain values: every key with its default.
+
+The one place of the defaults. `config` checks documents and makes these values; a cache keeps `written` and
+makes them again, so that a commit under a known policy loads no pydantic (100 ms). To add a section: one
+dataclass here, one model there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, TypeVar
+
+Limit = int | Literal["off"]
+"""A limit: a number, or "off"."""
+FileClass = Literal["lock", "binary", "media", "artifact"]
+Symlinks = bool | Literal["inside"]
+Gitlinks = bool | Literal["bump"]
+Values = TypeVar("Values")
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileSettings:
+    """The limits of a profile; the defaults are those of the commits of people."""
+
+    max_files: Limit = 50
+    max_added_lines: Limit = 2000
+    deny_classes: tuple[FileClass, ...] = ("artifact",)
+    allow_modes: bool = True
+    allow_symlinks: Symlinks = "inside"
+    allow_gitlinks: Gitlinks = "bump"
+
+
+COMMIT = ProfileSettings()
+AGENT = ProfileSettings(
+    max_files=5,
+    max_added_lines=400,
+    deny_classes=("lock", "binary", "artifact"),
+    allow_modes=False,
+    allow_symlinks=False,
+    allow_gitlinks=False,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PolicySettings:
+    """Which paths may be touched, and what may be put there; `allow_roots` None is the whole repository."""
+
+    allow_roots: tuple[str, ...] | None = None
+    deny_prefixes: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    allow_delete: tuple[str, ...] = ()
+    deny_suffixes: tuple[str, ...] = ()
+    deny_classes: tuple[FileClass, ...] = ()
+    max_file_bytes: Limit = 1 << 20
+    generated: tuple[str, ...] = ()
+    commit: ProfileSettings = COMMIT
+    agent: ProfileSettings = AGENT
+
+
+@dataclass(frozen=True, slots=True)
+class ContentSettings:
+    """What added lines may not hold."""
+
+    secrets: bool = True
+    conflict_markers: bool = True
+    deny: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OverrideSettings:
+    """Limits of their own for some paths; what is None is that of the profile."""
+
+    paths: tuple[str, ...] = ()
+    max_files: Limit | None = None
+    max_added_lines: Limit | None = None
+    max_file_bytes: Limit | None = None
+    deny_classes: tuple[FileClass, ...] | None = None
+    allow_modes: bool | None = None
+    allow_symlinks: Symlinks | None = None
+    allow_gitlinks: Gitlinks | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What a repository's config says; `written` are its keys as they stand there, without defaults."""
+
+    required_version: str | None = None
+    policy: PolicySettings = PolicySettings()
+    content: ContentSettings = ContentSettings()
+    rules: Mapping[str, str] = field(default_factory=dict)
+    overrides: tuple[OverrideSettings, ...] = ()
+    written: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+
+def settings_from(written: Mapping[str, Any]) -> Config:
+    """Make the values of keys that were checked: what is not written has its default."""
+    policy = dict(written.get("policy", {}))
+    policy["commit"] = _filled(COMMIT, policy.get("commit", {}))
+    policy["agent"] = _filled(AGENT, policy.get("agent", {}))
+    return Config(
+        written.get("required_version"),
+        _filled(PolicySettings(), policy),
+        _filled(ContentSettings(), written.get("content", {})),
+        dict(written.get("rules", {})),
+        tuple(_filled(OverrideSettings(), each) for each in written.get("overrides", ())),
+        written,
+    )
+
+
+def _filled(defaults: Values, written: Mapping[str, Any]) -> Values:
+    """Copy a dataclass with the written keys in it; lists become tuples."""
+    names = {each.name for each in fields(defaults)}  # type: ignore[arg-type]
+    chosen = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in written.items()
+        if name in names
+    }
+    return type(defaults)(**{name: getattr(defaults, name) for name in names} | chosen)

@@ -1,0 +1,73 @@
+"""The check of what is not committed yet: the index, or everything in the working tree."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from patchgate.change.model import Entry
+from patchgate.declared.control import CONFIG_FILE, PYPROJECT_FILE
+from patchgate.declared.policy import Profile
+from patchgate.git.diff import Detail
+from patchgate.git.objects import Objects
+from patchgate.git.repository import Repository
+from patchgate.git.sources import Base, Reading, is_merging, pending_base, staged, worktree
+from patchgate.operations.judge.cases import Rules, judge_reading
+from patchgate.operations.judge.policies import Key, Policies, built_in
+from patchgate.operations.judge.terms import Asked, asked_policy, detail_for
+from patchgate.verdict.verdict import Report
+
+if TYPE_CHECKING:
+    from patchgate.git.private import PrivateStore
+
+
+def check_pending(repository: Repository, asked: Asked, *, whole_tree: bool = False) -> Report:
+    """Judge what is staged, or (with `whole_tree`) everything in the working tree.
+
+    Raises:
+        PatchgateError: it could not even be read.
+    """
+    if not (whole_tree or is_merging(repository)):
+        with Objects(repository) as objects:
+            base = pending_base(repository, objects)
+            return _pending(repository, objects, base, asked, None)
+    # 5 ms to import: only where git must write something to answer.
+    from patchgate.git.private import PrivateStore
+
+    with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
+        base = pending_base(repository, objects, store)
+        return _pending(repository, objects, base, asked, store if whole_tree else None)
+
+
+def _pending(
+    repository: Repository, objects: Objects, base: Base, asked: Asked, store: PrivateStore | None
+) -> Report:
+    policies = Policies(objects)
+    before = asked_policy(objects, policies, asked) or policies.at(policies.key(base.policy_tree))
+    profile = asked.profile or Profile.COMMIT
+    detail = detail_for([before.policy or built_in()], profile)
+
+    def read(detail: Detail) -> Reading:
+        if store is not None:
+            return worktree(repository, objects, base, detail, store)
+        return staged(repository, objects, base, detail)
+
+    reading = read(detail)
+    after = policies.at(_key_after(objects, policies, base.tree, reading))
+    needed = detail_for([policy for policy in (before.policy, after.policy) if policy], profile)
+    if not detail.covers(needed) or (after.policy is not None and after.policy is not before.policy):
+        reading = read(needed)
+    rules = Rules(
+        before,
+        after,
+        place=asked.policy_from or "HEAD",
+        is_root=base.commit is None,
+        hooks_named=policies.names_patchgate(base.policy_tree),
+    )
+    return Report((judge_reading(reading, rules, profile),), repository.limits)
+
+
+def _key_after(objects: Objects, policies: Policies, base: str, reading: Reading) -> Key:
+    """Name the policy that the change leaves, without the resulting tree being in the repository."""
+    root: dict[bytes, Entry | None] = {**objects.tree(base)}
+    root.update((file.path.raw, file.new) for file in reading.change.files)
+    return policies.key_of(root.get(CONFIG_FILE.raw), root.get(PYPROJECT_FILE.raw))

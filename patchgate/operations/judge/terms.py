@@ -1,0 +1,67 @@
+"""The terms of a judgement: what was asked about it, which policy that means, and how much must be read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from patchgate.declared.policy import Policy, Profile
+from patchgate.errors import UsageError
+from patchgate.git.diff import Detail
+from patchgate.git.objects import Objects
+from patchgate.operations.judge.policies import Found, Policies
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What was asked about how to judge; None leaves it to the change.
+
+    `policy_from` is a revision whose policy counts, `policy` one that is not in the repository yet.
+    """
+
+    policy_from: str | None = None
+    profile: Profile | None = None
+    policy: Policy | None = None
+
+
+def asked_policy(objects: Objects, policies: Policies, asked: Asked) -> Found | None:
+    """Read the policy of `--policy-from REV`.
+
+    Raises:
+        UsageError: there is no such revision.
+        ConfigError: its policy cannot be used.
+    """
+    if asked.policy is not None:
+        return Found(asked.policy)
+    if asked.policy_from is None:
+        return None
+    header = objects.header(asked.policy_from + "^{tree}") if _is_name(asked.policy_from) else None
+    if header is None:
+        raise UsageError("unknown revision for --policy-from", "name a commit, a branch or a tag")
+    found = policies.at(policies.key(header.oid))
+    if found.fault is not None:
+        raise found.fault
+    return found
+
+
+def _is_name(revision: str) -> bool:
+    return not revision.startswith("-") and "\n" not in revision and "\0" not in revision
+
+
+def detail_for(judging: Sequence[Policy], profile: Profile) -> Detail:
+    """Say how much has to be read for these policies."""
+    contents = [policy.content for policy in judging if policy.content]
+    if not contents:
+        watch = None
+    elif len(contents) == 1:
+        watch = contents[0].suspects
+    else:
+
+        def watch(lines: Sequence[bytes]) -> list[int]:
+            return sorted({index for content in contents for index in content.suspects(lines)})
+
+    return Detail(
+        lines=any(policy.needs_lines(profile) for policy in judging),
+        sizes=any(policy.needs_sizes(profile) for policy in judging),
+        watch=watch,
+    )
