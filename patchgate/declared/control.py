@@ -12,8 +12,13 @@ PYPROJECT_FILE = RepoPath(b"pyproject.toml")
 PRE_COMMIT_FILE = RepoPath(b".pre-commit-config.yaml")
 _FOLDER = b".patchgate"
 _BASELINES = b".patchgate/baselines/"
+_STARTS = (CONFIG_FILE.raw, _FOLDER)
 
 
 def is_control_by_name(path: RepoPath) -> bool:
     """Tell whether a path is a control file whatever it holds; baselines are none."""
-    return path == CONFIG_FILE or (path.is_within(_FOLDER) and not path.raw.startswith(_BASELINES))
+    raw = path.raw
+    # Asked of every file of a range: most names fail the first comparison of bytes.
+    if not raw.startswith(_STARTS):
+        return False
+    return raw == CONFIG_FILE.raw or (path.is_within(_FOLDER) and not raw.startswith(_BASELINES))

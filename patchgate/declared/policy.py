@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
-from patchgate.change.path import RepoPath
+from patchgate.change.path import RepoPath, fold
 from patchgate.change.quoting import printable
 from patchgate.declared.classes import CLASSES
 from patchgate.declared.content import ContentRules
@@ -25,6 +25,7 @@ from patchgate.verdict.rules import RULES, RULES_VERSION, Level
 
 Key = tuple[str | int, ...]
 _MANY_PATHS = 200_000
+_WEIGHTS = ("off", "note", "warning", "error")
 
 
 class Profile(StrEnum):
@@ -104,14 +105,21 @@ class Policy:
         self.raw = raw
         section = config.policy
         self._roots = None if section.allow_roots is None else PrefixSet(section.allow_roots, folded=False)
-        self._prefixes = PrefixSet(section.deny_prefixes, folded=True)
-        self._deny = PatternSet(section.deny, folded=True)
+        denies: list[tuple[str, str, PrefixSet | PatternSet]] = [
+            ("deny-prefix", "deny_prefixes", PrefixSet(section.deny_prefixes, folded=True)),
+            ("deny-pattern", "deny", PatternSet(section.deny, folded=True)),
+        ]
+        # One deny speaks for a path: the one of the higher level, or a warning would hide a refusal.
+        self._denies = sorted(denies, key=lambda deny: -_WEIGHTS.index(config.rules.get(deny[0], "error")))
         self._deletable = PatternSet(section.allow_delete, folded=False)
         self._generated = PatternSet(section.generated, folded=False)
-        self._suffixes = tuple(suffix.casefold() for suffix in section.deny_suffixes)
+        self._suffixes = tuple(
+            fold(suffix.encode("utf-8", "surrogateescape")) for suffix in section.deny_suffixes
+        )
         self._owners = [PatternSet(override.paths, folded=False) for override in config.overrides]
         self._rulings: dict[bytes, PathRuling] = {}
         self._limits: dict[tuple[Profile, int | None], FileLimits] = {}
+        self._all_limits: dict[Profile, tuple[FileLimits, ...]] = {}
         self._digests: dict[Profile, str] = {}
 
     @cached_property
@@ -155,11 +163,10 @@ class Policy:
         section = self.config.policy
         raw = path.raw
         rule, denied = None, None
-        if (index := self._prefixes.match(raw)) is not None:
-            rule = "deny-prefix"
-            denied = Decision(("policy", "deny_prefixes", index), section.deny_prefixes[index])
-        elif (found := _decision(self._deny, raw, ("policy", "deny"))) is not None:
-            rule, denied = "deny-pattern", found
+        for name, key, matcher in self._denies:
+            if (index := matcher.match(raw)) is not None:
+                rule, denied = name, Decision(("policy", key, index), getattr(section, key)[index])
+                break
         is_control = is_control_by_name(path)
         folded = path.folded
         suffix = next((each for each, text in enumerate(self._suffixes) if folded.endswith(text)), None)
@@ -218,8 +225,10 @@ class Policy:
 
     def all_limits(self, profile: Profile) -> Sequence[FileLimits]:
         """List the limits of the profile and of every override."""
-        owners: list[int | None] = [None, *range(len(self._owners))]
-        return [self.limits(profile, owner) for owner in owners]
+        if profile not in self._all_limits:
+            owners: list[int | None] = [None, *range(len(self._owners))]
+            self._all_limits[profile] = tuple(self.limits(profile, owner) for owner in owners)
+        return self._all_limits[profile]
 
     def needs_lines(self, profile: Profile) -> bool:
         """Tell whether lines have to be read: for a content rule, a line budget, or the class `binary`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from patchgate.change.model import Change
@@ -40,7 +40,7 @@ class Case:
     policy: Policy
     profile: Profile
     governance: Governance = field(default_factory=Governance)
-    folders: Mapping[bytes, Mapping[bytes, str]] = field(default_factory=dict)
+    folders: Mapping[bytes, Sequence[bytes]] = field(default_factory=dict)
     from_text: bool = False
     has_budgets: bool = True
 

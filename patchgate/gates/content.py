@@ -1,6 +1,7 @@
 """The content gate: what added lines may not hold.
 
-Only added lines of regular files are judged, control files are exempt. What was not read is never taken for
+Only added lines of regular files are judged, control files are exempt, and a file that is moved as it is
+brings no new line. What was not read is never taken for
 clean: a text file without counted lines makes the gate undecided.
 """
 
@@ -30,7 +31,7 @@ def applies(case: Case) -> bool:
 def examine(case: Case) -> Iterator[Finding]:
     """Find the added lines that a content rule objects to."""
     for file in case.change.files:
-        if not _is_new_text(file) or case.is_control(file.path):
+        if not _is_new_text(file) or file.path in case.change.renames or case.is_control(file.path):
             continue
         if file.added_lines is None and not file.binary:
             raise UndecidedError(f"the added lines of {file.path.quoted} were not read")
@@ -86,7 +87,8 @@ def _suppressed(case: Case, finding: Finding, line: Line) -> Finding:
         if rule.decode("ascii") != finding.rule:
             continue
         text = reason.decode("utf-8", "replace").strip()
-        if not text:
+        # What only closes a comment (`*/`, `-->`) says nothing.
+        if not any(character.isalnum() for character in text):
             hint = f"give a reason: patchgate: allow {finding.rule} REASON"
             return replace(finding, hint=hint)
         details = {**finding.details, "suppressed": text}

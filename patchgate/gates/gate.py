@@ -63,9 +63,9 @@ def _one(gate: Gate, case: Case) -> tuple[GateOutcome, list[Finding]]:
 
 def _levelled(case: Case, finding: Finding) -> Finding | None:
     """Give a finding the level that the policy chose for its rule; None where the rule is off."""
-    if "suppressed" in finding.details:
-        return finding
     level = case.policy.level(finding.rule, case.profile)
     if level is None:
         return None
-    return finding if level is finding.level else replace(finding, level=level)
+    if level is finding.level or "suppressed" in finding.details:
+        return finding
+    return replace(finding, level=level)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from patchgate.declared.control import CONFIG_FILE, PYPROJECT_FILE
 from patchgate.gates.case import Case, find
 from patchgate.verdict.verdict import Finding, Fixer
 
@@ -23,17 +24,18 @@ def examine(case: Case) -> Iterator[Finding]:
     controls = sorted(facts.controls)
     others = [file.path for file in case.change.files if file.path not in facts.controls]
     first = controls[0]
+    holder = next((path for path in controls if path in {CONFIG_FILE, PYPROJECT_FILE}), first)
     if facts.removed:
         yield find(
             "policy-removed",
-            f"the change removes the policy ({first.quoted})",
-            first,
+            f"the change removes the policy ({holder.quoted})",
+            holder,
             "keep the file; an empty [policy] switches every rule of it off",
             side="old",
             who=Fixer.PERSON,
         )
     for fault in facts.proposed_faults:
-        yield find("policy-invalid", f"the new policy cannot be used: {fault}", first, "mend that line")
+        yield find("policy-invalid", f"the new policy cannot be used: {fault}", holder, "mend that line")
     if facts.alone and others:
         named = ", ".join(path.quoted for path in others[:3]) + (", …" if len(others) > 3 else "")
         yield find(
@@ -48,6 +50,6 @@ def examine(case: Case) -> Iterator[Finding]:
         yield find(
             "policy-repaired",
             "the policy before this change could not be read; this change was judged by its own",
-            first,
+            holder,
             "nothing to do",
         )

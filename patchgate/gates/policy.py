@@ -13,6 +13,7 @@ from patchgate.change.quoting import printable
 from patchgate.declared.classes import MANIFESTS
 from patchgate.declared.policy import Decision, PathRuling
 from patchgate.gates.case import Case, find
+from patchgate.verdict.rules import Level
 from patchgate.verdict.verdict import Finding, Fixer
 
 _DOES = {
@@ -29,9 +30,13 @@ def examine(case: Case) -> Iterator[Finding]:
     sources = {old: new for new, old in case.change.renames.items()}
     for file in case.change.files:
         ruling = case.policy.ruling(file.path)
+        refused = False
         if ruling.denied is not None and not (file.new is None and ruling.deletable):
-            yield _denied(case, file, ruling, ruling.denied, file.path in sources)
-        elif ruling.outside and not case.is_control(file.path):
+            finding = _denied(case, file, ruling, ruling.denied, file.path in sources)
+            # A deny whose level the policy lowered must not hide that the path lies outside.
+            refused = case.policy.level(finding.rule, case.profile) is Level.ERROR
+            yield finding
+        if ruling.outside and not refused and not case.is_control(file.path):
             yield _outside(case, file)
         if file.new is None or (file.old is not None and file.old.oid == file.new.oid):
             continue

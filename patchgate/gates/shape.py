@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from patchgate.change.model import EXECUTABLE, GITLINK, SYMLINK, FileChange
+from patchgate.change.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, FileChange
 from patchgate.change.path import is_git_alias
 from patchgate.declared.policy import FileLimits
 from patchgate.errors import UndecidedError
@@ -20,17 +20,18 @@ def examine(case: Case) -> Iterator[Finding]:
     """Find what is too much, too large, or of a kind that the policy does not allow."""
     for file in case.change.files:
         limits = case.policy.limits(case.profile, case.policy.ruling(file.path).owner)
-        yield from _size(case, file, limits)
-        yield from _mode(case, file, limits)
-        yield from _symlink(file, limits)
-        yield from _gitlink(file, limits)
-    if case.has_budgets:
+        if limits.max_file_bytes is not None:
+            yield from _size(case, file, limits.max_file_bytes)
+        if file.new is not None and not (file.old is not None and file.old.mode == file.new.mode == REGULAR):
+            yield from _mode(case, file, limits)
+            yield from _symlink(file, limits)
+            yield from _gitlink(file, limits)
+    if case.has_budgets and not _is_surely_within(case):
         yield from _budgets(case)
 
 
-def _size(case: Case, file: FileChange, limits: FileLimits) -> Iterator[Finding]:
-    limit = limits.max_file_bytes
-    if limit is None or file.new is None or not file.new.is_file or file.path in case.change.renames:
+def _size(case: Case, file: FileChange, limit: int) -> Iterator[Finding]:
+    if file.new is None or not file.new.is_file or file.path in case.change.renames:
         return
     if file.old is not None and file.old.oid == file.new.oid:
         return
@@ -168,6 +169,16 @@ def budgets(case: Case) -> dict[str, Budget]:
         label = name if limits.owner is None else f"overrides[{limits.owner}].{name}"
         found[label] = Budget(getattr(limits, name), used)
     return found
+
+
+def _is_surely_within(case: Case) -> bool:
+    """Tell whether even all files together stay below the one budget there is; then nothing is grouped."""
+    limits = case.policy.all_limits(case.profile)
+    return (
+        len(limits) == 1
+        and limits[0].max_added_lines is None
+        and (limits[0].max_files is None or len(case.change.files) <= limits[0].max_files)
+    )
 
 
 def _budgets(case: Case) -> Iterator[Finding]:

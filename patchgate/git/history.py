@@ -203,16 +203,19 @@ class Walk:
             marks.update(offset + index for index in binary)
             offset += len(records)
         done = complete(self.objects, flat, marks, detail, believed=self._believed)
+        parts: list[list[FileChange]] = []
         offset = 0
-        for commit, (records, _) in zip(batch, raw, strict=True):
-            files = done[offset : offset + len(records)]
+        for records, _ in raw:
+            parts.append(done[offset : offset + len(records)])
             offset += len(records)
-            base = self.base_of(commit)
-            change = Change.of(base, commit.tree, files, self.objects.empty_blob)
+        folders = folders_of(
+            self.objects, [(commit.tree, files) for commit, files in zip(batch, parts, strict=True)]
+        )
+        for commit, files, around in zip(batch, parts, folders, strict=True):
+            change = Change.of(self.base_of(commit), commit.tree, files, self.objects.empty_blob)
             kind = "merge" if len(commit.parents) > 1 else "commit"
             parent = commit.parents[0] if commit.parents else None
-            folders = folders_of(self.objects, commit.tree, files)
-            yield Reading(change, Source(kind, commit.oid, parent), folders)
+            yield Reading(change, Source(kind, commit.oid, parent), around)
 
 
 _SAME = Entry("", "")

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+import stat
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 
-from patchgate.change.model import Entry
+from patchgate.change.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, Entry
 from patchgate.change.quoting import printable
 from patchgate.errors import UndecidedError
 from patchgate.git.repository import BIG_FILE, Repository, failed
@@ -20,6 +22,13 @@ from patchgate.git.repository import BIG_FILE, Repository, failed
 # 400 questions and their answers stay below the 64 KiB that a pipe holds.
 _AT_ONCE = 400
 TREE_MODE = "040000"
+_MODES = {
+    mode.lstrip("0").encode("ascii"): mode for mode in (TREE_MODE, REGULAR, EXECUTABLE, SYMLINK, GITLINK)
+}
+# Names of folders can be long; so many questions stay below a pipe's 64 KiB all the same.
+_AT_ONCE_LONG = 15
+_NAME = {size: re.compile(rb"[0-7]{5,6} ([^\0]+)\0.{%d}" % size, re.DOTALL) for size in (20, 32)}
+_ENTRY = {size: re.compile(rb"([0-7]{5,6}) ([^\0]+)\0(.{%d})" % size, re.DOTALL) for size in (20, 32)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +80,7 @@ class Objects:
         for start in range(0, len(names), _AT_ONCE):
             batch = names[start : start + _AT_ONCE]
             self._ask(b"".join(b"info %s\n" % _one_line(name) for name in batch))
-            found.extend(self._header() for _ in batch)
+            found.extend(_header(line) for line in self._lines(len(batch)))
         return found
 
     def sizes(self, oids: Iterable[str]) -> dict[str, int]:
@@ -82,10 +91,14 @@ class Objects:
         """
         wanted = list(dict.fromkeys(oids))
         found: dict[str, int] = {}
-        for oid, header in zip(wanted, self.headers(wanted), strict=True):
-            if header is None:
-                raise _missing(oid)
-            found[oid] = header.size
+        for start in range(0, len(wanted), _AT_ONCE):
+            batch = wanted[start : start + _AT_ONCE]
+            self._ask("".join([f"info {oid}\n" for oid in batch]).encode("ascii"))
+            for oid, line in zip(batch, self._lines(len(batch)), strict=True):
+                size = line.rpartition(b" ")[2]
+                if not size.isdigit():
+                    raise _missing(oid)
+                found[oid] = int(size)
         return found
 
     def read(self, oid: str, limit: int = BIG_FILE) -> bytes:
@@ -100,11 +113,10 @@ class Objects:
         if header.size > limit:
             raise UndecidedError(f"object {oid[:12]} has {header.size} bytes, more than {limit} are not read")
         self._ask(b"contents %s\n" % oid.encode("ascii"))
-        again = self._header()
-        if again is None:
+        (again,) = self._lines(1)
+        if _header(again) is None:
             raise _missing(oid)
-        content = self._take(again.size + 1)
-        return content[:-1]
+        return self._take(header.size + 1)[:-1]
 
     def tree(self, oid: str) -> dict[bytes, Entry]:
         """List one tree: name to entry. Trees are kept, as many as fit a small cache."""
@@ -115,6 +127,33 @@ class Objects:
             listed = {} if oid == self.empty_tree else parse_tree(self.read(oid), len(oid) // 2)
             self._trees[oid] = listed
         return listed
+
+    def names_in(self, folders: Sequence[tuple[str, bytes]]) -> list[tuple[bytes, ...]]:
+        """List the names in many folders, each given as a tree and a path in it (empty: the tree itself).
+
+        Raises:
+            UndecidedError: there is no such folder.
+        """
+        found: list[tuple[bytes, ...]] = []
+        for start in range(0, len(folders), _AT_ONCE_LONG):
+            batch = folders[start : start + _AT_ONCE_LONG]
+            self._ask(b"".join(b"contents %s\n" % self._folder_name(*folder) for folder in batch))
+            for _ in batch:
+                (line,) = self._lines(1)
+                header = _header(line)
+                if header is None or header.type != "tree":
+                    raise UndecidedError("a tree does not hold what its diff says", "run git fsck")
+                raw = self._take(header.size + 1)
+                found.append(tuple(_NAME[len(header.oid) // 2].findall(raw)))
+        return found
+
+    def _folder_name(self, tree: str, path: bytes) -> bytes:
+        if not path:
+            return tree.encode("ascii")
+        if b"\n" in path or path.startswith((b"./", b"../")):
+            entry = self.entry(tree, path)
+            return (entry.oid if entry else "missing").encode("ascii")
+        return tree.encode("ascii") + b":" + path
 
     def entry(self, tree: str, path: bytes) -> Entry | None:
         """Find what a tree holds at a path; None where nothing is."""
@@ -128,12 +167,6 @@ class Objects:
 
     def _ask(self, questions: bytes) -> None:
         self._child.write(questions)
-
-    def _more(self) -> None:
-        data = os.read(self._child.out.fileno(), 1 << 16)
-        if not data:
-            raise failed("cat-file", self._child.finish())
-        self._buffer += data
 
     def _take(self, size: int) -> bytes:
         if len(self._buffer) < size:
@@ -149,14 +182,25 @@ class Objects:
         taken, self._buffer = self._buffer[:size], self._buffer[size:]
         return taken
 
-    def _header(self) -> Header | None:
-        while (end := self._buffer.find(b"\n")) < 0:
-            self._more()
-        line, self._buffer = self._buffer[:end], self._buffer[end + 1 :]
-        words = line.split(b" ")
-        if len(words) == 3 and words[2].isdigit():
-            return Header(words[0].decode("ascii"), words[1].decode("ascii"), int(words[2]))
-        return None
+    def _lines(self, count: int) -> list[bytes]:
+        """Read so many lines of an answer."""
+        pieces = [self._buffer]
+        have = self._buffer.count(b"\n")
+        while have < count:
+            data = os.read(self._child.out.fileno(), 1 << 16)
+            if not data:
+                raise failed("cat-file", self._child.finish())
+            pieces.append(data)
+            have += data.count(b"\n")
+        *lines, self._buffer = b"".join(pieces).split(b"\n", count)
+        return lines
+
+
+def _header(line: bytes) -> Header | None:
+    words = line.split(b" ")
+    if len(words) == 3 and words[2].isdigit():
+        return Header(words[0].decode("ascii"), words[1].decode("ascii"), int(words[2]))
+    return None
 
 
 def _one_line(name: str) -> bytes:
@@ -173,16 +217,22 @@ def _missing(oid: str) -> UndecidedError:
 
 
 def parse_tree(raw: bytes, oid_size: int) -> dict[bytes, Entry]:
-    """Read a tree object: entries of `mode SP name NUL oid` (gitformat-pack; oid in `oid_size` raw bytes)."""
-    entries: dict[bytes, Entry] = {}
-    position = 0
-    while position < len(raw):
-        space = raw.index(b" ", position)
-        end = raw.index(b"\0", space)
-        mode = raw[position:space].decode("ascii").rjust(6, "0")
-        position = end + 1 + oid_size
-        entries[raw[space + 1 : end]] = Entry(mode, raw[end + 1 : position].hex())
-    return entries
+    """Read a tree object: entries of `mode SP name NUL oid` (gitformat-pack), the oid in `oid_size` bytes."""
+    # One expression is ten times as fast as a loop: some folders have thousands of names.
+    found = _ENTRY[oid_size].findall(raw)
+    if sum(len(mode) + len(name) for mode, name, _ in found) + len(found) * (oid_size + 2) != len(raw):
+        raise UndecidedError("a tree object is damaged", "run git fsck")
+    return {name: Entry(_MODES.get(mode) or _canonical(mode), oid.hex()) for mode, name, oid in found}
+
+
+def _canonical(mode: bytes) -> str:
+    """Read a mode as git does (`canon_mode`): trees of old repositories hold 100664, git writes 100644."""
+    number = int(mode, 8)
+    if stat.S_ISREG(number):
+        return EXECUTABLE if number & stat.S_IXUSR else REGULAR
+    if stat.S_ISLNK(number):
+        return SYMLINK
+    return TREE_MODE if stat.S_ISDIR(number) else GITLINK
 
 
 def print_tree(entries: Mapping[bytes, Entry]) -> bytes:

@@ -208,12 +208,12 @@ def complete(
             watch = detail.watch if is_text_candidate(record) else None
             done[index] = look_again(objects, record, watch)
     if detail.sizes:
-        wanted = [file.new.oid for file in done if file.new is not None and _has_new_blob(file)]
-        sizes = objects.sizes(wanted)
-        done = [
-            replace(file, size=sizes[file.new.oid]) if file.new is not None and _has_new_blob(file) else file
-            for file in done
-        ]
+        fresh = [index for index, file in enumerate(done) if _has_new_blob(file)]
+        sizes = objects.sizes(file.new.oid for index in fresh if (file := done[index]).new is not None)
+        for index in fresh:
+            file = done[index]
+            if file.new is not None:
+                done[index] = file.with_size(sizes[file.new.oid])
     for index, file in enumerate(done):
         if file.new is not None and file.new.mode == SYMLINK:
             size = objects.sizes([file.new.oid])[file.new.oid]

@@ -7,15 +7,15 @@ Also gives the neighbours of new names, for collisions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from patchgate.change.model import Entry, FileChange
 from patchgate.errors import UndecidedError
 from patchgate.git.objects import TREE_MODE, Objects, print_tree
 
-Listing = dict[bytes, str]
-"""The names in one folder, with their modes."""
+Listing = tuple[bytes, ...]
+"""The names in one folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,23 +68,21 @@ def _apply(
         if name in below and name in entries:
             raise UndecidedError("the index holds a file and a folder of one name", "run git status")
         entries[name] = entry
-    folders[place.rstrip(b"/")] = {name: entry.mode for name, entry in entries.items()}
+    folders[place.rstrip(b"/")] = tuple(entries)
     return objects.hash("tree", print_tree(entries)) if entries else None
 
 
-def folders_of(objects: Objects, tree: str, files: Iterable[FileChange]) -> dict[bytes, Listing]:
-    """List the folders of `tree` above each path that the change introduces."""
-    found: dict[bytes, Listing] = {}
-    for file in files:
-        if not file.is_introduced:
-            continue
-        at = tree
-        for folder in file.path.parents():
-            if folder:
-                step = objects.tree(at).get(folder.rpartition(b"/")[2])
-                if step is None or step.mode != TREE_MODE:
-                    raise UndecidedError("a tree does not hold what its diff says", "run git fsck")
-                at = step.oid
-            if folder not in found:
-                found[folder] = {name: entry.mode for name, entry in objects.tree(at).items()}
+def folders_of(
+    objects: Objects, changes: Sequence[tuple[str, Sequence[FileChange]]]
+) -> list[dict[bytes, Listing]]:
+    """List, for each resulting tree with its files, the folders above every path that is introduced."""
+    wanted = [
+        (index, tree, folder)
+        for index, (tree, files) in enumerate(changes)
+        for folder in {folder for file in files if file.is_introduced for folder in file.path.parents()}
+    ]
+    found: list[dict[bytes, Listing]] = [{} for _ in changes]
+    listed = objects.names_in([(tree, folder) for _, tree, folder in wanted])
+    for (index, _, folder), names in zip(wanted, listed, strict=True):
+        found[index][folder] = names
     return found

@@ -59,10 +59,16 @@ def run(
     Raises:
         UndecidedError: it could not start, took too long, or wrote too much.
     """
+    deadline = time.monotonic() + seconds
     child = _start(argv, cwd, env, subprocess.PIPE if stdin else subprocess.DEVNULL)
     try:
-        out, err = _converse(child, argv[0], stdin, seconds, max_output)
-        return Completed(child.wait(), out, err)
+        out, err = _converse(child, stdin, deadline, max_output)
+        # It may have closed its output and live on.
+        return Completed(child.wait(max(0.0, deadline - time.monotonic())), out, err)
+    except subprocess.TimeoutExpired as error:
+        raise UndecidedError(f"{argv[0]} took longer than {seconds:g} s and was ended") from error
+    except _TooMuchError as error:
+        raise UndecidedError(f"{argv[0]} wrote more than {max_output >> 20} MiB and was ended") from error
     finally:
         _end(child)
 
@@ -87,10 +93,13 @@ def _start(
         raise UndecidedError(f"{argv[0]} could not be started: {error.strerror}") from error
 
 
+class _TooMuchError(Exception):
+    """A child wrote more than it may."""
+
+
 def _converse(
-    child: subprocess.Popen[bytes], name: str, stdin: bytes, seconds: float, max_output: int
+    child: subprocess.Popen[bytes], stdin: bytes, deadline: float, max_output: int
 ) -> tuple[bytes, bytes]:
-    deadline = time.monotonic() + seconds
     out, err = bytearray(), bytearray()
     rest = memoryview(stdin)
     with selectors.DefaultSelector() as selector:
@@ -103,7 +112,7 @@ def _converse(
         while selector.get_map():
             left = deadline - time.monotonic()
             if left <= 0:
-                raise UndecidedError(f"{name} took longer than {seconds:g} s and was ended")
+                raise subprocess.TimeoutExpired("", 0)
             for key, _ in selector.select(left):
                 if key.data is None:
                     rest = _feed(child, rest, selector)
@@ -114,7 +123,7 @@ def _converse(
                 elif key.data is out or len(err) < _STDERR_KEPT:
                     key.data.extend(data)
                 if len(out) > max_output:
-                    raise UndecidedError(f"{name} wrote more than {max_output >> 20} MiB and was ended")
+                    raise _TooMuchError
     return bytes(out), bytes(err)
 
 
@@ -134,14 +143,18 @@ def _feed(child: subprocess.Popen[bytes], rest: memoryview, selector: selectors.
 
 def _end(child: subprocess.Popen[bytes]) -> None:
     """End whatever is left of the child's group, and reap it."""
-    if child.poll() is None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
+    _kill_group(child)
+    child.wait()
     for stream in (child.stdin, child.stdout, child.stderr):
         if stream is not None:
             with contextlib.suppress(OSError):
                 stream.close()
+
+
+def _kill_group(child: subprocess.Popen[bytes]) -> None:
+    """Kill a child's group, also where the child itself has ended: what it started may live on."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, signal.SIGKILL)
 
 
 class Child:
@@ -162,6 +175,7 @@ class Child:
         self._child = _start(argv, cwd, env, subprocess.PIPE)
         self._errors = bytearray()
         self._late = False
+        self._ended = False
         self._drain = threading.Thread(target=self._drain_errors, daemon=True)
         self._drain.start()
         self._seconds = seconds
@@ -178,8 +192,7 @@ class Child:
 
     def _overrun(self) -> None:
         self._late = True
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._child.pid, signal.SIGKILL)
+        _kill_group(self._child)
 
     @property
     def out(self) -> IO[bytes]:
@@ -223,6 +236,7 @@ class Child:
             UndecidedError: it took longer than it may.
         """
         code = self._child.wait()
+        _kill_group(self._child)
         self._drain.join(timeout=5)
         if self._late:
             raise UndecidedError(f"{self._name} took longer than {self._seconds:g} s and was ended")
@@ -242,9 +256,9 @@ class Child:
         if self._child.stdin is not None:
             with contextlib.suppress(OSError):
                 self._child.stdin.close()
-        if self._child.poll() is None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._child.pid, signal.SIGKILL)
+        if not self._ended:
+            self._ended = True
+            _kill_group(self._child)
             self._child.wait()
         self._drain.join(timeout=5)
         for stream in (self._child.stdout, self._child.stderr):

@@ -45,7 +45,6 @@ DRIVER = closed(  # 3.19
     {
         "name": TEXT,
         "version": TEXT,
-        "informationUri": {"type": "string", "pattern": "^https://"},
         "rules": {"type": "array", "items": RULE, "uniqueItems": True},
     }
 )

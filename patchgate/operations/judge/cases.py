@@ -44,11 +44,9 @@ def is_control(path: RepoPath, rules: Rules) -> bool:
     """Tell whether a change to this path is a change to the rules."""
     if is_control_by_name(path):
         return True
-    if path == PRE_COMMIT_FILE:
+    if path.raw == PRE_COMMIT_FILE.raw:
         return rules.hooks_named
-    if path == PYPROJECT_FILE:
-        return _differs(rules.before, rules.after)
-    return False
+    return path.raw == PYPROJECT_FILE.raw and _differs(rules.before, rules.after)
 
 
 def _differs(before: Found, after: Found) -> bool:

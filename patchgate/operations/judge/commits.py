@@ -87,7 +87,7 @@ class _History:
         return self._policies.at(self._key_of(commit.parents[0]))
 
     def _after(self, commit: Commit, reading: Reading) -> Found:
-        touched = any(file.path in _POLICY_FILES for file in reading.change.files)
+        touched = any(file.path.raw in _POLICY_FILES for file in reading.change.files)
         if not touched and len(commit.parents) == 1:
             self._keys[commit.oid] = self._key_of(commit.parents[0])
         return self._policies.at(self._key_of(commit.oid))
@@ -104,7 +104,7 @@ class _History:
         return judge_reading(reading, rules, self._profile_of(commit))
 
 
-_POLICY_FILES = frozenset({CONFIG_FILE, PYPROJECT_FILE})
+_POLICY_FILES = frozenset({CONFIG_FILE.raw, PYPROJECT_FILE.raw})
 
 
 def _widest(details: Sequence[Detail]) -> Detail:
