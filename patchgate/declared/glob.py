@@ -17,7 +17,7 @@ from patchgate.change.path import fold
 
 _SPECIAL = re.compile(r"[*?\[\\]")
 _TOKEN = re.compile(
-    r"(?P<end>/|\\/)|(?P<star>\*+)|(?P<any>\?)|(?P<class>\[[!^]?(?:\\.|[^\\])(?:\\.|[^\]\\])*\])"
+    r"(?P<end>/|\\/)|(?P<star>\*+)|(?P<any>\?)|(?P<class>\[[!^]?+(?:\\.|[^\\])(?:\\.|[^\]\\])*\])"
     r"|\\(?P<escaped>.)|(?P<text>[^*?\[\\/]+)",
     re.DOTALL,
 )

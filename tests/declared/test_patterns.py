@@ -275,6 +275,7 @@ def test_stars_inside_a_component_stay_inside_it_as_gitignore_says(git: Git) -> 
         ("a//b", 1, "empty component"),
         ("//a", 1, "empty component"),
         ("a[/b", 1, "never closed"),
+        ("a[!]", 1, "never closed"),
         ("[[:alpha:]]", 1, "not supported"),
     ],
 )
