@@ -23,6 +23,8 @@ MAX_PATH = 4096
 _HFS_IGNORED = dict.fromkeys(
     [0x200C, 0x200D, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF]
 )
+# utf8.c, pick_one_utf8_char: to the check for HFS+ a name ends where it is not UTF-8, or at a noncharacter.
+_MALFORMED = re.compile("[\udc80-\udcff\ufffe\uffff]")
 _BORING = re.compile(rb"[A-Za-z0-9_+=,@%()\[\]{}!#$&;'^-][A-Za-z0-9_+=,@%()\[\]{}!#$&;'^. -]*")
 _CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
 _DRIVE = re.compile(rb"[A-Za-z]:")
@@ -137,15 +139,13 @@ def faults(path: RepoPath, *, from_text: bool = False) -> tuple[str, ...]:
     components = raw.split(b"/")
     if any(component in {b".", b".."} for component in components):
         found.append("path-traversal")
-    if b"" in components[1:] or (components[0] == b"" and len(components) == 1):
+    if b"" in components[1:]:
         found.append("path-empty")
     if not all(_BORING.fullmatch(component) for component in components):
         if any(is_git_alias(component) for component in components):
             found.append("path-git-dir")
         if _CONTROL.search(raw):
             found.append("path-control")
-    elif any(component[:4].lower() == b"git~" for component in components):
-        found.append("path-git-dir")
     if len(raw) > MAX_PATH or any(len(component) > MAX_COMPONENT for component in components):
         found.append("path-too-long")
     if from_text and b":" in raw and "path-drive-letter" not in found:
@@ -159,6 +159,8 @@ def is_git_alias(component: bytes) -> bool:
     """Tell whether one component is `.git` to some file system: case, HFS+, NTFS short names and streams."""
     text = component.decode("utf-8", "surrogateescape").translate(_HFS_IGNORED)
     text = unicodedata.normalize("NFC", text).casefold()
+    if _MALFORMED.split(text, maxsplit=1)[0] == ".git":
+        return True
     # NTFS: a stream follows a colon, a backslash separates, trailing dots and spaces are dropped.
     for part in text.replace("\\", "/").split("/"):
         bare = part.split(":", 1)[0].rstrip(". ")

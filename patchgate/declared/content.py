@@ -109,12 +109,11 @@ class ContentRules:
     def denied_in(self, line: bytes) -> int | None:
         """Find the first of the policy's own expressions that matches a line.
 
-        A long line is searched in overlapping windows of 4 KiB, so that no expression can take long.
+        A long line is searched in overlapping windows of 4 KiB, so that no expression can take long; `^` is
+        its real beginning, `$` also the end of a window.
         """
         for index, expression in enumerate(self.denied):
             for start in range(0, max(1, len(line) - _OVERLAP), _WINDOW - _OVERLAP):
-                if expression.search(line[start : start + _WINDOW] if len(line) > _WINDOW else line):
+                if expression.search(line, start, start + _WINDOW):
                     return index
-                if len(line) <= _WINDOW:
-                    break
         return None

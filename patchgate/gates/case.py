@@ -33,7 +33,8 @@ class Case:
     """One change before the gates.
 
     `folders` lists the resulting tree's folders above each new name. `from_text` is true for what a patch
-    or edits proposed. `has_budgets` is false for a root commit, and where all tracked files are judged.
+    or edits proposed, `copied` and `behind` are as in `git.sources.Reading`. `has_budgets` is
+    false for a root commit, and where all tracked files are judged.
     """
 
     change: Change
@@ -42,6 +43,8 @@ class Case:
     governance: Governance = field(default_factory=Governance)
     folders: Mapping[bytes, Sequence[bytes]] = field(default_factory=dict)
     from_text: bool = False
+    copied: tuple[RepoPath, ...] = ()
+    behind: Mapping[RepoPath, RepoPath] = field(default_factory=dict)
     has_budgets: bool = True
 
     def is_control(self, path: RepoPath) -> bool:

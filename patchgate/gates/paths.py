@@ -32,6 +32,14 @@ def examine(case: Case) -> Iterator[Finding]:
         if file.is_introduced:
             for rule in faults(file.path, from_text=case.from_text):
                 yield find(rule, f"{_SAYS[rule]} {_shown(file.path)}", file.path, RULES[rule].fix)
+    for path, blocking in sorted(case.behind.items()):
+        yield find(
+            "path-symlink",
+            f"{_shown(path)} lies behind {_shown(blocking)}, which is no folder of this repository",
+            path,
+            "change the file where it really lies",
+            details={"actual": blocking.quoted},
+        )
     yield from _collisions(case)
 
 
@@ -55,8 +63,8 @@ def _collisions(case: Case) -> Iterator[Finding]:
             told.add((folder, name))
             listing = case.folders.get(folder)
             if listing is None:
-                if faults(file.path, from_text=case.from_text):
-                    continue  # such a name is refused, and no tree has a folder for it
+                if file.path in case.behind or faults(file.path, from_text=case.from_text):
+                    continue  # such a name is refused already, and no tree has a folder for it
                 shown = _shown(RepoPath(folder))
                 raise UndecidedError(f"the {f'folder {shown}' if folder else 'root folder'} was not listed")
             if folder not in folded:

@@ -41,7 +41,31 @@ def examine(case: Case) -> Iterator[Finding]:
         if file.new is None or (file.old is not None and file.old.oid == file.new.oid):
             continue
         yield from _kinds(case, file, ruling)
+    yield from _copies(case)
     yield from _lonely_locks(case)
+
+
+def _copies(case: Case) -> Iterator[Finding]:
+    """Judge the sources of copies: what is copied out counts as touched."""
+    for path in case.copied:
+        ruling = case.policy.ruling(path)
+        refused = False
+        if ruling.denied is not None and ruling.rule is not None:
+            refused = case.policy.level(ruling.rule, case.profile) is Level.ERROR
+            yield find(
+                ruling.rule,
+                f"the change copies {path.quoted}, which is protected ({ruling.denied.shown})",
+                path,
+                f"leave {path.quoted} alone; {_where(case, ruling.denied)} denies it",
+                decision=ruling.denied,
+            )
+        if ruling.outside and not refused and not case.is_control(path):
+            yield find(
+                "outside-allow-roots",
+                f"{path.quoted}, which the change copies, lies outside allow_roots",
+                path,
+                "copy from inside the allowed folders",
+            )
 
 
 def _denied(case: Case, file: FileChange, ruling: PathRuling, denied: Decision, is_moved: bool) -> Finding:

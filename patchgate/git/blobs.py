@@ -8,6 +8,7 @@ of two buffers, and blobs too large to hold are read in pieces, all their lines 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 
 from patchgate.change.model import FileChange, Line
@@ -25,6 +26,24 @@ def is_binary(content: bytes) -> bool:
     return b"\0" in content[:_SNIFFED]
 
 
+def called_text(objects: Objects, records: Sequence[FileChange], binary: set[int]) -> set[int]:
+    """Find the pairs that git may have called text only because an attribute (`diff`) says so.
+
+    Returns the positions, among those that are not in `binary`, of files with a NUL on either side.
+    """
+    asked = {
+        index: [side.oid for side in (record.old, record.new) if side is not None and side.is_file]
+        for index, record in enumerate(records)
+        if index not in binary and record.old != record.new
+    }
+    sizes = objects.sizes(oid for oids in asked.values() for oid in oids)
+    return {
+        index
+        for index, oids in asked.items()
+        if any(sizes[oid] > BIG_FILE or is_binary(objects.read(oid)) for oid in oids)
+    }
+
+
 def look_again(objects: Objects, record: FileChange, watch: Watch | None) -> FileChange:
     """Fill in what a pair that git called binary really holds."""
     if record.new is None or not record.new.is_file:
@@ -34,7 +53,7 @@ def look_again(objects: Objects, record: FileChange, watch: Watch | None) -> Fil
         return _large(objects, record, watch)
     new = objects.read(record.new.oid)
     if is_binary(new):
-        return replace(record, binary=True, added_lines=None, removed_lines=None, n_hunks=0)
+        return replace(record, binary=True, added_lines=None, removed_lines=None, n_hunks=0, watched=())
     old = _old_text(objects, record)
     return _diffed(record, old, new, watch)
 
@@ -53,7 +72,7 @@ def _counted_old(objects: Objects, record: FileChange) -> FileChange:
     """A deletion adds nothing; its removed lines are counted where the old side is text."""
     old = _old_text(objects, record)
     if not old:
-        return replace(record, binary=True, added_lines=None, removed_lines=None, n_hunks=0)
+        return replace(record, binary=True, added_lines=None, removed_lines=None, n_hunks=0, watched=())
     return replace(record, added_lines=0, removed_lines=len(split_lines(old)), n_hunks=1)
 
 
@@ -103,7 +122,9 @@ def _large(objects: Objects, record: FileChange, watch: Watch | None) -> FileCha
             if not data:
                 break
             if first and is_binary(data):
-                return replace(record, binary=True, added_lines=None, removed_lines=None, n_hunks=0)
+                return replace(
+                    record, binary=True, added_lines=None, removed_lines=None, n_hunks=0, watched=()
+                )
             first = False
             lines = (rest + data).split(b"\n")
             rest = lines.pop()

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from patchgate.change.model import Change, Entry, FileChange, Source
 from patchgate.change.quoting import printable
 from patchgate.errors import UndecidedError, UsageError
+from patchgate.git.blobs import called_text
 from patchgate.git.diff import Detail, DiffReader, is_text_candidate
 from patchgate.git.merges import automatic_merges
 from patchgate.git.objects import Objects
@@ -112,8 +113,7 @@ class Walk:
             trees = automatic_merges(repository, store, merges)
             self._merged = dict(zip(merges, trees, strict=True))
         self.objects = self._stack.enter_context(Objects(repository, self._variables or None))
-        info = os.path.join(repository.common_dir, "info", "attributes")
-        self._believed = not os.path.exists(info)
+        self._believed = not repository.has_own_attributes
 
     def __enter__(self) -> Walk:
         return self
@@ -202,6 +202,8 @@ class Walk:
         for records, binary in raw:
             marks.update(offset + index for index in binary)
             offset += len(records)
+        if detail.lines and not self._believed:
+            marks |= called_text(self.objects, flat, marks)
         done = complete(self.objects, flat, marks, detail, believed=self._believed)
         parts: list[list[FileChange]] = []
         offset = 0

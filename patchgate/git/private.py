@@ -6,9 +6,11 @@ as an alternate (git, "GIT_ALTERNATE_OBJECT_DIRECTORIES"); it is gone when the q
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import tempfile
+import zlib
 from types import TracebackType
 
 from patchgate.git.repository import Repository
@@ -24,13 +26,24 @@ class PrivateStore:
         objects = os.path.join(self._folder, "objects")
         os.mkdir(objects)
         env = repository.environment
-        behind = [env.get("GIT_OBJECT_DIRECTORY") or os.path.join(repository.common_dir, "objects")]
+        own = env.get("GIT_OBJECT_DIRECTORY") or os.path.join(repository.common_dir, "objects")
+        behind = [_listed(own)]
         if more := env.get("GIT_ALTERNATE_OBJECT_DIRECTORIES"):
             behind.append(more)
         self.variables = {
             "GIT_OBJECT_DIRECTORY": objects,
             "GIT_ALTERNATE_OBJECT_DIRECTORIES": os.pathsep.join(behind),
         }
+
+    def write(self, kind: str, content: bytes, object_format: str = "sha1") -> str:
+        """Write a loose object (gitformat-loose: zlib of `kind SP size NUL content`); return its id."""
+        raw = b"%s %d\0" % (kind.encode("ascii"), len(content)) + content
+        oid = hashlib.new(object_format, raw).hexdigest()
+        folder = os.path.join(self.variables["GIT_OBJECT_DIRECTORY"], oid[:2])
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, oid[2:]), "wb") as file:
+            file.write(zlib.compress(raw, 0))
+        return oid
 
     def copy_index(self) -> dict[str, str]:
         """Copy the index of this moment aside; return the variables under which git uses the copy."""
@@ -50,3 +63,10 @@ class PrivateStore:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _listed(path: str) -> str:
+    """Write a path as an element of git's list of alternates: quoted where a colon would split it."""
+    if os.pathsep not in path and not path.startswith('"'):
+        return path
+    return '"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"'

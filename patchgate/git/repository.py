@@ -21,8 +21,14 @@ _PINNED = (
     "core.hooksPath=/dev/null",
     "core.attributesFile=/dev/null",
     "core.pager=cat",
+    # These three hid the trailer that marks an agent's commit from rev-list (measured).
+    "core.commentChar=#",
+    "i18n.logOutputEncoding=UTF-8",
+    "trailer.separators=:",
     # Above this size git calls a file binary in a diff; such files are read aside, in pieces.
     "core.bigFileThreshold=32m",
+    # With a split index git writes a shared one into the repository even for an index elsewhere (measured).
+    "core.splitIndex=false",
     "protocol.allow=never",
     "submodule.recurse=false",
     "gc.auto=0",
@@ -58,6 +64,11 @@ class Repository:
     def shallow(self) -> frozenset[str]:
         """The commits whose parents were left out of this clone."""
         return self._shallow
+
+    @property
+    def has_own_attributes(self) -> bool:
+        """Tell whether there is an `info/attributes`, which git applies to every diff."""
+        return os.path.exists(os.path.join(self.common_dir, "info", "attributes"))
 
     def argv(self, arguments: Sequence[str], *, in_work_tree: bool = False) -> list[str]:
         """Build the whole command line of a git child."""

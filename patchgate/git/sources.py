@@ -7,14 +7,14 @@ needs to write goes to a private store. Commits and ranges are in `history`.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from patchgate.change.model import SYMLINK, Change, Entry, FileChange, Source
+from patchgate.change.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, Change, Entry, FileChange, Source
 from patchgate.change.path import RepoPath
 from patchgate.errors import UndecidedError, UsageError
-from patchgate.git.blobs import look_again
+from patchgate.git.blobs import called_text, look_again
 from patchgate.git.diff import Detail, DiffReader, is_text_candidate
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository, failed
@@ -24,18 +24,24 @@ if TYPE_CHECKING:
     from patchgate.git.private import PrivateStore
 
 _LINK_BYTES = 4096
+_MODES = frozenset({REGULAR, EXECUTABLE, SYMLINK, GITLINK})
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
     """A change as it was read, with what the gates need to know of its surroundings.
 
-    `folders` lists the resulting tree's folders above each new name.
+    `folders` lists the resulting tree's folders above each new name. Of what a patch or edits proposed
+    (`is_proposed`): `copied` are the sources of copies, which count as touched; `behind` maps a path to what
+    stands in its way and is no folder (a symlink, a submodule).
     """
 
     change: Change
     source: Source
     folders: dict[bytes, Listing] = field(default_factory=dict)
+    is_proposed: bool = False
+    copied: tuple[RepoPath, ...] = ()
+    behind: Mapping[RepoPath, RepoPath] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +67,7 @@ def pending_base(repository: Repository, objects: Objects, store: PrivateStore |
     """
     head = objects.header("HEAD^{commit}")
     if head is None:
-        if repository.git("symbolic-ref", "-q", "HEAD").code != 0:
-            raise UndecidedError("HEAD names no commit", "run git fsck")
+        _require_unborn(repository)
         return Base(objects.empty_tree, None, objects.empty_tree)
     tree = _tree_of(objects, head.oid)
     merging = _merge_heads(repository)
@@ -75,6 +80,15 @@ def pending_base(repository: Repository, objects: Objects, store: PrivateStore |
     if merged is not None:
         return Base(merged, head.oid, tree, heads)
     return Base(tree, head.oid, tree, heads, tuple(_tree_of(objects, oid) for oid in merging))
+
+
+def _require_unborn(repository: Repository) -> None:
+    """A branch without a commit starts from nothing; a broken one must not look like it."""
+    named = repository.git("symbolic-ref", "-q", "HEAD")
+    branch = os.fsdecode(named.out.rstrip(b"\n"))
+    is_there = repository.git("rev-parse", "-q", "--verify", "HEAD").code == 0
+    if named.code != 0 or is_there or os.path.isfile(os.path.join(repository.common_dir, branch)):
+        raise UndecidedError("HEAD names a commit that is not here", "run git fsck")
 
 
 def is_merging(repository: Repository) -> bool:
@@ -102,7 +116,9 @@ def staged(repository: Repository, objects: Objects, base: Base, detail: Detail)
 
     Raises:
         UndecidedError: the index holds conflicts or is damaged, or git failed.
+        UsageError: there is no working tree.
     """
+    _require_work_tree(repository)
     reading = _against_index(repository, objects, base, detail, None)
     kind = "merge" if base.heads else "staged"
     return replace(reading, source=Source(kind, None, base.commit))
@@ -118,35 +134,49 @@ def worktree(
     Raises:
         UsageError: there is no working tree.
     """
-    if repository.work_tree is None:
-        raise UsageError("a bare repository has no working tree", "name a revision: git patchgate check REV")
+    _require_work_tree(repository)
     variables = store.copy_index()
     listed = repository.git(
         "ls-files", "-z", "--others", "--exclude-standard", variables=variables, in_work_tree=True
     )
     changed = repository.git(
-        "diff-files", "-z", "--name-only", "--ignore-submodules=dirty", variables=variables, in_work_tree=True
+        "diff-files",
+        "-z",
+        "--name-status",
+        "--ignore-submodules=dirty",
+        variables=variables,
+        in_work_tree=True,
     )
     for name, done in (("ls-files", listed), ("diff-files", changed)):
         if done.code != 0:
             raise failed(name, done)
+    gone, fresh = _gone_and_fresh(changed.out)
     # A repository nested in this one is listed as a folder; git would add it as a gitlink.
-    names = [name.rstrip(b"/") for name in (listed.out + changed.out).split(b"\0") if name]
-    if names:
-        done = repository.git(
-            "update-index",
-            "--add",
-            "--remove",
-            "-z",
-            "--stdin",
-            stdin=b"\0".join(names) + b"\0",
-            variables=variables,
-            in_work_tree=True,
-        )
-        if done.code != 0:
-            raise failed("update-index", done)
+    fresh += [name.rstrip(b"/") for name in listed.out.split(b"\0") if name]
+    # What is gone goes first: a file may stand where its folder was, and the other way round.
+    for names, how in ((gone, ("--force-remove",)), (fresh, ("--add", "--remove", "--replace"))):
+        if names:
+            stdin = b"\0".join(names) + b"\0"
+            done = repository.git(
+                "update-index", *how, "-z", "--stdin", stdin=stdin, variables=variables, in_work_tree=True
+            )
+            if done.code != 0:
+                raise failed("update-index", done)
     reading = _against_index(repository, objects, base, detail, variables)
     return replace(reading, source=Source("worktree", None, base.commit))
+
+
+def _gone_and_fresh(changed: bytes) -> tuple[list[bytes], list[bytes]]:
+    """Split what `diff-files -z --name-status` lists: the names that are deleted, and the others."""
+    words = changed.split(b"\0")
+    pairs = list(zip(words[0:-1:2], words[1::2], strict=True))
+    gone = [name for status, name in pairs if status == b"D"]
+    return gone, [name for status, name in pairs if status != b"D"]
+
+
+def _require_work_tree(repository: Repository) -> None:
+    if repository.work_tree is None:
+        raise UsageError("a bare repository has no working tree", "name a revision: git patchgate check REV")
 
 
 def _against_index(
@@ -154,7 +184,9 @@ def _against_index(
 ) -> Reading:
     if base.tree == objects.empty_tree:
         _require_index(repository, variables)
-    with repository.child("diff-index", "--cached", *detail.flags, base.tree, variables=variables) as child:
+    # What is only intended to be added (`git add -N`) is no part of the next commit.
+    flags = ("--cached", "--ita-invisible-in-index", *detail.flags)
+    with repository.child("diff-index", *flags, base.tree, variables=variables) as child:
         child.close_input()
         reader = DiffReader(child)
         records = reader.records()
@@ -166,11 +198,18 @@ def _against_index(
         ended = child.finish()
         if ended.code != 0:
             raise failed("diff-index", ended)
-    records = complete(objects, records, binary, detail, believed=False)
     result = resulting_tree(objects, base.tree, records)
+    if detail.lines and (repository.has_own_attributes or _have_attributes(result.folders)):
+        binary |= called_text(objects, records, binary)
+    records = complete(objects, records, binary, detail, believed=False)
     own = list(_own(objects, base, records))
     change = Change.of(base.tree, result.tree, own, objects.empty_blob)
     return Reading(change, Source("staged"), result.folders)
+
+
+def _have_attributes(folders: dict[bytes, Listing]) -> bool:
+    """Tell whether a tracked file of attributes speaks about the change: git reads those of the index."""
+    return any(b".gitattributes" in names for names in folders.values())
 
 
 def _require_index(repository: Repository, variables: dict[str, str] | None) -> None:
@@ -229,7 +268,13 @@ def _has_new_blob(file: FileChange) -> bool:
 
 
 def tracked(repository: Repository, objects: Objects) -> list[FileChange]:
-    """List every tracked file of the index as if it were new."""
+    """List every tracked file of the index as if it were new.
+
+    Raises:
+        UndecidedError: the index holds conflicts or is damaged.
+        UsageError: there is no working tree.
+    """
+    _require_work_tree(repository)
     done = repository.git("ls-files", "-z", "--stage")
     if done.code != 0:
         raise failed("ls-files", done)
@@ -241,5 +286,7 @@ def tracked(repository: Repository, objects: Objects) -> list[FileChange]:
             if stage != "0":
                 path = RepoPath.from_git(name)
                 raise UndecidedError(f"{path.quoted} is not merged", "resolve the conflict, then git add it")
+            if mode not in _MODES:
+                raise UndecidedError("the index is damaged: it holds an unknown mode", "run git fsck")
             found.append(FileChange(RepoPath.from_git(name), None, Entry(mode, oid)))
     return found

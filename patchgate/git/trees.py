@@ -7,7 +7,7 @@ Also gives the neighbours of new names, for collisions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from patchgate.change.model import Entry, FileChange
@@ -26,8 +26,16 @@ class Result:
     folders: dict[bytes, Listing]
 
 
-def resulting_tree(objects: Objects, base: str, files: Iterable[FileChange]) -> Result:
+def resulting_tree(
+    objects: Objects,
+    base: str,
+    files: Iterable[FileChange],
+    keep: Callable[[str, bytes], object] = lambda kind, content: None,
+) -> Result:
     """Compute the tree `base` with `files` applied to it.
+
+    Args:
+        keep: is handed every new tree object (its kind and content), to be written to a private store.
 
     Raises:
         UndecidedError: the files do not fit the base (a file where a folder is), so the index is damaged.
@@ -36,7 +44,7 @@ def resulting_tree(objects: Objects, base: str, files: Iterable[FileChange]) -> 
     folders: dict[bytes, Listing] = {}
     if not touched:
         return Result(base, folders)
-    return Result(_apply(objects, base, touched, b"", folders) or objects.empty_tree, folders)
+    return Result(_apply(objects, base, touched, b"", folders, keep) or objects.empty_tree, folders)
 
 
 def _apply(
@@ -45,6 +53,7 @@ def _apply(
     touched: Mapping[bytes, Entry | None],
     place: bytes,
     folders: dict[bytes, Listing],
+    keep: Callable[[str, bytes], object],
 ) -> str | None:
     """Apply changes to one folder; paths are relative to it. None where nothing is left of it."""
     entries = dict(objects.tree(base)) if base else {}
@@ -61,7 +70,7 @@ def _apply(
     for name, inside in below.items():
         old = entries.pop(name, None)
         folder = old.oid if old is not None and old.mode == TREE_MODE else None
-        oid = _apply(objects, folder, inside, place + name + b"/", folders)
+        oid = _apply(objects, folder, inside, place + name + b"/", folders, keep)
         if oid is not None:
             entries[name] = Entry(TREE_MODE, oid)
     for name, entry in here.items():
@@ -69,7 +78,11 @@ def _apply(
             raise UndecidedError("the index holds a file and a folder of one name", "run git status")
         entries[name] = entry
     folders[place.rstrip(b"/")] = tuple(entries)
-    return objects.hash("tree", print_tree(entries)) if entries else None
+    if not entries:
+        return None
+    content = print_tree(entries)
+    keep("tree", content)
+    return objects.hash("tree", content)
 
 
 def folders_of(

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from patchgate.errors import UsageError
-from patchgate.surfaces.output import open_here, report_options, show
+from patchgate.surfaces.output import open_here, read_input, report_options, show
+
+if TYPE_CHECKING:
+    from patchgate.git.repository import Repository
+    from patchgate.operations.judge.terms import Asked
+    from patchgate.verdict.verdict import Report
 
 
 @click.command("check", context_settings={"help_option_names": ["-h", "--help"]})
@@ -13,6 +20,9 @@ from patchgate.surfaces.output import open_here, report_options, show
 @click.option("--cached", is_flag=True, help="Judge the staged change; this is the default.")
 @click.option("--worktree", is_flag=True, help="Judge the working tree, untracked files included.")
 @click.option("--all", "everything", is_flag=True, help="Judge every tracked file as if it were new.")
+@click.option("--patch", metavar="FILE", help="Judge a unified diff; - is standard input.")
+@click.option("--edits", metavar="FILE", help="Judge structured edits (JSON); - is standard input.")
+@click.option("--base", metavar="REV", help="With --patch or --edits: lay it on REV, merge the result.")
 @click.option("--policy-from", metavar="REV", help="Judge by the policy of REV.")
 @click.option("--profile", type=click.Choice(["commit", "agent"]), help="Judge by this profile.")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 also where the change is rejected.")
@@ -24,6 +34,9 @@ def command(
     cached: bool,
     worktree: bool,
     everything: bool,
+    patch: str | None,
+    edits: str | None,
+    base: str | None,
     policy_from: str | None,
     profile: str | None,
     exit_zero: bool,
@@ -38,14 +51,21 @@ def command(
     Without arguments: what `git commit` would commit now. REV is one commit, A..B every commit of a range,
     each by itself.
     """
-    if sum((revision is not None, cached, worktree, everything)) > 1:
-        raise UsageError("REV, --cached, --worktree and --all exclude each other", "name one of them")
+    proposal = patch is not None or edits is not None
+    if sum((revision is not None, cached, worktree, everything, patch is not None, edits is not None)) > 1:
+        raise UsageError(
+            "REV, --cached, --worktree, --all, --patch and --edits exclude each other", "name one of them"
+        )
+    if base is not None and not proposal:
+        raise UsageError("--base goes with --patch or --edits", "leave it out")
     repository = open_here(context, directory)
     from patchgate.declared.policy import Profile
     from patchgate.operations.judge.terms import Asked
 
     asked = Asked(policy_from, Profile(profile) if profile else None)
-    if revision is not None:
+    if proposal:
+        report = _proposed(repository, asked, patch, edits, base)
+    elif revision is not None:
         from patchgate.operations.judge.commits import check_revision
 
         report = check_revision(repository, revision, asked)
@@ -60,3 +80,13 @@ def command(
     show(report, form, color, verbose=verbose, quiet=quiet)
     code = report.verdict.exit_code
     return 0 if exit_zero and code == 1 else code
+
+
+def _proposed(
+    repository: Repository, asked: Asked, patch: str | None, edits: str | None, base: str | None
+) -> Report:
+    from patchgate.operations.judge.patches import check_edits, check_patch
+
+    if patch is not None:
+        return check_patch(repository, read_input(patch), asked, base=base)
+    return check_edits(repository, read_input(edits or "-"), asked, base=base)

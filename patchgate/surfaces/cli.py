@@ -16,7 +16,7 @@ import click
 
 from patchgate import __version__
 from patchgate.errors import PatchgateError
-from patchgate.surfaces.output import fail
+from patchgate.surfaces.output import complain, fail, fail_arguments
 
 # Name, the module that holds it, what it does. Shown in this order.
 COMMANDS = (
@@ -86,6 +86,9 @@ def main() -> None:
     gc.disable()
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)
+    # Whoever closed them does not want to read; but no other file may take their numbers.
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - until the end
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - until the end
     for stream in (sys.stdout, sys.stderr):
         # A terminal in the C locale cannot show every name; it must not make us crash.
         reconfigure = getattr(stream, "reconfigure", None)
@@ -107,18 +110,20 @@ def _run(arguments: list[str]) -> int:
     except PatchgateError as error:
         return fail(error, arguments)
     except click.UsageError as error:
-        error.show()
-        return 2
+        return fail_arguments(error, arguments)
     except click.exceptions.Exit as error:
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
-        print("interrupted", file=sys.stderr)
+        complain("interrupted")
         return 130
     except _Ended:
-        print("ended by a signal", file=sys.stderr)
+        complain("ended by a signal")
         return 143
-    except BrokenPipeError:
-        return 3
+    except SystemExit:
+        # click ends so when nobody reads its help or version to the end; reports are written by `write`.
+        return 0
+    except OSError as error:
+        return fail(PatchgateError(f"the system refused: {error.strerror or error}"), arguments)
     except Exception as error:  # noqa: BLE001 - a crash of ours must be a refusal with one sentence
         kind = type(error).__name__
         return fail(PatchgateError(f"patchgate itself failed ({kind})", "please report it"), arguments)

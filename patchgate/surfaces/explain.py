@@ -85,6 +85,7 @@ def _path(
     context: click.Context, path: str, policy_from: str | None, profile: str, directory: str | None
 ) -> None:
     from patchgate.change.path import RepoPath
+    from patchgate.change.quoting import printable
     from patchgate.declared.policy import Profile
     from patchgate.operations.judge.terms import Asked
     from patchgate.operations.tell.policy_in_force import about_path, policy_in_force
@@ -92,6 +93,6 @@ def _path(
     repository = open_here(context, directory)
     named = RepoPath.from_user(path, repository.prefix)
     force = policy_in_force(repository, Asked(policy_from))
-    write(f"{named.quoted}, by {force.place}\n")
+    write(f"{named.quoted}, by {printable(force.place)}\n")
     for says, because in about_path(force, named, Profile(profile)):
         write(f"  {says}: {because}\n")

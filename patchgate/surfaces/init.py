@@ -22,15 +22,19 @@ def command(context: click.Context, yes: bool, directory: str | None) -> None:
     Nothing is overwritten: where there is a policy already, that one is rehearsed.
     """
     repository = open_here(context, directory)
+    from patchgate.change.quoting import printable
     from patchgate.operations.judge.rehearsal import rehearse
     from patchgate.operations.judge.terms import Asked
     from patchgate.operations.land.policy_file import first_policy, has_policy_file, write_first_policy
     from patchgate.operations.tell.policy_in_force import policy_in_force
+    from patchgate.verdict.wording import count
 
     force = policy_in_force(repository, Asked())
     policy = force.policy
-    if policy.file or has_policy_file(repository):
-        write(f"there is a policy already ({force.place}); nothing was written\n")
+    if policy.file:
+        write(f"there is a policy already ({printable(force.place)}); nothing was written\n")
+    elif has_policy_file(repository):
+        write(f"patchgate.toml is there already, not committed; nothing was written ({force.place} judge)\n")
     else:
         if not yes:
             _confirm()
@@ -42,13 +46,13 @@ def command(context: click.Context, yes: bool, directory: str | None) -> None:
         write("rehearsal: there are no commits yet\n")
         return
     write(
-        f"rehearsal on the last {rehearsal.commits} commits: {rehearsal.refused} would be rejected, "
+        f"rehearsal on the last {count(rehearsal.commits, 'commit')}: {rehearsal.refused} would be rejected, "
         f"{rehearsal.undecided} undecided\n"
     )
     for tally in rehearsal.tallies:
         write(
-            f"  {tally.rule} ({tally.level.value}): {tally.findings} findings in {tally.commits} commits; "
-            f"none with {tally.remedy}\n"
+            f"  {tally.rule} ({tally.level.value}): {count(tally.findings, 'finding')} in "
+            f"{count(tally.commits, 'commit')}; none with {printable(tally.remedy)}\n"
         )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import itertools
 import os
 import sys
@@ -10,7 +12,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from patchgate.errors import ConfigError, PatchgateError
+from patchgate.change.quoting import printable
+from patchgate.errors import ConfigError, PatchgateError, UndecidedError, UsageError
 
 if TYPE_CHECKING:
     from patchgate.git.repository import Repository
@@ -66,9 +69,47 @@ def wants_color(choice: str, environ: Mapping[str, str], is_terminal: bool) -> b
     return is_terminal and environ.get("TERM") != "dumb"
 
 
+MOST_INPUT = 256 << 20
+
+
+def read_input(name: str) -> bytes:
+    """Read a file, or standard input for `-`: at most one byte more than any patch may have.
+
+    Raises:
+        UsageError: there is no such file, or it cannot be read.
+    """
+    try:
+        if name == "-":
+            return sys.stdin.buffer.read(MOST_INPUT + 1)
+        with open(name, "rb") as file:
+            return file.read(MOST_INPUT + 1)
+    except OSError as error:
+        raise UsageError(f"{printable(name)} cannot be read: {error.strerror}", "name a file") from error
+
+
 def write(text: str) -> None:
-    """Write to standard output as it is; names that it cannot show come out escaped."""
-    sys.stdout.write(text)
+    """Write to standard output as it is; names that it cannot show come out escaped.
+
+    A reader who went away changes no verdict: the rest is dropped.
+
+    Raises:
+        UndecidedError: it could not be written (a full disk).
+    """
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # What the buffer still holds has to go somewhere, or the interpreter complains at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        message = f"the output could not be written: {error.strerror}"
+        raise UndecidedError(message, "make room, or write it elsewhere") from error
+
+
+def complain(line: str) -> None:
+    """Write a line to standard error; where nobody reads it, the exit code speaks alone."""
+    with contextlib.suppress(OSError):
+        print(line, file=sys.stderr, flush=True)
 
 
 def show(report: Report, form: str, color: str, *, verbose: bool, quiet: bool) -> None:
@@ -89,6 +130,10 @@ def show(report: Report, form: str, color: str, *, verbose: bool, quiet: bool) -
 
 
 def _show_for_machines(report: Report, form: str) -> None:
+    # JSON and XML are UTF-8 whatever the locale; an escape of Python's would make them invalid.
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(encoding="utf-8")
     if form == "json":
         from patchgate.verdict import json
 
@@ -112,20 +157,33 @@ def fail(error: PatchgateError, arguments: list[str]) -> int:
     if _asks_for_json(arguments):
         from patchgate.verdict.json import error_document
 
-        write(error_document(error))
-        return error.exit_code
-    print(f"error: {error.message}", file=sys.stderr)
+        with contextlib.suppress(UndecidedError):
+            write(error_document(error))
+            return error.exit_code
+    complain(f"error: {error.message}")
     if isinstance(error, ConfigError):
         for mistake in error.mistakes:
             place = mistake.file if mistake.line is None else f"{mistake.file}:{mistake.line}"
             key = f" {mistake.key}:" if mistake.key else ""
-            print(f"  {place}:{key} {mistake.message}", file=sys.stderr)
+            complain(f"  {place}:{key} {mistake.message}")
             if mistake.hint:
-                print(f"    help: {mistake.hint}", file=sys.stderr)
+                complain(f"    help: {mistake.hint}")
     elif error.hint:
-        print(f"help: {error.hint}", file=sys.stderr)
+        complain(f"help: {error.hint}")
     if error.exit_code == 3:
-        print("undecided: nothing was judged", file=sys.stderr)
+        complain("undecided: nothing was judged")
+    return error.exit_code
+
+
+def fail_arguments(error: click.UsageError, arguments: list[str]) -> int:
+    """Tell that click could not read the arguments; they may be names of files, so they are escaped."""
+    if _asks_for_json(arguments):
+        hint = "git patchgate -h lists commands and options"
+        return fail(UsageError(printable(error.format_message()), hint), arguments)
+    told = io.StringIO()
+    error.show(told)
+    for line in told.getvalue().splitlines():
+        complain(printable(line))
     return error.exit_code
 
 

@@ -34,7 +34,7 @@ def show_policy(context: click.Context, policy_from: str | None, form: str, dire
         document = {"schema": "patchgate.policy/1", "from": force.place, "digests": digests, "keys": keys}
         write(json.dumps(document, indent=2) + "\n")
         return
-    write(f"policy from {force.place}\n")
+    write(f"policy from {printable(force.place)}\n")
     for setting in force.settings():
         value = printable(json.dumps(setting.value, ensure_ascii=False), 200)
         write(f"  {setting.key} = {value}  ({setting.place})\n")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from patchgate.change.quoting import printable
 from patchgate.verdict import wording
-from patchgate.verdict.rules import Level
+from patchgate.verdict.rules import Level, Stage
 from patchgate.verdict.verdict import ChangeVerdict, Finding, Report, Verdict
 
 DEFAULT_LIMIT = 20
@@ -128,6 +128,7 @@ def _finding_block(finding: Finding, ink: _Ink, is_secret: bool) -> str:
             f"{ink(number.rjust(len(margin)), 'gutter')} {bar} {source}",
             f"{margin} {bar}",
         ]
+    lines += [f"  {wording.safe(note)}" for note in finding.notes]
     hint = wording.hint_of(finding)
     if hint:
         lines.append(f"{ink('help', 'help')}: {wording.safe(hint)}")
@@ -189,6 +190,12 @@ def _ways_out(report: Report) -> list[str]:
         lines.append(
             f'way out: a line that is meant says why on itself: "patchgate: allow {inline[0]} REASON"'
         )
-    if any(not (each.definition.invariant or each.definition.inline) for each, _ in errors):
+    if any(_is_by_policy(each) for each, _ in errors):
         lines.append("way out: a person can change the policy, in a commit of its own before this one")
     return lines
+
+
+def _is_by_policy(finding: Finding) -> bool:
+    """Tell whether a person could allow it by another policy."""
+    rule = finding.definition
+    return rule.stage is Stage.POLICY and not (rule.invariant or rule.inline)

@@ -94,7 +94,7 @@ def _change(verdict: ChangeVerdict) -> dict[str, Json]:
         "code": decisive.definition.code if decisive else None,
         "stats": {
             "files": len(rows),
-            "n_hunks": sum(row.n_hunks for row in rows),
+            "n_hunks": verdict.n_hunks if verdict.n_hunks is not None else sum(row.n_hunks for row in rows),
             "added_lines": _total([row.added_lines for row in rows if row.counts]),
             "removed_lines": _total([row.removed_lines for row in rows if row.counts]),
             "patch_id": verdict.patch_id,

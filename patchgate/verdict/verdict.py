@@ -65,7 +65,7 @@ class Finding:
 
     `line` counts from 1 in the resulting file (`side` new) or in the base (`side` old). `message` and
     `hint` are safe for a terminal. `excerpt` is the source line itself, raw: renderers escape it, JSON
-    leaves it out (it may hold a secret).
+    leaves it out (it may hold a secret). `notes` are further lines for people; JSON has them as details.
     """
 
     rule: str
@@ -79,6 +79,7 @@ class Finding:
     details: Mapping[str, Json] = field(default_factory=dict)
     fix: Fix | None = None
     excerpt: bytes | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def definition(self) -> Rule:
@@ -123,6 +124,7 @@ class ChangeVerdict:
     findings: tuple[Finding, ...]
     circumstances: tuple[GateOutcome, ...] = ()
     limits: Mapping[str, Budget] = field(default_factory=dict)
+    n_hunks: int | None = None
     patch_id: str | None = None
 
     @property

@@ -30,7 +30,8 @@ class Rules:
 
     `before` judges; where it is absent (a root commit, or nothing before had a policy) the change's own
     does. `place` is where `before` was found, for people. `hooks_named` is whether the base's
-    `.pre-commit-config.yaml` names patchgate.
+    `.pre-commit-config.yaml` names patchgate. `base` is the policy that the change's own base holds, where
+    another one judges (`--policy-from`, a merge): against it one sees whether the change touches the policy.
     """
 
     before: Found
@@ -38,6 +39,7 @@ class Rules:
     place: str
     is_root: bool = False
     hooks_named: bool = False
+    base: Found | None = None
 
 
 def is_control(path: RepoPath, rules: Rules) -> bool:
@@ -46,7 +48,7 @@ def is_control(path: RepoPath, rules: Rules) -> bool:
         return True
     if path.raw == PRE_COMMIT_FILE.raw:
         return rules.hooks_named
-    return path.raw == PYPROJECT_FILE.raw and _differs(rules.before, rules.after)
+    return path.raw == PYPROJECT_FILE.raw and _differs(rules.base or rules.before, rules.after)
 
 
 def _differs(before: Found, after: Found) -> bool:
@@ -79,6 +81,9 @@ def judge_reading(reading: Reading, rules: Rules, profile: Profile) -> ChangeVer
         profile,
         governance,
         reading.folders,
+        from_text=reading.is_proposed,
+        copied=reading.copied,
+        behind=reading.behind,
         has_budgets=not rules.is_root,
     )
     outcomes, findings = judge(case)

@@ -93,13 +93,15 @@ class _History:
         return self._policies.at(self._key_of(commit.oid))
 
     def _judge(self, commit: Commit, reading: Reading) -> ChangeVerdict:
-        touches_hooks = any(file.path == PRE_COMMIT_FILE for file in reading.change.files)
+        touched = {file.path.raw for file in reading.change.files}
+        base = self._walk.base_of(commit)
         rules = Rules(
             self._before(commit),
             self._after(commit, reading),
             place=self._place or (commit.parents[0][:12] if commit.parents else BUILT_IN),
             is_root=not commit.parents,
-            hooks_named=touches_hooks and self._policies.names_patchgate(self._walk.base_of(commit)),
+            hooks_named=PRE_COMMIT_FILE.raw in touched and self._policies.names_patchgate(base),
+            base=self._policies.at(self._policies.key(base)) if PYPROJECT_FILE.raw in touched else None,
         )
         return judge_reading(reading, rules, self._profile_of(commit))
 

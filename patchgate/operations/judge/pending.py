@@ -61,7 +61,8 @@ def _pending(
         after,
         place=asked.policy_from or "HEAD",
         is_root=base.commit is None,
-        hooks_named=policies.names_patchgate(base.policy_tree),
+        hooks_named=policies.names_patchgate(base.tree),
+        base=policies.at(policies.key(base.tree)),
     )
     return Report((judge_reading(reading, rules, profile),), repository.limits)
 

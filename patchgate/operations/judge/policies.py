@@ -14,7 +14,7 @@ from patchgate.declared.control import CONFIG_FILE, PRE_COMMIT_FILE, PYPROJECT_F
 from patchgate.declared.policy import Policy
 from patchgate.declared.settings import Config
 from patchgate.errors import ConfigError, Mistake, UndecidedError
-from patchgate.git.objects import Objects
+from patchgate.git.objects import TREE_MODE, Objects
 from patchgate.operations.judge.policy_cache import PolicyCache
 
 _KEPT = 64
@@ -57,7 +57,7 @@ class Policies:
     def key_of(self, config: Entry | None, project: Entry | None) -> Key:
         """Name the policy that two entries of a root folder hold; a project without one counts as absent."""
         config_key = None
-        if config is not None:
+        if config is not None and config.mode != TREE_MODE:
             # A mode that is not a file's makes the policy unreadable, so it is part of the key.
             config_key = config.oid if config.is_file else config.mode
         speaks = project is not None and project.is_file and self._speaks(project.oid)

@@ -1,0 +1,111 @@
+"""The effect of a patch: git makes it in private, and what it made is read back.
+
+Decides how git is let loose on text that somebody proposed: `git apply --cached` on a private index that
+holds the touched paths and nothing else, with a private object directory, pinned arguments, the patch on
+stdin. Nothing else of git's apply is trusted: not its exit code alone, not what it prints.
+Measured: `--numstat` shows one side of a rename; exit 0 also where a section was skipped; `new file mode
+040000` corrupts an index, so modes are checked before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from patchgate.change.model import Entry, FileChange
+from patchgate.change.path import RepoPath
+from patchgate.change.quoting import printable
+from patchgate.git.diff import Detail, DiffReader, is_text_candidate
+from patchgate.git.objects import TREE_MODE, Objects
+from patchgate.git.private import PrivateStore
+from patchgate.git.repository import Repository, failed
+
+_APPLY = (
+    "-c",
+    "core.looseCompression=0",
+    "apply",
+    "--cached",
+    "-p1",
+    "--whitespace=nowarn",
+    "--no-ignore-whitespace",
+)
+_TAIL = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What git made: the changed files, which of them it calls binary, and its last words on stderr.
+
+    `refused` is true where git did not take the patch; then nothing changed.
+    """
+
+    files: list[FileChange]
+    binary: set[int]
+    refused: bool
+    said: tuple[str, ...]
+
+
+def make_effect(
+    repository: Repository,
+    store: PrivateStore,
+    entries: Mapping[RepoPath, Entry | None],
+    patch: bytes,
+    detail: Detail,
+) -> Effect:
+    """Let git apply a patch to `entries` in private, and read back what became of them.
+
+    Args:
+        entries: every touched path with what stands there (None: nothing).
+        patch: the very bytes that were judged.
+        detail: how much of the effect is read.
+
+    Raises:
+        UndecidedError: git itself failed, beyond refusing the patch.
+    """
+    variables = {**store.variables, "GIT_INDEX_FILE": store.index_file}
+    listed = b"".join(
+        f"{entry.mode} {entry.oid}\t".encode("ascii") + path.raw + b"\0"
+        for path, entry in entries.items()
+        if entry is not None and entry.mode != TREE_MODE
+    )
+    # -z: names may hold anything; --info-only: git need not look the objects up.
+    repository.output("update-index", "-z", "--index-info", stdin=listed, variables=variables)
+    base = repository.output("write-tree", "--missing-ok", variables=variables).decode("ascii").strip()
+    applied = repository.git(*_APPLY, stdin=patch, variables=variables)
+    said = _last_words(applied.err)
+    if applied.code != 0 or b"error:" in applied.err:
+        return Effect([], set(), True, said)
+    with repository.child("diff-index", "--cached", *detail.flags, base, variables=variables) as child:
+        child.close_input()
+        reader = DiffReader(child)
+        files = reader.records()
+        binary: set[int] = set()
+        if detail.lines:
+            binary = reader.patches(files, lambda file: detail.watch if is_text_candidate(file) else None)
+        ended = child.finish()
+        if ended.code != 0:
+            raise failed("diff-index", ended)
+    return Effect(files, binary, False, said)
+
+
+def _last_words(stderr: bytes) -> tuple[str, ...]:
+    lines = [line for line in stderr.split(b"\n") if line.strip()]
+    return tuple(printable(line, 200) for line in lines[-_TAIL:])
+
+
+def differences(files: Sequence[FileChange], planned: Mapping[RepoPath, Entry | None]) -> list[RepoPath]:
+    """Name the paths that git changed otherwise than planned; none where both engines agree.
+
+    Args:
+        planned: every path that the plan changes, with what becomes of it.
+    """
+    made = {file.path: file.new for file in files}
+    wrong = [path for path, entry in planned.items() if path not in made or made[path] != entry]
+    return sorted(wrong + [path for path in made if path not in planned])
+
+
+def patch_id_of(repository: Repository, objects: Objects, patch: bytes) -> str | None:
+    """Compute `git patch-id --stable` of a patch; None where it has none (no hunks)."""
+    done = repository.git("patch-id", "--stable", stdin=patch)
+    word = done.out.split(b" ")[0].decode("ascii")
+    return word if done.code == 0 and len(word) == len(objects.empty_tree) else None

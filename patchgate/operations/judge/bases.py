@@ -1,0 +1,200 @@
+"""What a patch is laid on, and what came after it: the working files, or a commit and the merge with HEAD."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from patchgate.change.model import Change, Source
+from patchgate.change.patch_model import Patch
+from patchgate.change.path import RepoPath
+from patchgate.change.planning import Preimage, Surroundings, plan_section, removed_by
+from patchgate.change.quoting import printable
+from patchgate.errors import UndecidedError, UsageError
+from patchgate.git.diff import Detail, DiffReader, is_text_candidate
+from patchgate.git.objects import TREE_MODE, Objects
+from patchgate.git.preimages import ground_of_tree
+from patchgate.git.private import PrivateStore
+from patchgate.git.repository import Repository, failed
+from patchgate.git.sources import Reading, complete, pending_base
+from patchgate.git.trees import folders_of
+from patchgate.verdict.rules import RULES
+from patchgate.verdict.verdict import Finding
+
+_TRIED_COMMITS = 30
+_TRIED_SECTIONS = 20
+_SIDE_LINES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Footing:
+    """What a patch is laid on.
+
+    `tree` is where it is applied, `on_disk` whether the files on disk come before it. `policy_tree` holds
+    the policy that judges. `head` is HEAD's commit where the result is to be merged with it, else None.
+    """
+
+    tree: str
+    commit: str | None
+    on_disk: bool
+    policy_tree: str
+    policy_place: str
+    head: str | None = None
+
+    @property
+    def merges(self) -> bool:
+        """Tell whether the result is merged with what came after the base."""
+        return self.head is not None
+
+
+def find_footing(repository: Repository, objects: Objects, base: str | None) -> Footing:
+    """Decide what a patch is laid on.
+
+    Raises:
+        UsageError: the revision is unknown; or a bare repository was given no base.
+    """
+    if base is None:
+        if repository.work_tree is None:
+            raise UsageError("a bare repository has no files for the patch", "name a commit: --base REV")
+        here = pending_base(repository, objects)
+        return Footing(here.policy_tree, here.commit, True, here.policy_tree, "HEAD")
+    if base.startswith("-") or "\n" in base or "\0" in base:
+        raise UsageError(f"{printable(base)} is no revision", "name a commit, a branch or a tag")
+    commit = objects.header(base + "^{commit}")
+    if commit is None:
+        raise UsageError(f"unknown revision {printable(base)}", "name a commit, a branch or a tag")
+    tree = objects.header(commit.oid + "^{tree}")
+    head = objects.header("HEAD^{commit}")
+    if tree is None:
+        raise UndecidedError(f"the tree of {commit.oid[:12]} is not here", "fetch it")
+    if repository.work_tree is None or head is None:
+        return Footing(tree.oid, commit.oid, False, tree.oid, base)
+    head_tree = objects.header(head.oid + "^{tree}")
+    if head_tree is None:
+        raise UndecidedError("HEAD's tree is not here", "run git fsck")
+    is_older = (
+        head.oid != commit.oid
+        and repository.git("merge-base", "--is-ancestor", commit.oid, head.oid).code == 0
+    )
+    return Footing(tree.oid, commit.oid, False, head_tree.oid, "HEAD", head.oid if is_older else None)
+
+
+def merge_onto_head(
+    repository: Repository,
+    store: PrivateStore,
+    objects: Objects,
+    footing: Footing,
+    tree: str,
+    detail: Detail,
+) -> Reading | tuple[Finding, ...]:
+    """Merge a patched base with HEAD, and read what that would change in HEAD.
+
+    Returns:
+        The change between HEAD's tree and the merge; or a `base-conflict` for each file in conflict.
+    """
+    who = "patchgate <patchgate> 0 +0000"
+    text = f"tree {tree}\nparent {footing.commit}\nauthor {who}\ncommitter {who}\n\npatched\n"
+    patched = store.write("commit", text.encode("ascii"), repository.object_format)
+    done = repository.git(
+        "merge-tree",
+        "--write-tree",
+        "--no-messages",
+        "-z",
+        str(footing.head),
+        patched,
+        variables=store.variables,
+    )
+    if done.code not in {0, 1}:
+        raise failed("merge-tree", done)
+    merged, *conflicts = done.out.split(b"\0")
+    after = merged.decode("ascii").strip()
+    if done.code == 1:
+        names = dict.fromkeys(word.partition(b"\t")[2] for word in conflicts if b"\t" in word)
+        return tuple(_conflict(objects, after, RepoPath.from_git(name)) for name in names)
+    head_tree = footing.policy_tree
+    arguments = ("diff-tree", "-r", *detail.flags, head_tree, after)
+    with repository.child(*arguments, variables=store.variables) as child:
+        child.close_input()
+        reader = DiffReader(child)
+        records = reader.records()
+        binary: set[int] = set()
+        if detail.lines:
+            binary = reader.patches(records, lambda file: detail.watch if is_text_candidate(file) else None)
+        ended = child.finish()
+        if ended.code != 0:
+            raise failed("diff-tree", ended)
+    files = complete(objects, records, binary, detail, believed=False)
+    (folders,) = folders_of(objects, [(after, files)])
+    return Reading(Change.of(head_tree, after, files, objects.empty_blob), Source("patch"), folders)
+
+
+def _conflict(objects: Objects, tree: str, path: RepoPath) -> Finding:
+    """Tell the first lines of both sides of a conflict."""
+    ours: list[bytes] = []
+    theirs: list[bytes] = []
+    entry = objects.entry(tree, path.raw)
+    line = None
+    if entry is not None and entry.is_file:
+        side: list[bytes] | None = None
+        for number, text in enumerate(objects.read(entry.oid).split(b"\n"), start=1):
+            if text.startswith(b"<<<<<<< "):
+                side, line = ours, number
+            elif text.startswith(b"=======") and side is ours:
+                side = theirs
+            elif text.startswith(b">>>>>>> ") and side is theirs:
+                break
+            elif side is not None:
+                side.append(text)
+    shown = {
+        "ours": [printable(text, 160) for text in ours[:_SIDE_LINES]],
+        "theirs": [printable(text, 160) for text in theirs[:_SIDE_LINES]],
+    }
+    notes = (
+        *(f"HEAD has:  {text}" for text in shown["ours"][:3]),
+        *(f"the patch: {text}" for text in shown["theirs"][:3]),
+    )
+    return Finding(
+        "base-conflict",
+        RULES["base-conflict"].level,
+        f"{path.quoted} was changed after the base, where the patch changes it too",
+        path,
+        line,
+        hint="make the patch from the file as HEAD has it",
+        details={"pattern": None, "limit": None, "actual": None, **shown},
+        notes=notes,
+    )
+
+
+def cleanly_with(repository: Repository, objects: Objects, footing: Footing, patch: Patch) -> str | None:
+    """Look for a recent commit that a patch fits, and say so; None where none of a few dozen does."""
+    sections = patch.sections
+    if not footing.on_disk or footing.commit is None or len(sections) > _TRIED_SECTIONS:
+        return None
+    paths = [path for section in sections for path in (section.old_path, section.new_path) if path]
+    listed = repository.git(
+        "rev-list",
+        f"--max-count={_TRIED_COMMITS}",
+        footing.commit,
+        "--",
+        *dict.fromkeys(path.raw.decode("utf-8", "surrogateescape") for path in paths),
+        variables={"GIT_LITERAL_PATHSPECS": "1"},
+    )
+    for commit in (footing.commit, *listed.out.decode("ascii").split()):
+        for oid in (commit, commit + "^"):
+            tree = objects.header(oid + "^{tree}")
+            if tree is not None and _fits(objects, tree.oid, patch, paths):
+                named = objects.header(oid + "^{commit}")
+                return f"the patch applies cleanly with --base {named.oid[:12]}" if named else None
+    return None
+
+
+def _fits(objects: Objects, tree: str, patch: Patch, paths: list[RepoPath]) -> bool:
+    ground = ground_of_tree(objects, tree, paths)
+    preimages = {
+        path: Preimage(entry.mode, objects.read(entry.oid)) if entry.mode != TREE_MODE else None
+        for path, entry in ground.entries.items()
+        if entry is not None
+    }
+    around = Surroundings(preimages, removed_by(patch.sections))
+    return not ground.blocked and not any(
+        isinstance(plan_section(section, around), tuple) for section in patch.sections
+    )

@@ -1,0 +1,61 @@
+"""Faults of a patch as findings, with what a person and an agent need to mend them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from patchgate.change.diagnosis import tell
+from patchgate.change.patch_model import Fault
+from patchgate.change.path import RepoPath
+from patchgate.verdict.rules import RULES
+from patchgate.verdict.verdict import Finding, Fix, Json
+
+_MISFITS = {"hunk-mismatch", "hunk-ambiguous", "eol-mixed"}
+
+
+def finding_of(fault: Fault, path: RepoPath | None = None, also: str | None = None) -> Finding:
+    """Turn a fault, on a file where one is known, into a finding; `also` is a further hint for a misfit."""
+    details: dict[str, Json] = {"pattern": None, "limit": None, "actual": None, **fault.details}
+    details.setdefault("patch_line", fault.line)
+    where = "" if fault.line is None else f"patch line {fault.line}: "
+    hint = fault.hint if also is None or fault.rule not in _MISFITS else f"{fault.hint}; {also}"
+    fix = None if fault.fix is None else Fix("mechanical", fault.fix[0], fault.fix[1])
+    notes = tuple(line.strip() for line in tell(fault)[1:-1]) if fault.rule in _MISFITS else ()
+    line = details.get("file_line")
+    return Finding(
+        fault.rule,
+        RULES[fault.rule].level,
+        where + fault.message,
+        path,
+        line=line if isinstance(line, int) and line > 0 else None,
+        side="old",
+        hint=hint,
+        details=details,
+        fix=fix,
+        notes=notes,
+    )
+
+
+def refused_by_git(said: Sequence[str]) -> Finding:
+    """Say that git itself does not take a patch that our own reading found right."""
+    last = said[-1] if said else "it gave no reason"
+    return Finding(
+        "git-refused",
+        RULES["git-refused"].level,
+        f"git apply refuses the patch: {last}",
+        hint="mend what git names, or make the patch anew with git diff",
+        details={"pattern": None, "limit": None, "actual": None, "stderr": list(said)},
+    )
+
+
+def wrong_effect(paths: Sequence[RepoPath]) -> Finding:
+    """Say that git made something else than the patch says."""
+    named = ", ".join(path.quoted for path in paths[:5]) + (", …" if len(paths) > 5 else "")
+    return Finding(
+        "effect-mismatch",
+        RULES["effect-mismatch"].level,
+        f"git makes something else of {named} than the patch says",
+        paths[0],
+        hint="make the patch anew from the files as they are: git diff",
+        details={"pattern": None, "limit": None, "actual": [path.quoted for path in paths[:100]]},
+    )
