@@ -1,8 +1,8 @@
 """The content gate: what added lines may not hold.
 
 Only added lines of regular files are judged, control files are exempt, and a file that is moved as it is
-brings no new line. What was not read is never taken for
-clean: a text file without counted lines makes the gate undecided.
+brings no new line. What was not read is never taken for clean: a text file without counted lines makes the
+gate undecided.
 """
 
 from __future__ import annotations

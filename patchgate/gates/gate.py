@@ -48,15 +48,19 @@ def judge(case: Case, order: tuple[Gate, ...] = ORDER) -> Judged:
 
 
 def _one(gate: Gate, case: Case) -> tuple[GateOutcome, list[Finding]]:
+    found: list[Finding] = []
     try:
         if not gate.applies(case):
             return GateOutcome(gate.name, Outcome.NOT_APPLICABLE), []
-        found = [each for finding in gate.examine(case) if (each := _levelled(case, finding)) is not None]
+        for finding in gate.examine(case):
+            levelled = _levelled(case, finding)
+            if levelled is not None:
+                found.append(levelled)
     except PatchgateError as error:
-        return GateOutcome(gate.name, Outcome.UNDECIDED, error.message), []
+        return GateOutcome(gate.name, Outcome.UNDECIDED, error.message), found
     except Exception as error:  # noqa: BLE001 - a crash of ours must refuse, not pass; it is named in the verdict
         reason = f"the gate {gate.name} failed ({type(error).__name__}); this is a fault of patchgate"
-        return GateOutcome(gate.name, Outcome.UNDECIDED, reason), []
+        return GateOutcome(gate.name, Outcome.UNDECIDED, reason), found
     failed = any(finding.level is Level.ERROR for finding in found)
     return GateOutcome(gate.name, Outcome.FAIL if failed else Outcome.PASS), found
 

@@ -110,7 +110,7 @@ class Walk:
         if merges:
             store = self._stack.enter_context(PrivateStore(repository))
             self._variables = store.variables
-            trees = automatic_merges(repository, store, merges)
+            trees = automatic_merges(store, merges)
             self._merged = dict(zip(merges, trees, strict=True))
         self.objects = self._stack.enter_context(Objects(repository, self._variables or None))
         self._believed = not repository.has_own_attributes

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from patchgate.git.private import PrivateStore
-from patchgate.git.repository import Repository
+from patchgate.git.repository import failed
 
 _PINNED = (
     ("merge.renames", "true"),
@@ -19,12 +19,13 @@ _PINNED = (
 )
 
 
-def automatic_merges(
-    repository: Repository, store: PrivateStore, merges: Sequence[tuple[str, ...]]
-) -> list[str | None]:
+def automatic_merges(store: PrivateStore, merges: Sequence[tuple[str, ...]]) -> list[str | None]:
     """Merge each tuple of commits as git would; give the resulting trees, None where git could not.
 
-    The trees live in `store`. Octopus merges have none.
+    The trees live in `store`. Octopus merges have none. No setting or attribute of the repository counts.
+
+    Raises:
+        UndecidedError: git failed, or an object is missing.
     """
     pairs = [heads for heads in merges if len(heads) == 2]
     settings = [part for name, value in _PINNED for part in ("-c", f"{name}={value}")]
@@ -32,11 +33,11 @@ def automatic_merges(
     trees: dict[tuple[str, ...], str | None] = {}
     if pairs:
         asked = b"".join(" ".join(heads).encode("ascii") + b"\n" for heads in pairs)
-        words = iter(
-            repository.output(*arguments, "--stdin", "-z", stdin=asked, variables=store.variables).split(
-                b"\0"
-            )
-        )
+        done = store.bare().git(*arguments, "--stdin", "-z", stdin=asked, variables=store.variables)
+        # Git 2.39 takes a tree that is missing for an empty one, says so, and ends with 0.
+        if done.code != 0 or b"error:" in done.err:
+            raise failed("merge-tree", done)
+        words = iter(done.out.split(b"\0"))
         for heads in pairs:
             status, tree = next(words), next(words)
             trees[heads] = tree.decode("ascii") if status == b"1" else None

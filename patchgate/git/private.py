@@ -11,6 +11,7 @@ import os
 import shutil
 import tempfile
 import zlib
+from dataclasses import replace
 from types import TracebackType
 
 from patchgate.git.repository import Repository
@@ -56,6 +57,28 @@ class PrivateStore:
                     shutil.copyfile(shared, os.path.join(self._folder, name))
         return {**self.variables, "GIT_INDEX_FILE": self.index_file}
 
+    def bare(self) -> Repository:
+        """Make a repository of the same objects that has no config, attributes, index or refs.
+
+        Its children need `variables` too. A merge driver of `.git/config` never runs there (measured: with
+        `info/attributes` it did).
+        """
+        place = os.path.join(self._folder, "git")
+        if not os.path.isdir(place):
+            os.makedirs(os.path.join(place, "refs"))
+            os.mkdir(os.path.join(place, "objects"))
+            _write(os.path.join(place, "HEAD"), "ref: refs/heads/none\n")
+            if self._repository.object_format != "sha1":
+                extension = f"[extensions]\n\tobjectFormat = {self._repository.object_format}\n"
+                _write(os.path.join(place, "config"), "[core]\n\trepositoryFormatVersion = 1\n" + extension)
+        environment = {
+            **self._repository.environment,
+            "GIT_COMMON_DIR": place,
+            "GIT_INDEX_FILE": os.path.join(place, "index"),
+            "GIT_SHALLOW_FILE": os.path.join(self._repository.common_dir, "shallow"),
+        }
+        return replace(self._repository, git_dir=place, work_tree=None, environment=environment)
+
     def __enter__(self) -> PrivateStore:
         return self
 
@@ -63,6 +86,11 @@ class PrivateStore:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _write(place: str, text: str) -> None:
+    with open(place, "w", encoding="ascii") as file:
+        file.write(text)
 
 
 def _listed(path: str) -> str:

@@ -76,7 +76,7 @@ def pending_base(repository: Repository, objects: Objects, store: PrivateStore |
     from patchgate.git.merges import automatic_merges
 
     heads = (head.oid, *merging)
-    (merged,) = automatic_merges(repository, store, [heads])
+    (merged,) = automatic_merges(store, [heads])
     if merged is not None:
         return Base(merged, head.oid, tree, heads)
     return Base(tree, head.oid, tree, heads, tuple(_tree_of(objects, oid) for oid in merging))

@@ -24,6 +24,7 @@ COMMANDS = (
     ("check", "check", "Judge a change: the staged one, REV, A..B, --worktree or --all."),
     ("explain", "explain", "Say what a rule means, or which line decides about a path."),
     ("policy", "policy", "Show the policy in force, and where each key comes from."),
+    ("selftest", "selftest", "Raise every rule from its built-in case."),
     ("schema", "schema", "Print the JSON Schema of the config or of an output."),
 )
 _CLOSING = "check: may this land? Exit codes: 0 accepted, 1 rejected, 2 wrong arguments, 3 undecided."

@@ -217,7 +217,7 @@ def test_an_anchored_expression_matches_only_where_a_long_line_begins(before: in
     assert rules.denied_in(b"x" * before + b"NEVER" + b"." * 5000) is None
 
 
-@pytest.mark.parametrize("before", [3500, 3584, 3700, 4000, 7100])
+@pytest.mark.parametrize("before", [3500, 3584, 3585, 3700, 4000, 7100, 7169])
 def test_a_match_of_512_bytes_is_found_across_windows(before: int) -> None:
     assert with_expressions(b"a{512}").denied_in(b"." * before + b"a" * 512 + b"." * 6000) == 0
 

@@ -195,9 +195,9 @@ def test_what_has_to_be_read_follows_from_the_rules() -> None:
     assert not policy(quiet + off).needs_lines(Profile.COMMIT)
     assert not policy(quiet + off).needs_sizes(Profile.COMMIT)
     assert policy(quiet).needs_lines(Profile.COMMIT)
-    assert policy(
-        quiet + off + 'content.deny = ["x"]' if not quiet else off + 'content.deny = ["x"]'
-    ).needs_lines(Profile.COMMIT)
+    assert policy('content = {secrets = false, conflict_markers = false, deny = ["x"]}\n' + off).needs_lines(
+        Profile.COMMIT
+    )
     assert policy(quiet + off + 'policy.deny_classes = ["binary"]').needs_lines(Profile.COMMIT)
     own = '[[overrides]]\npaths = ["a"]\nmax_added_lines = 3\nmax_file_bytes = 3'
     assert policy(quiet + off + own).needs_lines(Profile.COMMIT)

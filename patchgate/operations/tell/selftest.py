@@ -1,0 +1,117 @@
+"""The contract's own smoke test: raise every rule of the registry from its built-in case.
+
+Each case, and the nearest proposal that keeps its rule, goes through the same door as any other, in a
+throw-away repository that git makes.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from patchgate.git.repository import Repository, open_repository
+from patchgate.operations.judge.patches import check_edits, check_patch
+from patchgate.operations.judge.terms import Asked
+from patchgate.operations.tell.selftest_cases import CASES, SHARED, SelftestCase
+from patchgate.process import allowed_environment, run
+from patchgate.verdict.rules import RULES
+from patchgate.verdict.verdict import Report
+
+_WHO = "patchgate <selftest@patchgate.invalid> 0 +0000"
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """One rule: what its case raised at all, and what the neighbour that keeps it raised."""
+
+    rule: str
+    found: tuple[str, ...]
+    beside: tuple[str, ...]
+
+    @property
+    def is_raised(self) -> bool:
+        """Tell whether the case raises the rule and its neighbour does not."""
+        return self.rule in self.found and self.rule not in self.beside
+
+
+def selftest(environ: Mapping[str, str]) -> Iterator[Raised]:
+    """Run every case, in the order of the registry; a rule without a case is not raised.
+
+    Raises:
+        UndecidedError: git is missing, or could not make the repository.
+    """
+    cases = {case.rule: case for case in CASES}
+    with tempfile.TemporaryDirectory(prefix="patchgate-selftest-") as folder:
+        run(["git", "init", "-q", folder], cwd=None, env=allowed_environment(environ))
+        plain = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
+        repository = open_repository(plain, folder)
+        commits = _commits(repository)
+        for rule in RULES:
+            case = cases.get(rule)
+            if case is None:
+                yield Raised(rule, (), ())
+                continue
+            found = _found(repository, case, case.proposal, commits[rule])
+            yield Raised(rule, found, _found(repository, case, case.kept, commits[rule]))
+
+
+def _found(repository: Repository, case: SelftestCase, proposal: bytes, commit: str) -> tuple[str, ...]:
+    base = commit
+    if case.rule == "base-conflict":
+        base = _move_head_past(repository, commit)
+    report = _check(repository, case, proposal, base)
+    if case.rule == "base-conflict":
+        repository.output("update-ref", "-d", "HEAD")
+    return tuple(dict.fromkeys(finding.rule for change in report.changes for finding in change.findings))
+
+
+def _check(repository: Repository, case: SelftestCase, proposal: bytes, base: str) -> Report:
+    if case.is_edits:
+        return check_edits(repository, proposal, Asked(), base=base)
+    return check_patch(repository, proposal, Asked(), base=base)
+
+
+def _commits(repository: Repository) -> dict[str, str]:
+    """Make a commit for each case: the shared files and the case's policy. HEAD stays unborn."""
+    stream: list[bytes] = []
+    for number, case in enumerate(CASES, start=1):
+        files = {**SHARED, "patchgate.toml": ("100644", case.policy.encode())}
+        stream.append(_commit(f"refs/selftest/{number}", files))
+    repository.output("fast-import", "--quiet", stdin=b"".join(stream))
+    listed = repository.output("for-each-ref", "--format=%(refname) %(objectname)", "refs/selftest/").decode()
+    named = dict(line.split(" ") for line in listed.splitlines())
+    return {case.rule: named[f"refs/selftest/{number}"] for number, case in enumerate(CASES, start=1)}
+
+
+def _move_head_past(repository: Repository, commit: str) -> str:
+    """Let HEAD be a commit after `commit` that changes what the good patch changes."""
+    changed = {"src/app.py": ("100644", b"one\nzwei\nthree\nfour\nfive\n")}
+    stream = _commit("refs/selftest/after", changed, commit)
+    repository.output("fast-import", "--quiet", stdin=stream)
+    repository.output("update-ref", "HEAD", "refs/selftest/after")
+    return commit
+
+
+def _commit(ref: str, files: Mapping[str, tuple[str, bytes]], parent: str | None = None) -> bytes:
+    """Write one commit as git-fast-import reads it."""
+    lines = [f"commit {ref}\ncommitter {_WHO}\ndata 0\n".encode()]
+    if parent is not None:
+        lines.append(f"from {parent}\n".encode())
+    for name, (mode, content) in files.items():
+        lines.append(f"M {mode} inline {name}\ndata {len(content)}\n".encode() + content + b"\n")
+    return b"".join(lines)
+
+
+def summary(results: list[Raised]) -> str:
+    """Say what the selftest found, one line a rule, in words."""
+    width = max(len(each.rule) for each in results)
+    lines: list[str] = []
+    for each in results:
+        instead = ", ".join(each.found) or "nothing"
+        if each.rule in each.beside:
+            instead = f"its neighbour raises {each.rule} too"
+        lines.append(f"{each.rule:<{width}}  {'raised' if each.is_raised else 'NOT RAISED, but ' + instead}")
+    missing = sum(not each.is_raised for each in results)
+    lines.append(f"{len(results) - missing} of {len(results)} rules raised from their built-in case")
+    return "\n".join(lines) + "\n"
