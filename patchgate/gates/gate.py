@@ -60,7 +60,8 @@ def _one(gate: Gate, case: Case) -> tuple[GateOutcome, list[Finding]]:
         return GateOutcome(gate.name, Outcome.UNDECIDED, error.message), found
     except Exception as error:  # noqa: BLE001 - a crash of ours must refuse, not pass; it is named in the verdict
         reason = f"the gate {gate.name} failed ({type(error).__name__}); this is a fault of patchgate"
-        return GateOutcome(gate.name, Outcome.UNDECIDED, reason), found
+        # What a gate said before it crashed is not to be relied on.
+        return GateOutcome(gate.name, Outcome.UNDECIDED, reason), []
     failed = any(finding.level is Level.ERROR for finding in found)
     return GateOutcome(gate.name, Outcome.FAIL if failed else Outcome.PASS), found
 
