@@ -9,8 +9,11 @@ Measured: `--numstat` shows one side of a rename; exit 0 also where a section wa
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import TracebackType
 
 from patchgate.change.model import Entry, FileChange
 from patchgate.change.path import RepoPath
@@ -45,24 +48,72 @@ class Effect:
     said: tuple[str, ...]
 
 
-def make_effect(
-    repository: Repository,
-    store: PrivateStore,
-    entries: Mapping[RepoPath, Entry | None],
-    patch: bytes,
-    detail: Detail,
-) -> Effect:
-    """Let git apply a patch to `entries` in private, and read back what became of them.
+class Making:
+    """git applies a patch to `entries` in private, while the caller plans; a context manager that ends it.
 
     Args:
         entries: every touched path with what stands there (None: nothing).
-        patch: the very bytes that were judged.
-        detail: how much of the effect is read.
+        patch: the very bytes that are judged.
 
     Raises:
         UndecidedError: git itself failed, beyond refusing the patch.
     """
-    variables = {**store.variables, "GIT_INDEX_FILE": store.index_file}
+
+    def __init__(
+        self,
+        repository: Repository,
+        store: PrivateStore,
+        entries: Mapping[RepoPath, Entry | None],
+        patch: bytes,
+    ) -> None:
+        self._repository = repository
+        self._variables = {**store.variables, "GIT_INDEX_FILE": store.index_file}
+        # A patch may be tried twice in one store; the index of the first time holds what it made.
+        for left in (store.index_file, store.index_file + ".lock"):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(left)
+        self._base = _seed(repository, entries, self._variables)
+        self._child = repository.child(*_APPLY, variables=self._variables)
+        self._child.feed(patch)
+
+    def __enter__(self) -> Making:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._child.end()
+
+    def read(self, detail: Detail) -> Effect:
+        """Wait for git, and read back what became of the entries, in so much detail.
+
+        Raises:
+            UndecidedError: git took too long, or its diff failed.
+        """
+        while self._child.out.read(1 << 16):
+            pass
+        applied = self._child.finish()
+        said = _last_words(applied.err)
+        if applied.code != 0 or b"error:" in applied.err:
+            return Effect([], set(), True, said)
+        arguments = ("diff-index", "--cached", *detail.flags, self._base)
+        with self._repository.child(*arguments, variables=self._variables) as child:
+            child.close_input()
+            reader = DiffReader(child)
+            files = reader.records()
+            binary: set[int] = set()
+            if detail.lines:
+                binary = reader.patches(files, lambda file: detail.watch if is_text_candidate(file) else None)
+            ended = child.finish()
+            if ended.code != 0:
+                raise failed("diff-index", ended)
+        return Effect(files, binary, False, said)
+
+
+def _seed(
+    repository: Repository, entries: Mapping[RepoPath, Entry | None], variables: Mapping[str, str]
+) -> str:
+    """Fill the private index; give the tree of what it holds."""
     listed = b"".join(
         f"{entry.mode} {entry.oid}\t".encode("ascii") + path.raw + b"\0"
         for path, entry in entries.items()
@@ -70,22 +121,7 @@ def make_effect(
     )
     # -z: names may hold anything; --info-only: git need not look the objects up.
     repository.output("update-index", "-z", "--index-info", stdin=listed, variables=variables)
-    base = repository.output("write-tree", "--missing-ok", variables=variables).decode("ascii").strip()
-    applied = repository.git(*_APPLY, stdin=patch, variables=variables)
-    said = _last_words(applied.err)
-    if applied.code != 0 or b"error:" in applied.err:
-        return Effect([], set(), True, said)
-    with repository.child("diff-index", "--cached", *detail.flags, base, variables=variables) as child:
-        child.close_input()
-        reader = DiffReader(child)
-        files = reader.records()
-        binary: set[int] = set()
-        if detail.lines:
-            binary = reader.patches(files, lambda file: detail.watch if is_text_candidate(file) else None)
-        ended = child.finish()
-        if ended.code != 0:
-            raise failed("diff-index", ended)
-    return Effect(files, binary, False, said)
+    return repository.output("write-tree", "--missing-ok", variables=variables).decode("ascii").strip()
 
 
 def _last_words(stderr: bytes) -> tuple[str, ...]:
@@ -104,8 +140,26 @@ def differences(files: Sequence[FileChange], planned: Mapping[RepoPath, Entry | 
     return sorted(wrong + [path for path in made if path not in planned])
 
 
-def patch_id_of(repository: Repository, objects: Objects, patch: bytes) -> str | None:
-    """Compute `git patch-id --stable` of a patch; None where it has none (no hunks)."""
-    done = repository.git("patch-id", "--stable", stdin=patch)
-    word = done.out.split(b" ")[0].decode("ascii")
-    return word if done.code == 0 and len(word) == len(objects.empty_tree) else None
+class PatchId:
+    """`git patch-id --stable` of a patch, computed while the caller works; a context manager that ends it."""
+
+    def __init__(self, repository: Repository, patch: bytes) -> None:
+        self._size = len(repository.zero_oid)
+        self._child = repository.child("patch-id", "--stable")
+        self._child.feed(patch)
+
+    def __enter__(self) -> PatchId:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._child.end()
+
+    def read(self) -> str | None:
+        """Wait for the id; None where the patch has none (no hunks)."""
+        said = b""
+        while data := self._child.out.read(1 << 16):
+            said = said or data
+        word = said.split(b" ")[0].decode("ascii")
+        return word if self._child.finish().code == 0 and len(word) == self._size else None

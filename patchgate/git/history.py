@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from patchgate.change.model import Change, Entry, FileChange, Source
@@ -18,8 +18,9 @@ from patchgate.git.blobs import called_text
 from patchgate.git.diff import Detail, DiffReader, is_text_candidate
 from patchgate.git.merges import automatic_merges
 from patchgate.git.objects import Objects
+from patchgate.git.pairs import Records, read_difference
 from patchgate.git.private import PrivateStore
-from patchgate.git.repository import Repository, failed
+from patchgate.git.repository import MemoryLimitError, Repository, failed
 from patchgate.git.sources import Reading, complete
 from patchgate.git.trees import folders_of
 
@@ -145,22 +146,47 @@ class Walk:
         Raises:
             UndecidedError: git failed, or an object is missing.
         """
+        done = 0
+        try:
+            for each in self._stream(commits, detail):
+                yield each
+                done += 1
+        except MemoryLimitError:
+            # Some commit holds a file too large for git to diff: from here on one at a time, with care.
+            for commit in commits[done:]:
+                raw = self._joined(self._alone(old, commit.tree, detail) for old in self._compared(commit))
+                (reading,) = self._finished([commit], [raw], detail)
+                yield commit, reading
+
+    def _stream(self, commits: Sequence[Commit], detail: Detail) -> Iterator[tuple[Commit, Reading]]:
         compared = [[(tree, commit.tree) for tree in self._compared(commit)] for commit in commits]
         lines = b"".join(f"{old} {new}\n".encode("ascii") for pairs in compared for old, new in pairs)
-        # Without an index git finds no tracked attributes either: see the room's charter.
-        variables = {**self._variables, "GIT_INDEX_FILE": os.path.join(self._repository.git_dir, "no-index")}
         with self._repository.child(
-            "diff-tree", "--stdin", "-r", *detail.flags, variables=variables
+            "diff-tree", "--stdin", "-r", *detail.flags, variables=self._without_index
         ) as child:
             child.feed(lines)
             reader = DiffReader(child)
             for start in range(0, len(commits), _AT_ONCE):
                 batch = commits[start : start + _AT_ONCE]
-                raw = [self._changed(reader, pairs, detail) for pairs in compared[start : start + _AT_ONCE]]
+                raw = [
+                    self._joined(_next(reader, old, new, detail) for old, new in pairs)
+                    for pairs in compared[start : start + _AT_ONCE]
+                ]
                 yield from zip(batch, self._finished(batch, raw, detail), strict=True)
             ended = child.finish()
             if ended.code != 0:
                 raise failed("diff-tree", ended)
+
+    @property
+    def _without_index(self) -> dict[str, str]:
+        # Without an index git finds no tracked attributes either: see the room's charter.
+        return {**self._variables, "GIT_INDEX_FILE": os.path.join(self._repository.git_dir, "no-index")}
+
+    def _alone(self, old: str, new: str, detail: Detail) -> Records:
+        command = ("diff-tree", "-r")
+        return read_difference(
+            self._repository, self.objects, command, [old, new], detail, self._without_index
+        )
 
     def _compared(self, commit: Commit) -> list[str]:
         """What a commit's tree is compared with: one tree, or every parent's where git cannot merge."""
@@ -168,33 +194,24 @@ class Walk:
             return [self.tree_of(parent) for parent in commit.parents]
         return [self.base_of(commit)]
 
-    def _changed(
-        self, reader: DiffReader, pairs: Sequence[tuple[str, str]], detail: Detail
-    ) -> tuple[list[FileChange], set[int]]:
-        """Read one commit; of a merge that git could not make, the paths that differ from every parent."""
+    @staticmethod
+    def _joined(read: Iterable[Records]) -> Records:
+        """Join what differs from each parent: the paths that differ from every one, as from the first."""
         records: list[FileChange] = []
         binary: set[int] = set()
-        for position, (old, new) in enumerate(pairs):
-            if reader.line() != f"{old} {new}".encode("ascii"):
-                raise UndecidedError("git's walk lost its place", "run git fsck")
-            found = reader.records()
-            marked: set[int] = set()
-            if detail.lines:
-                marked = reader.patches(found, lambda file: detail.watch if is_text_candidate(file) else None)
+        for position, (found, marked) in enumerate(read):
             if position == 0:
                 records, binary = found, marked
-            else:
-                differing = {file.path: file.new for file in found}
-                kept = [
-                    index for index, file in enumerate(records) if differing.get(file.path, _SAME) == file.new
-                ]
-                binary = {place for place, index in enumerate(kept) if index in binary}
-                records = [records[index] for index in kept]
+                continue
+            differing = {file.path: file.new for file in found}
+            kept = [
+                index for index, file in enumerate(records) if differing.get(file.path, _SAME) == file.new
+            ]
+            binary = {place for place, index in enumerate(kept) if index in binary}
+            records = [records[index] for index in kept]
         return records, binary
 
-    def _finished(
-        self, batch: Sequence[Commit], raw: Sequence[tuple[list[FileChange], set[int]]], detail: Detail
-    ) -> Iterator[Reading]:
+    def _finished(self, batch: Sequence[Commit], raw: Sequence[Records], detail: Detail) -> Iterator[Reading]:
         """Complete the records of several commits at once, so that sizes are asked in few round trips."""
         flat = [record for records, _ in raw for record in records]
         marks: set[int] = set()
@@ -221,3 +238,14 @@ class Walk:
 
 
 _SAME = Entry("", "")
+
+
+def _next(reader: DiffReader, old: str, new: str, detail: Detail) -> Records:
+    """Read the next pair of trees of a walk."""
+    if reader.line() != f"{old} {new}".encode("ascii"):
+        raise UndecidedError("git's walk lost its place", "run git fsck")
+    found = reader.records()
+    marked: set[int] = set()
+    if detail.lines:
+        marked = reader.patches(found, lambda file: detail.watch if is_text_candidate(file) else None)
+    return found, marked

@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from patchgate.change.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, Entry, FileChange
+from patchgate.change.patch_names import quote
 from patchgate.change.path import RepoPath
 from patchgate.git.diff import RAW, DiffReader
 from patchgate.git.objects import TREE_MODE, Objects
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository, failed
+from patchgate.git.trees import resulting_tree
+
+# What git would only warn of in `git add` must not keep a file from being read.
+_READ = ("-c", "core.looseCompression=0", "-c", "core.safecrlf=false")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,54 +39,76 @@ class Ground:
     blocked: Mapping[RepoPath, RepoPath]
 
 
-def ground_of_tree(objects: Objects, tree: str, paths: Iterable[RepoPath]) -> Ground:
-    """Look paths up in a tree."""
+def ground_of_tree(
+    objects: Objects, tree: str, paths: Iterable[RepoPath], removed: Collection[RepoPath] = ()
+) -> Ground:
+    """Look paths up in a tree.
+
+    Args:
+        removed: the paths that the patch removes: what stands there keeps nothing from being reached.
+    """
     entries: dict[RepoPath, Entry | None] = {}
     blocked: dict[RepoPath, RepoPath] = {}
     for path in paths:
         entry = objects.entry(tree, path.raw)
-        entries[path] = entry if entry is None or entry.mode != TREE_MODE else Entry(TREE_MODE, entry.oid)
-        for folder in path.parents():
-            above = objects.entry(tree, folder) if folder else None
-            if above is not None and above.mode != TREE_MODE:
-                blocked[path] = RepoPath(folder)
+        if entry is not None and entry.mode == TREE_MODE and _is_emptied(objects, entry.oid, path, removed):
+            entry = None
+        entries[path] = entry
+        behind = _blocking_in_tree(objects, tree, path, removed)
+        if behind is not None:
+            blocked[path] = behind
     return Ground(tree, {}, entries, blocked)
 
 
 def ground_on_disk(
-    repository: Repository, objects: Objects, store: PrivateStore, tree: str, paths: Iterable[RepoPath]
+    repository: Repository,
+    objects: Objects,
+    store: PrivateStore,
+    tree: str,
+    paths: Iterable[RepoPath],
+    removed: Collection[RepoPath] = (),
 ) -> Ground:
     """Look paths up as `git apply` would meet them: on disk, where the index and HEAD's tree stand behind.
 
     Args:
+        objects: reads through `store`.
         tree: HEAD's tree.
         paths: the touched paths; they broke no path rule.
+        removed: the paths that the patch removes.
 
     Raises:
         UndecidedError: the index is unreadable or in conflict.
     """
     staged = _staged(repository, tree)
+
+    def keep(kind: str, content: bytes) -> None:
+        store.write(kind, content, repository.object_format)
+
+    # Looked up beside the disk: a folder or a submodule of the index need not be there (measured: a new
+    # file took the place of a submodule that was not checked out, and nothing said so).
+    index = resulting_tree(objects, tree, staged.values(), keep).tree
+    in_index = ground_of_tree(objects, index, paths, removed)
     entries: dict[RepoPath, Entry | None] = {}
-    blocked: dict[RepoPath, RepoPath] = {}
-    regular: list[RepoPath] = []
+    blocked = dict(in_index.blocked)
     modes: dict[RepoPath, str] = {}
-    for path in paths:
-        in_index = staged[path].new if path in staged else objects.entry(tree, path.raw)
-        behind = _blocking(repository, path)
-        if behind is not None:
-            blocked[path] = behind
+    for path, known in in_index.entries.items():
+        behind = _blocking_on_disk(repository, path, removed)
+        if behind is not None or path in blocked:
+            blocked[path] = behind or blocked[path]
             entries[path] = None
             continue
-        found = _on_disk(repository, store, path, in_index)
+        found = _on_disk(repository, store, path, known, removed)
         if isinstance(found, str):
             modes[path] = found
-            regular.append(path)
         else:
             entries[path] = found
-    for path, oid in _hashed(repository, store, regular).items():
-        entries[path] = Entry(modes[path], oid)
+    entries |= _read(repository, store, modes, in_index.entries)
+    absent = [path for path, entry in entries.items() if entry is None and path not in blocked]
+    entries |= _left_out(repository, {path: in_index.entries[path] for path in absent})
     pending = dict(staged)
     for path, entry in entries.items():
+        if path in blocked or (entry is not None and entry.mode == TREE_MODE):
+            continue
         old = pending[path].old if path in pending else objects.entry(tree, path.raw)
         if old is not None and old.mode == TREE_MODE:
             old = None
@@ -102,8 +129,34 @@ def _staged(repository: Repository, tree: str) -> dict[RepoPath, FileChange]:
     return {record.path: record for record in records}
 
 
-def _blocking(repository: Repository, path: RepoPath) -> RepoPath | None:
-    """Find a parent on disk that is no folder: a symlink above all."""
+def _blocking_in_tree(
+    objects: Objects, tree: str, path: RepoPath, removed: Collection[RepoPath]
+) -> RepoPath | None:
+    """Find a parent in a tree that is no folder, and no file that makes room."""
+    for folder in path.parents():
+        above = objects.entry(tree, folder) if folder else None
+        if above is not None and above.mode != TREE_MODE:
+            blocking = RepoPath(folder)
+            return None if above.is_file and blocking in removed else blocking
+    return None
+
+
+def _is_emptied(objects: Objects, tree: str, folder: RepoPath, removed: Collection[RepoPath]) -> bool:
+    """Tell whether all that a folder holds is removed; looks no further than the first that is not."""
+    for name, entry in objects.tree(tree).items():
+        path = RepoPath(folder.raw + b"/" + name)
+        if entry.mode == TREE_MODE:
+            if not _is_emptied(objects, entry.oid, path, removed):
+                return False
+        elif path not in removed:
+            return False
+    return True
+
+
+def _blocking_on_disk(
+    repository: Repository, path: RepoPath, removed: Collection[RepoPath]
+) -> RepoPath | None:
+    """Find a parent on disk that is no folder: a symlink above all; a file that makes room is none."""
     root = os.fsencode(repository.work_tree or "")
     for folder in path.parents():
         if not folder:
@@ -111,6 +164,8 @@ def _blocking(repository: Repository, path: RepoPath) -> RepoPath | None:
         try:
             mode = os.lstat(os.path.join(root, folder)).st_mode
         except (FileNotFoundError, NotADirectoryError):
+            return None
+        if stat.S_ISREG(mode) and RepoPath(folder) in removed:
             return None
         if not stat.S_ISDIR(mode):
             return RepoPath(folder)
@@ -120,34 +175,111 @@ def _blocking(repository: Repository, path: RepoPath) -> RepoPath | None:
 
 
 def _on_disk(
-    repository: Repository, store: PrivateStore, path: RepoPath, in_index: Entry | None
+    repository: Repository,
+    store: PrivateStore,
+    path: RepoPath,
+    in_index: Entry | None,
+    removed: Collection[RepoPath],
 ) -> Entry | str | None:
     """Say what stands on disk: an entry, None for nothing, or the mode of a regular file yet to be read."""
-    place = os.path.join(os.fsencode(repository.work_tree or ""), path.raw)
+    root = os.fsencode(repository.work_tree or "")
+    place = os.path.join(root, path.raw)
     try:
         found = os.lstat(place)
     except (FileNotFoundError, NotADirectoryError):
-        return None
+        # A folder of the index stands in the way although it is not on disk.
+        return in_index if in_index is not None and in_index.mode == TREE_MODE else None
     if stat.S_ISLNK(found.st_mode):
         return Entry(SYMLINK, store.write("blob", os.readlink(place), repository.object_format))
     if stat.S_ISDIR(found.st_mode):
         if in_index is not None and in_index.mode == GITLINK:
             return in_index
-        return Entry(TREE_MODE, "")
+        return None if _is_emptied_on_disk(root, path.raw, removed) else Entry(TREE_MODE, "")
     return EXECUTABLE if found.st_mode & 0o100 else REGULAR
+
+
+def _is_emptied_on_disk(root: bytes, folder: bytes, removed: Collection[RepoPath]) -> bool:
+    """Tell whether a folder holds something, and only what is removed."""
+    is_empty = True
+    for above, folders, files in os.walk(os.path.join(root, folder)):
+        for name in (*files, *(each for each in folders if os.path.islink(os.path.join(above, each)))):
+            is_empty = False
+            if RepoPath(os.path.relpath(os.path.join(above, name), root)) not in removed:
+                return False
+    return not is_empty
+
+
+def _read(
+    repository: Repository,
+    store: PrivateStore,
+    modes: Mapping[RepoPath, str],
+    in_index: Mapping[RepoPath, Entry | None],
+) -> dict[RepoPath, Entry | None]:
+    """Read regular files as `git add` would, into the private store.
+
+    `hash-object` does not look at the index, which `git add` does for two things: a file that is CR LF there
+    stays so under `core.autocrlf`, and without `core.fileMode` it keeps its mode. So what differs from the
+    index is read once more, beside its entry.
+    """
+    found: dict[RepoPath, Entry | None] = {
+        path: Entry(modes[path], oid) for path, oid in _hashed(repository, store, list(modes)).items()
+    }
+    known = {
+        path: entry
+        for path in found
+        if (entry := in_index[path]) is not None and entry.is_file and entry != found[path]
+    }
+    if known:
+        found |= _added(repository, store, known)
+    return found
+
+
+def _added(
+    repository: Repository, store: PrivateStore, known: Mapping[RepoPath, Entry]
+) -> dict[RepoPath, Entry | None]:
+    """Let git add files to a private index that holds what is known of them; give what it made of them."""
+    variables = {**store.variables, "GIT_INDEX_FILE": store.index_file + "-disk"}
+    seed = b"".join(
+        f"{entry.mode} {entry.oid}\t".encode("ascii") + path.raw + b"\0" for path, entry in known.items()
+    )
+    repository.output("update-index", "-z", "--index-info", stdin=seed, variables=variables)
+    names = b"".join(path.raw + b"\0" for path in known)
+    arguments = (*_READ, "update-index", "--add", "-z", "--stdin")
+    done = repository.git(*arguments, stdin=names, variables=variables, in_work_tree=True)
+    if done.code != 0:
+        raise failed("update-index", done)
+    found: dict[RepoPath, Entry | None] = {}
+    for record in repository.output("ls-files", "-z", "--stage", variables=variables).split(b"\0")[:-1]:
+        about, _, name = record.partition(b"\t")
+        mode, oid, _ = about.decode("ascii").split(" ")
+        found[RepoPath.from_git(name)] = Entry(mode, oid)
+    return found
+
+
+def _left_out(
+    repository: Repository, absent: Mapping[RepoPath, Entry | None]
+) -> dict[RepoPath, Entry | None]:
+    """Give what is absent because a sparse checkout leaves it out: it stands as in the index."""
+    known = {path: entry for path, entry in absent.items() if entry is not None and entry.mode != TREE_MODE}
+    if not known:
+        return {}
+    listed = repository.output("ls-files", "-z", "-t").split(b"\0")
+    skipped = {RepoPath.from_git(record[2:]) for record in listed if record.startswith(b"S ")}
+    return {path: entry for path, entry in known.items() if path in skipped}
 
 
 def _hashed(repository: Repository, store: PrivateStore, paths: list[RepoPath]) -> dict[RepoPath, str]:
     """Read regular files through git's filters into the private store; give their object ids."""
     if not paths:
         return {}
+    # A name that begins with a quote would be unquoted, and name another file.
+    names = (quote(path.raw, high=False) if path.raw.startswith(b'"') else path.raw for path in paths)
     done = repository.git(
-        "-c",
-        "core.looseCompression=0",
+        *_READ,
         "hash-object",
         "-w",
         "--stdin-paths",
-        stdin=b"".join(path.raw + b"\n" for path in paths),
+        stdin=b"".join(name + b"\n" for name in names),
         variables=store.variables,
         in_work_tree=True,
     )

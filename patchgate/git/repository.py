@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from patchgate.change.quoting import printable
 from patchgate.errors import UndecidedError, UsageError
-from patchgate.process import Child, Completed, allowed_environment, run
+from patchgate.process import DEFAULT_MEMORY, Child, Completed, allowed_environment, run
 
 MINIMUM_GIT = (2, 39, 2)
 _PINNED = (
@@ -32,6 +32,7 @@ _PINNED = (
     "protocol.allow=never",
     "submodule.recurse=false",
     "gc.auto=0",
+    "advice.graftFileDeprecated=false",
 )
 BIG_FILE = 32 << 20
 _QUARANTINE = ("GIT_QUARANTINE_PATH", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES")
@@ -83,6 +84,7 @@ class Repository:
         stdin: bytes = b"",
         variables: Mapping[str, str] | None = None,
         in_work_tree: bool = False,
+        memory: int = DEFAULT_MEMORY,
     ) -> Completed:
         """Run git plumbing to its end; `variables` are added to its environment.
 
@@ -94,6 +96,7 @@ class Repository:
             cwd=self.work_tree if in_work_tree else self.git_dir,
             env={**self.environment, **(variables or {})},
             stdin=stdin,
+            memory=memory,
         )
 
     def output(
@@ -109,10 +112,19 @@ class Repository:
             raise failed(arguments[0], done)
         return done.out
 
-    def child(self, *arguments: str, variables: Mapping[str, str] | None = None) -> Child:
+    def child(
+        self, *arguments: str, variables: Mapping[str, str] | None = None, memory: int = DEFAULT_MEMORY
+    ) -> Child:
         """Start git plumbing that is spoken with; use it as a context manager."""
         env = {**self.environment, **(variables or {})}
-        return Child(self.argv(arguments), cwd=self.git_dir, env=env)
+        return Child(self.argv(arguments), cwd=self.git_dir, env=env, memory=memory)
+
+
+_SPLIT = "split the change"
+
+
+class MemoryLimitError(UndecidedError):
+    """A git child wanted more memory than it may have."""
 
 
 def failed(command: str, done: Completed) -> UndecidedError:
@@ -120,6 +132,10 @@ def failed(command: str, done: Completed) -> UndecidedError:
     lines = [line for line in done.err.split(b"\n") if line.strip()]
     said = printable(lines[-1]) if lines else f"exit code {done.code}"
     hint = "run git fsck; in a partial or shallow clone, fetch what is missing (git fetch --unshallow)"
+    if b"ut of memory" in done.err:
+        return MemoryLimitError(
+            f"git {command} needs more memory than it may have: {said}", "split the change"
+        )
     return UndecidedError(f"git {command} failed: {said}", hint)
 
 

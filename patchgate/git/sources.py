@@ -15,9 +15,10 @@ from patchgate.change.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, Change
 from patchgate.change.path import RepoPath
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.blobs import called_text, look_again
-from patchgate.git.diff import Detail, DiffReader, is_text_candidate
+from patchgate.git.diff import Detail, is_text_candidate
 from patchgate.git.objects import Objects
-from patchgate.git.repository import Repository, failed
+from patchgate.git.pairs import read_difference
+from patchgate.git.repository import BIG_FILE, Repository, failed
 from patchgate.git.trees import Listing, resulting_tree
 
 if TYPE_CHECKING:
@@ -185,19 +186,8 @@ def _against_index(
     if base.tree == objects.empty_tree:
         _require_index(repository, variables)
     # What is only intended to be added (`git add -N`) is no part of the next commit.
-    flags = ("--cached", "--ita-invisible-in-index", *detail.flags)
-    with repository.child("diff-index", *flags, base.tree, variables=variables) as child:
-        child.close_input()
-        reader = DiffReader(child)
-        records = reader.records()
-        binary: set[int] = set()
-        if detail.lines:
-            binary = reader.patches(
-                records, lambda record: detail.watch if is_text_candidate(record) else None
-            )
-        ended = child.finish()
-        if ended.code != 0:
-            raise failed("diff-index", ended)
+    command = ("diff-index", "--cached", "--ita-invisible-in-index")
+    records, binary = read_difference(repository, objects, command, [base.tree], detail, variables)
     result = resulting_tree(objects, base.tree, records)
     if detail.lines and (repository.has_own_attributes or _have_attributes(result.folders)):
         binary |= called_text(objects, records, binary)
@@ -241,7 +231,7 @@ def complete(
     done = list(records)
     for index in binary:
         record = done[index]
-        if believed and (record.old is None or record.new is None):
+        if believed and (record.old is None or record.new is None) and not _is_large(objects, record):
             done[index] = replace(record, binary=True, added_lines=None, removed_lines=None)
         else:
             watch = detail.watch if is_text_candidate(record) else None
@@ -259,6 +249,13 @@ def complete(
             target = objects.read(file.new.oid) if size <= _LINK_BYTES else b"/"
             done[index] = replace(file, link_target=target)
     return done
+
+
+def _is_large(objects: Objects, record: FileChange) -> bool:
+    """Tell whether git may have called a file binary for its size alone."""
+    if record.new is None or not record.new.is_file:
+        return False
+    return objects.sizes([record.new.oid])[record.new.oid] > BIG_FILE
 
 
 def _has_new_blob(file: FileChange) -> bool:

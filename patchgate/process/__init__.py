@@ -6,7 +6,7 @@ Does not: which command to run, what its output means. The only room that import
 
 from __future__ import annotations
 
-from patchgate.process.child import Child, Completed, run
+from patchgate.process.child import DEFAULT_MEMORY, Child, Completed, run
 from patchgate.process.environment import allowed_environment
 
-__all__ = ["Child", "Completed", "allowed_environment", "run"]
+__all__ = ["DEFAULT_MEMORY", "Child", "Completed", "allowed_environment", "run"]

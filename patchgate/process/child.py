@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import resource
 import selectors
 import signal
 import subprocess
@@ -26,6 +27,7 @@ _STDERR_KEPT = 1 << 16
 _WIDE_PIPE = 1 << 20
 DEFAULT_SECONDS = 300.0
 DEFAULT_OUTPUT = 256 << 20
+DEFAULT_MEMORY = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,7 @@ def run(
     stdin: bytes = b"",
     seconds: float = DEFAULT_SECONDS,
     max_output: int = DEFAULT_OUTPUT,
+    memory: int = DEFAULT_MEMORY,
 ) -> Completed:
     """Run a command to its end.
 
@@ -55,12 +58,13 @@ def run(
         stdin: what it reads.
         seconds: it is killed after this time.
         max_output: it is killed after this many bytes on stdout.
+        memory: how many bytes it may allocate (on Linux).
 
     Raises:
         UndecidedError: it could not start, took too long, or wrote too much.
     """
     deadline = time.monotonic() + seconds
-    child = _start(argv, cwd, env, subprocess.PIPE if stdin else subprocess.DEVNULL)
+    child = _start(argv, cwd, env, subprocess.PIPE if stdin else subprocess.DEVNULL, memory)
     try:
         out, err = _converse(child, stdin, deadline, max_output)
         # It may have closed its output and live on.
@@ -74,10 +78,10 @@ def run(
 
 
 def _start(
-    argv: Sequence[str], cwd: str | None, env: Mapping[str, str], stdin: int
+    argv: Sequence[str], cwd: str | None, env: Mapping[str, str], stdin: int, memory: int
 ) -> subprocess.Popen[bytes]:
     try:
-        return subprocess.Popen(
+        child = subprocess.Popen(
             argv,
             cwd=cwd,
             env=env,
@@ -91,6 +95,12 @@ def _start(
         raise UndecidedError(f"{argv[0]} was not found", f"install {argv[0]}, or put it on PATH") from error
     except OSError as error:
         raise UndecidedError(f"{argv[0]} could not be started: {error.strerror}") from error
+    # Linux counts here what a process allocates, not the packs that it maps; elsewhere there is no prlimit.
+    if hasattr(resource, "prlimit"):
+        with contextlib.suppress(OSError, ValueError):
+            resource.prlimit(child.pid, resource.RLIMIT_DATA, (memory, memory))
+            resource.prlimit(child.pid, resource.RLIMIT_CORE, (0, 0))
+    return child
 
 
 class _TooMuchError(Exception):
@@ -170,9 +180,10 @@ class Child:
         cwd: str | None,
         env: Mapping[str, str],
         seconds: float = DEFAULT_SECONDS,
+        memory: int = DEFAULT_MEMORY,
     ) -> None:
         self._name = " ".join(argv[:1])
-        self._child = _start(argv, cwd, env, subprocess.PIPE)
+        self._child = _start(argv, cwd, env, subprocess.PIPE, memory)
         self._errors = bytearray()
         self._late = False
         self._ended = False

@@ -213,3 +213,72 @@ def test_budgets_do_not_count_what_a_merge_made_by_itself(repo: Repo) -> None:
     repo.git("checkout", "-q", "main")
     repo.git("merge", "-q", "--no-edit", "side")
     assert repo.check("HEAD").change["limits"]["max_files"]["used"] == 0
+
+
+@pytest.mark.parametrize("place", [".gitattributes", ".git/info/attributes"])
+@pytest.mark.parametrize("attribute", ["merge=trap", "merge=union", "-merge"])
+def test_attributes_do_not_change_the_merge_that_is_the_base(
+    repo: Repo, tmp_path: Path, place: str, attribute: str
+) -> None:
+    repo.git("checkout", "-q", "side")
+    repo.commit({"a": "".join(f"{number}\n" for number in range(-1, 20)), "b": "side\n"})
+    repo.git("checkout", "-q", "main")
+    repo.commit({"a": "".join(f"{number}\n" for number in range(21)), "b": "main\n"})
+    assert repo.try_git("merge", "side").returncode == 1
+    repo.stage({"b": "both\n"})
+    repo.git("commit", "-q", "--no-verify", "--no-edit")
+    plain = repo.check("HEAD").changes
+    trap = repo.write(".git/trap", f"#!/bin/sh\necho x >> '{tmp_path}/ran'\nexit 0\n", executable=True)
+    repo.git("config", "merge.trap.driver", f"{trap} %A")
+    repo.write(place, f"* {attribute}\n")
+    if place == ".gitattributes":
+        repo.git("add", place)
+    assert repo.check("HEAD").changes == plain
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_merge_of_a_tree_that_is_missing_is_undecided(repo: Repo) -> None:
+    parents = [part for parent in ("main", "side") for part in ("-p", parent)]
+    tree = repo.ask("rev-parse", "main^{tree}")
+    merge = repo.ask("commit-tree", "-m", "x", *parents, tree)
+    side = repo.ask("rev-parse", "side^{tree}")
+    (repo.path / ".git" / "objects" / side[:2] / side[2:]).unlink()
+    answer = repo.check(merge)
+    assert answer.code == 3
+    assert answer.error["message"].startswith("git merge-tree failed")
+
+
+def test_a_merge_of_sha256_objects_is_judged_alike(tmp_path: Path) -> None:
+    repo = Repo.create(tmp_path, "--object-format=sha256")
+    repo.commit({"a": "a\n"})
+    repo.git("checkout", "-q", "-b", "side")
+    repo.commit({"side": "x\n"})
+    repo.git("checkout", "-q", "main")
+    repo.commit({"main": "x\n"})
+    repo.git("merge", "-q", "--no-commit", "side")
+    repo.stage({"evil": "x\n"})
+    staged = repo.check()
+    assert list(staged.files) == ["evil"]
+    repo.git("commit", "-q", "--no-verify", "--no-edit")
+    assert repo.check("HEAD").change["id"] == staged.change["id"]
+
+
+def test_a_merge_in_a_linked_worktree_is_judged_alike(repo: Repo, tmp_path: Path) -> None:
+    repo.git("worktree", "add", "-q", "-b", "work", str(tmp_path / "linked"))
+    linked = repo.at(tmp_path / "linked")
+    linked.git("merge", "-q", "--no-commit", "side")
+    linked.stage({"runs/evil": "x\n"})
+    staged = linked.check()
+    assert list(staged.files) == ["runs/evil"]
+    linked.git("commit", "-q", "--no-verify", "--no-edit")
+    assert repo.check("work").change["id"] == staged.change["id"]
+
+
+def test_a_merge_in_a_shallow_clone_is_judged_alike_where_its_base_is_there(
+    repo: Repo, tmp_path: Path
+) -> None:
+    repo.git("merge", "-q", "--no-edit", "side")
+    repo.git("clone", "-q", "--depth=3", repo.path.as_uri(), str(tmp_path / "shallow"))
+    shallow = repo.at(tmp_path / "shallow")
+    assert shallow.ask("rev-parse", "--is-shallow-repository") == "true"
+    assert shallow.check("HEAD").change["id"] == repo.check("HEAD").change["id"]
