@@ -15,7 +15,9 @@ from patchgate.change.path import RepoPath
 from patchgate.change.quoting import printable, quote_path
 
 # One expression is the whole closed grammar: git's headers, in git's order (diff.c, builtin_diff and
-# fill_metainfo), each at most once. The quantifiers are possessive, so it reads each byte once.
+# fill_metainfo), each at most once. Each part begins with a word of its own and none must follow, so
+# nothing is read twice. No group is possessive: CPython before 3.11.5 misreads those that can backtrack
+# (gh-106052).
 _MODE = rb"(100644|100755|120000|160000)"
 _REST = rb"([^\n]*+)"
 _PER_CENT = rb"(0|[1-9][0-9]?|100)%"
@@ -23,12 +25,12 @@ _OID = rb"([0-9a-f]{4,64})"
 SECTION = re.compile(
     rb"diff --git " + _REST + rb"\n"
     rb"(?:old mode " + _MODE + rb"\nnew mode " + _MODE + rb"\n"
-    rb"|new file mode " + _MODE + rb"\n|deleted file mode " + _MODE + rb"\n)?+"
-    rb"(?:similarity index " + _PER_CENT + rb"\n)?+"
-    rb"(?:(rename|copy) from " + _REST + rb"\n\7 to " + _REST + rb"\n)?+"
-    rb"(?:dissimilarity index " + _PER_CENT + rb"\n)?+"
-    rb"(?:index " + _OID + rb"\.\." + _OID + rb"(?: " + _MODE + rb")?+\n)?+"
-    rb"(?:--- " + _REST + rb"\n\+\+\+ " + _REST + rb"\n)?+"
+    rb"|new file mode " + _MODE + rb"\n|deleted file mode " + _MODE + rb"\n)?"
+    rb"(?:similarity index " + _PER_CENT + rb"\n)?"
+    rb"(?:(rename|copy) from " + _REST + rb"\n\7 to " + _REST + rb"\n)?"
+    rb"(?:dissimilarity index " + _PER_CENT + rb"\n)?"
+    rb"(?:index " + _OID + rb"\.\." + _OID + rb"(?: " + _MODE + rb")?\n)?"
+    rb"(?:--- " + _REST + rb"\n\+\+\+ " + _REST + rb"\n)?"
 )
 # Not from `model`: its import of hashlib is a tenth of what starting the grammar costs.
 _FILE_MODES = {b"100644", b"100755"}

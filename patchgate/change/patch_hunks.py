@@ -20,10 +20,11 @@ from patchgate.change.patch_model import (
 )
 
 _NUMBER = rb"(0|[1-9][0-9]{0,8})"
-_RANGES = rb"@@ -" + _NUMBER + rb"(?:," + _NUMBER + rb")?+ \+" + _NUMBER + rb"(?:," + _NUMBER + rb")?+ @@"
+_RANGES = rb"@@ -" + _NUMBER + rb"(?:," + _NUMBER + rb")? \+" + _NUMBER + rb"(?:," + _NUMBER + rb")? @@"
+# Possessive groups are safe here before CPython 3.11.5 too (gh-106052): nothing in them can backtrack.
 _GROUP = rb"(?: [^\n]*+\n)*+((?:-[^\n]*+\n)*+)((?:\+[^\n]*+\n)*+)(?: [^\n]*+\n)*+"
-HEADER = re.compile(_RANGES + rb"( [^\n]*+)?+\n")
-HUNK = re.compile(_RANGES + rb"( [^\n]*+(?<!\r))?+\n" + _GROUP)
+HEADER = re.compile(_RANGES + rb"( [^\n]*+)?\n")
+HUNK = re.compile(_RANGES + rb"( [^\n]*+(?<!\r))?\n" + _GROUP)
 GROUP = re.compile(_GROUP)
 
 _MORE = b"+-\\"

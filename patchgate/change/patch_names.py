@@ -13,7 +13,7 @@ _SHORT = {7: b"a", 8: b"b", 9: b"t", 10: b"n", 11: b"v", 12: b"f", 13: b"r", 34:
 _FROM_SHORT = {letter[0]: bytes([code]) for code, letter in _SHORT.items()}
 _BARE = re.compile(rb'[^\x00-\x1f\x7f"\\]*+')
 _BARE_ASCII = re.compile(rb'[^\x00-\x1f\x7f-\xff"\\]*+')
-_QUOTED = re.compile(rb'"((?:[^\x00-\x1f\x7f"\\]|\\[abtnvfr"\\]|\\[0-3][0-7][0-7])*+)"')
+_QUOTED = re.compile(rb'"((?:[^\x00-\x1f\x7f"\\]|\\[abtnvfr"\\]|\\[0-3][0-7][0-7])*)"')
 _ESCAPE = re.compile(rb"\\(?:([0-7]{3})|(.))", re.DOTALL)
 
 DEV_NULL = b"/dev/null"

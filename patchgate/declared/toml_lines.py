@@ -20,9 +20,9 @@ Key: TypeAlias = "tuple[str | int, ...]"
 
 _TOKEN = re.compile(
     r'''
-      """(?:[^"\\]++|\\[\s\S]|"(?!""))*+(?:"{3,5}|\\?\Z)   # a string of several lines, with escapes
-    | \'{3}(?:[^']++|'(?!\''))*+(?:'{3,5}|\Z)              # the same without escapes
-    | "(?:[^"\\\n]++|\\[^\n])*+["\\]?                      # a string, with escapes
+      """(?:[^"\\]++|\\[\s\S]|"(?!""))*(?:"{3,5}|\\?\Z)   # a string of several lines, with escapes
+    | \'{3}(?:[^']++|'(?!\''))*(?:'{3,5}|\Z)              # the same without escapes
+    | "(?:[^"\\\n]++|\\[^\n])*["\\]?                      # a string, with escapes
     | '[^'\n]*+'?                                          # the same without escapes
     | \#[^\n]*+                                            # a comment
     | [\[\]{}=,.\n]                                        # punctuation

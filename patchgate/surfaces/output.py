@@ -130,10 +130,6 @@ def show(report: Report, form: str, color: str, *, verbose: bool, quiet: bool) -
 
 
 def _show_for_machines(report: Report, form: str) -> None:
-    # JSON and XML are UTF-8 whatever the locale; an escape of Python's would make them invalid.
-    reconfigure = getattr(sys.stdout, "reconfigure", None)
-    if reconfigure is not None:
-        reconfigure(encoding="utf-8")
     if form == "json":
         from patchgate.verdict import json
 

@@ -141,9 +141,10 @@ def _no_findings(report: Report) -> str:
 
 def _owed(report: Report) -> str:
     """Name each gate that gave no answer with its reason, once, the first few of them."""
-    said = list(
-        dict.fromkeys(describe_gate(gate) for change in report.changes for gate in unanswered(change))
-    )
+    owing = [gate for change in report.changes for gate in unanswered(change)]
+    # Who could not decide comes first: it is why the others were not run.
+    owing.sort(key=lambda gate: gate.outcome is Outcome.NOT_RUN)
+    said = list(dict.fromkeys(describe_gate(gate) for gate in owing))
     more = f" and {len(said) - MAX_REASONS} more" if len(said) > MAX_REASONS else ""
     return "; ".join(said[:MAX_REASONS]) + more
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from patch_world import only_section
 
 from patchgate.change.diagnosis import first_difference, longest_run, tell
 from patchgate.change.fitting import Fitted, fit
 from patchgate.change.lines import FileLines, read_hunk
 from patchgate.change.patch import Fault
+from tests.change.patch_world import only_section
 
 FILE = b"".join(b"line %d\n" % number for number in range(1, 41))
 

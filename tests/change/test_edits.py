@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from patch_world import PatchWorld, accepted
 
 from patchgate.change.edit_diff import to_patch
 from patchgate.change.edits import Edits, parse_edits
 from patchgate.change.fitting import Fitted, fit
 from patchgate.change.line_ends import adapt_line_ends
 from patchgate.change.patch import Kind, print_patch
+from tests.change.patch_world import PatchWorld, accepted
 
 FILE = b"".join(b"line %d\n" % number for number in range(1, 21))
 

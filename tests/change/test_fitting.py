@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from patch_world import HEAD, PatchWorld, accepted, only_section, refused
 
 from patchgate.change.fitting import Fitted, Placement, fit
 from patchgate.change.line_ends import adapt_line_ends
 from patchgate.change.patch import Fault, Patch, parse
+from tests.change.patch_world import HEAD, PatchWorld, accepted, only_section, refused
 
 FILE = b"".join(b"line %d\n" % number for number in range(1, 21))
 CHANGE = b"@@ -9,3 +9,3 @@\n line 9\n-line 10\n+line ten\n line 11\n"

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from patch_world import CORPUS, HEAD, PatchWorld, accepted, refused
 
 from patchgate.change import patch_model
 from patchgate.change.fitting import Fitted, fit
 from patchgate.change.patch import Kind, Patch, parse, print_patch
 from patchgate.change.path import RepoPath
+from tests.change.patch_world import CORPUS, HEAD, PatchWorld, accepted, refused
 
 ACCEPTED = sorted((CORPUS / "accepted").glob("*.patch"))
 REFUSED = sorted((CORPUS / "refused").glob("*.patch"))

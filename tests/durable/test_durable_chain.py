@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from durable_child import Child, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +18,7 @@ from patchgate.durable.faults import Fault, Faults, Kind
 from patchgate.durable.lock import hold
 from patchgate.durable.record import MAX_LINE, START, Json, line_of
 from patchgate.errors import UndecidedError
+from tests.durable.durable_child import Child, run
 
 LETTERS = "abcd"
 

@@ -9,12 +9,12 @@ import stat
 from pathlib import Path
 
 import pytest
-from durable_child import Child
 
 from patchgate.durable.faults import Fault, Faults, Kind
 from patchgate.durable.lock import hold
 from patchgate.durable.owner import Owner
 from patchgate.errors import UndecidedError
+from tests.durable.durable_child import Child
 
 needs_proc = pytest.mark.skipif(
     not Path("/proc/self/stat").exists(), reason="the system does not tell when a process started"

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from durable_child import Child, run
 
 from patchgate.durable import replace
 from patchgate.durable.faults import Fault, Faults, Kind
 from patchgate.durable.owner import Owner
 from patchgate.durable.replace import write_atomically
+from tests.durable.durable_child import Child, run
 
 OLD, NEW = b"the old content\n", b"the new content, which is longer\n"
 ERRORS = (Kind.ENOSPC, Kind.EIO, Kind.EACCES)

@@ -10,7 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from gate_cases import (
+from patchgate.change.model import EXECUTABLE
+from patchgate.gates.case import Case, Governance
+from patchgate.verdict.rules import RULES, Level, Stage
+from patchgate.verdict.verdict import Finding
+from tests.gates.gate_cases import (
     added,
     agents,
     case,
@@ -22,11 +26,6 @@ from gate_cases import (
     path,
     symlink,
 )
-
-from patchgate.change.model import EXECUTABLE
-from patchgate.gates.case import Case, Governance
-from patchgate.verdict.rules import RULES, Level, Stage
-from patchgate.verdict.verdict import Finding
 
 Findings = Callable[[bytes], Sequence[Finding]]
 Cases = Callable[[bytes], Case]

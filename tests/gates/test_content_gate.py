@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from gate_cases import (
+
+from patchgate.change.model import EXECUTABLE, SYMLINK, Entry, Line
+from patchgate.gates.case import Governance
+from patchgate.verdict.rules import RULES, Level
+from patchgate.verdict.verdict import Fixer, Outcome, Verdict
+from tests.gates.gate_cases import (
     added,
     agents,
     binary,
@@ -24,12 +29,7 @@ from gate_cases import (
     symlink,
     verdict,
 )
-from rule_cases import KEY, MARKER
-
-from patchgate.change.model import EXECUTABLE, SYMLINK, Entry, Line
-from patchgate.gates.case import Governance
-from patchgate.verdict.rules import RULES, Level
-from patchgate.verdict.verdict import Fixer, Outcome, Verdict
+from tests.gates.rule_cases import KEY, MARKER
 
 TODO = 'content.deny = ["TODO"]'
 # In pieces, so that no line of this file allows anything.

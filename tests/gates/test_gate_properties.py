@@ -7,7 +7,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from gate_cases import (
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from patchgate.change.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, Change, Entry, FileChange
+from patchgate.change.path import fold
+from patchgate.declared.policy import Profile
+from patchgate.gates.case import Case
+from patchgate.gates.gate import judge
+from patchgate.verdict.rules import Level
+from patchgate.verdict.verdict import GateOutcome, Outcome, Verdict
+from tests.gates.gate_cases import (
     Part,
     added,
     binary,
@@ -24,17 +34,7 @@ from gate_cases import (
     symlink,
     verdict,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from rule_cases import KEY, MARKER
-
-from patchgate.change.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, Change, Entry, FileChange
-from patchgate.change.path import fold
-from patchgate.declared.policy import Profile
-from patchgate.gates.case import Case
-from patchgate.gates.gate import judge
-from patchgate.verdict.rules import Level
-from patchgate.verdict.verdict import GateOutcome, Outcome, Verdict
+from tests.gates.rule_cases import KEY, MARKER
 
 Settings = dict[str, dict[str, Any]]
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from gate_cases import (
+
+from patchgate.gates.case import Case, Governance
+from patchgate.verdict.rules import Level
+from patchgate.verdict.verdict import Fixer, Outcome, Verdict
+from tests.gates.gate_cases import (
     added,
     agents,
     case,
@@ -17,10 +21,6 @@ from gate_cases import (
     rules,
     verdict,
 )
-
-from patchgate.gates.case import Case, Governance
-from patchgate.verdict.rules import Level
-from patchgate.verdict.verdict import Fixer, Outcome, Verdict
 
 CONFIG = "patchgate.toml"
 SIGNERS = ".patchgate/allowed_signers"

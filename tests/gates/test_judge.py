@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from gate_cases import added, agents, case, findings, rules, verdict
 
 from patchgate.errors import UndecidedError
 from patchgate.gates.case import Case
 from patchgate.gates.gate import ORDER, Gate, judge
 from patchgate.verdict.rules import Level
 from patchgate.verdict.verdict import Finding, GateOutcome, Outcome, Verdict
+from tests.gates.gate_cases import added, agents, case, findings, rules, verdict
 
 DENIED = case(added("runs/x"), added(".git/x"), toml='policy.deny_prefixes = ["runs"]')
 

@@ -6,7 +6,11 @@ import unicodedata
 from dataclasses import replace
 
 import pytest
-from gate_cases import (
+
+from patchgate.change.model import EXECUTABLE
+from patchgate.verdict.rules import Level
+from patchgate.verdict.verdict import Outcome, Verdict
+from tests.gates.gate_cases import (
     added,
     agents,
     case,
@@ -22,10 +26,6 @@ from gate_cases import (
     symlink,
     verdict,
 )
-
-from patchgate.change.model import EXECUTABLE
-from patchgate.verdict.rules import Level
-from patchgate.verdict.verdict import Outcome, Verdict
 
 BAD = ".git/hooks/post-checkout"
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-from gate_cases import (
+
+from patchgate.change.model import EXECUTABLE, SYMLINK, Entry
+from patchgate.gates.case import Governance
+from patchgate.verdict.rules import Level
+from tests.gates.gate_cases import (
     added,
     agents,
     binary,
@@ -21,10 +25,6 @@ from gate_cases import (
     rules,
     symlink,
 )
-
-from patchgate.change.model import EXECUTABLE, SYMLINK, Entry
-from patchgate.gates.case import Governance
-from patchgate.verdict.rules import Level
 
 RUNS = 'policy.deny_prefixes = ["runs"]'
 PEM = 'policy.deny = ["*.pem"]'

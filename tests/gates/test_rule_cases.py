@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from gate_cases import HOSTILE_NAMES, added, agents, case, findings, modified, path, rules
-from rule_cases import CASES, KEY, ONLY_IN_PATCHES, RAISED_BY_PATCHES, RuleCase
 
 from patchgate.change.quoting import is_printable
 from patchgate.gates.case import Governance
 from patchgate.gates.gate import ORDER
 from patchgate.verdict.rules import RULES, Level, Stage
 from patchgate.verdict.verdict import Finding
+from tests.gates.gate_cases import HOSTILE_NAMES, added, agents, case, findings, modified, path, rules
+from tests.gates.rule_cases import CASES, KEY, ONLY_IN_PATCHES, RAISED_BY_PATCHES, RuleCase
 
 NAMES = (b"name", *HOSTILE_NAMES)
 every_rule = pytest.mark.parametrize("given", CASES, ids=lambda given: str(given.rule))

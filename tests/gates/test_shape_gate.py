@@ -6,7 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from gate_cases import (
+
+from patchgate.change.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, Entry
+from patchgate.declared.policy import Profile
+from patchgate.gates.case import Case
+from patchgate.gates.shape import budgets, stays_inside
+from patchgate.verdict.rules import Level
+from patchgate.verdict.verdict import Budget, Outcome, Verdict
+from tests.gates.gate_cases import (
     Part,
     added,
     agents,
@@ -27,13 +34,6 @@ from gate_cases import (
     symlink,
     verdict,
 )
-
-from patchgate.change.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, Entry
-from patchgate.declared.policy import Profile
-from patchgate.gates.case import Case
-from patchgate.gates.shape import budgets, stays_inside
-from patchgate.verdict.rules import Level
-from patchgate.verdict.verdict import Budget, Outcome, Verdict
 
 OLD_FILE = Entry(REGULAR, oid("before"))
 OLD_LINK = Entry(SYMLINK, oid("before"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from histories import build
 
 from patchgate.change.model import FileChange
 from patchgate.git.diff import Detail
@@ -11,6 +10,7 @@ from patchgate.git.history import Commit, Walk, commits_of
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository, open_repository
 from patchgate.git.sources import Reading
+from tests.git.histories import build
 from tests.world import Repo
 
 Row = tuple[str, str, str, str, bytes]

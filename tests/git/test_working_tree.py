@@ -26,7 +26,7 @@ def equals_add_all(repo: Repo) -> set[str]:
     """Assert that the check sees exactly what `git add -A` would stage; give the paths."""
     answer = repo.check("--worktree")
     assert "changes" in answer.report, answer.out
-    shutil.copy(repo.path / ".git" / "index", repo.path / ".git" / "private")
+    shutil.copy2(repo.path / ".git" / "index", repo.path / ".git" / "private")
     private = Repo(repo.path, {**repo.env, "GIT_INDEX_FILE": str(repo.path / ".git" / "private")})
     private.git("add", "-A")
     assert answer.change["after"] == private.ask("write-tree")

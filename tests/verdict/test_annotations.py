@@ -7,11 +7,11 @@ import re
 from typing import Any
 
 import pytest
-from verdict_reports import BLIND, COMMIT, HOSTILE, commits, finding, hostile, judged, report
 
 from patchgate.verdict.annotations import github, gitlab
 from patchgate.verdict.rules import Level
 from patchgate.verdict.verdict import Report
+from tests.verdict.verdict_reports import BLIND, COMMIT, HOSTILE, commits, finding, hostile, judged, report
 
 COMMAND = re.compile(r"::(?P<name>[a-z]+)(?: (?P<properties>[^:]*))?::(?P<text>.*)")
 

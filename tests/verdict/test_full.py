@@ -7,12 +7,22 @@ import subprocess
 import sys
 
 import pytest
-from verdict_reports import BLIND, COMMIT, HOSTILE, commits, finding, hostile, judged, modified, report
 
 from patchgate.change.model import FileChange
 from patchgate.verdict import concise, full
 from patchgate.verdict.rules import Level
 from patchgate.verdict.verdict import ChangeVerdict, GateOutcome, Outcome, PolicyReference, Report
+from tests.verdict.verdict_reports import (
+    BLIND,
+    COMMIT,
+    HOSTILE,
+    commits,
+    finding,
+    hostile,
+    judged,
+    modified,
+    report,
+)
 
 REFUSED = Report(
     (

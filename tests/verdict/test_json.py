@@ -8,7 +8,14 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from verdict_reports import (
+
+from patchgate import __version__
+from patchgate.change.model import Change, FileChange, Source, change_id
+from patchgate.errors import ConfigError, Mistake, UndecidedError
+from patchgate.verdict import json
+from patchgate.verdict.rules import Level
+from patchgate.verdict.verdict import ChangeVerdict, Finding, Fix, Json, Report, fingerprints
+from tests.verdict.verdict_reports import (
     AFTER,
     BASE,
     BLIND,
@@ -24,13 +31,6 @@ from verdict_reports import (
     path,
     report,
 )
-
-from patchgate import __version__
-from patchgate.change.model import Change, FileChange, Source, change_id
-from patchgate.errors import ConfigError, Mistake, UndecidedError
-from patchgate.verdict import json
-from patchgate.verdict.rules import Level
-from patchgate.verdict.verdict import ChangeVerdict, Finding, Fix, Json, Report, fingerprints
 
 VALIDATOR = Draft202012Validator(json.json_schema())
 

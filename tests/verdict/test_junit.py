@@ -5,11 +5,11 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 import pytest
-from verdict_reports import BLIND, HOSTILE, commits, finding, hostile, judged, report
 
 from patchgate.verdict import junit
 from patchgate.verdict.rules import Level
 from patchgate.verdict.verdict import ChangeVerdict, GateOutcome, Outcome, Report
+from tests.verdict.verdict_reports import BLIND, HOSTILE, commits, finding, hostile, judged, report
 
 
 def parse(given: Report) -> ElementTree.Element:

@@ -10,11 +10,11 @@ from urllib.parse import unquote_to_bytes, urlsplit
 import pytest
 from jsonschema import Draft202012Validator
 from sarif.loader import load_sarif_file
-from verdict_reports import BLIND, HOSTILE, commits, finding, hostile, judged, report
 
 from patchgate.verdict import sarif
 from patchgate.verdict.rules import RULES, Level
 from patchgate.verdict.verdict import Report
+from tests.verdict.verdict_reports import BLIND, HOSTILE, commits, finding, hostile, judged, report
 
 
 def closed(required: dict[str, Any], optional: dict[str, Any] | None = None) -> dict[str, Any]:

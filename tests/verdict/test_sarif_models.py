@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from sarif_pydantic import Sarif
-from verdict_reports import HOSTILE, commits, finding, hostile, judged, report
 
 from patchgate.verdict import sarif
 from patchgate.verdict.verdict import Report
+from tests.verdict.verdict_reports import HOSTILE, commits, finding, hostile, judged, report
 
 REPORTS = {
     "clean": report(),

@@ -75,7 +75,7 @@ def _remedy(rule: str, findings: list[Finding]) -> str:
         return f"{key} = {max(numbers)}"
     definition = findings[0].definition
     if definition.invariant:
-        return "none: this rule holds in every repository"
+        return "no value: this rule holds in every repository"
     patterns = sorted(
         {str(finding.details["pattern"]) for finding in findings if finding.details.get("pattern")}
     )

@@ -1,0 +1,253 @@
+"""Make what the documentation takes from the program: `docs/reference.md`, and the outputs in `README.md`.
+
+    python -m docs.generate
+
+The reference comes from the registry of rules, the model of the config and the commands themselves. In the
+README every line that begins with `$ ` in a `console` block is run, in order, in a throw-away repository, and
+what it printed is put under it. A test fails where a committed page is not what this would make.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from patchgate.declared.classes import CLASSES
+from patchgate.declared.config import json_schema
+from patchgate.surfaces.cli import COMMANDS
+from patchgate.verdict.rules import RULES
+
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+REFERENCE = ROOT / "docs" / "reference.md"
+
+_HEAD = """\
+# Reference
+
+Made from the program by `python -m docs.generate`; a test fails where this page is stale. The same is told
+by `git patchgate -h`, `git patchgate schema config` and `git patchgate explain RULE`.
+"""
+_EXIT_CODES = """\
+## Exit codes
+
+| exit | means |
+| --- | --- |
+| 0 | accepted, warnings included |
+| 1 | rejected |
+| 2 | the arguments, or the config that the command was asked to use, are wrong |
+| 3 | undecided: it could not be judged |
+| 130, 143 | interrupted (SIGINT; SIGTERM, SIGHUP) |
+"""
+_CONFIG = """\
+`patchgate.toml` at the root of the repository, or `[tool.patchgate]` in `pyproject.toml`. Unknown keys are
+errors, and all mistakes of a file are told at once."""
+
+
+def reference() -> str:
+    """Write the reference page."""
+    parts = [_HEAD, _commands(), _EXIT_CODES, _config(), _classes(), _rules()]
+    return "\n".join(parts)
+
+
+def _commands() -> str:
+    lines = ["## Commands", ""]
+    for name, module, about in COMMANDS:
+        command = importlib.import_module(f"patchgate.surfaces.{module}").command
+        for words, each in _leaves(f"git patchgate {name}", command):
+            arguments = [part.make_metavar(click.Context(each)) for part in _arguments(each)]
+            lines += [f"### `{' '.join([words, *arguments])}`", ""]
+            lines += [" ".join((each.help or about).split()), ""]
+            lines += ["| option | |", "| --- | --- |", *_options(each), ""]
+    return "\n".join(lines)
+
+
+def _leaves(words: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
+    """Give the commands that do something: a group stands for what is in it."""
+    if not isinstance(command, click.Group):
+        yield words, command
+        return
+    for name, inner in command.commands.items():
+        yield from _leaves(f"{words} {name}", inner)
+
+
+def _arguments(command: click.Command) -> list[click.Argument]:
+    return [part for part in command.params if isinstance(part, click.Argument)]
+
+
+def _options(command: click.Command) -> Iterator[str]:
+    for option in command.params:
+        if not isinstance(option, click.Option):
+            continue
+        value = "" if option.is_flag else f" {option.metavar or 'VALUE'}"
+        if isinstance(option.type, click.Choice):
+            value = " " + "\\|".join(option.type.choices)
+        default = f" Default: `{option.default}`." if isinstance(option.default, str) else ""
+        about = _cell(option.help or "")
+        yield f"| `{', '.join(option.opts)}{value}` | {(about + default).strip()} |"
+    yield "| `-h, --help` | Show the help of the command. |"
+
+
+def _config() -> str:
+    schema = json_schema()
+    lines = ["## Config", "", _CONFIG]
+    for title, table in _tables(schema, "", schema):
+        lines += ["", f"### {title}", ""]
+        if table.get("description") and title != "Top level":
+            lines += [table["description"], ""]
+        lines += ["| key | takes | default | |", "| --- | --- | --- | --- |"]
+        for name, each in table["properties"].items():
+            if not _resolve(each, schema).get("properties"):
+                about = _cell(each.get("description", ""))
+                lines.append(f"| `{name}` | {_takes(each, schema)} | {_default(name, each)} | {about} |")
+    return "\n".join(lines) + "\n"
+
+
+def _tables(node: dict[str, Any], name: str, schema: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Give every table of the config with its name as it is written in TOML."""
+    yield (f"`{name}`" if name else "Top level"), node
+    for key, each in node["properties"].items():
+        inner = _resolve(each, schema)
+        if inner.get("properties"):
+            yield from _tables(inner, f"[{f'{name[1:-1]}.{key}' if name else key}]", schema)
+        elif (element := _resolve(each.get("items", {}), schema)).get("properties"):
+            yield from _tables(element, f"[[{key}]]", schema)
+
+
+def _resolve(node: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+    reference = node.get("$ref")
+    if reference is None:
+        return node
+    found = schema["$defs"][reference.rpartition("/")[2]]
+    assert isinstance(found, dict)
+    return found
+
+
+def _takes(node: dict[str, Any], schema: dict[str, Any]) -> str:
+    """Say in words what a key takes."""
+    node = _resolve(node, schema)
+    if "anyOf" in node:
+        return " or ".join(_takes(each, schema) for each in node["anyOf"])
+    if "const" in node:
+        return f'`"{node["const"]}"`'
+    if "enum" in node:
+        return ", ".join(f'`"{each}"`' for each in node["enum"])
+    if node["type"] == "array":
+        element = _resolve(node["items"], schema)
+        return "tables" if element.get("properties") else f"list of {_takes(element, schema)}"
+    if node["type"] == "object":
+        return f"table of {_takes(node['additionalProperties'], schema)}"
+    return {"string": "text", "integer": "whole number", "boolean": "`true`, `false`"}[node["type"]]
+
+
+def _default(name: str, node: dict[str, Any]) -> str:
+    if "default" not in node:
+        return "`{}`" if name == "rules" else "absent"
+    value = node["default"]
+    if isinstance(value, list):
+        return "`[" + ", ".join(f'"{each}"' for each in value) + "]`"
+    return f'`"{value}"`' if isinstance(value, str) else f"`{str(value).lower()}`"
+
+
+def _classes() -> str:
+    lines = ["## Classes of files", "", "What the names in `deny_classes` mean.", ""]
+    for name, patterns in CLASSES.items():
+        lines += [f"- **{name}**: " + ", ".join(f"`{pattern}`" for pattern in patterns)]
+    return "\n".join(lines) + "\n"
+
+
+def _rules() -> str:
+    lines = ["## Rules", "", "A rule never changes its meaning. Invariants hold in every repository."]
+    for rule in RULES.values():
+        traits = [
+            rule.level.value,
+            f"stage `{rule.stage.value}`",
+            f"code `{rule.code}`",
+            f"gate `{rule.gate}`",
+        ]
+        traits += ["invariant"] if rule.invariant else []
+        traits += ["can be allowed on the line"] if rule.inline else []
+        lines += ["", f"### {rule.id}", "", f"{', '.join(traits)}", ""]
+        lines += [
+            f"{rule.what} {rule.why}",
+            "",
+            f"- Example: `` {rule.example} ``",
+            f"- Next step: {rule.fix}",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def tour(page: str) -> str:
+    """Run the commands in the console blocks of a page, and put what they print under them."""
+    with tempfile.TemporaryDirectory(prefix="patchgate-tour-") as folder:
+        shop = Path(folder, "shop")
+        _make_shop(shop, _pinned(folder))
+
+        def run(block: re.Match[str]) -> str:
+            told = ["```console\n"]
+            for command in re.findall(r"^\$ (.*)$", block[1], re.MULTILINE):
+                told.append(f"$ {command}\n")
+                told.append(_output(command, shop, _pinned(folder)))
+            return "".join(told) + "```"
+
+        return re.sub(r"^```console\n(.*?)^```", run, page, flags=re.MULTILINE | re.DOTALL)
+
+
+def _pinned(folder: str) -> dict[str, str]:
+    """Pin what git takes from its environment, so that every id is the same each time."""
+    people = {
+        f"GIT_{role}_{key}": value
+        for role in ("AUTHOR", "COMMITTER")
+        for key, value in (("NAME", "You"), ("EMAIL", "you@example.com"), ("DATE", "1700000000 +0000"))
+    }
+    return {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "HOME": folder,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "LC_ALL": "C.UTF-8",
+        "TZ": "UTC",
+        **people,
+    }
+
+
+def _make_shop(shop: Path, environment: dict[str, str]) -> None:
+    (shop / "runs").mkdir(parents=True)
+    (shop / "shop.py").write_text("total = 1 + 1\n", encoding="utf-8")
+    (shop / "runs" / "record").write_text("run 1: 2\n", encoding="utf-8")
+    for command in ("git init -q -b main", "git add -A", "git commit -q -m 'Start the shop'"):
+        _output(command, shop, environment)
+
+
+def _output(command: str, folder: Path, environment: dict[str, str]) -> str:
+    done = subprocess.run(
+        ["sh", "-c", command],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
+    return done.stdout.decode("utf-8")
+
+
+def main() -> None:
+    """Write both pages."""
+    REFERENCE.write_text(reference(), encoding="utf-8")
+    README.write_text(tour(README.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,166 @@
+"""`init --yes`: the first policy, written once, and what it would have said to the last commits."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.world import Repo
+
+MARKER = "<<<<<<< HEAD\n"
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    """An empty repository."""
+    return Repo.create(tmp_path)
+
+
+def test_init_writes_a_policy_that_says_why_in_comments_and_equals_the_defaults_where_it_can(
+    repo: Repo,
+) -> None:
+    repo.commit({"a.py": "one\n"})
+    answer = repo.cli("init", "--yes")
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.startswith("wrote patchgate.toml; commit it by itself")
+    text = (repo.path / "patchgate.toml").read_text(encoding="utf-8")
+    assert text.count("\n#") > 10
+    before = dict(line.split("  (")[0].strip().split(" = ") for line in shown(repo))
+    repo.commit()
+    after = dict(line.split("  (")[0].strip().split(" = ") for line in shown(repo))
+    assert {key for key in before if before[key] != after[key]} == {"policy.deny"}
+
+
+def shown(repo: Repo) -> list[str]:
+    return [line for line in repo.cli("policy", "show").out.splitlines() if " = " in line]
+
+
+def test_the_policy_that_init_wrote_is_accepted_by_itself(repo: Repo) -> None:
+    repo.commit({"a.py": "one\n"})
+    repo.cli("init", "--yes")
+    repo.stage()
+    assert repo.check().verdict == "accepted"
+
+
+def test_init_writes_nothing_but_the_policy(repo: Repo) -> None:
+    repo.commit({"a.py": "one\n"})
+    head = repo.ask("rev-parse", "HEAD")
+    repo.cli("init", "--yes")
+    assert repo.git("status", "--porcelain") == b"?? patchgate.toml\n"
+    assert repo.ask("rev-parse", "HEAD") == head
+
+
+def test_init_in_a_repository_without_commits_has_nothing_to_rehearse(repo: Repo) -> None:
+    answer = repo.cli("init", "--yes")
+    assert answer.code == 0
+    assert answer.out.endswith("rehearsal: there are no commits yet\n")
+    assert (repo.path / "patchgate.toml").exists()
+
+
+def test_init_from_a_subfolder_writes_at_the_root(repo: Repo) -> None:
+    repo.commit({"deep/down/a.py": "one\n"})
+    assert repo.cli("init", "--yes", cwd=repo.path / "deep" / "down").code == 0
+    assert (repo.path / "patchgate.toml").exists()
+    assert not (repo.path / "deep" / "down" / "patchgate.toml").exists()
+
+
+def test_init_never_overwrites_a_policy(repo: Repo) -> None:
+    repo.policy("# mine\n")
+    answer = repo.cli("init", "--yes")
+    assert answer.code == 0
+    assert answer.out.startswith("there is a policy already (HEAD:patchgate.toml); nothing was written\n")
+    assert (repo.path / "patchgate.toml").read_bytes() == b"# mine\n"
+
+
+def test_init_never_overwrites_a_file_that_is_not_committed(repo: Repo) -> None:
+    repo.commit({"a.py": "one\n"})
+    repo.write("patchgate.toml", "# a draft\n")
+    for _ in range(2):
+        answer = repo.cli("init", "--yes")
+        assert answer.code == 0
+        assert answer.out.startswith("patchgate.toml is there already, not committed; nothing was written")
+        assert (repo.path / "patchgate.toml").read_bytes() == b"# a draft\n"
+
+
+def test_init_leaves_a_dangling_symlink_alone(repo: Repo) -> None:
+    repo.commit({"a.py": "one\n"})
+    outside = repo.path.parent / "outside"
+    repo.link("patchgate.toml", str(outside))
+    answer = repo.cli("init", "--yes")
+    assert answer.code == 0
+    assert "nothing was written" in answer.out
+    assert os.readlink(repo.path / "patchgate.toml") == str(outside)
+    assert not outside.exists()
+
+
+def test_init_in_a_bare_repository_says_where_to_run_it(repo: Repo) -> None:
+    repo.commit({"a.py": "one\n"})
+    repo.git("clone", "-q", "--bare", ".", str(repo.path.parent / "bare.git"))
+    bare = repo.at(repo.path.parent / "bare.git")
+    answer = bare.cli("init", "--yes")
+    assert answer.code == 2
+    assert "a bare repository has no working tree" in answer.err
+    assert not (bare.path / "patchgate.toml").exists()
+
+
+def test_init_where_the_folder_cannot_be_written_is_one_sentence(repo: Repo) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root may write everywhere")
+    repo.commit({"a.py": "one\n"})
+    repo.path.chmod(0o555)
+    answer = repo.cli("init", "--yes")
+    repo.path.chmod(0o755)
+    assert answer.code == 3
+    assert "patchgate.toml could not be written" in answer.err
+
+
+def test_the_rehearsal_counts_by_rule_and_names_the_value_that_would_have_given_none(repo: Repo) -> None:
+    repo.commit({"a.py": "one\n"}, "Root commits cost no budget")
+    repo.commit({f"many/{number}": "x\n" for number in range(53)}, "Many files")
+    repo.commit({"marked": MARKER, "marked too": MARKER}, "Left-over markers")
+    repo.commit({"dist/app.whl": "x\n"}, "An artifact")
+    repo.commit({"keys/server.pem": "x\n"}, "A key")
+    repo.commit({"large": b"x" * 1_048_577}, "A large file")
+    lines = repo.cli("init", "--yes").out.splitlines()
+    assert lines[1] == "rehearsal on the last 6 commits: 3 would be rejected, 0 undecided"
+    assert sorted(lines[2:]) == [
+        "  conflict-marker (error): 2 findings in 1 commit; none with [content] conflict_markers = false",
+        '  deny-class (error): 1 finding in 1 commit; none with deny_classes without "artifact"',
+        '  deny-pattern (error): 1 finding in 1 commit; none with [rules] deny-pattern = "off"',
+        "  max-file-bytes (warning): 1 finding in 1 commit; none with max_file_bytes = 1048577",
+        "  max-files (warning): 1 finding in 1 commit; none with max_files = 53",
+    ]
+
+
+@pytest.mark.parametrize(("value", "expected"), [("53", False), ("52", True)])
+def test_the_value_that_the_rehearsal_names_is_the_smallest_that_gives_none(
+    repo: Repo, value: str, expected: bool
+) -> None:
+    repo.commit({"a.py": "one\n"})
+    repo.commit({f"many/{number}": "x\n" for number in range(53)}, "Many files")
+    repo.policy(f"[policy.commit]\nmax_files = {value}\n")
+    assert ("max-files" in repo.cli("init", "--yes").out) is expected
+
+
+def test_the_rehearsal_looks_at_the_last_200_commits_and_no_further(repo: Repo) -> None:
+    stream = [b"blob\nmark :1\ndata 13\n<<<<<<< HEAD\n\n", b"blob\nmark :2\ndata 2\nx\n\n"]
+    for number in range(202):
+        mark = 1 if number == 0 else 2
+        stream.append(
+            b"commit refs/heads/main\ncommitter A <a@b> %d +0000\ndata 2\nx\n" % (1700000000 + number)
+            + b"M 100644 :%d f%d\n\n" % (mark, number)
+        )
+    repo.git("fast-import", "--quiet", stdin=b"".join(stream))
+    repo.git("reset", "-q", "--hard")
+    lines = repo.cli("init", "--yes").out.splitlines()
+    assert lines[1:] == ["rehearsal on the last 200 commits: 0 would be rejected, 0 undecided"]
+
+
+def test_the_rehearsal_says_which_rules_no_value_can_satisfy(repo: Repo) -> None:
+    repo.commit({"README.md": "one\n"})
+    repo.commit({"Readme.md": "two\n"}, "A name that collides")
+    out = repo.cli("init", "--yes").out
+    assert "path-collision (error): 1 finding in 1 commit; none with none:" not in out
+    assert "path-collision (error): 1 finding in 1 commit" in out
