@@ -1,21 +1,22 @@
-"""Make what the documentation takes from the program: `docs/reference.md`, and the outputs in `README.md`.
+"""Make what the documentation takes from the program: the reference, and the outputs in the other pages.
 
     python -m docs.generate
 
-The reference comes from the registry of rules, the model of the config and the commands themselves. In the
-README every line that begins with `$ ` in a `console` block is run, in order, in a throw-away repository, and
-what it printed is put under it. A test fails where a committed page is not what this would make.
+The reference comes from the registry of rules, the model of the config and the commands themselves. In
+`README.md` and `docs/patches.md` every line that begins with `$ ` in a `console` block is run, in order, in a
+throw-away repository, and what it printed is put under it. A test fails where a page is not what this makes.
 """
 
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from patchgate.verdict.rules import RULES
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 REFERENCE = ROOT / "docs" / "reference.md"
+PATCHES = ROOT / "docs" / "patches.md"
 
 _HEAD = """\
 # Reference
@@ -189,11 +191,29 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def tour(page: str) -> str:
-    """Run the commands in the console blocks of a page, and put what they print under them."""
+def patches(page: str) -> str:
+    """Run the commands of the page about patches, and list the rules of the contract."""
+    rows = ["| rule | what is wrong | how to mend it |", "| --- | --- | --- |"]
+    rows += [
+        f"| `{rule.id}` | {_cell(rule.what)} | {_cell(rule.fix)} |"
+        for rule in RULES.values()
+        if rule.stage.value != "policy" and rule.level.value == "error"
+    ]
+    table = "<!-- patch-rules -->\n" + "\n".join(rows) + "\n<!-- /patch-rules -->"
+    page = re.sub(r"<!-- patch-rules -->.*<!-- /patch-rules -->", lambda _: table, page, flags=re.DOTALL)
+    return tour(page, _make_market)
+
+
+def tour(page: str, make: Callable[[Path, dict[str, str]], None] | None = None) -> str:
+    """Run the commands in the console blocks of a page, and put what they print under them.
+
+    Args:
+        page: the page.
+        make: makes the repository where they run; the shop of the README where it is None.
+    """
     with tempfile.TemporaryDirectory(prefix="patchgate-tour-") as folder:
         shop = Path(folder, "shop")
-        _make_shop(shop, _pinned(folder))
+        (make or _make_shop)(shop, _pinned(folder))
 
         def run(block: re.Match[str]) -> str:
             told = ["```console\n"]
@@ -230,6 +250,28 @@ def _make_shop(shop: Path, environment: dict[str, str]) -> None:
         _output(command, shop, environment)
 
 
+_MARKET = {
+    "prices.py": "apples = 1\npears = 3\nplums = 4\nfigs = 9\n",
+    "runs/record": "run 1: 2\n",
+    "patchgate.toml": '[policy]\ndeny_prefixes = ["runs"]\n',
+    ".gitignore": "*.patch\nedits.json\n",
+}
+
+
+def _make_market(market: Path, environment: dict[str, str]) -> None:
+    (market / "runs").mkdir(parents=True)
+    for name, text in _MARKET.items():
+        (market / name).write_text(text, encoding="utf-8")
+    for command in ("git init -q -b main", "git add -A", "git commit -q -m 'Open the market'"):
+        _output(command, market, environment)
+    (market / "prices.py").write_text(
+        _MARKET["prices.py"].replace("apples = 1", "apples = 2"), encoding="utf-8"
+    )
+    _output("git diff >good.patch && git checkout -q prices.py", market, environment)
+    edit = {"path": "prices.py", "start": 2, "end": 2, "new_text": "pears = 5\n"}
+    (market / "edits.json").write_text(json.dumps({"patch": {"edits": [edit]}}) + "\n", encoding="utf-8")
+
+
 def _output(command: str, folder: Path, environment: dict[str, str]) -> str:
     done = subprocess.run(
         ["sh", "-c", command],
@@ -244,9 +286,10 @@ def _output(command: str, folder: Path, environment: dict[str, str]) -> str:
 
 
 def main() -> None:
-    """Write both pages."""
+    """Write the pages."""
     REFERENCE.write_text(reference(), encoding="utf-8")
     README.write_text(tour(README.read_text(encoding="utf-8")), encoding="utf-8")
+    PATCHES.write_text(patches(PATCHES.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

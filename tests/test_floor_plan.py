@@ -49,7 +49,6 @@ PURE = {"change", "verdict", "gates", "declared"}
 IMPURE = {
     "datetime",
     "glob",
-    "io",
     "multiprocessing",
     "os",
     "pathlib",

@@ -137,3 +137,9 @@ def test_the_changelog_begins_with_what_is_not_released_and_the_version_is_one()
     assert re.fullmatch(r"\d+\.\d+\.\d+", __version__)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert (project["license"], project["requires-python"]) == ("Apache-2.0", ">=3.11")
+
+
+def test_the_page_about_patches_is_what_the_commands_really_print() -> None:
+    page = generate.PATCHES.read_text(encoding="utf-8")
+    told = generate.patches(page).splitlines()
+    assert told == page.splitlines(), "docs/patches.md is stale: run python -m docs.generate"
