@@ -25,7 +25,7 @@ def command(context: click.Context, yes: bool, directory: str | None) -> None:
     from patchgate.change.quoting import printable
     from patchgate.operations.judge.rehearsal import rehearse
     from patchgate.operations.judge.terms import Asked
-    from patchgate.operations.land.policy_file import first_policy, has_policy_file, write_first_policy
+    from patchgate.operations.land.policy_file import existing_policy_file, first_policy, write_first_policy
     from patchgate.operations.tell.policy_in_force import policy_in_force
     from patchgate.verdict.wording import count
 
@@ -33,8 +33,8 @@ def command(context: click.Context, yes: bool, directory: str | None) -> None:
     policy = force.policy
     if policy.file:
         write(f"there is a policy already ({printable(force.place)}); nothing was written\n")
-    elif has_policy_file(repository):
-        write(f"patchgate.toml is there already, not committed; nothing was written ({force.place} judge)\n")
+    elif (there := existing_policy_file(repository)) is not None:
+        write(f"{there} is there already, not committed; nothing was written ({force.place} judge)\n")
     else:
         if not yes:
             _confirm()

@@ -164,3 +164,10 @@ def test_the_rehearsal_says_which_rules_no_value_can_satisfy(repo: Repo) -> None
     out = repo.cli("init", "--yes").out
     assert "path-collision (error): 1 finding in 1 commit; none with none:" not in out
     assert "path-collision (error): 1 finding in 1 commit" in out
+
+
+def test_a_policy_in_pyproject_that_is_not_committed_is_not_given_a_rival(repo: Repo) -> None:
+    repo.write("pyproject.toml", "[tool.patchgate.policy]\n")
+    answer = repo.cli("init", "--yes")
+    assert "pyproject.toml is there already" in answer.out
+    assert not (repo.path / "patchgate.toml").exists()

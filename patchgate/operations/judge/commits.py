@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from patchgate.declared.control import CONFIG_FILE, PRE_COMMIT_FILE, PYPROJECT_FILE
+from patchgate.declared.control import (
+    CONFIG_FILE,
+    PRE_COMMIT_FILE,
+    PYPROJECT_FILE,
+    is_control_by_name,
+)
 from patchgate.declared.policy import Profile
 from patchgate.git.diff import Detail
 from patchgate.git.history import Commit, Walk, commits_of
@@ -59,10 +64,22 @@ class _History:
         for commit, reading in self._walk.read(commits, detail):
             is_same = self._before(commit) == before
             after = self._after(commit, reading)
-            if not is_same or after != before:
+            if not is_same or (after != before and self._may_judge_itself(reading)):
                 yield self._judge(commit, self._read_again(commit, after))
                 return
             yield self._judge(commit, reading)
+
+    def _may_judge_itself(self, reading: Reading) -> bool:
+        """Tell whether the policy that a commit leaves may count, so that what it asks must be read too.
+
+        Under `--policy-from` the tree's own policy differs all along; without this question every commit
+        was read by a walk of its own (3,000 commits: 90 s).
+        """
+        if self._asked is None or self._asked.policy is None:
+            return True
+        return any(
+            is_control_by_name(file.path) or file.path.raw in _WITH_RULES for file in reading.change.files
+        )
 
     def _read_again(self, commit: Commit, after: Found) -> Reading:
         """Read a commit by itself, in the detail that its own two policies need."""
@@ -107,6 +124,7 @@ class _History:
 
 
 _POLICY_FILES = frozenset({CONFIG_FILE.raw, PYPROJECT_FILE.raw})
+_WITH_RULES = frozenset({PRE_COMMIT_FILE.raw, PYPROJECT_FILE.raw})
 
 
 def _widest(details: Sequence[Detail]) -> Detail:

@@ -7,6 +7,7 @@ Which tree's policy judges a change is decided in `cases`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 from patchgate import __version__
 from patchgate.change.model import Entry
@@ -15,10 +16,10 @@ from patchgate.declared.policy import Policy
 from patchgate.declared.settings import Config
 from patchgate.errors import ConfigError, Mistake, UndecidedError
 from patchgate.git.objects import TREE_MODE, Objects
+from patchgate.git.repository import BIG_FILE
 from patchgate.operations.judge.policy_cache import PolicyCache
 
 _KEPT = 64
-_TOO_LARGE = 2 << 20
 Key = tuple[str | None, str | None]
 
 
@@ -65,9 +66,8 @@ class Policies:
 
     def _speaks(self, oid: str) -> bool:
         if oid not in self._speaking:
-            raw = self._content(oid)
             try:
-                self._speaking[oid] = self._parse_project(raw) is not None
+                self._speaking[oid] = self._parse_project(self._content(oid)) is not None
             except ConfigError:
                 self._speaking[oid] = True
         return self._speaking[oid]
@@ -86,8 +86,8 @@ class Policies:
         fault: ConfigError | None = None
         project_raw = b""
         if project_oid is not None:
-            project_raw = self._content(project_oid)
             try:
+                project_raw = self._content(project_oid)
                 project = self._parse_project(project_raw)
             except ConfigError as error:
                 fault = error
@@ -100,8 +100,8 @@ class Policies:
             return Found(None, _fault(message, "keep one of them"), speaks)
         if len(config_oid) == 6:
             return Found(None, _fault("patchgate.toml is not a regular file", "make it one"), speaks)
-        raw = self._content(config_oid)
         try:
+            raw = self._content(config_oid)
             config = self._parse(raw)
         except ConfigError as error:
             return Found(None, error, speaks)
@@ -130,9 +130,15 @@ class Policies:
         return config
 
     def _content(self, oid: str) -> bytes:
-        """Read a config; one beyond every cap is cut, for the parser to refuse."""
+        """Read a config; the parser refuses what is larger than a config may be.
+
+        Raises:
+            ConfigError: it is larger than any file that is read whole.
+        """
         size = self._objects.sizes([oid])[oid]
-        return self._objects.read(oid) if size <= _TOO_LARGE else b"\n" * (_TOO_LARGE + 1)
+        if size > BIG_FILE:
+            raise _fault(f"the config has {size:,} bytes, and none so large is read", "make it shorter")
+        return self._objects.read(oid)
 
     def names_patchgate(self, tree: str) -> bool:
         """Tell whether a tree's `.pre-commit-config.yaml` names patchgate."""
@@ -140,15 +146,16 @@ class Policies:
         if entry is None or not entry.is_file:
             return False
         size = self._objects.sizes([entry.oid])[entry.oid]
-        return size > _TOO_LARGE or b"patchgate" in self._objects.read(entry.oid)
+        return size > BIG_FILE or b"patchgate" in self._objects.read(entry.oid)
 
 
 def _fault(message: str, hint: str) -> ConfigError:
     return ConfigError((Mistake("patchgate.toml", None, "", message, hint),))
 
 
+@cache
 def built_in() -> Policy:
-    """The policy that holds where a repository has none."""
+    """The policy that holds where a repository has none; compiled once, for a range asks for each commit."""
     return Policy(Config())
 
 

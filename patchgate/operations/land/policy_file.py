@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from patchgate.declared.config import parse
+from patchgate.declared.config import MAX_PYPROJECT_BYTES, parse, parse_pyproject
 from patchgate.declared.policy import Policy
 from patchgate.durable.replace import write_atomically
-from patchgate.errors import UndecidedError, UsageError
+from patchgate.errors import ConfigError, UndecidedError, UsageError
 from patchgate.git.repository import Repository
 
 FIRST_POLICY = """\
@@ -54,9 +54,22 @@ def first_policy() -> Policy:
     return Policy(parse(raw, "patchgate.toml"), "patchgate.toml", raw)
 
 
-def has_policy_file(repository: Repository) -> bool:
-    """Tell whether the working tree has a `patchgate.toml` of any kind, a broken link included."""
-    return os.path.lexists(_place(repository))
+def existing_policy_file(repository: Repository) -> str | None:
+    """Name the file of the working tree that holds a policy already, committed or not; None where none does.
+
+    A `patchgate.toml` counts whatever it is, a broken link included; a `pyproject.toml` if it speaks of us.
+    """
+    place = _place(repository)
+    if os.path.lexists(place):
+        return "patchgate.toml"
+    try:
+        with open(os.path.join(os.path.dirname(place), "pyproject.toml"), "rb") as file:
+            speaks = parse_pyproject(file.read(MAX_PYPROJECT_BYTES + 1), "pyproject.toml") is not None
+    except ConfigError:
+        speaks = True
+    except OSError:
+        speaks = False
+    return "pyproject.toml" if speaks else None
 
 
 def write_first_policy(repository: Repository) -> str:

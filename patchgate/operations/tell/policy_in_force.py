@@ -84,7 +84,8 @@ def about_path(force: InForce, path: RepoPath, profile: Profile) -> Iterator[tup
         line = policy.line_of(decision.key)
         return f"{decision.dotted} = {decision.shown}" + (f" ({line})" if line else "")
 
-    for rule in faults(path):
+    broken = faults(path)
+    for rule in broken:
         yield f"refused: {rule}", "holds in every repository"
     if ruling.is_control:
         yield "a control file: changes alone, exempt from allow_roots and content rules", "by its name"
@@ -97,7 +98,7 @@ def about_path(force: InForce, path: RepoPath, profile: Profile) -> Iterator[tup
             "refused: outside-allow-roots",
             policy.line_of(("policy", "allow_roots")) or "policy.allow_roots",
         )
-    else:
+    elif not broken:
         yield "may be touched", "nothing denies it"
     if ruling.suffix is not None:
         yield "may not be added or changed: deny-suffix", place(ruling.suffix)
