@@ -11,17 +11,19 @@ fits at the file's end; the search begins at the *new* start; lines that an earl
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass
 
 from patchgate.change.diagnosis import Obstacle, explain_misfit
 from patchgate.change.lines import FileLines, HunkLines, read_hunk
-from patchgate.change.patch_model import MAX_FAULTS, Fault, Hunk, Section
+from patchgate.change.patch_model import MARKER, MAX_FAULTS, Fault, Hunk, Kind, Section
 
 # How many lines a section may compare while it looks for hunks elsewhere: a file of equal lines would
 # otherwise cost the product of its length and the number of hunks.
 _SEARCH_BUDGET = 4_000_000
 # For how many hunks the longest run is looked for, each at the cost of one pass over the file.
 _SEARCHED = 3
+_PIECE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,9 @@ def fit(section: Section, preimage: bytes) -> Fitted | tuple[Fault, ...]:
     """
     if not section.rows:
         return Fitted(preimage, ())
+    whole = _fit_whole_file(section, preimage)
+    if whole is not None:
+        return whole
     file = FileLines(preimage)
     search = _Search(file)
     pieces: list[bytes] = []
@@ -96,6 +101,32 @@ def fit(section: Section, preimage: bytes) -> Fitted | tuple[Fault, ...]:
     if is_complete and pieces:
         pieces.append(b"")
     return Fitted(b"\n".join(pieces), tuple(placements))
+
+
+def _fit_whole_file(section: Section, preimage: bytes) -> Fitted | None:
+    """Fit the one hunk that is a whole added or deleted file, without splitting it into lines.
+
+    Measured: as lists of lines, 200 MB of added empty lines took 9 GB.
+    """
+    if section.kind not in {Kind.ADD, Kind.DELETE} or len(section.rows) != 1:
+        return None
+    (hunk,) = section.hunks
+    is_incomplete = hunk.new_incomplete if section.kind is Kind.ADD else hunk.old_incomplete
+    end = hunk.end - (len(MARKER) + 2 if is_incomplete else 0)
+    text = _without_signs(section.raw, hunk.body, end, b"\n+" if section.kind is Kind.ADD else b"\n-")
+    if section.kind is Kind.ADD:
+        return Fitted(text, (Placement(1, hunk.old_start, 0),)) if not preimage else None
+    return Fitted(b"", (Placement(1, hunk.old_start, 0),)) if text == preimage else None
+
+
+def _without_signs(raw: bytes, start: int, end: int, sign: bytes) -> bytes:
+    """Take the first byte off each line, piece by piece: no second copy of a large hunk is held."""
+    text = io.BytesIO()
+    while start < end:
+        stop = min(raw.find(b"\n", min(start + _PIECE, end - 1)) + 1 or end, end)
+        text.write(raw[start + 1 : stop].replace(sign, b"\n"))
+        start = stop
+    return text.getvalue()
 
 
 class _Search:

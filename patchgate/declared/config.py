@@ -44,7 +44,6 @@ __all__ = [
     "Config",
     "check_pattern",
     "json_schema",
-    "locate",
     "parse",
     "parse_pyproject",
     "version_satisfies",
@@ -220,19 +219,6 @@ def parse_pyproject(raw: bytes, file: str) -> Config | None:
 def written(config: Config) -> dict[str, Any]:
     """Give the keys as the user wrote them, without defaults, ready for JSON: what a digest is made of."""
     return dict(config.written)
-
-
-def locate(raw: bytes, key: Key) -> int | None:
-    """Find the line (from 1) of a key or list element, or of the nearest that encloses it.
-
-    Args:
-        raw: a file that was parsed.
-        key: from the file's root, like `("policy", "deny", 2)`.
-    """
-    from patchgate.declared.mistakes import line_of
-    from patchgate.declared.toml_lines import lines
-
-    return line_of(lines(raw.decode()), key)
 
 
 def json_schema() -> dict[str, Any]:

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from patchgate.change.quoting import printable
 from patchgate.declared.texts import TextError
-from patchgate.declared.toml_lines import Key, lines
+from patchgate.declared.toml_lines import Key, line_of, lines
 from patchgate.errors import Mistake
 
 if TYPE_CHECKING:
@@ -214,9 +214,3 @@ def dotted(key: Key) -> str:
             name = part if re.fullmatch(r"[A-Za-z0-9_-]{1,100}", part) else f'"{printable(part, 100)}"'
             text += f".{name}" if text else name
     return text
-
-
-def line_of(places: Mapping[Key, int], key: Key) -> int | None:
-    """Find the line of a key, or of the nearest that encloses it."""
-    enclosing = (key[:length] for length in range(len(key), 0, -1))
-    return next((places[part] for part in enclosing if part in places), None)

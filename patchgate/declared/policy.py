@@ -245,8 +245,8 @@ class Policy:
         """Name the place of a key as `file:line`; None for the built-in defaults."""
         if not self.file:
             return None
-        # Only where something is told: toml_lines reads the file once more.
-        from patchgate.declared.config import locate
+        # Only where something is told: the file is read once more.
+        from patchgate.declared.toml_lines import locate
 
         prefix: Key = ("tool", "patchgate") if self.file == "pyproject.toml" else ()
         line = locate(self.raw, (*prefix, *key))

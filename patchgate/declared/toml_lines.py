@@ -13,6 +13,7 @@ or of the text.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -199,3 +200,19 @@ def _unquote(token: str) -> str:
     import tomllib
 
     return str(tomllib.loads(f"key = {token}")["key"])
+
+
+def line_of(places: Mapping[Key, int], key: Key) -> int | None:
+    """Find the line of a key, or of the nearest that encloses it."""
+    enclosing = (key[:length] for length in range(len(key), 0, -1))
+    return next((places[part] for part in enclosing if part in places), None)
+
+
+def locate(raw: bytes, key: Key) -> int | None:
+    """Find the line (from 1) of a key or list element, or of the nearest that encloses it.
+
+    Args:
+        raw: a file that was parsed.
+        key: from the file's root, like `("policy", "deny", 2)`.
+    """
+    return line_of(lines(raw.decode()), key)

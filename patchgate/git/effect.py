@@ -19,7 +19,7 @@ from patchgate.change.model import Entry, FileChange
 from patchgate.change.path import RepoPath
 from patchgate.change.quoting import printable
 from patchgate.git.diff import Detail, DiffReader, is_text_candidate
-from patchgate.git.objects import TREE_MODE, Objects
+from patchgate.git.objects import TREE_MODE
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository, failed
 
@@ -33,6 +33,8 @@ _APPLY = (
     "--no-ignore-whitespace",
 )
 _TAIL = 10
+# Measured: 690 MB for a patch of 200 MB; four times that stays below what a machine has.
+_MEMORY = 4 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ class Making:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(left)
         self._base = _seed(repository, entries, self._variables)
-        self._child = repository.child(*_APPLY, variables=self._variables)
+        self._child = repository.child(*_APPLY, variables=self._variables, memory=_MEMORY)
         self._child.feed(patch)
 
     def __enter__(self) -> Making:
@@ -94,6 +96,8 @@ class Making:
             pass
         applied = self._child.finish()
         said = _last_words(applied.err)
+        if b"ut of memory" in applied.err:
+            raise failed("apply", applied)
         if applied.code != 0 or b"error:" in applied.err:
             return Effect([], set(), True, said)
         arguments = ("diff-index", "--cached", *detail.flags, self._base)

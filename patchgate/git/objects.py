@@ -118,6 +118,29 @@ class Objects:
             raise _missing(oid)
         return self._take(header.size + 1)[:-1]
 
+    def read_some(self, oids: Sequence[str], most_bytes: int) -> dict[str, bytes]:
+        """Read the first of some objects, as many as together have at most `most_bytes`, in one round trip.
+
+        Raises:
+            UndecidedError: one of them is not here.
+        """
+        chosen: list[str] = []
+        left = most_bytes
+        for oid, size in self.sizes(oids[:_AT_ONCE]).items():
+            left -= size
+            if left < 0:
+                break
+            chosen.append(oid)
+        self._ask("".join([f"contents {oid}\n" for oid in chosen]).encode("ascii"))
+        found: dict[str, bytes] = {}
+        for oid in chosen:
+            (line,) = self._lines(1)
+            header = _header(line)
+            if header is None:
+                raise _missing(oid)
+            found[oid] = self._take(header.size + 1)[:-1]
+        return found
+
     def tree(self, oid: str) -> dict[bytes, Entry]:
         """List one tree: name to entry. Trees are kept, as many as fit a small cache."""
         listed = self._trees.get(oid)

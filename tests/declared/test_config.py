@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from packaging.specifiers import SpecifierSet
 
-from patchgate.declared import config
+from patchgate.declared import config, toml_lines
 from patchgate.declared.config import Config, parse, parse_pyproject, version_satisfies
 from patchgate.declared.patterns import PatternSet
 from patchgate.errors import ConfigError, Mistake
@@ -593,12 +593,12 @@ def test_any_values_end_in_a_config_or_in_mistakes_that_have_lines(table: dict[s
 
 def test_a_key_is_located_or_else_what_encloses_it() -> None:
     raw = b"[policy]\ndeny = [\n  'a',\n  'b',\n]\n[[overrides]]\n[[overrides]]\npaths = ['x']\n"
-    assert config.locate(raw, ("policy", "deny", 1)) == 4
-    assert config.locate(raw, ("policy", "deny", 7)) == 2
-    assert config.locate(raw, ("policy", "commit", "max_files")) == 1
-    assert config.locate(raw, ("overrides", 1, "paths", 0)) == 8
-    assert config.locate(raw, ("overrides", 0, "paths")) == 6
-    assert config.locate(raw, ("content",)) is None
+    assert toml_lines.locate(raw, ("policy", "deny", 1)) == 4
+    assert toml_lines.locate(raw, ("policy", "deny", 7)) == 2
+    assert toml_lines.locate(raw, ("policy", "commit", "max_files")) == 1
+    assert toml_lines.locate(raw, ("overrides", 1, "paths", 0)) == 8
+    assert toml_lines.locate(raw, ("overrides", 0, "paths")) == 6
+    assert toml_lines.locate(raw, ("content",)) is None
 
 
 def test_the_schema_is_valid_and_agrees_with_the_reader() -> None:

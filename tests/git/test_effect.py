@@ -123,7 +123,6 @@ def test_any_difference_between_plan_and_effect_is_named() -> None:
 
 
 def test_the_patch_id_is_gits_own_stable_one(repo: Repo) -> None:
-    """B16."""
     repository = open_repository(repo.env, str(repo.path))
     patch = change_of() + addition(b"new")
     expected = repo.git("patch-id", "--stable", stdin=patch).split()[0].decode()

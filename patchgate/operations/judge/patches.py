@@ -1,56 +1,24 @@
-"""The check of a patch or of edits: parse, plan, let git make the effect in private, judge the effect.
+"""The check of a patch or of edits: what each is laid on, and what comes of bytes that cannot be read.
 
-Decides the order and what a proposal is laid on: the files as they are on disk, or a commit (`--base`),
-whose result is merged with what came after it. After a clean parse policy and git's check are both
-evaluated, and all findings are given. Nothing is written outside a private store.
+A proposal is laid on the files as they are on disk, or on a commit (`--base`), whose result is merged with
+what came after it. The trial itself is in `trial`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from patchgate.change.edit_diff import to_patch
-from patchgate.change.edits import Edits, parse_edits
-from patchgate.change.model import GITLINK, REGULAR, Change, Entry, FileChange, Source
+from patchgate.change.edits import parse_edits
 from patchgate.change.patch import parse
-from patchgate.change.patch_model import Fault, Patch
-from patchgate.change.path import RepoPath, faults
-from patchgate.change.planning import Planned, Step, Surroundings, plan_section, removed_by
-from patchgate.declared.policy import Policy, Profile
-from patchgate.git.diff import Detail
-from patchgate.git.effect import Effect, differences, make_effect, patch_id_of
+from patchgate.change.path import faults
+from patchgate.git.effect import PatchId
 from patchgate.git.objects import Objects
-from patchgate.git.preimages import Ground, ground_of_tree, ground_on_disk
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository
-from patchgate.git.sources import Reading, complete
-from patchgate.git.trees import Result, resulting_tree
-from patchgate.operations.judge.bases import Footing, cleanly_with, find_footing, merge_onto_head
-from patchgate.operations.judge.cases import Rules, judge_reading
-from patchgate.operations.judge.patch_findings import finding_of, refused_by_git, wrong_effect
-from patchgate.operations.judge.policies import Policies, built_in
-from patchgate.operations.judge.proposed import (
-    Preimages,
-    content_of,
-    copied_by,
-    paths_of,
-    proposed_files,
-)
-from patchgate.operations.judge.terms import Asked, asked_policy, detail_for
-from patchgate.verdict.rules import Level, Stage
-from patchgate.verdict.verdict import ChangeVerdict, Finding, GateOutcome, Outcome, Report
-
-_PREIMAGE_BYTES = 256 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class Attempted:
-    """What became of a patch before policy: its findings, and the reading of its effect (or of its plan)."""
-
-    findings: tuple[Finding, ...]
-    reading: Reading
-    after_root: Mapping[bytes, Entry | None]
+from patchgate.operations.judge.bases import find_footing
+from patchgate.operations.judge.terms import Asked
+from patchgate.operations.judge.trial import Trial
+from patchgate.verdict.verdict import Report
 
 
 def check_patch(
@@ -67,15 +35,18 @@ def check_patch(
         UsageError: the revision is unknown, or there is neither a working tree nor a base.
         UndecidedError: something could not be read.
     """
-    with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
+    with (
+        PrivateStore(repository) as store,
+        _objects_of(repository, store) as objects,
+        PatchId(repository, raw) as patch_id,
+    ):
         footing = find_footing(repository, objects, base)
-        bench = _Bench(repository, objects, store, footing, asked, kind)
+        trial = Trial(repository, objects, store, footing, asked, kind)
         parsed = parse(raw)
-        verdict = bench.unreadable(parsed) if isinstance(parsed, tuple) else bench.judge(parsed)
-        patch_id = patch_id_of(repository, objects, raw)
+        verdict = trial.unreadable(parsed) if isinstance(parsed, tuple) else trial.judge(parsed)
         if not isinstance(parsed, tuple):
             verdict = replace(verdict, n_hunks=parsed.n_hunks)
-        return Report((replace(verdict, patch_id=patch_id),), repository.limits)
+        return Report((replace(verdict, patch_id=patch_id.read()),), repository.limits)
 
 
 def check_edits(repository: Repository, raw: bytes, asked: Asked, *, base: str | None = None) -> Report:
@@ -89,219 +60,18 @@ def check_edits(repository: Repository, raw: bytes, asked: Asked, *, base: str |
         UsageError, UndecidedError: as `check_patch`.
     """
     edits = parse_edits(raw)
-    with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
+    with PrivateStore(repository) as store, _objects_of(repository, store) as objects:
         footing = find_footing(repository, objects, base)
-        bench = _Bench(repository, objects, store, footing, asked, "edits")
+        trial = Trial(repository, objects, store, footing, asked, "edits")
         if not isinstance(edits, tuple) and faults(edits.path, from_text=True):
-            return Report((bench.misnamed(edits.path),), repository.limits)
-        made = edits if isinstance(edits, tuple) else bench.diff_of(edits)
+            return Report((trial.misnamed(edits.path),), repository.limits)
+        made = edits if isinstance(edits, tuple) else trial.diff_of(edits)
         if isinstance(made, tuple):
-            return Report((bench.unreadable(made),), repository.limits)
+            return Report((trial.unreadable(made),), repository.limits)
     return check_patch(repository, made, asked, base=base, kind="edits")
 
 
-class _Bench:
-    """One patch on its footing, and what it is judged with."""
-
-    def __init__(
-        self,
-        repository: Repository,
-        objects: Objects,
-        store: PrivateStore,
-        footing: Footing,
-        asked: Asked,
-        kind: str,
-    ) -> None:
-        self._repository = repository
-        self._objects = objects
-        self._store = store
-        self._footing = footing
-        self._source = Source(kind, None, footing.commit)
-        self._place = asked.policy_from or footing.policy_place
-        self._profile = asked.profile or Profile.AGENT
-        self._policies = Policies(objects)
-        found = asked_policy(objects, self._policies, asked)
-        self._before = found or self._policies.at(self._policies.key(footing.policy_tree))
-
-    def unreadable(self, found: tuple[Fault, ...]) -> ChangeVerdict:
-        """Refuse what is no patch: nothing else was looked at."""
-        tree = self._footing.tree
-        change = Change(tree, tree, ())
-        verdict = self._by_policy(Reading(change, self._source, is_proposed=True), {}, judged=False)
-        gates = (GateOutcome("parse", Outcome.FAIL), GateOutcome("git_check", Outcome.NOT_RUN))
-        return replace(verdict, gates=(*gates, *verdict.gates), findings=tuple(map(finding_of, found)))
-
-    def misnamed(self, path: RepoPath) -> ChangeVerdict:
-        """Refuse edits of a file whose name may not be; it is never looked up."""
-        tree = self._footing.tree
-        entry = Entry(REGULAR, "0" * len(tree))
-        change = Change(tree, tree, (FileChange(path, None, entry, added_lines=0, size=0),))
-        root = dict(self._objects.tree(tree))
-        verdict = self._by_policy(Reading(change, self._source, is_proposed=True), root, judged=True)
-        gates = (GateOutcome("parse", Outcome.PASS), GateOutcome("git_check", Outcome.NOT_RUN))
-        return replace(verdict, gates=(*gates, *verdict.gates))
-
-    def diff_of(self, edits: Edits) -> bytes | tuple[Fault, ...]:
-        """Write edits as a unified diff against the file that they name."""
-        ground = self._ground([edits.path])
-        return to_patch(edits, content_of(Preimages(self._objects, ground.entries)[edits.path]))
-
-    def judge(self, patch: Patch) -> ChangeVerdict:
-        """Judge a patch that could be read."""
-        tried = self._try(patch, self._detail([self._before.policy or built_in()]))
-        after = self._policies.at(self._key(tried))
-        if after.policy is not None and after.policy is not self._before.policy:
-            # The change brings a policy of its own: read what that one asks too.
-            judging = [each for each in (self._before.policy, after.policy) if each is not None]
-            tried = self._try(patch, self._detail(judging))
-        verdict = self._by_policy(tried.reading, tried.after_root, judged=True)
-        failed = {each.definition.stage for each in tried.findings if each.level is Level.ERROR}
-        gates = tuple(
-            GateOutcome(name, Outcome.FAIL if stage in failed else Outcome.PASS)
-            for name, stage in (("parse", Stage.PARSE), ("git_check", Stage.GIT_CHECK))
-        )
-        return replace(verdict, gates=(*gates, *verdict.gates), findings=(*tried.findings, *verdict.findings))
-
-    def _detail(self, judging: list[Policy]) -> Detail:
-        return detail_for(judging, self._profile)
-
-    def _key(self, tried: Attempted) -> tuple[str | None, str | None]:
-        root = tried.after_root
-        return self._policies.key_of(root.get(b"patchgate.toml"), root.get(b"pyproject.toml"))
-
-    def _by_policy(
-        self, reading: Reading, root: Mapping[bytes, Entry | None], *, judged: bool
-    ) -> ChangeVerdict:
-        after = self._policies.at(
-            self._policies.key_of(root.get(b"patchgate.toml"), root.get(b"pyproject.toml"))
-            if judged
-            else self._policies.key(self._footing.policy_tree)
-        )
-        rules = Rules(
-            self._before,
-            after,
-            self._place,
-            hooks_named=self._policies.names_patchgate(self._footing.policy_tree),
-        )
-        verdict = judge_reading(reading, rules, self._profile)
-        if judged:
-            return verdict
-        not_run = tuple(replace(gate, outcome=Outcome.NOT_RUN, reason=None) for gate in verdict.gates)
-        return replace(verdict, gates=not_run, limits={})
-
-    def _try(self, patch: Patch, detail: Detail) -> Attempted:
-        """Plan every section, let git make the effect, and hold the two against each other."""
-        paths = paths_of(patch)
-        if any(faults(path, from_text=True) for path in paths):
-            # A name that may not be is never looked up, on disk or by git.
-            return self._proposed(patch, Ground(self._footing.tree, {}, {}, {}), {}, (), detail)
-        ground = self._ground(paths)
-        around = Surroundings(Preimages(self._objects, ground.entries), removed_by(patch.sections))
-        plans: list[Planned] = []
-        found: list[tuple[Fault, RepoPath]] = []
-        for section in patch.sections:
-            if section.path in ground.blocked or section.old_path in ground.blocked:
-                continue
-            plan = plan_section(section, around)
-            if isinstance(plan, tuple):
-                found.extend((fault, section.path) for fault in plan)
-            else:
-                plans.append(plan)
-        planned = self._entries(plans, ground)
-        notes = tuple(finding_of(note) for plan in plans for note in plan.notes)
-        if found or ground.blocked:
-            hint = cleanly_with(self._repository, self._objects, self._footing, patch) if found else None
-            findings = (*(finding_of(fault, path, also=hint) for fault, path in found), *notes)
-            return self._proposed(patch, ground, planned, findings, detail)
-        adapted = any(note.rule == "eol-adapted" for plan in plans for note in plan.notes)
-        judged = b"".join(plan.section for plan in plans) if adapted else patch.raw
-        effect = make_effect(self._repository, self._store, ground.entries, judged, detail)
-        if effect.refused:
-            return self._proposed(patch, ground, planned, (refused_by_git(effect.said), *notes), detail)
-        wrong = differences(effect.files, planned)
-        if wrong:
-            return self._proposed(patch, ground, planned, (wrong_effect(wrong), *notes), detail)
-        return self._effected(effect, ground, plans, detail, notes)
-
-    def _ground(self, paths: list[RepoPath]) -> Ground:
-        if self._footing.on_disk:
-            return ground_on_disk(self._repository, self._objects, self._store, self._footing.tree, paths)
-        return ground_of_tree(self._objects, self._footing.tree, paths)
-
-    def _entries(self, plans: Iterable[Planned], ground: Ground) -> dict[RepoPath, Entry | None]:
-        """Turn the plan into entries; what stays as it was is left out."""
-        planned: dict[RepoPath, Entry | None] = {}
-        for plan in plans:
-            for step in plan.steps:
-                entry = None
-                if step.mode is not None:
-                    entry = Entry(step.mode, self._oid_of(step))
-                if not (step.mode is None and planned.get(step.path) is not None):
-                    planned[step.path] = entry
-        return {path: entry for path, entry in planned.items() if ground.entries.get(path) != entry}
-
-    def _oid_of(self, step: Step) -> str:
-        if step.mode == GITLINK:
-            return step.content.decode("ascii")
-        return self._objects.hash("blob", step.content)
-
-    def _proposed(
-        self,
-        patch: Patch,
-        ground: Ground,
-        planned: Mapping[RepoPath, Entry | None],
-        findings: tuple[Finding, ...],
-        detail: Detail,
-    ) -> Attempted:
-        """Read a patch that cannot land by its plan, so that policy can still speak about its paths."""
-        tree = self._footing.tree
-        unknown = "0" * len(self._objects.empty_tree)
-        base = resulting_tree(self._objects, tree, ground.pending.values()).tree
-        files = proposed_files(patch, ground, planned, unknown, detail)
-        change = Change.of(base, base, files, self._objects.empty_blob)
-        reading = Reading(
-            change, self._source, {}, is_proposed=True, copied=copied_by(patch), behind=dict(ground.blocked)
-        )
-        return Attempted(findings, reading, dict(self._objects.tree(tree)))
-
-    def _effected(
-        self,
-        effect: Effect,
-        ground: Ground,
-        plans: Iterable[Planned],
-        detail: Detail,
-        notes: tuple[Finding, ...],
-    ) -> Attempted:
-        """Read what git made: the change between the ground and the result, in full."""
-        files = complete(self._objects, effect.files, effect.binary, detail, believed=False)
-        pending = dict(ground.pending)
-        base = resulting_tree(self._objects, ground.tree, pending.values()).tree
-        pending.update({file.path: file for file in files})
-        result: Result = resulting_tree(self._objects, ground.tree, pending.values(), self._keep)
-        if self._footing.merges:
-            merged = merge_onto_head(
-                self._repository, self._store, self._objects, self._footing, result.tree, detail
-            )
-            if isinstance(merged, tuple):
-                reading = Reading(
-                    Change.of(base, result.tree, files, self._objects.empty_blob),
-                    self._source,
-                    result.folders,
-                    is_proposed=True,
-                )
-                root = dict(self._objects.tree(result.tree))
-                return Attempted((*merged, *notes), reading, root)
-            root = dict(self._objects.tree(merged.change.after))
-            reading = replace(merged, source=self._source, is_proposed=True)
-            return Attempted(notes, reading, root)
-        change = Change.of(base, result.tree, files, self._objects.empty_blob)
-        copied = tuple(plan.copied_from for plan in plans if plan.copied_from is not None)
-        reading = Reading(change, self._source, result.folders, is_proposed=True, copied=copied)
-        root_entries: dict[bytes, Entry | None] = {**self._objects.tree(ground.tree)}
-        root_entries.update((path.raw, file.new) for path, file in pending.items())
-        return Attempted(notes, reading, root_entries)
-
-    def _keep(self, kind: str, content: bytes) -> None:
-        """Keep new trees where git can find them, if they are to be merged."""
-        if self._footing.merges:
-            self._store.write(kind, content, self._repository.object_format)
+def _objects_of(repository: Repository, store: PrivateStore) -> Objects:
+    """Read the repository's objects and the private ones, also where another child reads a large one."""
+    environment = {**repository.environment, **store.variables}
+    return Objects(replace(repository, environment=environment), store.variables)

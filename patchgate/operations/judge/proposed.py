@@ -6,17 +6,20 @@ judged by its effect alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from patchgate.change.model import GITLINK, REGULAR, Entry, FileChange, Line
+from patchgate.change.model import GITLINK, REGULAR, SYMLINK, Entry, FileChange, Line
 from patchgate.change.patch_model import Kind, Patch, Section
-from patchgate.change.path import RepoPath
+from patchgate.change.path import RepoPath, faults
 from patchgate.change.planning import Preimage
 from patchgate.git.diff import Detail
 from patchgate.git.objects import TREE_MODE, Objects
 from patchgate.git.preimages import Ground
 
 _PREIMAGE_BYTES = 256 << 20
+_PIECE = 1 << 18
+_AHEAD_BYTES = 4 << 20
+_AT_ONCE = 200
 
 
 def proposed_files(
@@ -56,11 +59,18 @@ def _old_entry(section: Section, ground: Ground, unknown: str) -> Entry:
 
 
 class Preimages(Mapping[RepoPath, Preimage | None]):
-    """The touched files, read when a section asks for one, so that they are never all held at once."""
+    """The touched files, read ahead in the order of the patch, so that few are held at once.
+
+    A question to git for each file costs half of the time of a patch over 10,000 files (measured).
+    """
 
     def __init__(self, objects: Objects, entries: Mapping[RepoPath, Entry | None]) -> None:
         self._objects = objects
         self._entries = entries
+        blobs = [entry.oid for entry in entries.values() if entry is not None and _is_blob(entry)]
+        self._oids = list(dict.fromkeys(blobs))
+        self._places = {oid: place for place, oid in enumerate(self._oids)}
+        self._ahead: dict[str, bytes] = {}
 
     def __getitem__(self, path: RepoPath) -> Preimage | None:
         entry = self._entries[path]
@@ -70,13 +80,24 @@ class Preimages(Mapping[RepoPath, Preimage | None]):
             return Preimage(entry.mode, b"")
         if entry.mode == GITLINK:
             return Preimage(entry.mode, entry.oid.encode("ascii"))
-        return Preimage(entry.mode, self._objects.read(entry.oid, _PREIMAGE_BYTES))
+        if entry.oid not in self._ahead:
+            place = self._places[entry.oid]
+            self._ahead = self._objects.read_some(self._oids[place : place + _AT_ONCE], _AHEAD_BYTES)
+        content = self._ahead.get(entry.oid)
+        if content is None:
+            content = self._objects.read(entry.oid, _PREIMAGE_BYTES)
+            self._ahead = {entry.oid: content}
+        return Preimage(entry.mode, content)
 
     def __iter__(self) -> Iterator[RepoPath]:
         return iter(self._entries)
 
     def __len__(self) -> int:
         return len(self._entries)
+
+
+def _is_blob(entry: Entry) -> bool:
+    return entry.mode not in {TREE_MODE, GITLINK}
 
 
 def content_of(preimage: Preimage | None) -> bytes | None:
@@ -88,6 +109,26 @@ def paths_of(patch: Patch) -> list[RepoPath]:
     """Name every path that a patch speaks of, once."""
     named = (path for section in patch.sections for path in (section.old_path, section.new_path))
     return list(dict.fromkeys(path for path in named if path is not None))
+
+
+def behind_links(patch: Patch) -> dict[RepoPath, RepoPath]:
+    """Find the paths that a patch makes below a symlink or a gitlink that it makes too."""
+    links = {
+        section.new_path
+        for section in patch.sections
+        if section.new_path is not None and section.new_mode in {SYMLINK, GITLINK}
+    }
+    if not links:
+        return {}
+    made = (section.new_path for section in patch.sections if section.new_path is not None)
+    return {path: RepoPath(folder) for path in made for folder in path.parents() if RepoPath(folder) in links}
+
+
+def standing(files: Iterable[FileChange], blocked: Mapping[RepoPath, RepoPath]) -> list[FileChange]:
+    """Leave out the files that could stand in no tree: behind something, misnamed, or above another one."""
+    reached = [file for file in files if file.path not in blocked and not faults(file.path, from_text=True)]
+    folders = {folder for file in reached if file.new is not None for folder in file.path.parents()}
+    return [file for file in reached if file.new is None or file.path.raw not in folders]
 
 
 def copied_by(patch: Patch) -> tuple[RepoPath, ...]:
@@ -105,11 +146,15 @@ def _watched(section: Section, detail: Detail) -> tuple[Line, ...]:
         return ()
     found: list[Line] = []
     for hunk in section.hunks:
-        number = hunk.new_position
-        added: list[Line] = []
-        for text in section.body(hunk).split(b"\n"):
-            number += text.startswith((b"+", b" "))
-            if text.startswith(b"+"):
-                added.append(Line(number, text[1:]))
-        found.extend(added[index] for index in detail.watch([line.text for line in added]))
+        number, start = hunk.new_position, hunk.body
+        # In pieces: as values, 100 million empty lines took 17 GB (measured).
+        while start < hunk.end:
+            stop = min(section.raw.find(b"\n", min(start + _PIECE, hunk.end - 1)) + 1, hunk.end)
+            added: list[Line] = []
+            for text in section.raw[start:stop].split(b"\n"):
+                number += text.startswith((b"+", b" "))
+                if text.startswith(b"+"):
+                    added.append(Line(number, text[1:]))
+            found.extend(added[index] for index in detail.watch([line.text for line in added]))
+            start = stop
     return tuple(found)

@@ -1,0 +1,237 @@
+"""Print what judging a patch costs, as ratios to what git needs for the same.
+
+    python -m bench.patches [--rounds 9] [--files 100000] [--megabytes 100] [--write FILE]
+
+Each row compares whole processes that ran in the same round:
+
+- *check --patch, like for like*: a patch of 100 MB over 10,000 files, under a policy whose agent profile has
+  no limits (files, added lines, sizes, classes, modes) and no content rules, against what git alone needs for
+  the effect: a private index of the touched files, a private object directory with the repository's as
+  alternate, `git -c core.looseCompression=0 apply --cached`, `git diff-index --cached --raw`; both throw the
+  private folder away at the end. Ours also reads the files on disk, plans every section by itself and
+  computes the patch id.
+- *the same, laid on a commit*: with `--base HEAD`, where no file on disk is read.
+- *the same, lines and content on*: with a (high) budget of lines, sizes, and every content rule.
+- *the grammar alone*: a Python that reads the patch and parses it, less one that only reads it, against
+  `git apply --numstat`. Python's start is not counted.
+- *a one-file patch*: `check --patch` in a repository of 100,000 files against a Python that imports every
+  module which that command loads (found once by `-X importtime`), then `git apply --check`.
+
+PYTHONDONTWRITEBYTECODE is not passed on, and one round before the first does not count: without .pyc files
+imports take several times as long.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from typing import IO
+
+from bench.pairs import Command, run_rounds
+from bench.tables import Row, machine, ratio_table, time_table
+from bench.worlds import Prose, World, make_wide, write_commit
+
+_FILES = 10_000
+_POLICY = b"""[policy]
+max_file_bytes = "off"
+
+[policy.agent]
+max_files = "off"
+max_added_lines = "off"
+deny_classes = []
+allow_modes = true
+
+[content]
+secrets = false
+conflict_markers = false
+"""
+_STRICT = b"""[policy]
+max_file_bytes = 1000000
+
+[policy.agent]
+max_files = 1000000
+max_added_lines = 100000000
+
+[content]
+secrets = true
+conflict_markers = true
+"""
+_EFFECT = """set -e
+mkdir -p {private}/objects
+export GIT_INDEX_FILE={private}/index GIT_OBJECT_DIRECTORY={private}/objects
+export GIT_ALTERNATE_OBJECT_DIRECTORIES={directory}/.git/objects
+git update-index -z --index-info < {listed}
+git -c core.looseCompression=0 apply --cached -p1 --whitespace=nowarn < {patch}
+git diff-index --cached --raw -z --no-renames --no-abbrev HEAD
+rm -rf {private}
+"""
+
+
+def make_rewrite(world: World, size: int) -> str:
+    """Make a repository of 10,000 files, checked out, and `rewrite.patch`, which changes all: `size` bytes.
+
+    The commit `HEAD` holds the files and the policy without limits; the tag `strict` the other policy.
+    """
+    prose = Prose(size)
+    paths = prose.paths(_FILES)
+    # Half of the lines are replaced, in runs of eight: a line of 46 bytes costs 63 bytes of patch.
+    count = max(32, round(size / _FILES / 63))
+    olds = [prose.lines(count) for _ in paths]
+
+    def rewritten() -> Iterator[tuple[str, bytes | None]]:
+        for path, old in zip(paths, olds, strict=True):
+            lines = list(old)
+            for start in range(prose.chance.randrange(12), count, 16):
+                lines[start : start + 8] = prose.lines(min(8, count - start) + prose.chance.randrange(-1, 2))
+            yield path, b"".join(lines)
+
+    def write(out: IO[bytes]) -> None:
+        write_commit(out, 0, iter([("patchgate.toml", _STRICT)]))
+        out.write(b"reset refs/tags/strict\nfrom refs/heads/main\n\n")
+        contents: list[tuple[str, bytes | None]] = [
+            (path, b"".join(old)) for path, old in zip(paths, olds, strict=True)
+        ]
+        write_commit(out, 1, iter([("patchgate.toml", _POLICY), *contents]))
+        out.write(b"reset refs/tags/base\nfrom refs/heads/main\n\n")
+        write_commit(out, 2, rewritten())
+
+    directory = world.make("rewrite", write)
+    with open(world.place("rewrite.patch"), "wb") as out:
+        argv = ("git", "diff-tree", "-p", "base", "HEAD")
+        subprocess.run(argv, cwd=directory, env=world.env, stdout=out, check=True)
+    world.git(directory, "update-ref", "HEAD", "base")
+    world.git(directory, "read-tree", "HEAD")
+    # What the patch makes must be nowhere yet, or git would not write it.
+    world.git(directory, "reflog", "expire", "--expire=now", "--all")
+    world.git(directory, "gc", "-q", "--prune=now")
+    world.git(directory, "checkout-index", "-aqf")
+    world.git(directory, "update-index", "-q", "--refresh")
+    listed = world.git(directory, "ls-files", "-z", "--stage").replace(b" 0\t", b"\t")
+    with open(world.place("listed"), "wb") as out:
+        out.write(listed)
+    return directory
+
+
+def rewrite_rows(world: World, size: int, rounds: int) -> tuple[list[Row], str]:
+    """Measure the rows of the large patch."""
+    directory = make_rewrite(world, size)
+    patch = world.place("rewrite.patch")
+    names = {"private": world.place("private"), "directory": directory, "listed": world.place("listed")}
+    reading = f"raw = open({patch!r}, 'rb').read()"
+    grammar = "from patchgate.change.patch import parse"
+    check = (world.patchgate, "check", "-q", "--patch", patch)
+    program = f"{grammar}; {reading}; assert not isinstance(parse(raw), tuple)"
+    measured = run_rounds(
+        {
+            "git apply --cached, diff-index": Command(
+                ("sh", "-c", _EFFECT.format(patch=patch, **names)), directory, world.env
+            ),
+            "check --patch": Command(check, directory, world.env),
+            "check --patch --base HEAD": Command((*check, "--base", "HEAD"), directory, world.env),
+            "check --patch, lines and content": Command(
+                (*check, "--policy-from", "strict"), directory, world.env
+            ),
+            "git apply --numstat": Command(("git", "apply", "--numstat", patch), directory, world.env),
+            "read": Command((world.python, "-c", f"{grammar}; {reading}"), directory, world.env),
+            "read and parse": Command((world.python, "-c", program), directory, world.env),
+        },
+        rounds,
+    )
+    megabytes = os.path.getsize(patch) / 1e6
+    reference = "git apply --cached, diff-index"
+    against = "the effect by git alone, in private"
+    what = f"`check --patch`, {megabytes:.0f} MB in {_FILES:,} files"
+    numstat = measured.ratios("read and parse", "git apply --numstat", less="read")
+    return [
+        Row(f"{what}, limits and content off", against, 1.25, measured.ratios("check --patch", reference)),
+        Row(
+            "the same with `--base HEAD`",
+            against,
+            None,
+            measured.ratios("check --patch --base HEAD", reference),
+        ),
+        Row(
+            "the same with budgets of lines, sizes and content rules",
+            against,
+            None,
+            measured.ratios("check --patch, lines and content", reference),
+        ),
+        Row("the grammar alone, without Python's start", "`git apply --numstat`", 4.0, numstat),
+    ], time_table(measured)
+
+
+def loaded_modules(world: World, command: Command) -> list[str]:
+    """Name the modules that a command imports when it is run again, in their order."""
+    # The first time under a policy it also loads what checks policies; that must not flatter us.
+    subprocess.run(command.argv, cwd=command.cwd, env=command.env, stdout=subprocess.DEVNULL, check=True)
+    argv = (world.python, "-X", "importtime", *command.argv)
+    done = subprocess.run(
+        argv, cwd=command.cwd, env=command.env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=True
+    )
+    tried = re.findall(rb"^import time:[^|]*\|[^|]*\| *(\S+)$", done.stderr, re.MULTILINE)
+    return [name for name in map(bytes.decode, tried) if _is_there(name)]
+
+
+def _is_there(name: str) -> bool:
+    """Tell whether a module can be imported; some are only tried (`msvcrt`)."""
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ModuleNotFoundError, ValueError):
+        return False
+
+
+def small_rows(world: World, files: int, rounds: int) -> tuple[list[Row], str]:
+    """Measure the row of a one-file patch in a repository of so many files."""
+    wide = make_wide(world, files)
+    path = wide.changed[0]
+    patch = world.place("small.patch")
+    with open(patch, "wb") as out:
+        out.write(world.git(wide.directory, "diff-index", "--cached", "-p", "HEAD", "--", path))
+    # Nothing is staged while the patch is judged, as where an agent begins.
+    world.git(wide.directory, "read-tree", "HEAD")
+    ours = Command((world.patchgate, "check", "-q", "--patch", patch), wide.directory, world.env)
+    modules = loaded_modules(world, ours)
+    script = f"{world.python} -c 'import {', '.join(modules)}' && git apply --check {patch}"
+    measured = run_rounds(
+        {
+            "imports, git apply --check": Command(("sh", "-c", script), wide.directory, world.env),
+            "check --patch, one file": ours,
+        },
+        rounds,
+    )
+    ratios = measured.ratios("check --patch, one file", "imports, git apply --check")
+    against = f"a Python that imports the same {len(modules)} modules, then `git apply --check`"
+    row = Row(f"`check --patch`, one file, {files:,} files in the repository", against, 1.3, ratios)
+    return [row], time_table(measured)
+
+
+def main() -> None:
+    """Measure, print, and clean up."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--files", type=int, default=100_000, help="files beside a one-file patch")
+    parser.add_argument("--megabytes", type=int, default=100, help="size of the large patch")
+    parser.add_argument("--only", choices=["large", "small"], help="measure only these rows")
+    parser.add_argument("--write", help="write the tables to this file too")
+    arguments = parser.parse_args()
+    rows: list[Row] = []
+    times = ""
+    with World() as world:
+        if arguments.only != "small":
+            rows, times = rewrite_rows(world, arguments.megabytes * 10**6, arguments.rounds)
+        if arguments.only != "large":
+            more, taken = small_rows(world, arguments.files, arguments.rounds * 2)
+            rows, times = rows + more, times + "\n" + taken
+    text = f"{ratio_table(rows)}\n{machine()}\n{times}"
+    print(text)
+    if arguments.write:
+        with open(arguments.write, "w", encoding="utf-8") as file:
+            file.write(text)
+
+
+if __name__ == "__main__":
+    main()
