@@ -1,6 +1,7 @@
 """The paths gate: names that a change introduces and no tree may gain.
 
-Judges only new names; removing a bad one is allowed. What each rule means stands in `change.path`.
+Of a commit only new names are judged; removing a bad one is allowed. A patch or an edit may not even name
+one: it is never looked up. What each rule means stands in `change.path`.
 """
 
 from __future__ import annotations
@@ -28,10 +29,9 @@ _SAYS = {
 
 def examine(case: Case) -> Iterator[Finding]:
     """Find the names that break a path rule, and those that collide."""
-    for file in case.change.files:
-        if file.is_introduced:
-            for rule in faults(file.path, from_text=case.from_text):
-                yield find(rule, f"{_SAYS[rule]} {_shown(file.path)}", file.path, RULES[rule].fix)
+    for path in _named(case):
+        for rule in faults(path, from_text=case.from_text):
+            yield find(rule, f"{_SAYS[rule]} {_shown(path)}", path, RULES[rule].fix)
     for path, blocking in sorted(case.behind.items()):
         yield find(
             "path-symlink",
@@ -41,6 +41,14 @@ def examine(case: Case) -> Iterator[Finding]:
             details={"actual": blocking.quoted},
         )
     yield from _collisions(case)
+
+
+def _named(case: Case) -> Iterator[RepoPath]:
+    """Name the paths to be judged: of a commit the new ones, of a proposal every one that it names."""
+    for file in case.change.files:
+        if case.from_text or file.is_introduced:
+            yield file.path
+    yield from case.copied
 
 
 def _shown(path: RepoPath) -> str:

@@ -44,11 +44,15 @@ from patchgate.verdict.verdict import ChangeVerdict, Finding, GateOutcome, Outco
 
 @dataclass(frozen=True, slots=True)
 class Attempted:
-    """What became of a patch before policy: its findings, and the reading of its effect (or of its plan)."""
+    """What became of a patch before policy: its findings, and the reading of its effect (or of its plan).
+
+    `is_made` is true only where git made the effect and it was what we planned; nothing else can pass.
+    """
 
     findings: tuple[Finding, ...]
     reading: Reading
     after_root: Mapping[bytes, Entry | None]
+    is_made: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +125,10 @@ class Trial:
             tried = self._try(patch, self._detail(judging))
         verdict = self._by_policy(tried.reading, tried.after_root, judged=True)
         failed = {each.definition.stage for each in tried.findings if each.level is Level.ERROR}
-        gates = tuple(
-            GateOutcome(name, Outcome.FAIL if stage in failed else Outcome.PASS)
-            for name, stage in (("parse", Stage.PARSE), ("git_check", Stage.GIT_CHECK))
+        made = Outcome.PASS if tried.is_made else Outcome.NOT_RUN
+        gates = (
+            GateOutcome("parse", Outcome.FAIL if Stage.PARSE in failed else Outcome.PASS),
+            GateOutcome("git_check", Outcome.FAIL if Stage.GIT_CHECK in failed else made),
         )
         return replace(verdict, gates=(*gates, *verdict.gates), findings=(*tried.findings, *verdict.findings))
 
@@ -289,12 +294,12 @@ class Trial:
                 return Attempted((*merged, *plan.notes), reading, root)
             root = dict(self._objects.tree(merged.change.after))
             reading = replace(merged, source=self._source, is_proposed=True)
-            return Attempted(plan.notes, reading, root)
+            return Attempted(plan.notes, reading, root, is_made=True)
         change = Change.of(base, result.tree, files, self._objects.empty_blob)
         reading = Reading(change, self._source, result.folders, is_proposed=True, copied=plan.copied)
         root_entries: dict[bytes, Entry | None] = {**self._objects.tree(ground.tree)}
         root_entries.update((path.raw, file.new) for path, file in pending.items())
-        return Attempted(plan.notes, reading, root_entries)
+        return Attempted(plan.notes, reading, root_entries, is_made=True)
 
     def _keep(self, kind: str, content: bytes) -> None:
         """Keep new trees where git can find them, if they are to be merged."""
