@@ -300,6 +300,8 @@ def main() -> int:
     end = time.monotonic() + options.minutes * 60
     with tempfile.TemporaryDirectory() as folder:
         repo = Repo.create(Path(folder))
+        # After 6,700 loose objects git would pack them behind our back, and "nothing is written" would fail.
+        repo.git("config", "gc.auto", "0")
         while time.monotonic() < end:
             chance = random.Random(seed)
             try:
