@@ -102,6 +102,13 @@ class FileChange:
         )
 
     @property
+    def has_new_content(self) -> bool:
+        """Tell whether a file's content arrives: added, changed, or made of what was a symlink's text."""
+        if self.new is None or not self.new.is_file:
+            return False
+        return self.old is None or not self.old.is_file or self.old.oid != self.new.oid
+
+    @property
     def is_introduced(self) -> bool:
         """Tell whether the name itself is new in the resulting tree."""
         return self.old is None

@@ -41,7 +41,7 @@ def examine(case: Case) -> Iterator[Finding]:
 
 
 def _is_new_text(file: FileChange) -> bool:
-    return file.new is not None and file.new.is_file and (file.old is None or file.old.oid != file.new.oid)
+    return file.has_new_content
 
 
 def _findings(case: Case, file: FileChange, line: Line) -> Iterator[Finding]:

@@ -14,8 +14,8 @@ from patchgate.verdict.verdict import Finding, Fixer
 
 
 def applies(case: Case) -> bool:
-    """Tell whether the change touches a control file."""
-    return bool(case.governance.controls)
+    """Tell whether the change touches a control file, or is a merge that loses the policy."""
+    return bool(case.governance.controls) or case.governance.removed
 
 
 def examine(case: Case) -> Iterator[Finding]:
@@ -23,7 +23,7 @@ def examine(case: Case) -> Iterator[Finding]:
     facts = case.governance
     controls = sorted(facts.controls)
     others = [file.path for file in case.change.files if file.path not in facts.controls]
-    first = controls[0]
+    first = controls[0] if controls else CONFIG_FILE
     holder = next((path for path in controls if path in {CONFIG_FILE, PYPROJECT_FILE}), first)
     if facts.removed:
         yield find(
@@ -36,7 +36,7 @@ def examine(case: Case) -> Iterator[Finding]:
         )
     for fault in facts.proposed_faults:
         yield find("policy-invalid", f"the new policy cannot be used: {fault}", holder, "mend that line")
-    if facts.alone and others:
+    if facts.alone and controls and others:
         named = ", ".join(path.quoted for path in others[:3]) + (", …" if len(others) > 3 else "")
         yield find(
             "policy-change-not-alone",

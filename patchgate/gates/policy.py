@@ -38,7 +38,8 @@ def examine(case: Case) -> Iterator[Finding]:
             yield finding
         if ruling.outside and not refused and not case.is_control(file.path):
             yield _outside(case, file)
-        if file.new is None or (file.old is not None and file.old.oid == file.new.oid):
+        is_same = file.old is not None and file.new is not None and file.old.oid == file.new.oid
+        if file.new is None or (is_same and not file.has_new_content):
             continue
         yield from _kinds(case, file, ruling)
     yield from _copies(case)

@@ -33,7 +33,7 @@ def examine(case: Case) -> Iterator[Finding]:
 def _size(case: Case, file: FileChange, limit: int) -> Iterator[Finding]:
     if file.new is None or not file.new.is_file or file.path in case.change.renames:
         return
-    if file.old is not None and file.old.oid == file.new.oid:
+    if not file.has_new_content:
         return
     if file.size is None:
         raise UndecidedError(f"the size of {file.path.quoted} was not read")

@@ -35,8 +35,9 @@ PATCH = (
 )
 _HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 # A whole hunk, or the headers of a section, in one step where the buffer holds them: half of the time.
-_RUNS = re.compile(rb"((?:-[^\n]*+\n)*+)(?:\\ [^\n]*+\n)?+((?:\+[^\n]*+\n)*+)(?:\\ [^\n]*+\n)?+")
-_HEADER_LINES = re.compile(rb"(?:(?:index |--- |\+\+\+ |old mode|new mode|new file |deleted fil)[^\n]*+\n)*+")
+# No group is possessive that could backtrack: CPython before 3.11.5 misreads those (gh-106052).
+_RUNS = re.compile(rb"((?:-[^\n]*+\n)*+)(?:\\ [^\n]*+\n)?((?:\+[^\n]*+\n)*+)(?:\\ [^\n]*+\n)?")
+_HEADER_LINES = re.compile(rb"(?:(?:index |--- |\+\+\+ |old mode|new mode|new file |deleted fil)[^\n]*+\n)*")
 
 
 @dataclass(frozen=True, slots=True)

@@ -243,7 +243,7 @@ def _limits(git_dir: str, common_dir: str, object_format: str) -> tuple[str, ...
 
 def _read_shallow(common_dir: str) -> frozenset[str]:
     try:
-        with open(os.path.join(common_dir, "shallow"), encoding="ascii") as file:
+        with open(os.path.join(common_dir, "shallow"), encoding="ascii", errors="replace") as file:
             return frozenset(file.read().split())
     except FileNotFoundError:
         return frozenset()

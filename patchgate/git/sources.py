@@ -32,14 +32,16 @@ _MODES = frozenset({REGULAR, EXECUTABLE, SYMLINK, GITLINK})
 class Reading:
     """A change as it was read, with what the gates need to know of its surroundings.
 
-    `folders` lists the resulting tree's folders above each new name. Of what a patch or edits proposed
-    (`is_proposed`): `copied` are the sources of copies, which count as touched; `behind` maps a path to what
-    stands in its way and is no folder (a symlink, a submodule).
+    `folders` lists the resulting tree's folders above each new name. `root` holds the entries of the root
+    folder that the index has otherwise than the base, also those that a merge took from one side. Of what a
+    patch or edits proposed (`is_proposed`): `copied` are the sources of copies, which count as touched;
+    `behind` maps a path to what stands in its way and is no folder (a symlink, a submodule).
     """
 
     change: Change
     source: Source
     folders: dict[bytes, Listing] = field(default_factory=dict)
+    root: Mapping[bytes, Entry | None] = field(default_factory=dict)
     is_proposed: bool = False
     copied: tuple[RepoPath, ...] = ()
     behind: Mapping[RepoPath, RepoPath] = field(default_factory=dict)
@@ -99,10 +101,13 @@ def is_merging(repository: Repository) -> bool:
 
 def _merge_heads(repository: Repository) -> list[str]:
     try:
-        with open(os.path.join(repository.git_dir, "MERGE_HEAD"), encoding="ascii") as file:
-            return file.read().split()
+        with open(os.path.join(repository.git_dir, "MERGE_HEAD"), "rb") as file:
+            words = file.read().split()
     except FileNotFoundError:
         return []
+    if any(len(word) != len(repository.zero_oid) or word.strip(b"0123456789abcdef") for word in words):
+        raise UndecidedError("MERGE_HEAD is damaged", "git merge --abort, or finish the merge")
+    return [word.decode("ascii") for word in words]
 
 
 def _tree_of(objects: Objects, commit: str) -> str:
@@ -194,7 +199,8 @@ def _against_index(
     records = complete(objects, records, binary, detail, believed=False)
     own = list(_own(objects, base, records))
     change = Change.of(base.tree, result.tree, own, objects.empty_blob)
-    return Reading(change, Source("staged"), result.folders)
+    root = {record.path.raw: record.new for record in records if b"/" not in record.path.raw}
+    return Reading(change, Source("staged"), result.folders, root)
 
 
 def _have_attributes(folders: dict[bytes, Listing]) -> bool:
@@ -237,7 +243,7 @@ def complete(
             watch = detail.watch if is_text_candidate(record) else None
             done[index] = look_again(objects, record, watch)
     if detail.sizes:
-        fresh = [index for index, file in enumerate(done) if _has_new_blob(file)]
+        fresh = [index for index, file in enumerate(done) if file.has_new_content]
         sizes = objects.sizes(file.new.oid for index in fresh if (file := done[index]).new is not None)
         for index in fresh:
             file = done[index]
@@ -256,12 +262,6 @@ def _is_large(objects: Objects, record: FileChange) -> bool:
     if record.new is None or not record.new.is_file:
         return False
     return objects.sizes([record.new.oid])[record.new.oid] > BIG_FILE
-
-
-def _has_new_blob(file: FileChange) -> bool:
-    if file.new is None or not file.new.is_file:
-        return False
-    return file.old is None or file.old.oid != file.new.oid
 
 
 def tracked(repository: Repository, objects: Objects) -> list[FileChange]:

@@ -32,6 +32,7 @@ class Rules:
     does. `place` is where `before` was found, for people. `hooks_named` is whether the base's
     `.pre-commit-config.yaml` names patchgate. `base` is the policy that the change's own base holds, where
     another one judges (`--policy-from`, a merge): against it one sees whether the change touches the policy.
+    `is_lost` is whether a merge has no policy though one of its parents has.
     """
 
     before: Found
@@ -40,6 +41,7 @@ class Rules:
     is_root: bool = False
     hooks_named: bool = False
     base: Found | None = None
+    is_lost: bool = False
 
 
 def is_control(path: RepoPath, rules: Rules) -> bool:
@@ -131,7 +133,7 @@ def _choose(rules: Rules, controls: frozenset[RepoPath]) -> tuple[Policy, str, G
             "mend it in a change of its own; control files alone may change until then",
         )
     assert before.policy is not None
-    removed = after.is_absent and bool(controls)
+    removed = after.is_absent and (bool(controls) or rules.is_lost)
     return before.policy, rules.place, Governance(controls, removed=removed, proposed_faults=faults)
 
 

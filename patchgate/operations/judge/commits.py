@@ -99,9 +99,9 @@ class _History:
     def _before(self, commit: Commit) -> Found:
         if self._asked is not None:
             return self._asked
-        if not commit.parents:
-            return Found()
-        return self._policies.at(self._key_of(commit.parents[0]))
+        found = (self._policies.at(self._key_of(parent)) for parent in commit.parents)
+        # The first parent's; a merge into a line that has none is judged by the one that it brings in.
+        return next((each for each in found if not each.is_absent), Found())
 
     def _after(self, commit: Commit, reading: Reading) -> Found:
         touched = any(file.path.raw in _POLICY_FILES for file in reading.change.files)
@@ -119,6 +119,8 @@ class _History:
             is_root=not commit.parents,
             hooks_named=PRE_COMMIT_FILE.raw in touched and self._policies.names_patchgate(base),
             base=self._policies.at(self._policies.key(base)) if PYPROJECT_FILE.raw in touched else None,
+            is_lost=len(commit.parents) > 1
+            and any(not self._policies.at(self._key_of(parent)).is_absent for parent in commit.parents),
         )
         return judge_reading(reading, rules, self._profile_of(commit))
 

@@ -12,7 +12,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
 from patchgate.git.sources import Base, Reading, is_merging, pending_base, staged, worktree
 from patchgate.operations.judge.cases import Rules, judge_reading
-from patchgate.operations.judge.policies import Key, Policies, built_in
+from patchgate.operations.judge.policies import Found, Key, Policies, built_in
 from patchgate.operations.judge.terms import Asked, asked_policy, detail_for
 from patchgate.verdict.verdict import Report
 
@@ -42,7 +42,10 @@ def _pending(
     repository: Repository, objects: Objects, base: Base, asked: Asked, store: PrivateStore | None
 ) -> Report:
     policies = Policies(objects)
-    before = asked_policy(objects, policies, asked) or policies.at(policies.key(base.policy_tree))
+    heads = _policies_of_heads(objects, policies, base)
+    before = asked_policy(objects, policies, asked) or next(
+        (each for each in heads if not each.is_absent), Found()
+    )
     profile = asked.profile or Profile.COMMIT
     detail = detail_for([before.policy or built_in()], profile)
 
@@ -63,12 +66,23 @@ def _pending(
         is_root=base.commit is None,
         hooks_named=policies.names_patchgate(base.tree),
         base=policies.at(policies.key(base.tree)),
+        is_lost=len(heads) > 1 and any(not each.is_absent for each in heads),
     )
     return Report((judge_reading(reading, rules, profile),), repository.limits)
+
+
+def _policies_of_heads(objects: Objects, policies: Policies, base: Base) -> list[Found]:
+    """Read the policies of HEAD and of what is being merged into it, HEAD's first."""
+    found = [policies.at(policies.key(base.policy_tree))]
+    for commit in base.heads[1:]:
+        tree = objects.header(commit + "^{tree}")
+        if tree is not None:
+            found.append(policies.at(policies.key(tree.oid)))
+    return found
 
 
 def _key_after(objects: Objects, policies: Policies, base: str, reading: Reading) -> Key:
     """Name the policy that the change leaves, without the resulting tree being in the repository."""
     root: dict[bytes, Entry | None] = {**objects.tree(base)}
-    root.update((file.path.raw, file.new) for file in reading.change.files)
+    root.update(reading.root)
     return policies.key_of(root.get(CONFIG_FILE.raw), root.get(PYPROJECT_FILE.raw))

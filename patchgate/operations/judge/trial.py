@@ -293,7 +293,7 @@ class Trial:
                 root = dict(self._objects.tree(result.tree))
                 return Attempted((*merged, *plan.notes), reading, root)
             root = dict(self._objects.tree(merged.change.after))
-            reading = replace(merged, source=self._source, is_proposed=True)
+            reading = replace(merged, source=self._source, is_proposed=True, copied=plan.copied)
             return Attempted(plan.notes, reading, root, is_made=True)
         change = Change.of(base, result.tree, files, self._objects.empty_blob)
         reading = Reading(change, self._source, result.folders, is_proposed=True, copied=plan.copied)
