@@ -18,8 +18,9 @@ from types import TracebackType
 from patchgate.change.model import Entry, FileChange
 from patchgate.change.path import RepoPath
 from patchgate.change.quoting import printable
-from patchgate.git.diff import Detail, DiffReader, is_text_candidate
-from patchgate.git.objects import TREE_MODE
+from patchgate.git.diff import Detail
+from patchgate.git.objects import TREE_MODE, Objects
+from patchgate.git.pairs import read_difference
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository, failed
 
@@ -86,7 +87,7 @@ class Making:
     ) -> None:
         self._child.end()
 
-    def read(self, detail: Detail) -> Effect:
+    def read(self, objects: Objects, detail: Detail) -> Effect:
         """Wait for git, and read back what became of the entries, in so much detail.
 
         Raises:
@@ -100,17 +101,9 @@ class Making:
             raise failed("apply", applied)
         if applied.code != 0 or b"error:" in applied.err:
             return Effect([], set(), True, said)
-        arguments = ("diff-index", "--cached", *detail.flags, self._base)
-        with self._repository.child(*arguments, variables=self._variables) as child:
-            child.close_input()
-            reader = DiffReader(child)
-            files = reader.records()
-            binary: set[int] = set()
-            if detail.lines:
-                binary = reader.patches(files, lambda file: detail.watch if is_text_candidate(file) else None)
-            ended = child.finish()
-            if ended.code != 0:
-                raise failed("diff-index", ended)
+        files, binary = read_difference(
+            self._repository, objects, ("diff-index", "--cached"), [self._base], detail, self._variables
+        )
         return Effect(files, binary, False, said)
 
 

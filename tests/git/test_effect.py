@@ -38,7 +38,7 @@ def made_of(repo: Repo, patch: bytes, *names: bytes, times: int = 1) -> Effect:
         }
         for _ in range(times):
             with Making(repository, store, entries, patch) as making:
-                effect = making.read(ALL)
+                effect = making.read(objects, ALL)
     assert snapshot(repo) == before
     return effect
 
@@ -134,9 +134,9 @@ def test_the_patch_id_is_gits_own_stable_one(repo: Repo) -> None:
 
 def test_a_making_that_is_given_up_leaves_nothing_behind(repo: Repo) -> None:
     repository = open_repository(repo.env, str(repo.path))
-    with PrivateStore(repository) as store:
+    with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
         for _ in range(3):
             with Making(repository, store, {RepoPath(b"new"): None}, addition(b"new")):
                 pass
         with Making(repository, store, {RepoPath(b"new"): None}, addition(b"new")) as making:
-            assert not making.read(ALL).refused
+            assert not making.read(objects, ALL).refused

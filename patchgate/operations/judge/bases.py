@@ -10,8 +10,9 @@ from patchgate.change.path import RepoPath
 from patchgate.change.planning import Surroundings, plan_section, removed_by
 from patchgate.change.quoting import printable
 from patchgate.errors import UndecidedError, UsageError
-from patchgate.git.diff import Detail, DiffReader, is_text_candidate
+from patchgate.git.diff import Detail
 from patchgate.git.objects import Objects
+from patchgate.git.pairs import read_difference
 from patchgate.git.preimages import ground_of_tree
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository, failed
@@ -119,17 +120,10 @@ def merge_onto_head(
         names = dict.fromkeys(word.partition(b"\t")[2] for word in conflicts if b"\t" in word)
         return tuple(_conflict(objects, after, RepoPath.from_git(name)) for name in names)
     head_tree = footing.policy_tree
-    arguments = ("diff-tree", "-r", *detail.flags, head_tree, after)
-    with repository.child(*arguments, variables=store.variables) as child:
-        child.close_input()
-        reader = DiffReader(child)
-        records = reader.records()
-        binary: set[int] = set()
-        if detail.lines:
-            binary = reader.patches(records, lambda file: detail.watch if is_text_candidate(file) else None)
-        ended = child.finish()
-        if ended.code != 0:
-            raise failed("diff-tree", ended)
+    command = ("diff-tree", "-r")
+    records, binary = read_difference(
+        repository, objects, command, [head_tree, after], detail, store.variables
+    )
     files = complete(objects, records, binary, detail, believed=False)
     (folders,) = folders_of(objects, [(after, files)])
     return Reading(Change.of(head_tree, after, files, objects.empty_blob), Source("patch"), folders)

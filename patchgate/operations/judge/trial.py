@@ -175,10 +175,10 @@ class Trial:
             plan = self._plan(patch, ground, removed)
             if plan.found:
                 return self._misfit(patch, ground, plan, detail)
-            effect = making.read(detail) if plan.adapted is None else None
+            effect = making.read(self._objects, detail) if plan.adapted is None else None
         if effect is None:
             with Making(self._repository, self._store, ground.entries, plan.adapted or b"") as making:
-                effect = making.read(detail)
+                effect = making.read(self._objects, detail)
         planned, notes = plan.entries, plan.notes
         if effect.refused:
             return self._proposed(patch, ground, planned, (refused_by_git(effect.said), *notes), detail)
