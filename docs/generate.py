@@ -23,7 +23,7 @@ from typing import Any
 import click
 
 from patchgate.declared.classes import CLASSES
-from patchgate.declared.config import json_schema
+from patchgate.declared.config_schema import json_schema
 from patchgate.surfaces.cli import COMMANDS
 from patchgate.verdict.rules import RULES
 

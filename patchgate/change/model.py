@@ -118,13 +118,15 @@ class FileChange:
 class Source:
     """Where a change came from.
 
-    `kind` is staged, worktree, commit, merge, patch, edits or all. `commit` is the commit judged,
-    `base_commit` the commit whose tree is the base, None where there is none.
+    `kind` is staged, worktree, commit, merge, patch, edits, all, message or ref. `commit` is the commit
+    judged, `base_commit` the commit whose tree is the base, `ref` the full name of the ref that would bring
+    it; None where there is none.
     """
 
     kind: str
     commit: str | None = None
     base_commit: str | None = None
+    ref: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,12 +17,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from patchgate.change.quoting import printable
+from patchgate.declared.refs import check_ref
 from patchgate.declared.settings import (
     AGENT,
     COMMIT,
     Config,
     ContentSettings,
     FileClass,
+    HookMode,
+    HooksSettings,
+    MessageLevel,
+    MessageSettings,
     PolicySettings,
     settings_from,
 )
@@ -43,7 +48,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Config",
     "check_pattern",
-    "json_schema",
     "parse",
     "parse_pyproject",
     "version_satisfies",
@@ -64,6 +68,8 @@ Prefix = Annotated[str, AfterValidator(check_prefix)]
 Suffix = Annotated[str, AfterValidator(check_suffix)]
 Expression = Annotated[str, AfterValidator(check_expression)]
 # TOML gives lists where a frozen model wants tuples: so the container is lax, its elements stay strict.
+Ref = Annotated[str, AfterValidator(check_ref)]
+Refs: TypeAlias = Annotated[tuple[Ref, ...], Field(strict=False)]
 Patterns: TypeAlias = Annotated[tuple[Pattern, ...], Field(strict=False)]
 Prefixes: TypeAlias = Annotated[tuple[Prefix, ...], Field(strict=False)]
 RuleLevel: TypeAlias = Literal["error", "warning", "note", "off"]
@@ -169,6 +175,35 @@ class OverrideTable(Section):
     allow_gitlinks: AllowGitlinks | None = None
 
 
+class MessageTable(Section):
+    """What a commit's message should be like."""
+
+    level: MessageLevel = Field(
+        MessageSettings().level, description="How the message gate speaks; `off` ends it."
+    )
+
+
+class HooksTable(Section):
+    """What the hooks on a developer's machine do with a refusal."""
+
+    mode: HookMode = Field(
+        HooksSettings().mode, description="`observe`: tell and record a refusal, and let it through."
+    )
+    draft_refs: Refs = Field(
+        (), description="Branches (full names, `*` allowed) where a refusal is only told; the push judges."
+    )
+
+
+class PushTable(Section):
+    """What a push may do to the refs of a remote."""
+
+    protected_refs: Refs | None = Field(
+        None,
+        description="Refs (full names, `*` allowed) that may be neither deleted nor forced; without this "
+        "key, the remote's default branch.",
+    )
+
+
 class ConfigDocument(Section):
     """What a repository's config file says; every field has the value that holds without any file."""
 
@@ -183,6 +218,9 @@ class ConfigDocument(Section):
     overrides: Annotated[tuple[OverrideTable, ...], Field(strict=False)] = Field(
         (), description="Limits of their own for some paths."
     )
+    message: MessageTable = MessageTable()
+    hooks: HooksTable = HooksTable()
+    push: PushTable = PushTable()
 
 
 # From bytes to a config.
@@ -219,32 +257,6 @@ def parse_pyproject(raw: bytes, file: str) -> Config | None:
 def written(config: Config) -> dict[str, Any]:
     """Give the keys as the user wrote them, without defaults, ready for JSON: what a digest is made of."""
     return dict(config.written)
-
-
-def json_schema() -> dict[str, Any]:
-    """Give the JSON Schema of `patchgate.toml`."""
-    schema = _without_null(ConfigDocument.model_json_schema())
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "patchgate.toml"}
-
-
-def _without_null(node: Any) -> Any:
-    """Take null out of a schema, since TOML has none: a key that may be null is one that may be absent.
-
-    The default of a whole table goes too; its keys have theirs.
-    """
-    if isinstance(node, list):
-        return [_without_null(element) for element in node if element != {"type": "null"}]
-    if not isinstance(node, dict):
-        return node
-    kept = {
-        name: _without_null(value)
-        for name, value in node.items()
-        if name != "default" or not (value is None or isinstance(value, dict))
-    }
-    if len(kept.get("anyOf", ())) == 1:
-        (only,) = kept.pop("anyOf")
-        return {**only, **kept}
-    return kept
 
 
 def _read(raw: bytes, file: str, most: int) -> dict[str, Any]:

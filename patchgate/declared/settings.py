@@ -16,6 +16,8 @@ Limit = int | Literal["off"]
 FileClass = Literal["lock", "binary", "media", "artifact"]
 Symlinks = bool | Literal["inside"]
 Gitlinks = bool | Literal["bump"]
+MessageLevel = Literal["error", "warning", "note", "off"]
+HookMode = Literal["enforce", "observe"]
 Values = TypeVar("Values")
 
 
@@ -82,6 +84,28 @@ class OverrideSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class MessageSettings:
+    """How loud the message gate speaks."""
+
+    level: MessageLevel = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class HooksSettings:
+    """What the local hooks do with a refusal, and for which refs it is told only."""
+
+    mode: HookMode = "enforce"
+    draft_refs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PushSettings:
+    """Which refs of a remote may be neither deleted nor forced; None is the remote's default branch."""
+
+    protected_refs: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """What a repository's config says; `written` are its keys as they stand there, without defaults."""
 
@@ -90,6 +114,9 @@ class Config:
     content: ContentSettings = ContentSettings()
     rules: Mapping[str, str] = field(default_factory=dict)
     overrides: tuple[OverrideSettings, ...] = ()
+    message: MessageSettings = MessageSettings()
+    hooks: HooksSettings = HooksSettings()
+    push: PushSettings = PushSettings()
     written: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
 
@@ -104,6 +131,9 @@ def settings_from(written: Mapping[str, Any]) -> Config:
         _filled(ContentSettings(), written.get("content", {})),
         dict(written.get("rules", {})),
         tuple(_filled(OverrideSettings(), each) for each in written.get("overrides", ())),
+        _filled(MessageSettings(), written.get("message", {})),
+        _filled(HooksSettings(), written.get("hooks", {})),
+        _filled(PushSettings(), written.get("push", {})),
         written,
     )
 

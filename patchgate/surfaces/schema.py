@@ -14,7 +14,7 @@ def command(name: str) -> None:
     import json
 
     if name == "config":
-        from patchgate.declared.config import json_schema
+        from patchgate.declared.config_schema import json_schema
     else:
         from patchgate.verdict.json import json_schema
     write(json.dumps(json_schema(), indent=2, sort_keys=True) + "\n")

@@ -166,6 +166,11 @@ def _closing(report: Report, ink: _Ink, retry: str | None) -> str:
     """Write the end in its fixed order: way out, verdict, retry (hardly anybody reads further up)."""
     lines = [f"{ink('warning', 'warning')}: {wording.safe(warning)}" for warning in report.warnings]
     lines += _ways_out(report)
+    for way in report.ways_out:
+        # The command stands alone on its line, to be run as it stands.
+        lines += [f"way out: {wording.safe(way.message)}", wording.safe(way.command)]
+    if report.approve is not None and report.verdict is not Verdict.ACCEPTED:
+        lines.append(f"approve: {wording.safe(report.approve)}")
     tally = wording.tally_line(report)
     if tally is not None:
         lines.append(tally)

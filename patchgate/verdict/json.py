@@ -56,6 +56,11 @@ def document(report: Report) -> dict[str, Json]:
         "attempt": None,
         "retry": None,
         "warnings": [plain_json(warning) for warning in report.warnings],
+        "ways_out": [
+            {"message": plain_json(way.message), "command": plain_json(way.command)}
+            for way in report.ways_out
+        ],
+        "approve": plain_json(report.approve),
     }
 
 
@@ -83,7 +88,7 @@ def _change(verdict: ChangeVerdict) -> dict[str, Json]:
         "id": verdict.id,
         "change_id": change_id(change),
         "verdict": verdict.verdict.value,
-        "source": {"kind": verdict.source.kind},
+        "source": {"kind": verdict.source.kind, "ref": plain_json(verdict.source.ref)},
         "profile": verdict.profile,
         "base": change.base,
         "after": change.after,

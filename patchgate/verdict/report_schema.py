@@ -12,7 +12,7 @@ from patchgate.verdict.verdict import Fixer, Outcome, Verdict
 
 REPORT_SCHEMA = "patchgate.report/1"
 ERROR_SCHEMA = "patchgate.error/1"
-SOURCES = ("staged", "worktree", "commit", "merge", "patch", "edits", "all")
+SOURCES = ("staged", "worktree", "commit", "merge", "patch", "edits", "all", "message", "ref")
 
 _TEXT = {"type": "string"}
 _MAYBE_TEXT = {"type": ["string", "null"]}
@@ -43,6 +43,8 @@ def json_schema() -> Schema:
                 "attempt": _maybe(_attempt()),
                 "retry": _maybe(_retry()),
                 "warnings": _list(_TEXT),
+                "ways_out": _list(_object({"message": _TEXT, "command": _TEXT})),
+                "approve": _MAYBE_TEXT,
             }
         ),
         "$defs": {"change": _change(), "file": _file(), "gate": _gate(), "finding": _finding()},
@@ -78,7 +80,7 @@ def _change() -> Schema:
             "id": _DIGEST,
             "change_id": _DIGEST,
             "verdict": _one_of(Verdict),
-            "source": _object({"kind": {"enum": list(SOURCES)}}),
+            "source": _object({"kind": {"enum": list(SOURCES)}, "ref": _MAYBE_TEXT}),
             "profile": _TEXT,
             "base": _OID,
             "after": _OID,

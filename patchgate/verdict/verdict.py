@@ -106,10 +106,15 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class PolicyReference:
-    """Which policy judged: its digest (`sha256:…`) and where it was read (`HEAD:patchgate.toml`)."""
+    """Which policy judged: its digest (`sha256:…`) and where it was read (`HEAD:patchgate.toml`).
+
+    `observes` is whether its local hooks only tell a refusal, `draft_refs` are the branches where they do.
+    """
 
     digest: str
     origin: str
+    observes: bool = False
+    draft_refs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +156,25 @@ class ChangeVerdict:
 
 
 @dataclass(frozen=True, slots=True)
+class WayOut:
+    """A way on after a refusal: one sentence, and the command that goes it, to be run as it stands."""
+
+    message: str
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
-    """What one command has to say: the verdict on each change, and warnings about the circumstances."""
+    """What one command has to say: the verdict on each change, and warnings about the circumstances.
+
+    `ways_out` lead back or on after a refusal; `approve` is the command by which a person may grant an
+    exception, None where nothing of it can be approved.
+    """
 
     changes: tuple[ChangeVerdict, ...]
     warnings: tuple[str, ...] = ()
+    ways_out: tuple[WayOut, ...] = ()
+    approve: str | None = None
 
     @property
     def verdict(self) -> Verdict:

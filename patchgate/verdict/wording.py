@@ -68,6 +68,8 @@ def hint_of(finding: Finding) -> str | None:
 def name_change(verdict: ChangeVerdict) -> str:
     """Name a change for people: `commit 1a2b3c4d5e6f`, or by the kind of its source."""
     source = verdict.source
+    if source.commit is None and source.ref is not None:
+        return safe(source.ref)
     return f"{source.kind} {source.commit[:SHORT_OID]}" if source.commit else f"{source.kind} change"
 
 

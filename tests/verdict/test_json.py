@@ -75,7 +75,7 @@ def test_a_report_has_every_key_of_the_design() -> None:
                 "id": given.changes[0].id,
                 "change_id": change_id(given.changes[0].change),
                 "verdict": "rejected",
-                "source": {"kind": "staged"},
+                "source": {"kind": "staged", "ref": None},
                 "profile": "commit",
                 "base": BASE,
                 "after": AFTER,
@@ -125,6 +125,8 @@ def test_a_report_has_every_key_of_the_design() -> None:
         "attempt": None,
         "retry": None,
         "warnings": [],
+        "ways_out": [],
+        "approve": None,
     }
 
 

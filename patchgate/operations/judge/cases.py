@@ -98,10 +98,20 @@ def judge_reading(reading: Reading, rules: Rules, profile: Profile) -> ChangeVer
         reading.change,
         reading.source,
         profile.value,
-        PolicyReference(policy.digest(profile), f"{place}:{policy.file}" if policy.file else place),
+        _reference(policy, place, profile),
         outcomes,
         findings,
         limits=_limits(case),
+    )
+
+
+def _reference(policy: Policy, place: str, profile: Profile) -> PolicyReference:
+    hooks = policy.config.hooks
+    return PolicyReference(
+        policy.digest(profile),
+        f"{place}:{policy.file}" if policy.file else place,
+        hooks.mode == "observe",
+        hooks.draft_refs,
     )
 
 

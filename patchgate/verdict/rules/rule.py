@@ -20,6 +20,7 @@ class Stage(StrEnum):
     PARSE = "parse"
     POLICY = "policy"
     GIT_CHECK = "git_check"
+    MESSAGE = "message"
 
     @property
     def order(self) -> int:
@@ -36,6 +37,7 @@ _CODES = {
     Stage.PARSE: "PATCH_PARSE_INVALID",
     Stage.POLICY: "PATCH_POLICY_DENY",
     Stage.GIT_CHECK: "PATCH_GIT_CHECK_FAIL",
+    Stage.MESSAGE: "MESSAGE_REFUSED",
 }
 
 
