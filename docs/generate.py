@@ -197,7 +197,7 @@ def patches(page: str) -> str:
     rows += [
         f"| `{rule.id}` | {_cell(rule.what)} | {_cell(rule.fix)} |"
         for rule in RULES.values()
-        if rule.stage.value != "policy" and rule.level.value == "error"
+        if rule.stage.value in {"parse", "git_check"} and rule.level.value == "error"
     ]
     table = "<!-- patch-rules -->\n" + "\n".join(rows) + "\n<!-- /patch-rules -->"
     page = re.sub(r"<!-- patch-rules -->.*<!-- /patch-rules -->", lambda _: table, page, flags=re.DOTALL)

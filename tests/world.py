@@ -181,6 +181,12 @@ class Repo:
         """Commit a `patchgate.toml`, alone."""
         return self.commit({"patchgate.toml": text}, "Set the policy")
 
+    def install(self, *arguments: str) -> Answer:
+        """Install the hooks, which must go well."""
+        done = self.run("install", *arguments)
+        assert done.code == 0, done.err
+        return done
+
     def gitlink(self, name: str, oid: str = "1" * 40) -> None:
         """Stage a gitlink; no repository needs to be there."""
         self.git("update-index", "--add", "--cacheinfo", f"160000,{oid},{name}")

@@ -21,7 +21,8 @@ from patchgate.declared.content import ContentRules
 from patchgate.declared.control import is_control_by_name
 from patchgate.declared.patterns import PatternSet, PrefixSet
 from patchgate.declared.settings import Config, ProfileSettings
-from patchgate.verdict.rules import RULES, RULES_VERSION, Level
+from patchgate.verdict.rules import RULES, RULES_VERSION, Level, Stage
+from patchgate.verdict.rules.message import MESSAGE_RULES
 
 Key = tuple[str | int, ...]
 _MANY_PATHS = 200_000
@@ -142,13 +143,23 @@ class Policy:
         return self._digests[profile]
 
     def level(self, rule: str, profile: Profile) -> Level | None:
-        """Say at which level a rule speaks; None where it is off. Invariants keep their own."""
+        """Say at which level a rule speaks; None where it is off. Invariants keep their own.
+
+        `[rules]` speaks before `[message] level`, which is that of every message rule.
+        """
         definition = RULES[rule]
         if not definition.invariant and (chosen := self.config.rules.get(rule)):
             return None if chosen == "off" else Level(chosen)
         if profile is Profile.AGENT and rule in {"max-files", "max-added-lines"}:
             return Level.ERROR
+        if definition.stage is Stage.MESSAGE:
+            level = self.config.message.level
+            return None if level == "off" else Level(level)
         return definition.level
+
+    def refuses_messages(self, profile: Profile) -> bool:
+        """Tell whether any message is refused, so that those of commits have to be read."""
+        return any(self.level(rule.id, profile) is Level.ERROR for rule in MESSAGE_RULES)
 
     def ruling(self, path: RepoPath) -> PathRuling:
         """Say what the policy says about a path by its name."""

@@ -100,7 +100,7 @@ def read(path: Path) -> Iterator[Record]:
         UndecidedError: a line is damaged; the records before it have been yielded.
         OSError: the file cannot be read.
     """
-    for found in _scan(path):
+    for found in scan(path):
         if isinstance(found, Record):
             yield found
         elif not found.torn:
@@ -114,7 +114,7 @@ def verify(path: Path) -> list[Problem]:
         UndecidedError: something looked wrong, and a writer kept the lock so that it could not be confirmed.
         OSError: the file cannot be read.
     """
-    problems = [found for found in _scan(path) if isinstance(found, Problem)]
+    problems = [found for found in scan(path) if isinstance(found, Problem)]
     if not problems:
         return []
     # An append under way looks torn; what is still wrong under the lock is wrong.
@@ -122,7 +122,7 @@ def verify(path: Path) -> list[Problem]:
         # Where no lock file can be made (a read-only copy), what was seen without one is told.
         with suppress(OSError):
             held.enter_context(lock.hold(_lock_of(path), timeout_seconds=LOCK_SECONDS))
-        return [found for found in _scan(path) if isinstance(found, Problem)]
+        return [found for found in scan(path) if isinstance(found, Problem)]
 
 
 def _lock_of(path: Path) -> Path:
@@ -228,8 +228,14 @@ def _take_back(descriptor: int, size: int, faults: Faults) -> None:
         truncate(descriptor, size, faults)
 
 
-def _scan(path: Path) -> Iterator[Record | Problem]:
-    """Yield a record or a problem for each line; after a damaged line the next one's link is not judged."""
+def scan(path: Path) -> Iterator[Record | Problem]:
+    """Yield a record or a problem for each line; after a damaged line the next one's link is not judged.
+
+    A last line that looks torn may be one that is just being written; `verify` asks again under the lock.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:

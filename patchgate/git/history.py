@@ -53,14 +53,22 @@ def commits_of(repository: Repository, objects: Objects, revision: str) -> list[
         chosen = ["--topo-order", "--reverse", high, "^" + low]
     else:
         chosen = ["--no-walk", _commit_oid(objects, revision)]
-    found = _listed(repository.output("rev-list", f"--format={_FORMAT}", "--no-commit-header", *chosen))
-    for commit in found:
+    return require_parents(repository, listed(repository, *chosen))
+
+
+def require_parents(repository: Repository, commits: list[Commit]) -> list[Commit]:
+    """Give the commits back, none of which may be where a shallow history was cut off.
+
+    Raises:
+        UndecidedError: the parents of one are not here.
+    """
+    for commit in commits:
         if commit.oid in repository.shallow:
             raise UndecidedError(
                 f"the parents of {commit.oid[:12]} are cut off: this clone is shallow",
                 "git fetch --deepen=50, or git fetch --unshallow",
             )
-    return found
+    return commits
 
 
 def recent_commits(repository: Repository, objects: Objects, count: int) -> list[Commit]:
@@ -69,8 +77,7 @@ def recent_commits(repository: Repository, objects: Objects, count: int) -> list
     if head is None:
         return []
     chosen = ("--topo-order", "--reverse", "--no-merges", f"--max-count={count}", head.oid)
-    found = _listed(repository.output("rev-list", f"--format={_FORMAT}", "--no-commit-header", *chosen))
-    return [commit for commit in found if commit.oid not in repository.shallow]
+    return [commit for commit in listed(repository, *chosen) if commit.oid not in repository.shallow]
 
 
 def _commit_oid(objects: Objects, revision: str) -> str:
@@ -86,8 +93,14 @@ def _commit_oid(objects: Objects, revision: str) -> str:
     return header.oid
 
 
-def _listed(raw: bytes) -> list[Commit]:
-    fields = raw.split(b"\0")
+def listed(repository: Repository, *chosen: str, stdin: bytes = b"") -> list[Commit]:
+    """List the commits that `git rev-list` chooses by these arguments, in its order.
+
+    Raises:
+        UndecidedError: git failed, or objects are missing.
+    """
+    arguments = ("rev-list", f"--format={_FORMAT}", "--no-commit-header", *chosen)
+    fields = repository.output(*arguments, stdin=stdin).split(b"\0")
     found: list[Commit] = []
     for index in range(0, len(fields) - 1, 2):
         oid, tree, *parents = fields[index].decode("ascii").split()

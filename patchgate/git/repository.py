@@ -35,7 +35,8 @@ _PINNED = (
     "advice.graftFileDeprecated=false",
 )
 BIG_FILE = 32 << 20
-_QUARANTINE = ("GIT_QUARANTINE_PATH", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES")
+QUARANTINE = "GIT_QUARANTINE_PATH"
+_QUARANTINE = (QUARANTINE, "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,11 @@ class Repository:
     def shallow(self) -> frozenset[str]:
         """The commits whose parents were left out of this clone."""
         return self._shallow
+
+    @property
+    def is_receiving(self) -> bool:
+        """Tell whether new objects are in quarantine: git updates no ref then, and nothing may be written."""
+        return QUARANTINE in self.environment
 
     @property
     def has_own_attributes(self) -> bool:
@@ -181,7 +187,7 @@ def open_repository(environ: Mapping[str, str], directory: str) -> Repository:
     git_dir, bare, object_format, prefix = lines[0], lines[2] == "true", lines[3], lines[4]
     common_dir = os.path.normpath(os.path.join(directory, lines[1]))
     work_tree = None if bare or found.code != 0 else lines[5]
-    if "GIT_QUARANTINE_PATH" in environ:
+    if QUARANTINE in environ:
         base |= {name: environ[name] for name in _QUARANTINE if name in environ}
     index_file = os.path.join(work_tree or directory, environ.get("GIT_INDEX_FILE") or git_dir + "/index")
     base["GIT_INDEX_FILE"] = index_file

@@ -7,7 +7,7 @@ needs to write goes to a private store. Commits and ranges are in `history`.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -62,8 +62,14 @@ class Base:
     differ_from: tuple[str, ...] = ()
 
 
-def pending_base(repository: Repository, objects: Objects, store: PrivateStore | None = None) -> Base:
+def pending_base(
+    repository: Repository, objects: Objects, store: PrivateStore | None = None, heads: Sequence[str] = ()
+) -> Base:
     """Find what the next commit would start from: HEAD, the empty tree, or the merge that git makes.
+
+    Args:
+        store: where a merge is made; None where nothing is being merged.
+        heads: what is being merged, where MERGE_HEAD does not tell yet (pre-merge-commit).
 
     Raises:
         UndecidedError: HEAD is broken, or a merged head is not here.
@@ -73,16 +79,16 @@ def pending_base(repository: Repository, objects: Objects, store: PrivateStore |
         _require_unborn(repository)
         return Base(objects.empty_tree, None, objects.empty_tree)
     tree = _tree_of(objects, head.oid)
-    merging = _merge_heads(repository)
+    merging = list(heads) or merge_heads(repository)
     if not merging or store is None:
         return Base(tree, head.oid, tree)
     from patchgate.git.merges import automatic_merges
 
-    heads = (head.oid, *merging)
-    (merged,) = automatic_merges(store, [heads])
+    merge = (head.oid, *merging)
+    (merged,) = automatic_merges(store, [merge])
     if merged is not None:
-        return Base(merged, head.oid, tree, heads)
-    return Base(tree, head.oid, tree, heads, tuple(_tree_of(objects, oid) for oid in merging))
+        return Base(merged, head.oid, tree, merge)
+    return Base(tree, head.oid, tree, merge, tuple(_tree_of(objects, oid) for oid in merging))
 
 
 def _require_unborn(repository: Repository) -> None:
@@ -99,7 +105,12 @@ def is_merging(repository: Repository) -> bool:
     return os.path.exists(os.path.join(repository.git_dir, "MERGE_HEAD"))
 
 
-def _merge_heads(repository: Repository) -> list[str]:
+def merge_heads(repository: Repository) -> list[str]:
+    """Read what is being merged into HEAD, by MERGE_HEAD.
+
+    Raises:
+        UndecidedError: the file is damaged.
+    """
     try:
         with open(os.path.join(repository.git_dir, "MERGE_HEAD"), "rb") as file:
             words = file.read().split()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -60,8 +62,10 @@ def command(
         raise UsageError("--base goes with --patch or --edits", "leave it out")
     repository = open_here(context, directory)
     from patchgate.declared.policy import Profile
-    from patchgate.operations.judge.terms import Asked
+    from patchgate.operations.judge.terms import Asked, trusted
 
+    if policy_from is None:
+        policy_from = trusted(repository).policy_from
     asked = Asked(policy_from, Profile(profile) if profile else None)
     if proposal:
         report = _proposed(repository, asked, patch, edits, base)
@@ -77,9 +81,24 @@ def command(
         from patchgate.operations.judge.pending import check_pending
 
         report = check_pending(repository, asked, whole_tree=worktree)
+    if report.verdict == "rejected" and not (proposal or everything):
+        report = _with_approvals(repository, report, policy_from, profile)
     show(report, form, color, verbose=verbose, quiet=quiet)
     code = report.verdict.exit_code
     return 0 if exit_zero and code == 1 else code
+
+
+def _with_approvals(
+    repository: Repository, report: Report, policy_from: str | None, profile: str | None
+) -> Report:
+    """Let approvals count that count here, and name the command by which a person may give one."""
+    from patchgate.operations.judge.approvals import LOCAL, PUSH, approve_line, honoured
+
+    # A machine of CI's may keep its clone; what was approved there without a signature is nobody's word.
+    place = PUSH if os.environ.get("CI", "").lower() not in {"", "0", "false"} else LOCAL
+    report = honoured(repository, report, local=place == LOCAL)
+    line = approve_line(report, place=place, policy_from=policy_from, profile=profile)
+    return replace(report, approve=line)
 
 
 def _proposed(

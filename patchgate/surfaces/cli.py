@@ -22,7 +22,13 @@ from patchgate.surfaces.output import complain, fail, fail_arguments
 COMMANDS = (
     ("init", "init", "Look at the repository, write patchgate.toml, rehearse on the last commits."),
     ("check", "check", "Judge a change: the staged one, REV, A..B, --worktree or --all."),
+    ("approve", "approve", "Grant one exception, with a reason."),
     ("explain", "explain", "Say what a rule means, or which line decides about a path."),
+    ("doctor", "doctor", "Tell whether the gate really runs here, in every worktree."),
+    ("install", "install", "Install the hooks; what is there runs before them."),
+    ("log", "log", "Show the ledger: refusals, exceptions, what was skipped and why."),
+    ("uninstall", "uninstall", "Take the hooks out; what was there before is there again."),
+    ("hook", "hook", "What the installed hooks call."),
     ("policy", "policy", "Show the policy in force, and where each key comes from."),
     ("selftest", "selftest", "Raise every rule from its built-in case."),
     ("schema", "schema", "Print the JSON Schema of the config or of an output."),

@@ -87,12 +87,12 @@ def _path(
     from patchgate.change.path import RepoPath
     from patchgate.change.quoting import printable
     from patchgate.declared.policy import Profile
-    from patchgate.operations.judge.terms import Asked
+    from patchgate.operations.judge.terms import Asked, trusted
     from patchgate.operations.tell.policy_in_force import about_path, policy_in_force
 
     repository = open_here(context, directory)
     named = RepoPath.from_user(path, repository.prefix)
-    force = policy_in_force(repository, Asked(policy_from))
+    force = policy_in_force(repository, Asked(policy_from) if policy_from else trusted(repository))
     write(f"{named.quoted}, by {printable(force.place)}\n")
     for says, because in about_path(force, named, Profile(profile)):
         write(f"  {says}: {because}\n")

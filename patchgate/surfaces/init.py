@@ -1,46 +1,84 @@
-"""`git patchgate init`: the first policy, and what it would have said to the last commits."""
+"""`git patchgate init`: the first policy, what it would have said to the last commits, and the hooks."""
 
 from __future__ import annotations
 
+import os
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from patchgate.errors import UsageError
 from patchgate.surfaces.output import directory_option, open_here, write
 
+if TYPE_CHECKING:
+    from patchgate.declared.policy import Policy
+    from patchgate.git.repository import Repository
+
 _REHEARSED = 200
 
 
 @click.command("init", context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--yes", is_flag=True, help="Take the defaults, ask nothing.")
+@click.option("--show", "only_show", is_flag=True, help="Say what is there already; write nothing.")
 @directory_option
 @click.pass_context
-def command(context: click.Context, yes: bool, directory: str | None) -> None:
-    """Write patchgate.toml with the reason for each key, and rehearse it on the last 200 commits.
+def command(context: click.Context, yes: bool, only_show: bool, directory: str | None) -> None:
+    """Write a first patchgate.toml, rehearse it on the last 200 commits, install the hooks.
 
-    Nothing is overwritten: where there is a policy already, that one is rehearsed.
+    Nothing is overwritten: where there is a policy already, that one is rehearsed; a hook that is there runs
+    before ours. With CI=true in the environment no hooks are installed.
     """
     repository = open_here(context, directory)
     from patchgate.change.quoting import printable
-    from patchgate.operations.judge.rehearsal import rehearse
     from patchgate.operations.judge.terms import Asked
     from patchgate.operations.land.policy_file import existing_policy_file, first_policy, write_first_policy
     from patchgate.operations.tell.policy_in_force import policy_in_force
-    from patchgate.verdict.wording import count
 
     force = policy_in_force(repository, Asked())
     policy = force.policy
+    there = printable(force.place) if policy.file else existing_policy_file(repository)
+    if only_show:
+        _show(repository, there)
+        return
+    if not yes:
+        _confirm("Write patchgate.toml and install the hooks?" if there is None else "Install the hooks?")
     if policy.file:
-        write(f"there is a policy already ({printable(force.place)}); nothing was written\n")
-    elif (there := existing_policy_file(repository)) is not None:
+        write(f"there is a policy already ({there}); nothing was written\n")
+    elif there is not None:
         write(f"{there} is there already, not committed; nothing was written ({force.place} judge)\n")
     else:
-        if not yes:
-            _confirm()
         write_first_policy(repository)
         policy = first_policy()
         write("wrote patchgate.toml; commit it by itself: git add patchgate.toml && git commit\n")
+    _rehearse(repository, policy)
+    _install(repository)
+
+
+def _confirm(question: str) -> None:
+    if not sys.stdin.isatty():
+        raise UsageError("init asks before it writes, and there is nobody to ask", "add --yes")
+    if not click.confirm(question, default=True, err=True):
+        raise click.Abort
+
+
+def _show(repository: Repository, policy: str | None) -> None:
+    """Say what init would find: where the policy is, which hooks are in."""
+    from patchgate.git.hook_files import look_at
+    from patchgate.git.hooks_in_force import LOCAL_EVENTS
+    from patchgate.operations.land.hooks_folder import hooks_folder
+
+    folder = hooks_folder(repository, os.environ)
+    ours = [name for name in LOCAL_EVENTS if look_at(str(folder.path / name)).is_ours]
+    write(f"policy: {policy or 'none yet'}\n")
+    write(f"hooks of patchgate in {folder.name}: {', '.join(ours) or 'none yet'}\n")
+
+
+def _rehearse(repository: Repository, policy: Policy) -> None:
+    from patchgate.change.quoting import printable
+    from patchgate.operations.judge.rehearsal import rehearse
+    from patchgate.verdict.wording import count
+
     rehearsal = rehearse(repository, policy, _REHEARSED)
     if not rehearsal.commits:
         write("rehearsal: there are no commits yet\n")
@@ -56,8 +94,13 @@ def command(context: click.Context, yes: bool, directory: str | None) -> None:
         )
 
 
-def _confirm() -> None:
-    if not sys.stdin.isatty():
-        raise UsageError("init asks before it writes, and there is nobody to ask", "add --yes")
-    if not click.confirm("Write patchgate.toml?", default=True, err=True):
-        raise click.Abort
+def _install(repository: Repository) -> None:
+    from patchgate.operations.land.install import install_hooks
+    from patchgate.surfaces.install import NOTHING_IN_CI, find_program, is_ci, tell
+
+    if is_ci(os.environ):
+        write(f"{NOTHING_IN_CI}\n")
+    elif repository.work_tree is None:
+        write("no hooks were installed; on a server: git patchgate install --server\n")
+    else:
+        tell(install_hooks(repository, os.environ, find_program()))

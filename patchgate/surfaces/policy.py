@@ -24,10 +24,10 @@ def show_policy(context: click.Context, policy_from: str | None, form: str, dire
     repository = open_here(context, directory)
     from patchgate.change.quoting import printable
     from patchgate.declared.policy import Profile
-    from patchgate.operations.judge.terms import Asked
+    from patchgate.operations.judge.terms import Asked, trusted
     from patchgate.operations.tell.policy_in_force import policy_in_force
 
-    force = policy_in_force(repository, Asked(policy_from))
+    force = policy_in_force(repository, Asked(policy_from) if policy_from else trusted(repository))
     digests = {profile.value: force.policy.digest(profile) for profile in Profile}
     if form == "json":
         keys = [{"key": each.key, "value": each.value, "from": each.place} for each in force.settings()]

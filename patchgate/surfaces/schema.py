@@ -8,13 +8,17 @@ from patchgate.surfaces.output import write
 
 
 @click.command("schema", context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("name", type=click.Choice(["config", "report"]))
+@click.argument("name", type=click.Choice(["config", "report", "event", "doctor"]))
 def command(name: str) -> None:
-    """Print the JSON Schema of the config file, or of the report that `--format json` prints."""
+    """Print the JSON Schema of the config file, of the JSON report, or of a line of `log --format json`."""
     import json
 
     if name == "config":
         from patchgate.declared.config_schema import json_schema
+    elif name == "event":
+        from patchgate.operations.tell.history import json_schema
+    elif name == "doctor":
+        from patchgate.operations.tell.doctor_document import json_schema
     else:
         from patchgate.verdict.json import json_schema
     write(json.dumps(json_schema(), indent=2, sort_keys=True) + "\n")

@@ -60,7 +60,9 @@ def _github_command(finding: Finding, where: str) -> str:
         properties.append(f"file={_escape_property(finding.path.quoted)}")
         if finding.line is not None and finding.side == "new":
             properties.append(f"line={finding.line}")
-    text = _escape(wording.safe(finding.message) + where)
+    # A line of a message is in no file, so it is told in words.
+    place = wording.show_place(finding) if finding.path is None else ""
+    text = _escape((f"{place}: " if place else "") + wording.safe(finding.message) + where)
     hint = wording.hint_of(finding)
     if hint:
         text += "%0A" + _escape(f"help: {wording.safe(hint)}")
@@ -88,7 +90,7 @@ def _gitlab_issues(change: ChangeVerdict) -> list[dict[str, Json]]:
                 mark,
                 "critical" if refuses_always else _SEVERITIES[finding.level],
                 finding.path.quoted if finding.path else _WHOLE_CHANGE,
-                finding.line or 1,
+                (finding.path and finding.line) or 1,
             )
         )
     for gate in wording.unanswered(change):

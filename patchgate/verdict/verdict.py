@@ -109,12 +109,16 @@ class PolicyReference:
     """Which policy judged: its digest (`sha256:…`) and where it was read (`HEAD:patchgate.toml`).
 
     `observes` is whether its local hooks only tell a refusal, `draft_refs` are the branches where they do.
+    `refuses_messages` is whether it refuses some messages. `tree` holds it, where that is not the tree of
+    the change's base commit.
     """
 
     digest: str
     origin: str
     observes: bool = False
     draft_refs: tuple[str, ...] = ()
+    refuses_messages: bool = False
+    tree: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from patchgate.change.path import RepoPath
 from patchgate.change.quoting import printable
-from patchgate.verdict.rules import Level
+from patchgate.verdict.rules import Level, Stage
 from patchgate.verdict.verdict import ChangeVerdict, Finding, GateOutcome, Outcome, Report, Verdict
 
 LEVELS = (Level.ERROR, Level.WARNING, Level.NOTE)
@@ -51,9 +51,10 @@ def show_path(path: RepoPath) -> str:
 
 
 def show_place(finding: Finding) -> str:
-    """Write where a finding points, as `path:line` or `path`; empty for the change as a whole."""
+    """Write where a finding points, as `path:line`, `path` or `message:line`; empty for the whole change."""
     if finding.path is None:
-        return ""
+        is_message = finding.definition.stage is Stage.MESSAGE and finding.line is not None
+        return f"message:{finding.line}" if is_message else ""
     path = show_path(finding.path)
     return path if finding.line is None else f"{path}:{finding.line}"
 

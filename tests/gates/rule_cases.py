@@ -1,17 +1,21 @@
 """For every rule a case that breaks it, and the nearest neighbour that does not.
 
-To add a rule that a gate raises: one `_gate(...)`. To add one that something else raises (a parser, git's
-check): one `RuleCase` whose two functions give findings. Both take the bytes of a name and put them into the
-paths that they make, so that every rule is also tried with hostile names.
+To add a rule that a gate raises: one `_gate(...)`, or `_message(...)` where it judges a message. To add one
+that something else raises (a parser, git's check): one `RuleCase` whose two functions give findings. All take
+the bytes of a name and put them into the paths or texts that they make, so that every rule is also tried with
+hostile names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from patchgate.change.message import Message
 from patchgate.change.model import EXECUTABLE
+from patchgate.gates import refs
 from patchgate.gates.case import Case, Governance
+from patchgate.gates.message import examine
 from patchgate.verdict.rules import RULES, Level, Stage
 from patchgate.verdict.verdict import Finding
 from tests.gates.gate_cases import (
@@ -30,10 +34,17 @@ from tests.gates.gate_cases import (
 Findings = Callable[[bytes], Sequence[Finding]]
 Cases = Callable[[bytes], Case]
 
-RAISED_BY_PATCHES = frozenset(rule.id for rule in RULES.values() if rule.stage is not Stage.POLICY)
+RAISED_BY_PATCHES = frozenset(
+    rule.id for rule in RULES.values() if rule.stage in {Stage.PARSE, Stage.GIT_CHECK}
+)
 """Rules that no gate raises, but the reading of a patch and git's own check of it."""
 ONLY_IN_PATCHES = frozenset({"path-symlink", "path-colon", "path-backslash"})
 """Rules of the gates that no commit can break, only what a patch or an edit proposes."""
+WITHOUT_PATH = frozenset(
+    {"max-files", "max-added-lines"}
+    | {rule.id for rule in RULES.values() if rule.stage is Stage.MESSAGE or rule.gate == "refs"}
+)
+"""Rules that speak of the change as a whole, of its message, or of a ref."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +64,25 @@ def _gate(rule: str, broken: Cases, kept: Cases, level: Level | None = None) -> 
         lambda name: findings(kept(name)),
         level or RULES[rule].level,
     )
+
+
+def _message(rule: str, broken: Callable[[bytes], bytes], kept: Callable[[bytes], bytes]) -> RuleCase:
+    return RuleCase(
+        rule,
+        lambda name: tuple(examine(Message(broken(name)))),
+        lambda name: tuple(examine(Message(kept(name)))),
+        RULES[rule].level,
+    )
+
+
+def _ref(rule: str, broken: refs.RefMove, kept: refs.RefMove) -> RuleCase:
+    def named(move: refs.RefMove) -> Findings:
+        def found(name: bytes) -> Sequence[Finding]:
+            return tuple(refs.examine(replace(move, ref=move.ref + name.decode("utf-8", "surrogateescape"))))
+
+        return found
+
+    return RuleCase(rule, named(broken), named(kept), RULES[rule].level)
 
 
 def _proposed(fault: bool) -> Governance:
@@ -188,5 +218,24 @@ CASES: tuple[RuleCase, ...] = (
         "deny-content",
         lambda n: case(added(n, "DO NOT COMMIT"), toml='content.deny = ["DO NOT COMMIT"]'),
         lambda n: case(added(n, "DO COMMIT"), toml='content.deny = ["DO NOT COMMIT"]'),
+    ),
+    _ref(
+        "ref-deleted",
+        refs.RefMove("refs/heads/", "1" * 40, None),
+        refs.RefMove("refs/heads/", "1" * 40, "2" * 40),
+    ),
+    _ref(
+        "ref-forced",
+        refs.RefMove("refs/heads/", "1" * 40, "2" * 40, keeps=False),
+        refs.RefMove("refs/heads/", None, "2" * 40, keeps=False),
+    ),
+    _message("message-subject-missing", lambda n: b"Signed-off-by: " + n[:1], lambda n: b"A subject\n\n" + n),
+    _message("message-subject-too-long", lambda n: b"x" * 73 + n, lambda n: b"x" * 72 + b"\n\n" + n),
+    _message("message-subject-period", lambda n: b"Add it.\n\n" + n, lambda n: b"Add it\n\n" + n + b"."),
+    _message("message-blank-line-missing", lambda n: b"Add it\n" + n, lambda n: b"Add it\n\n" + n),
+    _message(
+        "message-vague",
+        lambda n: b"Add it\n\n" + n + b" as needed\n",
+        lambda n: b"Add it\n\n" + n + b" as-needed\n",
     ),
 )

@@ -10,7 +10,7 @@ from patchgate.gates.gate import ORDER
 from patchgate.verdict.rules import RULES, Level, Stage
 from patchgate.verdict.verdict import Finding
 from tests.gates.gate_cases import HOSTILE_NAMES, added, agents, case, findings, modified, path, rules
-from tests.gates.rule_cases import CASES, KEY, ONLY_IN_PATCHES, RAISED_BY_PATCHES, RuleCase
+from tests.gates.rule_cases import CASES, KEY, ONLY_IN_PATCHES, RAISED_BY_PATCHES, WITHOUT_PATH, RuleCase
 
 NAMES = (b"name", *HOSTILE_NAMES)
 every_rule = pytest.mark.parametrize("given", CASES, ids=lambda given: str(given.rule))
@@ -52,11 +52,11 @@ def test_the_finding_has_its_level_stage_code_hint_and_path(given: RuleCase) -> 
         assert finding.level is given.level
         assert finding.definition is RULES[given.rule]
         assert finding.definition.stage in Stage
-        assert finding.definition.code.startswith("PATCH_")
+        assert finding.definition.code == finding.definition.stage.code
         assert finding.message
         assert finding.hint
         assert {"pattern", "limit", "actual"} <= set(finding.details)
-        assert finding.path is not None or given.rule in {"max-files", "max-added-lines"}
+        assert finding.path is not None or given.rule in WITHOUT_PATH
 
 
 @every_rule

@@ -1,4 +1,4 @@
-"""`init --yes`: the first policy, written once, and what it would have said to the last commits."""
+"""`init --yes`: the first policy, written once, a rehearsal on the last commits, and the hooks."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ import pytest
 from tests.world import Repo
 
 MARKER = "<<<<<<< HEAD\n"
+INSTALLED = (
+    "installed in .git/hooks: pre-commit, pre-merge-commit, commit-msg, pre-push, reference-transaction\n"
+)
 
 
 @pytest.fixture
@@ -44,7 +47,7 @@ def test_the_policy_that_init_wrote_is_accepted_by_itself(repo: Repo) -> None:
     assert repo.check().verdict == "accepted"
 
 
-def test_init_writes_nothing_but_the_policy(repo: Repo) -> None:
+def test_init_writes_nothing_but_the_policy_and_the_hooks(repo: Repo) -> None:
     repo.commit({"a.py": "one\n"})
     head = repo.ask("rev-parse", "HEAD")
     repo.cli("init", "--yes")
@@ -55,7 +58,7 @@ def test_init_writes_nothing_but_the_policy(repo: Repo) -> None:
 def test_init_in_a_repository_without_commits_has_nothing_to_rehearse(repo: Repo) -> None:
     answer = repo.cli("init", "--yes")
     assert answer.code == 0
-    assert answer.out.endswith("rehearsal: there are no commits yet\n")
+    assert answer.out.endswith("rehearsal: there are no commits yet\n" + INSTALLED)
     assert (repo.path / "patchgate.toml").exists()
 
 
@@ -125,7 +128,8 @@ def test_the_rehearsal_counts_by_rule_and_names_the_value_that_would_have_given_
     repo.commit({"large": b"x" * 1_048_577}, "A large file")
     lines = repo.cli("init", "--yes").out.splitlines()
     assert lines[1] == "rehearsal on the last 6 commits: 3 would be rejected, 0 undecided"
-    assert sorted(lines[2:]) == [
+    assert lines[-1] + "\n" == INSTALLED
+    assert sorted(lines[2:-1]) == [
         "  conflict-marker (error): 2 findings in 1 commit; none with [content] conflict_markers = false",
         '  deny-class (error): 1 finding in 1 commit; none with deny_classes without "artifact"',
         '  deny-pattern (error): 1 finding in 1 commit; none with [rules] deny-pattern = "off"',
@@ -155,7 +159,7 @@ def test_the_rehearsal_looks_at_the_last_200_commits_and_no_further(repo: Repo) 
     repo.git("fast-import", "--quiet", stdin=b"".join(stream))
     repo.git("reset", "-q", "--hard")
     lines = repo.cli("init", "--yes").out.splitlines()
-    assert lines[1:] == ["rehearsal on the last 200 commits: 0 would be rejected, 0 undecided"]
+    assert lines[1:-1] == ["rehearsal on the last 200 commits: 0 would be rejected, 0 undecided"]
 
 
 def test_the_rehearsal_says_which_rules_no_value_can_satisfy(repo: Repo) -> None:
@@ -171,3 +175,45 @@ def test_a_policy_in_pyproject_that_is_not_committed_is_not_given_a_rival(repo: 
     answer = repo.cli("init", "--yes")
     assert "pyproject.toml is there already" in answer.out
     assert not (repo.path / "patchgate.toml").exists()
+
+
+def test_init_installs_the_hooks_and_says_which(repo: Repo) -> None:
+    repo.commit({"a.py": "one\n"})
+    assert repo.cli("init", "--yes").out.endswith(INSTALLED)
+    again = repo.cli("init", "--yes").out
+    assert again.endswith("the hooks are in .git/hooks already; nothing was changed\n")
+    assert (repo.path / ".git/hooks/pre-push").exists()
+
+
+def test_init_in_a_build_writes_the_policy_and_installs_nothing(repo: Repo) -> None:
+    repo.commit({"a.py": "one\n"})
+    answer = repo.cli("init", "--yes", CI="true")
+    assert answer.code == 0
+    assert "CI=true: no hooks were installed" in answer.out
+    assert (repo.path / "patchgate.toml").exists()
+    assert not (repo.path / ".git/hooks/pre-push").exists()
+
+
+def test_init_with_a_policy_in_a_bare_repository_names_the_hook_for_servers(repo: Repo) -> None:
+    repo.policy("[policy]\n")
+    repo.git("clone", "-q", "--bare", ".", str(repo.path.parent / "bare.git"))
+    answer = repo.at(repo.path.parent / "bare.git").cli("init", "--yes")
+    assert answer.code == 0
+    assert answer.out.endswith("on a server: git patchgate install --server\n")
+
+
+def test_init_show_says_what_is_there_and_writes_nothing(repo: Repo) -> None:
+    repo.commit({"a.py": "one\n"})
+    assert repo.cli("init", "--show").out == "policy: none yet\nhooks of patchgate in .git/hooks: none yet\n"
+    assert not (repo.path / "patchgate.toml").exists()
+    repo.cli("init", "--yes")
+    shown = repo.cli("init", "--show").out
+    assert shown.startswith("policy: patchgate.toml\nhooks of patchgate in .git/hooks: pre-commit, ")
+
+
+def test_init_asks_before_it_installs_where_there_is_a_policy_already(repo: Repo) -> None:
+    repo.policy("[policy]\n")
+    answer = repo.run("init")
+    assert answer.code == 2
+    assert "add --yes" in answer.err
+    assert not (repo.path / ".git/hooks/pre-push").exists()

@@ -98,20 +98,23 @@ def judge_reading(reading: Reading, rules: Rules, profile: Profile) -> ChangeVer
         reading.change,
         reading.source,
         profile.value,
-        _reference(policy, place, profile),
+        reference(policy, place, profile, rules.before.tree),
         outcomes,
         findings,
         limits=_limits(case),
     )
 
 
-def _reference(policy: Policy, place: str, profile: Profile) -> PolicyReference:
+def reference(policy: Policy, place: str, profile: Profile, tree: str | None = None) -> PolicyReference:
+    """Name a policy in a verdict, with what it says about the local hooks."""
     hooks = policy.config.hooks
     return PolicyReference(
         policy.digest(profile),
         f"{place}:{policy.file}" if policy.file else place,
         hooks.mode == "observe",
         hooks.draft_refs,
+        policy.refuses_messages(profile),
+        tree,
     )
 
 

@@ -17,6 +17,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
 from patchgate.git.sources import Reading
 from patchgate.operations.judge.cases import BUILT_IN, Rules, judge_reading
+from patchgate.operations.judge.message import with_message
 from patchgate.operations.judge.policies import Found, Key, Policies, built_in
 from patchgate.operations.judge.terms import Asked, asked_policy, detail_for
 from patchgate.verdict.verdict import ChangeVerdict, Report
@@ -122,7 +123,10 @@ class _History:
             is_lost=len(commit.parents) > 1
             and any(not self._policies.at(self._key_of(parent)).is_absent for parent in commit.parents),
         )
-        return judge_reading(reading, rules, self._profile_of(commit))
+        profile = self._profile_of(commit)
+        verdict = judge_reading(reading, rules, profile)
+        policy = rules.before.policy or rules.after.policy
+        return with_message(verdict, policy, profile, lambda: self._walk.objects.read(commit.oid))
 
 
 _POLICY_FILES = frozenset({CONFIG_FILE.raw, PYPROJECT_FILE.raw})

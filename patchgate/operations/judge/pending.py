@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from patchgate.change.model import Entry
@@ -20,13 +21,18 @@ if TYPE_CHECKING:
     from patchgate.git.private import PrivateStore
 
 
-def check_pending(repository: Repository, asked: Asked, *, whole_tree: bool = False) -> Report:
+def check_pending(
+    repository: Repository, asked: Asked, *, whole_tree: bool = False, heads: Sequence[str] = ()
+) -> Report:
     """Judge what is staged, or (with `whole_tree`) everything in the working tree.
+
+    Args:
+        heads: what is being merged, where git names it in a hook's environment only.
 
     Raises:
         PatchgateError: it could not even be read.
     """
-    if not (whole_tree or is_merging(repository)):
+    if not (whole_tree or heads or is_merging(repository)):
         with Objects(repository) as objects:
             base = pending_base(repository, objects)
             return _pending(repository, objects, base, asked, None)
@@ -34,7 +40,7 @@ def check_pending(repository: Repository, asked: Asked, *, whole_tree: bool = Fa
     from patchgate.git.private import PrivateStore
 
     with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
-        base = pending_base(repository, objects, store)
+        base = pending_base(repository, objects, store, heads)
         return _pending(repository, objects, base, asked, store if whole_tree else None)
 
 

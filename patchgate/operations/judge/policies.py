@@ -6,7 +6,7 @@ Which tree's policy judges a change is decided in `cases`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 from patchgate import __version__
@@ -28,12 +28,14 @@ class Found:
     """What a tree says about policy: a policy, or why there is none that can be used.
 
     `policy` is None where there is no policy at all, and where `fault` tells what is wrong with it.
-    `from_pyproject` is whether `pyproject.toml` speaks of patchgate.
+    `from_pyproject` is whether `pyproject.toml` speaks of patchgate. `tree` is where it was looked for, if
+    that was asked for.
     """
 
     policy: Policy | None = None
     fault: ConfigError | None = None
     from_pyproject: bool = False
+    tree: str | None = field(default=None, compare=False)
 
     @property
     def is_absent(self) -> bool:
@@ -46,7 +48,8 @@ class Policies:
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
-        self._cache = PolicyCache(objects.repository.common_dir)
+        repository = objects.repository
+        self._cache = PolicyCache(repository.common_dir, is_writable=not repository.is_receiving)
         self._found: dict[Key, Found] = {}
         self._speaking: dict[str, bool] = {}
 

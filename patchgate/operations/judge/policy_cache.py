@@ -23,7 +23,8 @@ _MOST_FILES = 32
 class PolicyCache:
     """The configs of one repository that were checked before, kept below its common git directory."""
 
-    def __init__(self, common_dir: str) -> None:
+    def __init__(self, common_dir: str, *, is_writable: bool = True) -> None:
+        self._is_writable = is_writable
         self._folder = os.path.join(common_dir, "patchgate", "policies")
 
     def load(self, raw: bytes, file: str) -> Config | None:
@@ -42,6 +43,8 @@ class PolicyCache:
 
     def store(self, raw: bytes, file: str, config: Config) -> None:
         """Keep what these bytes gave."""
+        if not self._is_writable:
+            return
         from pathlib import Path
 
         from patchgate.durable.replace import write_atomically

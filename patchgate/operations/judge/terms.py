@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from patchgate.change.quoting import printable
 from patchgate.declared.policy import Policy, Profile
-from patchgate.errors import UsageError
+from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.diff import Detail
 from patchgate.git.objects import Objects
+from patchgate.git.repository import Repository
 from patchgate.operations.judge.policies import Found, Policies
+
+TRUST_KEY = "patchgate.trustRef"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +46,35 @@ def asked_policy(objects: Objects, policies: Policies, asked: Asked) -> Found | 
     found = policies.at(policies.key(header.oid))
     if found.fault is not None:
         raise found.fault
-    return found
+    return replace(found, tree=header.oid)
+
+
+def trusted(repository: Repository) -> Asked:
+    """Read which ref's policy this repository trusts above all (`install --trust-ref REF`), if any.
+
+    Raises:
+        UndecidedError: that ref is not here.
+    """
+    # A child costs a millisecond, and most repositories trust no ref; install writes to this very file.
+    try:
+        with open(os.path.join(repository.common_dir, "config"), "rb") as file:
+            if b"trustref" not in file.read().lower():
+                return Asked()
+    except OSError:
+        pass
+    done = repository.git("config", "--get", TRUST_KEY)
+    ref = os.fsdecode(done.out.rstrip(b"\n"))
+    if done.code != 0 or not ref:
+        return Asked()
+    if repository.git("show-ref", "--verify", "--quiet", "--", ref).code != 0:
+        remote, _, name = ref.removeprefix("refs/remotes/").partition("/")
+        hint = (
+            f"git fetch {remote} {name}" if ref.startswith("refs/remotes/") else f"git config {TRUST_KEY} REF"
+        )
+        raise UndecidedError(
+            f"the policy is taken from {printable(ref)}, and there is no such ref here", printable(hint)
+        )
+    return Asked(policy_from=ref)
 
 
 def _is_name(revision: str) -> bool:

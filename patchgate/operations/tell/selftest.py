@@ -10,10 +10,13 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from patchgate.git.pushes import Remote, read_pushed
 from patchgate.git.repository import Repository, open_repository
+from patchgate.operations.judge.commits import check_revision
 from patchgate.operations.judge.patches import check_edits, check_patch
+from patchgate.operations.judge.pushes import judge_push_to
 from patchgate.operations.judge.terms import Asked
-from patchgate.operations.tell.selftest_cases import CASES, SHARED, SelftestCase
+from patchgate.operations.tell.selftest_cases import CASES, SHARED, Kind, SelftestCase
 from patchgate.process import allowed_environment, run
 from patchgate.verdict.rules import RULES
 from patchgate.verdict.verdict import Report
@@ -67,7 +70,17 @@ def _found(repository: Repository, case: SelftestCase, proposal: bytes, commit: 
 
 
 def _check(repository: Repository, case: SelftestCase, proposal: bytes, base: str) -> Report:
-    if case.is_edits:
+    if case.kind is Kind.MESSAGE:
+        ref = "refs/selftest/message"
+        repository.output("fast-import", "--quiet", "--force", stdin=_commit(ref, {}, base, proposal))
+        return check_revision(repository, ref, Asked())
+    if case.kind is Kind.PUSH:
+        ref = "refs/selftest/other"
+        repository.output("fast-import", "--quiet", "--force", stdin=_commit(ref, {}))
+        other = repository.output("rev-parse", ref).strip()
+        lines = proposal.replace(b"OURS", base.encode("ascii")).replace(b"OTHER", other)
+        return judge_push_to(repository, Remote("origin"), read_pushed(repository, lines), Asked()).report
+    if case.kind is Kind.EDITS:
         return check_edits(repository, proposal, Asked(), base=base)
     return check_patch(repository, proposal, Asked(), base=base)
 
@@ -93,9 +106,11 @@ def _move_head_past(repository: Repository, commit: str) -> str:
     return commit
 
 
-def _commit(ref: str, files: Mapping[str, tuple[str, bytes]], parent: str | None = None) -> bytes:
+def _commit(
+    ref: str, files: Mapping[str, tuple[str, bytes]], parent: str | None = None, message: bytes = b""
+) -> bytes:
     """Write one commit as git-fast-import reads it."""
-    lines = [f"commit {ref}\ncommitter {_WHO}\ndata 0\n".encode()]
+    lines = [f"commit {ref}\ncommitter {_WHO}\ndata {len(message)}\n".encode() + message + b"\n"]
     if parent is not None:
         lines.append(f"from {parent}\n".encode())
     for name, (mode, content) in files.items():

@@ -1,4 +1,4 @@
-"""The built-in case of every rule: a policy, and a patch or edits that break it in a small repository.
+"""The built-in case of every rule: a policy, and a patch, edits, a message or a push that break it there.
 
 `SHARED` is what every case finds there. A case gives the text of `patchgate.toml` before the change, and what
 is proposed; `selftest` puts it through the same door as any other proposal.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from enum import StrEnum
 
 SHARED: dict[str, tuple[str, bytes]] = {
     "README.md": ("100644", b"hello\n"),
@@ -21,17 +22,26 @@ SHARED: dict[str, tuple[str, bytes]] = {
 """The files of the repository: mode and content."""
 
 
+class Kind(StrEnum):
+    """What a case proposes, and so by which door it comes."""
+
+    PATCH = "patch"
+    EDITS = "edits"
+    MESSAGE = "message"
+    PUSH = "push"
+
+
 @dataclass(frozen=True, slots=True)
 class SelftestCase:
-    """What breaks one rule: the policy before, and a patch, or edits where `is_edits`.
+    """What breaks one rule: the policy before, and a proposal of some kind.
 
-    `neighbour` is the nearest proposal that keeps the rule; None: the good patch, or good edits.
+    `neighbour` is the nearest proposal that keeps the rule; None: the good one of its kind.
     """
 
     rule: str
     proposal: bytes
     policy: str = "[policy]\n"
-    is_edits: bool = False
+    kind: Kind = Kind.PATCH
     neighbour: bytes | None = None
 
     @property
@@ -39,7 +49,7 @@ class SelftestCase:
         """The proposal that keeps the rule."""
         if self.neighbour is not None:
             return self.neighbour
-        return GOOD_EDITS if self.is_edits else GOOD
+        return _GOOD[self.kind]
 
 
 def _change(path: str, old: str, new: str, at: int = 2) -> bytes:
@@ -77,8 +87,16 @@ def _edit(**changed: object) -> dict[str, object]:
     return {"path": "src/app.py", "start": 2, "end": 2, "new_text": "TWO\n", **changed}
 
 
+def _message_case(rule: str, message: bytes, neighbour: bytes | None = None) -> SelftestCase:
+    return SelftestCase(rule, message, '[message]\nlevel = "error"\n', Kind.MESSAGE, neighbour)
+
+
 GOOD = _context("src/app.py", " one\n-two\n+TWO\n three\n", 1)
 GOOD_EDITS = _edits(_edit())
+GOOD_MESSAGE = b"Add the parser\n\nIt reads patches.\n"
+# What git tells pre-push; OURS is the case's commit, OTHER one without a common history.
+GOOD_PUSH = b"x OURS refs/heads/main OURS\n"
+_GOOD = {Kind.PATCH: GOOD, Kind.EDITS: GOOD_EDITS, Kind.MESSAGE: GOOD_MESSAGE, Kind.PUSH: GOOD_PUSH}
 _LINK = _add("out", "/etc/passwd", "120000").rstrip(b"\n") + b"\n\\ No newline at end of file\n"
 _GITLINK = _add("sub", "Subproject commit " + "1" * 40, "160000")
 _TOKEN = "AK" + "IA" + "ABCDEFGHIJKLMNOP"
@@ -117,10 +135,12 @@ CASES: tuple[SelftestCase, ...] = (
     SelftestCase("patch-too-large", _add("d" * 140_000), neighbour=_add("d" * 200)),
     SelftestCase("newline-missing", GOOD.removesuffix(b"\n")),
     SelftestCase("range-invalid", GOOD.replace(b"@@ -1,3 +1,3 @@", b"@@ ... @@")),
-    SelftestCase("path-missing", _edits(_edit(path="")), is_edits=True),
+    SelftestCase("path-missing", _edits(_edit(path="")), kind=Kind.EDITS),
     SelftestCase("encoding-unsupported", b"\xef\xbb\xbf" + GOOD),
-    SelftestCase("multi-file-diff", _edits(_edit(), _edit(path="README.md", start=1, end=1)), is_edits=True),
-    SelftestCase("invalid-patch-schema", _edits(_edit(start=1.9)), is_edits=True),
+    SelftestCase(
+        "multi-file-diff", _edits(_edit(), _edit(path="README.md", start=1, end=1)), kind=Kind.EDITS
+    ),
+    SelftestCase("invalid-patch-schema", _edits(_edit(start=1.9)), kind=Kind.EDITS),
     SelftestCase("effect-mismatch", GOOD.replace(b"--- a/", b"old mode 100755\nnew mode 100644\n--- a/")),
     SelftestCase("hunk-mismatch", _context("src/app.py", " one\n-zwei\n+TWO\n three\n", 1)),
     SelftestCase(
@@ -197,6 +217,13 @@ CASES: tuple[SelftestCase, ...] = (
     SelftestCase("policy-removed", _REMOVED),
     SelftestCase("policy-invalid", _change("patchgate.toml", "[policy]", "[polizei]", 1)),
     SelftestCase("policy-repaired", _change("patchgate.toml", "[polizei]", "[policy]", 1), "[polizei]\n"),
+    SelftestCase("ref-deleted", b"(delete) " + b"0" * 40 + b" refs/heads/main OURS\n", kind=Kind.PUSH),
+    SelftestCase("ref-forced", b"x OTHER refs/heads/main OURS\n", kind=Kind.PUSH),
+    _message_case("message-subject-missing", b"Signed-off-by: A <a@example.com>\n"),
+    _message_case("message-subject-too-long", b"x" * 73, b"x" * 72),
+    _message_case("message-subject-period", b"Add the parser.\n"),
+    _message_case("message-blank-line-missing", b"Add the parser\nIt reads patches.\n"),
+    _message_case("message-vague", b"Follow best practices\n", b'Say "best practices" no more\n'),
     SelftestCase("base-conflict", GOOD, neighbour=_context("README.md", "-hello\n+hallo\n", 1)),
 )
 """One case for each rule; `base-conflict` is laid on a commit before the one that changed the same line."""

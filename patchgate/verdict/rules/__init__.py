@@ -9,15 +9,18 @@ must start as fast as `--help`.
 from __future__ import annotations
 
 from patchgate.verdict.rules.content import CONTENT_RULES
+from patchgate.verdict.rules.message import MESSAGE_RULES
 from patchgate.verdict.rules.patch import PATCH_RULES
 from patchgate.verdict.rules.paths import PATH_RULES
 from patchgate.verdict.rules.policy import POLICY_RULES
+from patchgate.verdict.rules.refs import REF_RULES
 from patchgate.verdict.rules.rule import Level, Rule, Stage
 
 RULES_VERSION = 1
 
 RULES: dict[str, Rule] = {
-    rule.id: rule for rule in (*PATCH_RULES, *PATH_RULES, *POLICY_RULES, *CONTENT_RULES)
+    rule.id: rule
+    for rule in (*PATCH_RULES, *PATH_RULES, *POLICY_RULES, *CONTENT_RULES, *REF_RULES, *MESSAGE_RULES)
 }
 
 __all__ = ["RULES", "RULES_VERSION", "Level", "Rule", "Stage"]

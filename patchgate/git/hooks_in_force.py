@@ -1,0 +1,242 @@
+"""Which hooks git would run: for each worktree and each event the file, and the config that leads to it.
+
+Decides by asking git, in the caller's own environment: `git worktree list`, `rev-parse --git-path`, and
+`config --show-scope` (`git -c`, `GIT_CONFIG_*`, includes and `config.worktree` count as they do for git). It
+runs no hook, and does not judge what it finds. Sources: githooks(5), git-config(1) `core.hooksPath`, and
+`hook.<name>.*` of git 2.54, which older ones ignore.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from patchgate.change.quoting import printable
+from patchgate.errors import PatchgateError, UndecidedError
+from patchgate.git.hook_files import HookFile, look_at
+from patchgate.git.repository import Repository
+from patchgate.process import Completed, allowed_environment, run
+
+LOCAL_EVENTS = ("pre-commit", "pre-merge-commit", "commit-msg", "pre-push", "reference-transaction")
+SERVER_EVENTS = ("pre-receive",)
+CONFIG_HOOKS_SINCE = (2, 54)
+_READ = r"^(core\.hookspath|hook\..*)$"
+_FALSE = {"false", "no", "off", "0", ""}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One value of git's config: scope (system, global, local, worktree, command) and file, None for none."""
+
+    key: str
+    value: str
+    scope: str
+    file: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigHook:
+    """A hook that config names, as the last word of the config leaves it."""
+
+    name: str
+    command: str
+    events: tuple[str, ...]
+    scope: str
+    is_enabled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Worktree:
+    """One worktree and the hooks of it; paths are absolute.
+
+    `head` is HEAD's commit, None where there is none. `folder` is where git looks for hooks; `hooks_path` is
+    the setting that says so, None where it is git's own place; `shares_hooks`: so it is for the worktree
+    where the user stands. `files` holds one file for each event that was asked about. `events_off` are the
+    `hook.<event>.enabled` that are false. `problem` says why nothing is known of it, `is_gone` that it is not
+    there any more.
+    """
+
+    path: str
+    git_dir: str = ""
+    is_bare: bool = False
+    is_here: bool = False
+    head: str | None = None
+    folder: str = ""
+    hooks_path: Setting | None = None
+    files: Mapping[str, HookFile] = field(default_factory=dict)
+    config_hooks: tuple[ConfigHook, ...] = ()
+    events_off: tuple[Setting, ...] = ()
+    problem: str | None = None
+    is_gone: bool = False
+    shares_hooks: bool = False
+
+
+class Surroundings:
+    """What git itself would see when the user calls it: the caller's config variables are kept.
+
+    Args:
+        environ: the caller's environment. Reading config and paths runs nothing that config could name.
+    """
+
+    def __init__(self, repository: Repository, environ: Mapping[str, str]) -> None:
+        self.repository = repository
+        told = {name: value for name, value in environ.items() if name.startswith("GIT_CONFIG")}
+        self.environment = {**allowed_environment(environ), **told, "GIT_OPTIONAL_LOCKS": "0"}
+
+    def ask(self, place: Sequence[str], directory: str, *arguments: str) -> Completed:
+        """Run git in a directory; `place` are the options that say which repository."""
+        return run(["git", *place, *arguments], cwd=directory, env=self.environment)
+
+    def version(self) -> tuple[int, ...]:
+        """Ask which git this is."""
+        said = self.ask((), self.repository.git_dir, "version").out
+        found = re.search(rb"(\d+)\.(\d+)(?:\.(\d+))?", said)
+        if found is None:
+            raise UndecidedError("git does not tell its version", "install git 2.39.2 or newer")
+        return tuple(int(part or 0) for part in found.groups())
+
+    def programs(self) -> str:
+        """Ask for the folder of git's own programs, which it puts in front of a hook's PATH."""
+        return os.fsdecode(self.ask((), self.repository.git_dir, "--exec-path").out).rstrip("\n")
+
+
+def worktrees_in_force(
+    around: Surroundings, events: Sequence[str] = LOCAL_EVENTS + SERVER_EVENTS
+) -> list[Worktree]:
+    """Look at every worktree of the repository, the main one first.
+
+    Raises:
+        UndecidedError: git does not list them.
+    """
+    repository = around.repository
+    # Asked of the common directory, for a linked worktree's own config may say `core.bare`.
+    place = (f"--git-dir={repository.common_dir}",)
+    listed = around.ask(place, repository.common_dir, "worktree", "list", "--porcelain", "-z")
+    if listed.code != 0:
+        raise UndecidedError("git does not list the worktrees", "run git worktree list to see why")
+    found: list[Worktree] = []
+    for number, record in enumerate(listed.out.split(b"\0\0")):
+        lines = [line for line in record.split(b"\0") if line]
+        if not lines:
+            continue
+        path = os.fsdecode(lines[0].removeprefix(b"worktree "))
+        words = {line.split(b" ")[0] for line in lines[1:]}
+        is_main, is_bare = number == 0, b"bare" in words
+        if is_main and not is_bare:
+            path = _main_folder(around, path)
+        if b"prunable" in words or not os.path.isdir(path):
+            found.append(Worktree(path, problem="its folder is gone", is_gone=True))
+            continue
+        try:
+            found.append(_look(around, path, events, is_main=is_main, is_bare=is_bare))
+        except PatchgateError as error:
+            found.append(Worktree(path, problem=error.message))
+    here = {(each.folder, each.is_bare) for each in found if each.is_here}
+    return [replace(each, shares_hooks=(each.folder, each.is_bare) in here) for each in found]
+
+
+def _main_folder(around: Surroundings, listed: str) -> str:
+    """Find the main worktree where its git directory lies elsewhere: then git lists that one (git 2.39)."""
+    repository = around.repository
+    if os.path.normpath(listed) != os.path.normpath(repository.common_dir):
+        return listed
+    if repository.git_dir == repository.common_dir and repository.work_tree is not None:
+        return repository.work_tree
+    place = (f"--git-dir={repository.common_dir}",)
+    told = around.ask(place, repository.common_dir, "config", "--type=path", "core.worktree")
+    folder = os.fsdecode(told.out).rstrip("\n")
+    return os.path.normpath(os.path.join(repository.common_dir, folder)) if folder else listed
+
+
+def _look(
+    around: Surroundings, path: str, events: Sequence[str], *, is_main: bool, is_bare: bool
+) -> Worktree:
+    repository = around.repository
+    is_here = os.path.samefile(path, repository.work_tree or repository.git_dir)
+    place: tuple[str, ...] = ()
+    if is_here or is_main:
+        # What the environment or a separate git directory says is not found from the folder alone.
+        git_dir = repository.git_dir if is_here else repository.common_dir
+        place = (f"--git-dir={git_dir}", *(() if is_bare else (f"--work-tree={path}",)))
+
+    def say(*arguments: str) -> str:
+        done = around.ask(place, path, "rev-parse", *arguments)
+        if done.code != 0:
+            last = printable(done.err.strip().split(b"\n")[-1].removeprefix(b"fatal: "))
+            raise UndecidedError(f"git does not say where its hooks are: {last}", "run git status there")
+        return os.fsdecode(done.out.removesuffix(b"\n"))
+
+    # A relative core.hooksPath counts from where hooks run: the top of the worktree, else the git directory.
+    # Asked for a file in it, for an empty one is the root folder then, as it is when git runs hooks.
+    folder = os.path.normpath(os.path.join(path, os.path.dirname(say("--git-path", "hooks/pre-commit"))))
+    head = around.ask(place, path, "rev-parse", "--quiet", "--verify", "HEAD^{commit}")
+    config = around.ask(place, path, "config", "--show-scope", "--show-origin", "-z", "--get-regexp", _READ)
+    settings = _settings(config.out, path)
+    paths = [setting for setting in settings if setting.key == "core.hookspath"]
+    return Worktree(
+        path,
+        say("--absolute-git-dir"),
+        is_bare,
+        is_here,
+        head.out.decode("ascii").strip() if head.code == 0 else None,
+        folder,
+        paths[-1] if paths else None,
+        {event: look_at(os.path.join(folder, event)) for event in events},
+        tuple(_config_hooks(settings)),
+        tuple(_events_off(settings, events)),
+    )
+
+
+def _settings(raw: bytes, directory: str) -> list[Setting]:
+    """Take apart what `config --show-scope --show-origin -z` prints: scope, origin, key LF value."""
+    fields = [os.fsdecode(each) for each in raw.split(b"\0")]
+    found = []
+    for scope, origin, pair in zip(fields[::3], fields[1::3], fields[2::3], strict=False):
+        key, equals, value = pair.partition("\n")
+        is_file = origin.startswith("file:")
+        file = os.path.join(directory, origin.removeprefix("file:")) if is_file else None
+        # A key without a value is true for git; only a boolean can stand so.
+        found.append(Setting(key, value if equals else "true", scope, file))
+    return found
+
+
+def _hook_settings(settings: Iterable[Setting]) -> Iterable[tuple[str, str, Setting]]:
+    for setting in settings:
+        name, dot, word = setting.key.removeprefix("hook.").rpartition(".")
+        if setting.key.startswith("hook.") and dot:
+            yield name, word, setting
+
+
+def _config_hooks(settings: Sequence[Setting]) -> Iterable[ConfigHook]:
+    """Put together the hooks that config names, in the order in which git would run them.
+
+    The last command counts; an event without a value forgets those before it; who is named twice for one
+    event runs at the later place (git's hook.c).
+    """
+    commands: dict[str, Setting] = {}
+    events: dict[str, dict[str, None]] = {}
+    enabled: dict[str, bool] = {}
+    for name, word, setting in _hook_settings(settings):
+        if word == "command":
+            commands[name] = setting
+        elif word == "event":
+            mine = events.pop(name, {}) if setting.value else {}
+            events[name] = mine | ({setting.value: None} if setting.value else {})
+        elif word == "enabled":
+            enabled[name] = setting.value.lower() not in _FALSE
+    for name, those in events.items():
+        if name in commands:
+            command = commands[name]
+            yield ConfigHook(name, command.value, tuple(those), command.scope, enabled.get(name, True))
+
+
+def _events_off(settings: Sequence[Setting], events: Sequence[str]) -> Iterable[Setting]:
+    """Give the `hook.<event>.enabled` that are false; no hook may be named like an event (git 2.55)."""
+    last = {
+        name: setting
+        for name, word, setting in _hook_settings(settings)
+        if word == "enabled" and name in events
+    }
+    return [setting for setting in last.values() if setting.value.lower() in _FALSE]

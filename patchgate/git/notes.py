@@ -1,0 +1,131 @@
+"""Notes about a change: where they hang, how they are read at any commit, how a line is added.
+
+Decides by which object a note about a change is found: the id that git gives a blob of the text
+`patchgate.change <change id>` and LF. That object need not exist, so a note outlives every rebase of the
+commits that make the change. What a note says is not decided here. Source of the tree's form: git-notes,
+and `notes.c` for its fan-out: the id in hex, its first pairs of digits split off as folders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from patchgate.change.model import REGULAR, Entry, FileChange
+from patchgate.change.path import RepoPath
+from patchgate.errors import UndecidedError
+from patchgate.git.objects import TREE_MODE, Objects
+from patchgate.git.repository import Repository, failed
+from patchgate.git.trees import resulting_tree
+
+APPROVALS_REF = "refs/notes/patchgate-approvals"
+MOST_BYTES = 1 << 20
+_TRIES = 5
+
+
+def anchor_of(objects: Objects, change_id: str) -> str:
+    """Compute the object id that notes about a change hang on."""
+    return objects.hash("blob", f"patchgate.change {change_id}\n".encode("ascii"))
+
+
+def read_notes(objects: Objects, place: str, anchor: str) -> Iterator[bytes]:
+    """Yield the notes about one object; more than one where the tree holds it in more than one way.
+
+    Args:
+        place: a commit of notes, or a full ref that names one; none are there where it does not exist.
+        anchor: what the notes are about, as a full id.
+
+    Raises:
+        UndecidedError: an object is missing or damaged, or a note has more than 1 MiB.
+    """
+    tree = objects.header(place + "^{tree}")
+    if tree is not None:
+        for path in _paths(objects, tree.oid, anchor, ""):
+            entry = objects.entry(tree.oid, path.encode("ascii"))
+            if entry is not None:
+                yield objects.read(entry.oid, MOST_BYTES)
+
+
+def _paths(objects: Objects, tree: str, rest: str, above: str) -> Iterator[str]:
+    """Find the paths in a tree of notes that spell an id, whatever its fan-out is there."""
+    entries = objects.tree(tree)
+    note = entries.get(rest.encode("ascii"))
+    if note is not None and note.is_file:
+        yield above + rest
+    folder = entries.get(rest[:2].encode("ascii"))
+    if folder is not None and folder.mode == TREE_MODE and len(rest) > 2:
+        yield from _paths(objects, folder.oid, rest[2:], f"{above}{rest[:2]}/")
+
+
+def add_line(
+    repository: Repository, ref: str, anchor: str, line: bytes, *, message: str, identity: Mapping[str, str]
+) -> str:
+    """Add one line to the note about an object, as a new commit of the ref; return that commit.
+
+    The lines of a note are sorted and unique, as `git notes merge -s cat_sort_uniq` leaves them. The ref is
+    moved only from the value that was read; whoever was faster is read again.
+
+    Args:
+        line: with its LF.
+        message: of the commit.
+        identity: the variables by which the caller names author and committer.
+
+    Raises:
+        UndecidedError: git refused, or others kept moving the ref.
+    """
+    for _ in range(_TRIES):
+        with Objects(repository) as objects:
+            head = objects.header(ref + "^{commit}")
+            tree = objects.header(ref + "^{tree}")
+            base = tree.oid if tree is not None else objects.empty_tree
+            tree_oid = _write_tree(repository, objects, base, anchor, line)
+        parent = ["-p", head.oid] if head is not None else []
+        made = repository.output(
+            "commit-tree", tree_oid, *parent, stdin=message.encode("utf-8") + b"\n", variables=identity
+        )
+        commit = made.decode("ascii").strip()
+        old = head.oid if head is not None else repository.zero_oid
+        # Not through a symbolic ref: only this one ref is ever moved.
+        done = repository.git(
+            "update-ref", "--no-deref", "-m", message, ref, commit, old, variables=dict(identity)
+        )
+        if done.code == 0:
+            return commit
+        now = repository.git("rev-parse", "--quiet", "--verify", ref).out.decode("ascii", "replace").strip()
+        if now == (head.oid if head is not None else ""):
+            raise failed("update-ref", done)
+    raise UndecidedError(f"others keep moving {ref}, or it names no commit", "look at it, then try again")
+
+
+def _write_tree(repository: Repository, objects: Objects, base: str, anchor: str, line: bytes) -> str:
+    """Write the tree `base` with one more line in a note; its fan-out stays as it is."""
+    path = next(_paths(objects, base, anchor, ""), None)
+    old: Entry | None = None
+    lines = {line}
+    if path is None:
+        path = _new_path(objects, base, anchor)
+    else:
+        old = objects.entry(base, path.encode("ascii"))
+        before = objects.read(old.oid, MOST_BYTES) if old is not None else b""
+        lines |= {each + b"\n" for each in before.split(b"\n") if each}
+    blob = _write(repository, "blob", b"".join(sorted(lines)))
+    written: list[bytes] = []
+    change = FileChange(RepoPath.from_git(path.encode("ascii")), old, Entry(REGULAR, blob))
+    result = resulting_tree(objects, base, [change], lambda _, content: written.append(content))
+    for content in written:
+        _write(repository, "tree", content)
+    return result.tree
+
+
+def _new_path(objects: Objects, tree: str, anchor: str) -> str:
+    """Choose where a new note goes: as deep as folders of its first digits are there already."""
+    path, rest = "", anchor
+    while (folder := objects.tree(tree).get(rest[:2].encode("ascii"))) is not None:
+        if folder.mode != TREE_MODE or len(rest) <= 2:
+            break
+        path, rest, tree = f"{path}{rest[:2]}/", rest[2:], folder.oid
+    return path + rest
+
+
+def _write(repository: Repository, kind: str, content: bytes) -> str:
+    oid = repository.output("hash-object", "-w", "-t", kind, "--stdin", stdin=content)
+    return oid.decode("ascii").strip()

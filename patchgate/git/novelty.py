@@ -1,0 +1,174 @@
+"""Which commits an update of a branch brings in that nobody has answered for yet.
+
+Decides what counts as known: what the branch holds, what a remote-tracking ref reaches, the tips that were
+there at install; for a branch that is created, also what any branch or FETCH_HEAD reaches. Neither `HEAD` nor
+`--all` is asked: at the last step of a rebase the detached `HEAD` already holds the new commits.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from patchgate.git.history import Commit, listed
+from patchgate.git.repository import Repository
+
+BRANCHES = "refs/heads/"
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """A branch by its full name, its value now (None: it is being created), and the commit it shall get."""
+
+    ref: str
+    old: str | None
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """The commits that an update brings, parents first.
+
+    `own` are nobody's but this repository's; `upstream` a remote has already; `fetched` came by a fetch that
+    makes this very branch.
+    """
+
+    own: list[Commit]
+    upstream: list[Commit]
+    fetched: list[Commit]
+
+
+def value_of(repository: Repository, ref: str) -> str | None:
+    """Ask git for the value of HEAD, or of a ref by its full name.
+
+    What a hook's input claims is not always it: zeroes stand for "any". Asked by its exact name, for
+    rev-parse takes the tag `refs/tags/refs/heads/x` for a branch `refs/heads/x` that is missing (measured).
+    """
+    exact = (
+        ("rev-parse", "--quiet", "--verify") if ref == "HEAD" else ("show-ref", "--verify", "--hash", "--")
+    )
+    done = repository.git(*exact, ref)
+    return done.out.decode("ascii").strip() if done.code == 0 else None
+
+
+def current_branch(repository: Repository) -> str | None:
+    """Name the branch that HEAD names in full; None where HEAD is detached."""
+    done = repository.git("symbolic-ref", "--quiet", "HEAD")
+    return done.out.decode("utf-8", "surrogateescape").rstrip("\n") if done.code == 0 else None
+
+
+def has_had(repository: Repository, update: Update) -> bool:
+    """Tell whether the branch had this value before, by its reflog: going back is never refused."""
+    if update.old is None:
+        return False
+    done = repository.git("rev-list", "--walk-reflogs", "--ignore-missing", update.ref)
+    return done.code == 0 and update.new.encode("ascii") in done.out.split()
+
+
+def brought_by(
+    repository: Repository, update: Update, settled: Sequence[str], arriving: Sequence[str] = ()
+) -> Brought:
+    """List what an update brings.
+
+    Args:
+        repository: where it happens.
+        update: the branch and its values.
+        settled: the tips that were there when the hooks were installed.
+        arriving: tips of remotes that no remote-tracking ref has yet (`arriving_tips`).
+
+    Raises:
+        UndecidedError: git failed, or objects are missing.
+    """
+    if update.old is not None:
+        own = _beyond(repository, [update.new], [update.old, *settled, *arriving], "--remotes")
+        every = _beyond(repository, [update.new], [update.old, *settled])
+        known = {commit.oid for commit in own}
+        return Brought(own, [commit for commit in every if commit.oid not in known], [])
+    every = _beyond(repository, [update.new], [*settled, *arriving], "--remotes", "--branches")
+    heads = [head.oid for head in _fetched_heads(repository)]
+    if not every or not heads:
+        return Brought(every, [], [])
+    own = _beyond(repository, [update.new], [*settled, *arriving, *heads], "--remotes", "--branches")
+    known = {commit.oid for commit in own}
+    return Brought(own, [], [commit for commit in every if commit.oid not in known])
+
+
+def arriving_tips(repository: Repository, lines: bytes) -> list[str]:
+    """List what remote-tracking refs are about to get: `git fetch origin main:main` moves `main` first.
+
+    Known by the transaction's own lines (`fetch --atomic`), and by FETCH_HEAD, as far as it names a branch of
+    a remote that is configured here.
+    """
+    words = [line.split(b" ") for line in lines.split(b"\n")]
+    tips = [each[1].decode("ascii", "replace") for each in words if _is_tracking(each)]
+    heads = [head for head in _fetched_heads(repository) if head.url]
+    if heads:
+        urls = {_bare_url(url) for url in _configured_urls(repository)}
+        tips += [head.oid for head in heads if head.url in urls]
+    whole = len(repository.zero_oid)
+    return [tip for tip in tips if len(tip) == whole and tip.strip("0")]
+
+
+def _is_tracking(words: Sequence[bytes]) -> bool:
+    return len(words) == 3 and words[2].startswith(b"refs/remotes/")
+
+
+def _configured_urls(repository: Repository) -> list[str]:
+    found = repository.git("config", "-z", "--get-regexp", r"^remote\..*\.url$").out
+    return [os.fsdecode(each.partition(b"\n")[2]) for each in found.split(b"\0") if each]
+
+
+def _bare_url(url: str) -> str:
+    """Write a URL as FETCH_HEAD does: without slashes and `.git` at its end (git, builtin/fetch.c)."""
+    return url.rstrip("/").removesuffix(".git")
+
+
+def merged_in(repository: Repository, heads: Sequence[str], settled: Sequence[str]) -> list[Commit]:
+    """List the commits that a merge of `heads` into HEAD brings and that no remote has."""
+    base = value_of(repository, "HEAD")
+    return _beyond(repository, heads, [*([base] if base else []), *settled], "--remotes")
+
+
+def unpublished(repository: Repository, tip: str, settled: Sequence[str], most: int) -> list[Commit]:
+    """List the last commits of `tip` that no remote has and that were not there at install, parents first."""
+    return _beyond(repository, [tip], settled, "--remotes", most=most)
+
+
+def _beyond(
+    repository: Repository,
+    tips: Sequence[str],
+    known: Sequence[str],
+    *known_refs: str,
+    most: int | None = None,
+) -> list[Commit]:
+    """List what is reached from `tips` and from nothing known, parents first."""
+    stdin = "".join([f"{oid}\n" for oid in tips] + [f"^{oid}\n" for oid in known]).encode("ascii")
+    limit = () if most is None else (f"--max-count={most}",)
+    chosen = ("--topo-order", "--reverse", "--ignore-missing", *limit, "--stdin", "--not", *known_refs)
+    return listed(repository, *chosen, stdin=stdin)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fetched:
+    """A line of FETCH_HEAD: the commit, and whose branch it is; the URL is empty where it is no branch."""
+
+    oid: str
+    url: str
+
+
+def _fetched_heads(repository: Repository) -> list[_Fetched]:
+    """Read what the last fetch brought (git-fetch: oid TAB note TAB `branch 'x' of URL`)."""
+    try:
+        with open(os.path.join(repository.git_dir, "FETCH_HEAD"), "rb") as file:
+            lines = [line.rstrip(b"\n") for line in file]
+    except FileNotFoundError:
+        return []
+    found: list[_Fetched] = []
+    for line in lines:
+        oid, _, rest = line.partition(b"\t")
+        if len(oid) == len(repository.zero_oid) and not oid.strip(b"0123456789abcdef"):
+            about = rest.rpartition(b"\t")[2]
+            url = about.partition(b"' of ")[2] if about.startswith(b"branch '") else b""
+            found.append(_Fetched(oid.decode("ascii"), os.fsdecode(url)))
+    return found

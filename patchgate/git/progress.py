@@ -1,0 +1,101 @@
+"""What git is in the middle of: a rebase, a merge, a cherry-pick; and which command is at work now.
+
+Decides by the files that git leaves in the git directory (git's own `wt-status.c` reads the same). Which
+command is at work can only be read off its arguments: single reverts, resets and switches leave no file.
+"""
+
+from __future__ import annotations
+
+import os
+from enum import StrEnum
+
+from patchgate.errors import UndecidedError
+from patchgate.git.repository import Repository
+from patchgate.process import run
+
+_FOREBEARS = 5
+_PS_ENVIRONMENT = {"LC_ALL": "C", "PATH": os.defpath}
+
+
+class Operation(StrEnum):
+    """What waits to be finished."""
+
+    REBASE = "rebase"
+    AM = "am"
+    CHERRY_PICK = "cherry-pick"
+    REVERT = "revert"
+    MERGE = "merge"
+
+
+def operation_in_progress(repository: Repository) -> Operation | None:
+    """Tell what git is in the middle of; the outermost where one runs within another."""
+
+    def there(*names: str) -> bool:
+        return os.path.exists(os.path.join(repository.git_dir, *names))
+
+    if there("rebase-apply", "applying"):
+        return Operation.AM
+    if there("rebase-merge") or there("rebase-apply"):
+        return Operation.REBASE
+    if there("CHERRY_PICK_HEAD"):
+        return Operation.CHERRY_PICK
+    if there("REVERT_HEAD"):
+        return Operation.REVERT
+    if there("MERGE_HEAD"):
+        return Operation.MERGE
+    return _sequenced(repository)
+
+
+def _sequenced(repository: Repository) -> Operation | None:
+    """Read which kind of steps a sequence of picks or reverts still holds."""
+    try:
+        with open(os.path.join(repository.git_dir, "sequencer", "todo"), "rb") as file:
+            first = file.readline(64).split(b" ")[0]
+    except OSError:
+        return None
+    return Operation.REVERT if first == b"revert" else Operation.CHERRY_PICK
+
+
+def is_past_aborting(repository: Repository) -> bool:
+    """Tell whether a rebase by patches is at its last step, where git has lost its way back already.
+
+    There `git rebase --abort` ends with "could not read '.git/rebase-apply/head-name'" (measured, 2.39.5).
+    """
+    folder = os.path.join(repository.git_dir, "rebase-apply")
+    return os.path.isdir(folder) and not os.path.exists(os.path.join(folder, "head-name"))
+
+
+def is_replaying(repository: Repository) -> bool:
+    """Tell whether commits are being replayed: what is staged may then hold parts of several commits."""
+    return operation_in_progress(repository) in {Operation.REBASE, Operation.AM}
+
+
+def command_at_work(process: int) -> str:
+    """Name git's command among a process and its nearest forebears; empty where none is known."""
+    for _ in range(_FOREBEARS):
+        asked = ["ps", "-o", "ppid=", "-o", "args=", "-p", str(process)]
+        try:
+            done = run(asked, cwd=None, env=_PS_ENVIRONMENT)
+        except UndecidedError:
+            return ""
+        above, _, arguments = done.out.decode("utf-8", "replace").strip().partition(" ")
+        if done.code != 0 or not above.isdigit():
+            return ""
+        if named := command_named(arguments):
+            return named
+        process = int(above)
+    return ""
+
+
+def command_named(arguments: str) -> str:
+    """Read git's command off a process's arguments: `git -C x revert HEAD` is `revert`."""
+    words = arguments.split()
+    name = os.path.basename(words[0]) if words else ""
+    if name.startswith("git-"):
+        return name.removeprefix("git-")
+    if name != "git":
+        return ""
+    place = 1
+    while place < len(words) and words[place].startswith("-"):
+        place += 2 if words[place] in {"-C", "-c", "--git-dir", "--work-tree", "--namespace"} else 1
+    return words[place] if place < len(words) else ""

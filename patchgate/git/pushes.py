@@ -1,0 +1,242 @@
+"""What a push does to the refs of another repository, and what is known here of what that one has.
+
+Decides how git's lines are read, which commits a remote lacks (by the old values that git tells and the
+remote's own tracking refs, never by `--all`), what a tag stands for, and which questions about ancestry are
+asked. Which of it may be pushed is not decided here. Source of the lines: githooks, pre-push and pre-receive.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from patchgate.change.quoting import printable
+from patchgate.errors import UndecidedError
+from patchgate.git.history import Commit, listed
+from patchgate.git.objects import Objects
+from patchgate.git.repository import Repository, failed
+
+BRANCHES = "refs/heads/"
+TAGS = "refs/tags/"
+NOTES = "refs/notes/"
+_TRACKING = "refs/remotes/"
+_HEX = re.compile(r"[0-9a-f]+")
+_ZEROES = ("0" * 40, "0" * 64)
+_GLOB = frozenset("*?[\\")
+_USER = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://)[^/]*@")
+
+
+@dataclass(frozen=True, slots=True)
+class RefUpdate:
+    """One ref of another repository: its full name there, what it has (None: nothing), what it shall get.
+
+    `new` is None where it is deleted. Both are object ids of anything, as git told them.
+    """
+
+    ref: str
+    old: str | None
+    new: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """What is known here of a remote without asking it.
+
+    `had` maps the full names of its branches to what they had when it was last heard of; `default` is the
+    full name of its default branch. `is_named` is false where it is only a URL (then the rest is empty).
+    """
+
+    name: str
+    is_named: bool = False
+    had: Mapping[str, str] = field(default_factory=dict)
+    default: str | None = None
+
+    @property
+    def shown(self) -> str:
+        """The name, safe for a terminal; of a URL without user and password."""
+        return printable(_USER.sub(r"\1", self.name), 120)
+
+
+def read_pushed(repository: Repository, lines: bytes) -> list[RefUpdate]:
+    """Read what git tells pre-push: `<local ref> SP <local oid> SP <remote ref> SP <remote oid> LF`.
+
+    The local name may be any revision, with spaces (`HEAD@{1 day ago}`), so a line is read from the right.
+
+    Raises:
+        UndecidedError: a line is none of git's.
+    """
+    updates = []
+    for line in _lines(lines):
+        words = line.rsplit(" ", 3)
+        if len(words) != 4:
+            raise _unreadable(line)
+        _, new, ref, old = words
+        updates.append(RefUpdate(ref, _oid(repository, old, line), _oid(repository, new, line)))
+    return updates
+
+
+def read_received(repository: Repository, lines: bytes) -> list[RefUpdate]:
+    """Read what git tells pre-receive: `<old oid> SP <new oid> SP <ref> LF`.
+
+    Raises:
+        UndecidedError: a line is none of git's.
+    """
+    updates = []
+    for line in _lines(lines):
+        words = line.split(" ")
+        if len(words) != 3:
+            raise _unreadable(line)
+        old, new, ref = words
+        updates.append(RefUpdate(ref, _oid(repository, old, line), _oid(repository, new, line)))
+    return updates
+
+
+def _lines(raw: bytes) -> list[str]:
+    return [line.decode("utf-8", "surrogateescape") for line in raw.split(b"\n") if line]
+
+
+def _oid(repository: Repository, word: str, line: str) -> str | None:
+    """Read an object id; zeroes, of either length, stand for none."""
+    if word in _ZEROES:
+        return None
+    if len(word) != len(repository.zero_oid) or not _HEX.fullmatch(word):
+        raise _unreadable(line)
+    return word
+
+
+def _unreadable(line: str) -> UndecidedError:
+    return UndecidedError(
+        f"git's list of refs has a line that cannot be read: {printable(line, 120)}",
+        "see what else reads or writes the input of this hook: git patchgate doctor",
+    )
+
+
+def remote_of(repository: Repository, name: str) -> Remote:
+    """Find out what is known here of a remote, by the name (or URL) that git gives to pre-push.
+
+    Raises:
+        UndecidedError: git could not list the refs.
+    """
+    others = _configured(repository)
+    if name not in others:
+        return Remote(name)
+    prefix = f"{_TRACKING}{name}/"
+    # The refs of a remote `a/b` are not those of a remote `a`.
+    foreign = tuple(f"{_TRACKING}{other}/" for other in others if other.startswith(f"{name}/"))
+    default = repository.git("symbolic-ref", "--quiet", prefix + "HEAD").out.decode(
+        "utf-8", "surrogateescape"
+    )
+    # No ref has these characters in its name, and for-each-ref would take them for a pattern.
+    refs = {} if _GLOB & set(name) else refs_below(repository, prefix.removesuffix("/"))
+    had = {
+        BRANCHES + ref.removeprefix(prefix): oid
+        for ref, oid in refs.items()
+        if ref.startswith(prefix) and not ref.startswith(foreign) and ref != prefix + "HEAD"
+    }
+    target = default.rstrip("\n")
+    is_own = target.startswith(prefix) and not target.startswith(foreign)
+    return Remote(name, True, had, BRANCHES + target.removeprefix(prefix) if is_own else None)
+
+
+def _configured(repository: Repository) -> set[str]:
+    """List the names of the remotes that git's config knows."""
+    done = repository.git("config", "-z", "--name-only", "--get-regexp", r"^remote\.")
+    keys = done.out.decode("utf-8", "surrogateescape").split("\0")
+    return {key.removeprefix("remote.").rpartition(".")[0] for key in keys} - {""}
+
+
+def refs_below(repository: Repository, *folders: str) -> dict[str, str]:
+    """List refs by their full names, with the object that each names.
+
+    Raises:
+        UndecidedError: git could not list them.
+    """
+    raw = repository.output("for-each-ref", "--format=%(objectname) %(refname)", *folders)
+    found = {}
+    for line in _lines(raw):
+        oid, _, ref = line.partition(" ")
+        found[ref] = oid
+    return found
+
+
+def default_branch(repository: Repository) -> str | None:
+    """Name the branch that this repository's own HEAD names, whether or not it has a commit."""
+    done = repository.git("symbolic-ref", "--quiet", "HEAD")
+    return done.out.decode("utf-8", "surrogateescape").rstrip("\n") or None
+
+
+def peel(objects: Objects, oids: Iterable[str]) -> dict[str, str | None]:
+    """Find the commit that each object is, or that a tag, however nested, stands for; None where it is none.
+
+    Raises:
+        UndecidedError: git could not answer.
+    """
+    wanted = list(dict.fromkeys(oids))
+    headers = objects.headers([f"{oid}^{{commit}}" for oid in wanted])
+    return {oid: header.oid if header else None for oid, header in zip(wanted, headers, strict=True)}
+
+
+def type_of(objects: Objects, oid: str) -> str | None:
+    """Name the type of an object, or of what a tag stands for; None where it is not here."""
+    header = objects.header(f"{oid}^{{}}")
+    return header.type if header else None
+
+
+def lacking(
+    repository: Repository, tips: Sequence[str], known: Iterable[str], *known_refs: str
+) -> list[Commit]:
+    """List the commits that are reached from `tips` and from nothing known, parents first.
+
+    Args:
+        tips: commits that are here.
+        known: commits that are here and that the other side has.
+        known_refs: options of git-rev-list that name more of them, like `--all`.
+
+    Raises:
+        UndecidedError: git failed, or objects are missing.
+    """
+    if not tips:
+        return []
+    words = dict.fromkeys([*tips, *(f"^{oid}" for oid in known)])
+    stdin = "".join(f"{word}\n" for word in words).encode("ascii")
+    behind = ("--not", *known_refs) if known_refs else ()
+    chosen = ("--topo-order", "--reverse", "--ignore-missing", "--stdin", *behind)
+    return listed(repository, *chosen, stdin=stdin)
+
+
+def nearest_first_parent(repository: Repository, tip: str, known: str) -> str | None:
+    """Find the first commit on the line of first parents of `tip`, itself included, that `known` reaches.
+
+    None where that line ends before.
+
+    Raises:
+        UndecidedError: git failed, or objects are missing.
+    """
+    raw = repository.output("rev-list", "--first-parent", "--parents", tip, f"^{known}")
+    chain = [line.split(" ") for line in raw.decode("ascii").splitlines()]
+    if not chain:
+        return tip
+    # Where clocks were wrong, git may list commits here that `known` reaches.
+    if is_ancestor(repository, chain[-1][0], known):
+        low, high = 0, len(chain) - 1
+        while low < high:
+            middle = (low + high) // 2
+            if is_ancestor(repository, chain[middle][0], known):
+                high = middle
+            else:
+                low = middle + 1
+        return chain[low][0]
+    return chain[-1][1] if len(chain[-1]) > 1 else None
+
+
+def is_ancestor(repository: Repository, ancestor: str, commit: str) -> bool:
+    """Tell whether one commit reaches another; every commit reaches itself.
+
+    Raises:
+        UndecidedError: git could not tell, for an object is missing.
+    """
+    done = repository.git("merge-base", "--is-ancestor", ancestor, commit)
+    if done.code not in {0, 1}:
+        raise failed("merge-base", done)
+    return done.code == 0

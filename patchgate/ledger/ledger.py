@@ -1,0 +1,110 @@
+"""The ledger: `events.jsonl`, append-only, one JSON object a line, each with the hash of the one before.
+
+Decides where the file is, what becomes of an event that cannot be recorded, and what reading it gives. How a
+line gets onto the disk whole is `durable.chain`'s; what an event holds is `event`'s.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from patchgate.errors import UndecidedError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from patchgate.durable.chain import Problem
+    from patchgate.durable.record import Json
+    from patchgate.ledger.event import Event
+
+PATIENCE_SECONDS = 3.0
+"""How long a hook waits for other writers; an append of theirs takes milliseconds."""
+
+
+class Ledger:
+    """The permanent record of one repository, shared by its worktrees.
+
+    Args:
+        common_dir: git's common directory; nothing is made in it before the first event.
+        clock: seconds since the epoch.
+        patience_seconds: how long the first event waits for a lock that is held.
+    """
+
+    def __init__(
+        self,
+        common_dir: str,
+        *,
+        clock: Callable[[], float] = time.time,
+        patience_seconds: float = PATIENCE_SECONDS,
+    ) -> None:
+        from pathlib import Path
+
+        self.path = Path(common_dir, "patchgate", "events.jsonl")
+        self._clock = clock
+        self._patience = patience_seconds
+
+    def record(self, kind: str, about: Mapping[str, Json]) -> str | None:
+        """Add one event, on the disk when this returns; None, or one sentence to warn with.
+
+        It never raises for what the system or another process does: the verdict stays what it is.
+
+        Raises:
+            ValueError: `kind` or `about` is not what an event may hold, which is the caller's fault.
+        """
+        from patchgate.durable import chain
+        from patchgate.ledger.event import written_forms
+
+        aside: list[Path] = []
+        try:
+            for event in written_forms(kind, about, self._clock()):
+                chain.append(self.path, event, timeout_seconds=self._patience, on_torn=aside.append)
+        except OSError as error:
+            return f"the ledger has no record of this: {str(self.path)!r}: {error.strerror or error}"
+        except UndecidedError as error:
+            # Whoever holds the lock so long is stuck; the next event of this command does not wait for it.
+            self._patience = 0.0
+            return f"the ledger has no record of this: {error.message}" + (
+                f"; {error.hint}" if error.hint else ""
+            )
+        if aside:
+            names = ", ".join(path.name for path in aside)
+            return f"the last line of the ledger was cut short by a crash and is set aside in {names}"
+        return None
+
+    def events(self) -> Iterator[Event]:
+        """Yield the events, oldest first, each checked against the chain; a torn last line is left out.
+
+        Raises:
+            UndecidedError: a line is damaged; the events before it have been yielded.
+            OSError: the file cannot be read.
+        """
+        from patchgate.durable import chain
+        from patchgate.ledger.event import Event
+
+        for record in chain.read(self.path):
+            yield Event.from_record(record.event, record.hash)
+
+    def lines(self) -> Iterator[Event | Problem]:
+        """Yield an event, or what is wrong, for each line, oldest first; damage does not end it.
+
+        Raises:
+            OSError: the file cannot be read.
+        """
+        from patchgate.durable import chain
+        from patchgate.ledger.event import Event
+
+        for found in chain.scan(self.path):
+            yield found if isinstance(found, chain.Problem) else Event.from_record(found.event, found.hash)
+
+    def verify(self) -> list[Problem]:
+        """List what is wrong, line by line; empty for a ledger that is whole, or that does not exist.
+
+        Raises:
+            UndecidedError: something looked wrong, and a writer kept the lock so that it stays unconfirmed.
+            OSError: the file cannot be read.
+        """
+        from patchgate.durable import chain
+
+        return chain.verify(self.path)

@@ -1,0 +1,188 @@
+"""What an approval does to a verdict, and which refusals can be approved at all.
+
+Decides, by section 6 of the design: a finding of level error whose rule is no invariant, in a change that is
+or can become a commit, becomes a note where an approval for this very change under this very policy names
+its rule. Nothing else is touched: undecided gates, invariants, what a patch's grammar or git says, messages
+and refs stay what they are, and so does the verdict id. Which approvals count is decided in `grants`.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from patchgate.change.model import change_id
+from patchgate.change.quoting import printable
+from patchgate.verdict.rules import Level, Stage
+from patchgate.verdict.verdict import ChangeVerdict, Finding, GateOutcome, Json, Outcome, Report, Verdict
+from patchgate.verdict.wording import SHORT_OID
+
+if TYPE_CHECKING:
+    from patchgate.git.repository import Repository
+    from patchgate.ledger.approvals import Statement
+
+LOCAL, PUSH = "local", "push"
+GATE = "approvals"
+_KINDS = frozenset({"staged", "worktree", "commit", "merge"})
+# What these say is about a text or a message, not about the change that an approval is bound to.
+_OUT_OF_REACH = frozenset({Stage.PARSE, Stage.GIT_CHECK, Stage.MESSAGE})
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """An approval that counts: the statement, who stands for it, and whether a signature proves that."""
+
+    statement: Statement
+    by: str
+    signed: bool
+
+
+def may_be_approved(change: ChangeVerdict, finding: Finding) -> bool:
+    """Tell whether a person may make an exception from this finding of this change."""
+    rule = finding.definition
+    # The id of a change without files is that of every other one.
+    is_bound = change.source.kind in _KINDS and bool(change.change.files)
+    return is_bound and not rule.invariant and rule.stage not in _OUT_OF_REACH
+
+
+def errors_of(change: ChangeVerdict) -> list[Finding]:
+    """List the findings that refuse a change."""
+    return [finding for finding in change.findings if finding.level is Level.ERROR]
+
+
+def undecided_gates(change: ChangeVerdict) -> list[GateOutcome]:
+    """List the gates that could not judge a change: an exception from what nobody has seen is none."""
+    wanting = {Outcome.UNDECIDED, Outcome.NOT_RUN}
+    return [gate for gate in (*change.gates, *change.circumstances) if gate.outcome in wanting]
+
+
+def is_in_question(change: ChangeVerdict) -> bool:
+    """Tell whether an approval could change anything about this change."""
+    return any(may_be_approved(change, finding) for finding in errors_of(change))
+
+
+def honoured(
+    repository: Repository,
+    report: Report,
+    *,
+    local: bool,
+    notes: Sequence[str] = ("refs/notes/patchgate-approvals",),
+) -> Report:
+    """Find the approvals that count for what a report refuses, and let them count.
+
+    It costs nothing where nothing is refused that could be approved. What keeps an approval from counting
+    is told as a warning.
+
+    Args:
+        repository: where approvals and signers are read.
+        report: what was judged.
+        local: whether approvals without a signature count: on this machine, until the push.
+        notes: commits or full refs of notes where signed ones are, a quarantined commit too.
+    """
+    if not any(is_in_question(change) for change in report.changes):
+        return report
+    from patchgate.operations.judge.grants import grants_for
+
+    grants, warnings = grants_for(repository, report, local=local, notes=notes)
+    done = honour(report, grants)
+    return replace(done, warnings=(*done.warnings, *warnings)) if warnings else done
+
+
+def honour(report: Report, grants: Sequence[Sequence[Grant]]) -> Report:
+    """Let approvals take effect: for each change of the report, those that were found to count for it."""
+    changes = tuple(
+        _honour_one(change, mine) if mine else change
+        for change, mine in zip(report.changes, grants, strict=True)
+    )
+    return replace(report, changes=changes)
+
+
+def _honour_one(change: ChangeVerdict, grants: Sequence[Grant]) -> ChangeVerdict:
+    about = (change_id(change.change), change.policy.digest)
+    # What a signature proves is named before what only this machine knows.
+    grants = sorted(
+        (each for each in grants if (each.statement.change_id, each.statement.policy) == about),
+        key=lambda each: not each.signed,
+    )
+    used: list[Grant] = []
+    findings: list[Finding] = []
+    mended: set[str] = set()
+    for finding in change.findings:
+        grant = next((each for each in grants if finding.rule in each.statement.rules), None)
+        if grant is None or finding.level is not Level.ERROR or not may_be_approved(change, finding):
+            findings.append(finding)
+            continue
+        findings.append(_approved(finding, grant))
+        mended.add(finding.definition.gate)
+        if grant not in used:
+            used.append(grant)
+    if not used:
+        return change
+    refusing = {each.definition.gate for each in findings if each.level is Level.ERROR}
+    gates = tuple(
+        replace(gate, outcome=Outcome.PASS)
+        if gate.outcome is Outcome.FAIL and gate.gate in mended - refusing
+        else gate
+        for gate in change.gates
+    )
+    reason = "; ".join(f"{', '.join(each.statement.rules)} {_words(each)}" for each in used)
+    return replace(
+        change,
+        findings=tuple(findings),
+        gates=gates,
+        circumstances=(*change.circumstances, GateOutcome(GATE, Outcome.PASS, reason)),
+    )
+
+
+def _approved(finding: Finding, grant: Grant) -> Finding:
+    about: dict[str, Json] = {"by": grant.by, "reason": grant.statement.reason, "signed": grant.signed}
+    return replace(
+        finding,
+        level=Level.NOTE,
+        message=f"{finding.message}; {_words(grant)}",
+        hint=None,
+        fix=None,
+        details={**finding.details, "approved": about},
+    )
+
+
+def _words(grant: Grant) -> str:
+    how = "signed" if grant.signed else "on this machine, until the push"
+    return f"approved by {printable(grant.by)} ({how}): {printable(grant.statement.reason)}"
+
+
+def approve_line(
+    report: Report, *, place: str, policy_from: str | None = None, profile: str | None = None
+) -> str | None:
+    """Write the command by which a person may approve what a report refuses; None where nobody can.
+
+    Several changes are approved one by one: the line names the first.
+
+    Args:
+        report: what remains refused after `honoured`.
+        place: `LOCAL`, where an approval without a signature counts, or `PUSH` (pre-push, pre-receive),
+            where only a signed one does.
+        policy_from: the revision whose policy was asked for, where it is not the change's own base.
+        profile: the profile that was asked for, where one was.
+    """
+    refused = [change for change in report.changes if change.verdict is not Verdict.ACCEPTED]
+    if not refused or any(each.verdict is Verdict.UNDECIDED or undecided_gates(each) for each in refused):
+        return None
+    if not all(may_be_approved(change, each) for change in refused for each in errors_of(change)):
+        return None
+    asked: list[str] = []
+    for key, text in (("--policy-from", policy_from), ("--profile", profile)):
+        asked += [key, shlex.quote(text)] if text is not None else []
+    words = ["git patchgate approve", _name(refused[0]), *asked, '--reason "why"']
+    return " ".join([*words, "--sign"] if place == PUSH else words)
+
+
+def _name(change: ChangeVerdict) -> str:
+    source = change.source
+    if source.commit is not None:
+        return source.commit[:SHORT_OID]
+    if source.kind == "worktree":
+        return change_id(change.change).removeprefix("sha256:")[:16]
+    return "@staged"

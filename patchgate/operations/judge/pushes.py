@@ -1,0 +1,288 @@
+"""Judging what a push brings: for each ref every commit that the other side lacks, read from objects.
+
+Decides which policy judges which of them, that a commit which several refs bring is judged once for each
+policy, and what is told beside the verdicts. One walk for all refs that are judged alike. Whether a ref
+itself may move is decided in `ref_terms`, what becomes of the verdicts elsewhere.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from patchgate.change.model import Source
+from patchgate.declared.control import CONFIG_FILE, PYPROJECT_FILE
+from patchgate.declared.policy import Policy, Profile
+from patchgate.gates.refs import show_ref
+from patchgate.git.history import Commit
+from patchgate.git.objects import Objects
+from patchgate.git.pushes import NOTES, RefUpdate, Remote, lacking, peel
+from patchgate.git.repository import Repository
+from patchgate.operations.judge.commits import judge_commits
+from patchgate.operations.judge.policies import Key
+from patchgate.operations.judge.ref_terms import Destination, RefTerms
+from patchgate.operations.judge.terms import Asked
+from patchgate.verdict.verdict import ChangeVerdict, Report, Verdict, WayOut
+from patchgate.verdict.wording import SHORT_OID
+
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Push:
+    """What a push was found to be: the report, and the commits that each ref brings, parents first.
+
+    A commit that several refs bring stands with the first.
+    """
+
+    report: Report
+    brought: Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The refs, each with its commit, that one policy judges; `place` None: each commit's parent's."""
+
+    place: str | None
+    key: Key | None
+    refs: list[tuple[str, str]] = field(default_factory=list)
+
+
+def judge_push_to(
+    repository: Repository, remote: Remote, updates: Sequence[RefUpdate], asked: Asked, *, moves: bool = True
+) -> Push:
+    """Judge what a push does to the refs of a remote, as far as they are known here.
+
+    Args:
+        remote: what is known of it.
+        updates: what git told; a ref that it says is there counts as known.
+        asked: the policy that is trusted above all, if any.
+        moves: whether the refs would really be moved so, or only their commits are to be judged.
+
+    Raises:
+        PatchgateError: it could not be read.
+    """
+    told = {update.ref: update.old for update in updates if update.old is not None}
+    destination = Destination(remote.shown, remote.default, {**remote.had, **told})
+    with Objects(repository) as objects:
+        commits = _peeled(objects, updates, destination)
+        known = [oid for name in destination.had.values() if (oid := commits[name])]
+        tips = [oid for update in updates if (oid := commits.get(update.new or ""))]
+        fresh = lacking(repository, tips, known)
+        judging = _Judging(repository, objects, destination, commits, asked)
+        push = judging.judge(updates, fresh, moves=moves)
+    refs = [change for change in push.report.changes if change.source.kind == "ref"]
+    if repository.shallow and any(change.verdict is Verdict.UNDECIDED for change in refs):
+        named = " " + shlex.quote(remote.name) if remote.is_named else ""
+        way = WayOut("fetch more of the history, then push again:", f"git fetch --deepen=50{named}")
+        return replace(push, report=replace(push.report, ways_out=(way,)))
+    return push
+
+
+def judge_received(
+    repository: Repository,
+    had: Mapping[str, str],
+    default: str | None,
+    updates: Sequence[RefUpdate],
+    asked: Asked,
+) -> Push:
+    """Judge what a repository is about to receive, by the policies that it has.
+
+    Args:
+        had: the refs that matter here, with what they have.
+        default: the full name of its default branch.
+        updates: what git told.
+        asked: the policy that is trusted above all, if any.
+
+    Raises:
+        PatchgateError: it could not be read.
+    """
+    told = {update.ref: update.old for update in updates if update.old is not None}
+    destination = Destination("this repository", default, {**had, **told}, judges_all=True)
+    with Objects(repository) as objects:
+        commits = _peeled(objects, updates, destination)
+        notes = [
+            oid for each in updates if each.ref.startswith(NOTES) if (oid := commits.get(each.new or ""))
+        ]
+        tips = [
+            oid for each in updates if not each.ref.startswith(NOTES) if (oid := commits.get(each.new or ""))
+        ]
+        # What came as notes was not judged by the policy of the branches.
+        fresh = lacking(repository, tips, (), f"--exclude={NOTES}*", "--all")
+        seen = {commit.oid for commit in fresh}
+        fresh += [commit for commit in lacking(repository, notes, (), "--all") if commit.oid not in seen]
+        return _Judging(repository, objects, destination, commits, asked).judge(updates, fresh, moves=True)
+
+
+def _peeled(
+    objects: Objects, updates: Sequence[RefUpdate], destination: Destination
+) -> dict[str, str | None]:
+    news = [update.new for update in updates if update.new is not None]
+    return peel(objects, [*news, *destination.had.values()])
+
+
+class _Judging:
+    """The judging of one push."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        objects: Objects,
+        destination: Destination,
+        commits: Mapping[str, str | None],
+        asked: Asked,
+    ) -> None:
+        self._repository = repository
+        self._objects = objects
+        self._destination = destination
+        self._commits = commits
+        self._asked = asked
+        self._terms = RefTerms(repository, objects, destination, commits, asked)
+
+    def judge(self, updates: Sequence[RefUpdate], fresh: Sequence[Commit], *, moves: bool) -> Push:
+        """Judge the refs, then the commits that are new there."""
+        graph = {commit.oid: commit for commit in fresh}
+        groups = self._groups(updates, graph)
+        first = _first_refs([each for group in groups for each in group.refs], graph)
+        cut = {first[oid]: oid for oid in graph if oid in self._repository.shallow}
+        changes = [each for update in updates if (each := self._of_ref(update, cut, moves=moves))]
+        warnings = dict.fromkeys(self._terms.warnings)
+        whole = [commit for commit in fresh if commit.oid not in self._repository.shallow]
+        alike = _Alike(self._terms, graph)
+        for group in groups:
+            ref_of = _first_refs(group.refs, graph)
+            commits = [each for each in whole if each.oid in ref_of and not alike.has(each, group)]
+            if not commits:
+                continue
+            report = judge_commits(self._repository, commits, replace(self._asked, policy_from=group.place))
+            found = [_under(each, ref_of[each.source.commit or ""], group.place) for each in report.changes]
+            if len(groups) > 1:
+                alike.add(found, group)
+            warnings |= dict.fromkeys([*report.warnings, *self._notes(group, found)])
+            changes += found
+        brought: dict[str, list[str]] = {}
+        for commit in fresh:
+            brought.setdefault(first[commit.oid], []).append(commit.oid)
+        return Push(Report(tuple(changes), tuple(warnings)), brought)
+
+    def _groups(self, updates: Sequence[RefUpdate], graph: Mapping[str, Commit]) -> list[_Group]:
+        """Put together the refs that bring something and are judged alike; by their parents' come last."""
+        groups: dict[Key | None, _Group] = {}
+        for update in updates:
+            tip = self._commits.get(update.new or "")
+            if tip is None or tip not in graph:
+                continue
+            place = self._terms.judged_by(update)
+            key = None if place is None else self._terms.key_of(place)
+            groups.setdefault(key, _Group(place, key)).refs.append((update.ref, tip))
+        return sorted(groups.values(), key=lambda group: group.place is None)
+
+    def _of_ref(self, update: RefUpdate, cut: Mapping[str, str], *, moves: bool) -> ChangeVerdict | None:
+        reason = None
+        if update.ref in cut:
+            reason = f"the parents of {cut[update.ref][:SHORT_OID]} are cut off: this clone is shallow"
+        if moves:
+            return self._terms.verdict_on(update, reason)
+        return self._terms.verdict(update, reason) if reason else None
+
+    def _notes(self, group: _Group, changes: Sequence[ChangeVerdict]) -> Iterator[str]:
+        """Tell which policy judged, where one may have expected another."""
+        by_ref: dict[str, list[ChangeVerdict]] = {}
+        for change in changes:
+            by_ref.setdefault(change.source.ref or "", []).append(change)
+        name = self._destination.name
+        if group.place is None:
+            default = self._terms.default_policy
+            if default is not None and not self._destination.judges_all:
+                others = [ref for ref, judged in by_ref.items() if _differ(ref, judged, default)]
+                if others:
+                    yield (
+                        f"{_named(others)}: judged by the policy before each commit; the default branch of "
+                        f"{name} has another"
+                    )
+        elif self._asked.policy_from is None:
+            tips = dict(group.refs)
+            for ref, judged in by_ref.items():
+                is_clean = all(change.verdict is Verdict.ACCEPTED for change in judged)
+                is_same = is_clean and self._terms.key_of(tips[ref]) == group.key
+                if self._terms.is_protected(ref) and not is_same:
+                    yield (
+                        f"{show_ref(ref)} is protected: judged by the policy of {group.place[:SHORT_OID]}, "
+                        f"which {name} has"
+                    )
+
+
+class _Alike:
+    """Remembers which commits were judged under which policy, so that none is judged twice under one."""
+
+    def __init__(self, terms: RefTerms, graph: Mapping[str, Commit]) -> None:
+        self._terms = terms
+        self._graph = graph
+        self._judged: dict[str, list[Key | None]] = {}
+        self._keys: dict[str, Key] = {}
+
+    def add(self, changes: Sequence[ChangeVerdict], group: _Group) -> None:
+        """Remember the changes that a group's policy has judged."""
+        for change in changes:
+            commit = self._graph[change.source.commit or ""]
+            self._judged.setdefault(commit.oid, []).append(group.key)
+            touched = any(file.path.raw in _POLICY_FILES for file in change.change.files)
+            if len(commit.parents) == 1 and not touched:
+                # So a long range asks git for few keys: those after merges and changes of the policy.
+                self._keys[commit.oid] = self._key(commit.parents[0])
+
+    def has(self, commit: Commit, group: _Group) -> bool:
+        """Tell whether the policy by which a group judges a commit has judged it already."""
+        judged = self._judged.get(commit.oid)
+        if judged is None:
+            return False
+        return (self._before(commit) if group.place is None else group.key) in judged
+
+    def _before(self, commit: Commit) -> Key:
+        """Name the policy before a commit: the first parent's, or else the one that a merge brings in."""
+        keys = [self._key(parent) for parent in commit.parents]
+        return next((key for key in keys if key != _ABSENT), _ABSENT)
+
+    def _key(self, oid: str) -> Key:
+        if oid not in self._keys:
+            self._keys[oid] = self._terms.key_of(oid)
+        return self._keys[oid]
+
+
+_POLICY_FILES = frozenset({CONFIG_FILE.raw, PYPROJECT_FILE.raw})
+_ABSENT: Key = (None, None)
+
+
+def _first_refs(refs: Iterable[tuple[str, str]], graph: Mapping[str, Commit]) -> dict[str, str]:
+    """Tell for each commit of the graph which ref is the first to reach it."""
+    found: dict[str, str] = {}
+    for ref, tip in refs:
+        waiting = [tip]
+        while waiting:
+            oid = waiting.pop()
+            if oid in graph and oid not in found:
+                found[oid] = ref
+                waiting.extend(graph[oid].parents)
+    return found
+
+
+def _under(change: ChangeVerdict, ref: str, place: str | None) -> ChangeVerdict:
+    """Say which ref brings a commit, and name the policy's commit as short as others are named."""
+    source = Source(change.source.kind, change.source.commit, change.source.base_commit, ref)
+    policy = change.policy
+    if place is not None and len(place) >= 40 and policy.origin.startswith(place):
+        policy = replace(policy, origin=place[:SHORT_OID] + policy.origin[len(place) :])
+    return replace(change, source=source, policy=policy)
+
+
+def _differ(ref: str, changes: Sequence[ChangeVerdict], policy: Policy) -> bool:
+    """Tell whether something was judged by another policy than this; of notes nobody expects it."""
+    if ref.startswith(NOTES):
+        return False
+    return any(change.policy.digest != policy.digest(Profile(change.profile)) for change in changes)
+
+
+def _named(refs: Sequence[str]) -> str:
+    shown = ", ".join(show_ref(ref) for ref in refs[:_NAMED])
+    return shown + (f" and {len(refs) - _NAMED} more" if len(refs) > _NAMED else "")

@@ -1,0 +1,54 @@
+"""Judging what a server's repository is about to receive, from pre-receive.
+
+Decides what is known there (its own refs and HEAD) and that nothing is written: no ledger, no cache, and
+git's own guard against updates of refs is up. The new objects are read where git keeps them in quarantine.
+What is refused, and by which policy, is decided in `pushes` and `ref_terms`.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+from patchgate.git.pushes import RefUpdate, default_branch, read_received, refs_below
+from patchgate.git.repository import QUARANTINE, Repository
+from patchgate.operations.judge.pushes import judge_received
+from patchgate.operations.judge.ref_terms import USUAL_BRANCHES
+from patchgate.operations.judge.terms import trusted
+from patchgate.verdict.verdict import Report, Verdict
+
+_APPROVALS = "refs/notes/patchgate-approvals"
+
+
+def judge_receive(repository: Repository, lines: bytes) -> Report:
+    """Judge every commit that is new to a repository, and what becomes of its protected refs.
+
+    Args:
+        repository: opened with the environment that git gives to pre-receive.
+        lines: what git tells: old value, new value and name of each ref.
+
+    Raises:
+        PatchgateError: it could not be read.
+    """
+    updates = read_received(repository, lines)
+    if not updates:
+        return Report(())
+    # With this variable git refuses to update refs, whoever starts it; and no policy is cached.
+    guard = {QUARANTINE: os.path.join(repository.common_dir, "objects")}
+    repository = replace(repository, environment={**guard, **repository.environment})
+    default = default_branch(repository)
+    had = refs_below(repository, *USUAL_BRANCHES, *([default] if default else []))
+    # A HEAD that names no branch says nothing: one of the usual names may be there.
+    default = default if default in had else None
+    push = judge_received(repository, had, default, updates, trusted(repository))
+    if push.report.verdict is Verdict.ACCEPTED:
+        return push.report
+    from patchgate.operations.judge.approvals import honoured
+
+    return honoured(repository, push.report, local=False, notes=_approvals(updates))
+
+
+def _approvals(updates: list[RefUpdate]) -> tuple[str, ...]:
+    """Name where signed approvals are: those that are here, and those that come with this very push."""
+    coming = tuple(each.new for each in updates if each.ref == _APPROVALS and each.new is not None)
+    return (_APPROVALS, *coming)

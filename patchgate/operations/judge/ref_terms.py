@@ -1,0 +1,247 @@
+"""The terms on which a ref of another repository may move: is it protected, and whose policy judges?
+
+Decides which refs are protected (`[push] protected_refs` of the policy that the other side has, else its
+default branch), what is said about deleting or forcing one, and which commit's policy judges what goes to it.
+The commits themselves are judged in `pushes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from patchgate.change.model import Change, Source
+from patchgate.change.quoting import printable
+from patchgate.declared.policy import Decision, Policy, Profile
+from patchgate.declared.refs import matches
+from patchgate.errors import ConfigError
+from patchgate.gates.refs import GATE, RefMove, examine, show_ref
+from patchgate.git.objects import Objects
+from patchgate.git.pushes import (
+    BRANCHES,
+    NOTES,
+    TAGS,
+    RefUpdate,
+    is_ancestor,
+    nearest_first_parent,
+    type_of,
+)
+from patchgate.git.repository import Repository
+from patchgate.operations.judge.cases import BUILT_IN, reference
+from patchgate.operations.judge.policies import Found, Key, Policies, built_in
+from patchgate.operations.judge.terms import Asked
+from patchgate.verdict.rules import Level
+from patchgate.verdict.verdict import ChangeVerdict, Finding, GateOutcome, Outcome
+
+USUAL_BRANCHES = (BRANCHES + "main", BRANCHES + "master")
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where refs go, and what is known here of what is there.
+
+    `name` is for sentences, and safe; `default` the full name of the default branch, None where nobody told;
+    `had` maps refs to the objects that they have there. `judges_all` is true on a server, where the policy
+    that is there judges every ref, not only the protected ones.
+    """
+
+    name: str
+    default: str | None
+    had: Mapping[str, str]
+    judges_all: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Governing:
+    """The policy that names the protected refs, where it is from, and what is wrong with it."""
+
+    policy: Policy
+    place: str
+    fault: ConfigError | None = None
+
+
+class RefTerms:
+    """Answers, for the refs of one destination.
+
+    Args:
+        commits: the commit that each object stands for; None where it is none, or not here.
+        asked: the policy that is trusted above all, if any.
+    """
+
+    def __init__(
+        self,
+        repository: Repository,
+        objects: Objects,
+        destination: Destination,
+        commits: Mapping[str, str | None],
+        asked: Asked,
+    ) -> None:
+        self._repository = repository
+        self._objects = objects
+        self._destination = destination
+        self._commits = commits
+        self._asked = asked
+        self.policies = Policies(objects)
+        self._defaults = _default_refs(destination)
+        self._governing = self._find_governing()
+        self._unreadable: dict[str, None] = {}
+
+    @property
+    def default_policy(self) -> Policy | None:
+        """The policy of the destination's default branch, as far as it is known and can be used."""
+        found = self._at(self._default_tip())
+        return found.policy
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What went otherwise than asked for."""
+        return tuple(self._unreadable)
+
+    def is_protected(self, ref: str) -> bool:
+        """Tell whether a ref of the destination is protected."""
+        return self._protection(ref) is not None
+
+    def _protection(self, ref: str) -> Decision | bool | None:
+        """Find what protects a ref: an entry of the config, or (True) that it is a default branch."""
+        listed = self._governing.policy.config.push.protected_refs
+        if listed is None:
+            return True if ref in self._defaults else None
+        for number, pattern in enumerate(listed):
+            if matches([pattern], ref):
+                return Decision(("push", "protected_refs", number), pattern)
+        return None
+
+    def _find_governing(self) -> _Governing:
+        place = self._asked.policy_from or self._default_tip()
+        if place is None and not self._destination.judges_all:
+            # Nothing is known of the remote: its protected refs are those that are meant here.
+            place = "HEAD"
+        found = self._at(place)
+        if found.policy is not None and place is not None:
+            shown = place[:12] if place == self._default_tip() else printable(place)
+            return _Governing(found.policy, shown)
+        return _Governing(built_in(), BUILT_IN, found.fault)
+
+    def _default_tip(self) -> str | None:
+        """The commit of the default branch there, where it is known and here."""
+        for ref in self._defaults:
+            tip = self._commits.get(self._destination.had.get(ref, ""))
+            if tip is not None:
+                return tip
+        return None
+
+    def _at(self, revision: str | None) -> Found:
+        """Read the policy of a revision; absent where there is no such thing."""
+        return self.policies.at(self.key_of(revision)) if revision else Found()
+
+    def key_of(self, revision: str) -> Key:
+        """Name the policy that a revision has; equal keys have equal policies."""
+        header = self._objects.header(revision + "^{tree}")
+        return self.policies.key(header.oid) if header else (None, None)
+
+    def judged_by(self, update: RefUpdate) -> str | None:
+        """Name the revision whose policy judges every commit that a ref gets; None: each one's parent's."""
+        if self._asked.policy_from is not None:
+            return self._asked.policy_from
+        if not (self._destination.judges_all or self.is_protected(update.ref)):
+            return None
+        tip = self._commits.get(update.new or "")
+        base = self._commits.get(update.old or "")
+        if base is None and update.old is not None:
+            base = self._commits.get(self._destination.had.get(update.ref, ""))
+        if base is None:
+            base = self._default_tip()
+        if tip is None or base is None:
+            return None
+        nearest = nearest_first_parent(self._repository, tip, base)
+        if nearest is None and update.ref.startswith(NOTES):
+            # Notes begin a history of their own, of names that no policy speaks of.
+            return None
+        chosen = nearest or base
+        found = self._at(chosen)
+        if found.fault is not None:
+            self._unreadable[
+                f"the policy of {chosen[:12]}, which {self._destination.name} has, cannot be read "
+                f"({found.fault.message}): each commit was judged by its parent's"
+            ] = None
+        return chosen if found.policy is not None else None
+
+    def verdict_on(self, update: RefUpdate, reason: str | None = None) -> ChangeVerdict | None:
+        """Say what is wrong with what becomes of a ref; None where nothing is.
+
+        Args:
+            reason: why what it gets could not be judged, where something else has found that out.
+        """
+        reason = reason or self._not_judged(update)
+        findings: list[Finding] = []
+        if update.old is not None and update.old != update.new:
+            protection = self._protection(update.ref)
+            keeps = update.new is None or self._keeps(update)
+            if protection is not None:
+                findings = self._findings(update, protection, keeps is not False)
+                if keeps is None:
+                    reason = reason or _cut_off(update.old)
+            elif self._governing.fault is not None and (update.new is None or not keeps):
+                fault = self._governing.fault.message
+                reason = reason or f"the policy that names the protected refs cannot be read: {fault}"
+        if not findings and reason is None:
+            return None
+        return self.verdict(update, reason, findings)
+
+    def verdict(
+        self, update: RefUpdate, reason: str | None, findings: Sequence[Finding] = ()
+    ) -> ChangeVerdict:
+        """Make the verdict on a ref: rejected by an error among the findings, undecided where a reason is."""
+        is_failed = any(finding.level is Level.ERROR for finding in findings)
+        outcome = Outcome.FAIL if is_failed else Outcome.UNDECIDED if reason else Outcome.PASS
+        empty = self._objects.empty_tree
+        return ChangeVerdict(
+            Change.of(empty, empty, ()),
+            Source("ref", ref=update.ref),
+            Profile.COMMIT.value,
+            reference(self._governing.policy, self._governing.place, Profile.COMMIT),
+            (GateOutcome(GATE, outcome, None if is_failed else reason),),
+            tuple(findings),
+        )
+
+    def _findings(self, update: RefUpdate, protection: Decision | bool, keeps: bool) -> list[Finding]:
+        decision = protection if isinstance(protection, Decision) else None
+        is_here = self._commits.get(update.old or "") is not None
+        move = RefMove(update.ref, update.old, update.new, keeps, is_here, decision)
+        found = []
+        for finding in examine(move):
+            level = self._governing.policy.level(finding.rule, Profile.COMMIT)
+            if level is not None:
+                found.append(replace(finding, level=level))
+        return found
+
+    def _keeps(self, update: RefUpdate) -> bool | None:
+        """Tell whether what a ref has is a part of what it gets; None where a shallow history hides it."""
+        old, new = self._commits.get(update.old or ""), self._commits.get(update.new or "")
+        if update.ref.startswith(TAGS):
+            return False
+        if old is not None and new is not None and is_ancestor(self._repository, old, new):
+            return True
+        return None if self._repository.shallow and new is not None else False
+
+    def _not_judged(self, update: RefUpdate) -> str | None:
+        """Say why what a ref gets holds no commit to judge; None where it does, or where nothing comes."""
+        if update.new is None or self._commits.get(update.new) is not None:
+            return None
+        kind = type_of(self._objects, update.new)
+        if kind is None:
+            return (
+                f"{show_ref(update.ref)} would get {update.new[:12]}, which is not here whole: run git fsck"
+            )
+        return f"{show_ref(update.ref)} would name a {kind}, and only commits are judged: leave it out"
+
+
+def _default_refs(destination: Destination) -> tuple[str, ...]:
+    """Name the default branch; where nobody told, those of the usual names that are there."""
+    if destination.default is not None:
+        return (destination.default,)
+    return tuple(ref for ref in USUAL_BRANCHES if ref in destination.had)
+
+
+def _cut_off(oid: str | None) -> str:
+    return f"this clone is shallow, and does not show whether {str(oid)[:12]} would be lost"

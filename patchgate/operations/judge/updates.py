@@ -1,0 +1,120 @@
+"""Judging what an update of a branch brings: every commit by itself, parent to commit.
+
+Decides what is not judged again (a value that the branch had, commits with a receipt), what is told only
+(commits that a remote has already, or that were fetched into this very branch), and in which words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from patchgate.change.quoting import printable
+from patchgate.errors import PatchgateError
+from patchgate.git.history import Commit, require_parents
+from patchgate.git.novelty import Brought, Update, arriving_tips, brought_by, has_had
+from patchgate.git.repository import Repository
+from patchgate.ledger.receipts import Receipts, settled
+from patchgate.operations.judge.commits import judge_commits
+from patchgate.operations.judge.terms import Asked
+from patchgate.verdict.verdict import ChangeVerdict, Report, Verdict
+from patchgate.verdict.wording import count
+
+_UPSTREAM_LOOKED_AT = 200
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What has been answered for: commits with a receipt, the tips at install, what a remote is bringing."""
+
+    receipts: Receipts
+    settled: Sequence[str] = ()
+    arriving: Sequence[str] = ()
+
+    @classmethod
+    def at(cls, repository: Repository, lines: bytes = b"") -> Known:
+        """Find what a repository remembers, and what a transaction's lines say is a remote's."""
+        arriving = arriving_tips(repository, lines) if lines else ()
+        return cls(Receipts(repository.common_dir), settled(repository.common_dir), arriving)
+
+
+def judge_update(
+    repository: Repository,
+    update: Update,
+    known: Known,
+    asked: Callable[[], Asked],
+    is_fetch: Callable[[], bool],
+) -> Report:
+    """Judge what one update of a branch brings.
+
+    Args:
+        repository: where it happens.
+        update: the branch and its values.
+        known: what has been answered for.
+        asked: tells how to judge; asked only where there is something to judge.
+        is_fetch: tells whether a fetch is at work; asked only where a branch is created.
+
+    Raises:
+        PatchgateError: it could not be read.
+    """
+    if has_had(repository, update):
+        return Report(())
+    brought = brought_by(repository, update, known.settled, known.arriving)
+    if update.old is None and brought.own and is_fetch():
+        # With --atomic git writes FETCH_HEAD after the transaction.
+        brought = Brought([], [], [*brought.fetched, *brought.own])
+    report = judge_unanswered(repository, brought.own, known, asked)
+    changes = tuple(_under(change, update.ref) for change in report.changes)
+    warnings = [*report.warnings]
+    if brought.upstream:
+        warnings += _upstream_note(repository, brought.upstream, known, asked)
+    if brought.fetched:
+        name = printable(update.ref.removeprefix("refs/heads/"))
+        warnings.append(
+            f"{name} brings {count(len(brought.fetched), 'commit')} that were fetched and not judged: "
+            f"git patchgate check HEAD..{name}"
+        )
+    return Report(changes, tuple(warnings))
+
+
+def judge_unanswered(
+    repository: Repository, commits: Sequence[Commit], known: Known, asked: Callable[[], Asked]
+) -> Report:
+    """Judge those commits of a list that have no receipt."""
+    fresh = [commit for commit in commits if not known.receipts.has(commit.oid)]
+    if not fresh:
+        return Report(())
+    return judge_commits(repository, require_parents(repository, fresh), asked())
+
+
+def _under(change: ChangeVerdict, ref: str) -> ChangeVerdict:
+    return replace(change, source=replace(change.source, ref=ref))
+
+
+def _upstream_note(
+    repository: Repository, commits: Sequence[Commit], known: Known, asked: Callable[[], Asked]
+) -> list[str]:
+    """Name the commits of a remote that break the policy here; they are not this person's to mend."""
+    looked_at = [
+        commit
+        for commit in commits[-_UPSTREAM_LOOKED_AT:]
+        if commit.oid not in repository.shallow and not known.receipts.has(commit.oid)
+    ]
+    if not looked_at:
+        return []
+    try:
+        report = judge_commits(repository, looked_at, asked())
+    except PatchgateError as error:
+        # What is only told never stops anything: in a partial clone objects are missing.
+        return [f"{count(len(looked_at), 'commit')} of a remote could not be judged here: {error.message}"]
+    bad = [change for change in report.changes if change.verdict is not Verdict.ACCEPTED]
+    if not bad:
+        return []
+    rules = sorted(
+        {finding.rule for change in bad for finding in change.findings if finding.level == "error"}
+    )
+    named = ", ".join(str(change.source.commit)[:12] for change in bad[:_NAMED])
+    more = f" and {len(bad) - _NAMED} more" if len(bad) > _NAMED else ""
+    said = f"{count(len(bad), 'commit')} of a remote would not be accepted here"
+    return [f"{said} ({named}{more}: {', '.join(rules) or 'undecided'}); not yours to mend"]

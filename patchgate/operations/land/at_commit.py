@@ -1,0 +1,132 @@
+"""pre-commit and pre-merge-commit: judge what git is about to commit, and leave a pending receipt.
+
+Decides what is left to the reference-transaction hook, which sees parent and commit: budgets while commits
+are replayed (one commit may be put together from several), and deletions of what HEAD itself brought in, for
+an amend looks like any commit here. For those no verdict is given and no receipt left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from patchgate.git.novelty import current_branch, merged_in
+from patchgate.git.objects import Objects
+from patchgate.git.progress import is_replaying
+from patchgate.git.repository import Repository
+from patchgate.ledger.ledger import Ledger
+from patchgate.operations.judge.pending import check_pending
+from patchgate.operations.judge.terms import Asked, trusted
+from patchgate.operations.judge.updates import Known, judge_unanswered
+from patchgate.operations.land.pending import drop_pending, leave_pending
+from patchgate.operations.land.refusals import Judged, holds, record_refusals
+from patchgate.operations.land.unseen import tell_unseen
+from patchgate.operations.land.ways_out import way_out_of_commit
+from patchgate.verdict.rules import Level
+from patchgate.verdict.verdict import ChangeVerdict, Finding, Json, Report, Verdict
+
+_BUDGETS = frozenset({"max-files", "max-added-lines"})
+_DELETIONS = frozenset({"deny-prefix", "deny-pattern", "outside-allow-roots"})
+
+
+def judge_commit(repository: Repository, hook: str, heads: Sequence[str] = ()) -> Judged:
+    """Judge what is staged, and the commits that a merge brings with it.
+
+    Args:
+        hook: `pre-commit` or `pre-merge-commit`, for the ledger.
+        heads: what is being merged, where git names it in the environment only.
+
+    Raises:
+        PatchgateError: it could not be read.
+    """
+    asked = trusted(repository)
+    drop_pending(repository)
+    branch = current_branch(repository)
+    report = check_pending(repository, asked, heads=heads)
+    (staged,) = report.changes
+    is_merge = staged.source.kind == "merge"
+    if is_merge:
+        report = _with_merged(repository, report, heads, asked)
+    elif staged.verdict is Verdict.REJECTED and _is_for_later(repository, staged):
+        return Judged(Report((), report.warnings), stops=False)
+    if report.verdict is not Verdict.ACCEPTED:
+        from patchgate.operations.judge.approvals import honoured
+
+        report = honoured(repository, report, local=True)
+    stops = any(holds(change, branch) for change in report.changes)
+    warnings = record_refusals(repository, hook, report, branch)
+    if not (stops or is_merge) and branch is not None:
+        status = "accepted" if report.verdict is Verdict.ACCEPTED else "told"
+        warnings += _leave(repository, report.changes[0], asked, status, branch)
+    warnings += tell_unseen(repository, staged.source.base_commit, branch, lambda: asked)
+    report = replace(report, warnings=(*report.warnings, *warnings))
+    return Judged(replace(report, ways_out=way_out_of_commit(repository, hook)) if stops else report, stops)
+
+
+def skip_commit(repository: Repository, hook: str, reason: str, *, is_alone: bool) -> tuple[str, ...]:
+    """Let a commit pass that a person skips the hooks for; return warnings of the ledger.
+
+    Args:
+        is_alone: no transaction follows that would record the skip with its commit.
+    """
+    drop_pending(repository)
+    if not is_alone:
+        return ()
+    branch = current_branch(repository)
+    about: dict[str, Json] = {"hook": hook, "reason": reason, "ref": branch, "commits": []}
+    warning = Ledger(repository.common_dir).record("skipped", about)
+    return (warning,) if warning else ()
+
+
+def _with_merged(repository: Repository, report: Report, heads: Sequence[str], asked: Asked) -> Report:
+    from patchgate.git.sources import merge_heads
+
+    known = Known.at(repository)
+    commits = merged_in(repository, [*heads, *merge_heads(repository)], known.settled)
+    merged = judge_unanswered(repository, commits, known, lambda: asked)
+    return replace(report, changes=(*merged.changes, *report.changes))
+
+
+def _is_for_later(repository: Repository, staged: ChangeVerdict) -> bool:
+    """Tell whether everything that was refused is left to the transaction."""
+    errors = [finding for finding in staged.findings if finding.level is Level.ERROR]
+    left = (
+        [finding for finding in errors if finding.rule not in _BUDGETS]
+        if is_replaying(repository)
+        else errors
+    )
+    if not left:
+        return True
+    if any(finding.rule not in _DELETIONS or finding.side != "old" for finding in left):
+        return False
+    return _are_of_head(repository, staged, left)
+
+
+def _are_of_head(repository: Repository, staged: ChangeVerdict, findings: Sequence[Finding]) -> bool:
+    """Tell whether HEAD itself brought in all that is deleted: its parent does not have it."""
+    gone = {file.path for file in staged.change.files if file.new is None}
+    paths = {finding.path for finding in findings}
+    if not paths <= gone:
+        return False
+    with Objects(repository) as objects:
+        before = objects.header("HEAD^1^{tree}")
+        tree = objects.empty_tree if before is None else before.oid
+        return all(path is not None and objects.entry(tree, path.raw) is None for path in paths)
+
+
+def _leave(
+    repository: Repository, change: ChangeVerdict, asked: Asked, status: str, branch: str
+) -> tuple[str, ...]:
+    if change.policy.refuses_messages:
+        # The message is not written yet, and `commit -n` would walk past commit-msg.
+        return ()
+    policy = ("-", "-")
+    if asked.policy_from is not None:
+        # The origin reads REF:FILE, and what it names is what was read.
+        blob = repository.git("rev-parse", "--quiet", "--verify", change.policy.origin)
+        if blob.code != 0:
+            return ()
+        policy = (change.policy.origin, blob.out.decode("ascii").strip())
+    head = change.source.base_commit or repository.zero_oid
+    warning = leave_pending(repository, change.change, status=status, head=head, branch=branch, policy=policy)
+    return (warning,) if warning else ()

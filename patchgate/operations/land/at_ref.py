@@ -1,0 +1,119 @@
+"""reference-transaction: judge every commit that a branch is about to get, whoever made it.
+
+Decides which lines of the transaction matter (branches that get a value they do not have), what becomes of
+the verdict (receipts, the ledger), and how somebody comes back from a refusal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cache
+
+from patchgate.change.quoting import printable
+from patchgate.errors import UndecidedError
+from patchgate.git.novelty import BRANCHES, Update, brought_by, has_had, value_of
+from patchgate.git.repository import Repository
+from patchgate.ledger.ledger import Ledger
+from patchgate.operations.judge.terms import trusted
+from patchgate.operations.judge.updates import Known, judge_update
+from patchgate.operations.land.refusals import Judged, holds, record_refusals
+from patchgate.operations.land.unseen import tell_unseen
+from patchgate.operations.land.ways_out import ways_out
+from patchgate.verdict.verdict import ChangeVerdict, Report, Verdict
+
+
+def judge_transaction(repository: Repository, lines: bytes, command: Callable[[], str]) -> Judged:
+    """Judge the branches of a transaction that is prepared.
+
+    Args:
+        lines: what git sends: old value, new value and name of each ref.
+        command: finds git's command that is at work; asked only where something is refused.
+
+    Raises:
+        PatchgateError: it could not be read.
+    """
+    known = Known.at(repository, lines)
+    asked = cache(lambda: trusted(repository))
+    changes: list[ChangeVerdict] = []
+    warnings: dict[str, None] = {}
+    stopping: Update | None = None
+    for update in updates_of(repository, lines):
+        report = judge_update(repository, update, known, asked, lambda: command() == "fetch")
+        if report.verdict is not Verdict.ACCEPTED:
+            from patchgate.operations.judge.approvals import honoured
+
+            report = honoured(repository, report, local=True)
+        if any(holds(change, update.ref) for change in report.changes):
+            stopping = stopping or update
+        warnings |= dict.fromkeys(report.warnings)
+        if report.changes and update.old is not None:
+            warnings |= dict.fromkeys(tell_unseen(repository, update.old, update.ref, asked))
+        warnings |= dict.fromkeys(record_refusals(repository, "reference-transaction", report, update.ref))
+        changes.extend(report.changes)
+    warning = known.receipts.add(_receipts(changes))
+    if warning:
+        warnings[warning] = None
+    whole = Report(tuple(changes), tuple(warnings))
+    if stopping is None:
+        return Judged(whole, stops=False)
+    return Judged(replace(whole, ways_out=ways_out(repository, stopping, command())), stops=True)
+
+
+def skip_transaction(repository: Repository, lines: bytes, reason: str) -> tuple[int, tuple[str, ...]]:
+    """Record which commits land unjudged because somebody said so.
+
+    Returns:
+        How many they are, and warnings of the ledger.
+    """
+    ledger = Ledger(repository.common_dir)
+    known = Known.at(repository, lines)
+    number, warnings = 0, []
+    for update in updates_of(repository, lines):
+        if has_had(repository, update):
+            continue
+        brought = brought_by(repository, update, known.settled, known.arriving)
+        commits: list[str] = [commit.oid for commit in brought.own]
+        if commits:
+            number += len(commits)
+            about = {
+                "hook": "reference-transaction",
+                "reason": reason,
+                "ref": printable(update.ref),
+                "commits": commits,
+            }
+            warnings.append(ledger.record("skipped", about))
+    return number, tuple(warning for warning in warnings if warning)
+
+
+def updates_of(repository: Repository, lines: bytes) -> Iterator[Update]:
+    """Read the branches that would get another value.
+
+    Raises:
+        UndecidedError: a line is none of git's, or a branch would not name a commit.
+    """
+    for line in lines.split(b"\n"):
+        if not line:
+            continue
+        words = line.decode("utf-8", "surrogateescape").split(" ")
+        if len(words) != 3:
+            raise UndecidedError("git's reference transaction could not be read", "run git fsck")
+        _, new, ref = words
+        if not ref.startswith(BRANCHES):
+            continue
+        if new.startswith("ref:"):
+            new = value_of(repository, new.removeprefix("ref:")) or repository.zero_oid
+        if not new.strip("0"):
+            continue
+        old = value_of(repository, ref)
+        if new != old:
+            yield Update(ref, old, new)
+
+
+def _receipts(changes: list[ChangeVerdict]) -> list[tuple[str, str, str | None]]:
+    """Write down what was accepted: commit, its tree, its first parent (None for a root commit)."""
+    return [
+        (change.source.commit, change.change.after, change.source.base_commit)
+        for change in changes
+        if change.verdict is Verdict.ACCEPTED and change.source.commit is not None
+    ]

@@ -1,0 +1,74 @@
+"""The pending receipt: what pre-commit judged, so that nothing is judged twice in one commit.
+
+Decides its bytes, which the shim of reference-transaction compares in sh with what git commits in the end:
+
+    patchgate.pending/1 VERSION accepted|told
+    HEAD-OID BRANCH
+    POLICY-SPEC BLOB                      (- - where HEAD's own policy judged: HEAD pins it)
+    the raw bytes of a pinned `git diff-index --cached --raw -z`, built from the change that was judged
+
+`told` is a refusal that does not hold here (observed, or on a draft ref): it passes, and gets no receipt.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from patchgate import __version__
+from patchgate.change.model import NO_MODE, Change, Entry, FileChange
+from patchgate.durable.replace import write_atomically
+from patchgate.git.repository import Repository
+
+_NAME = "patchgate-pending"
+_KIND = slice(0, 3)
+
+
+def leave_pending(
+    repository: Repository, change: Change, *, status: str, head: str, branch: str, policy: tuple[str, str]
+) -> str | None:
+    """Leave a pending receipt in this worktree; return a warning where it could not be written.
+
+    Args:
+        status: `accepted` or `told`.
+        head: HEAD's commit, zeroes where it is unborn.
+        branch: the full name of the branch that HEAD names.
+        policy: a revision and path, and the blob that was read there; `-` and `-` for HEAD's own.
+    """
+    header = f"patchgate.pending/1 {__version__} {status}\n{head} {branch}\n{policy[0]} {policy[1]}\n"
+    body = os.fsencode(header) + raw_diff(change, repository.zero_oid)
+    try:
+        write_atomically(_place(repository), body, mode=0o600)
+    except OSError as error:
+        drop_pending(repository)
+        return f"the pending receipt could not be written ({error.strerror}); the commit is judged once more"
+    return None
+
+
+def drop_pending(repository: Repository) -> None:
+    """Remove what an earlier commit left."""
+    with suppress(OSError):
+        _place(repository).unlink(missing_ok=True)
+
+
+def raw_diff(change: Change, zero_oid: str) -> bytes:
+    """Write a change as `git diff-tree -r --raw -z --no-renames --no-abbrev` does."""
+    return b"".join(_record(file, zero_oid) for file in change.files)
+
+
+def _record(file: FileChange, zero_oid: str) -> bytes:
+    nothing = Entry(NO_MODE, zero_oid)
+    old, new = file.old or nothing, file.new or nothing
+    if file.old is None:
+        status = "A"
+    elif file.new is None:
+        status = "D"
+    else:
+        status = "M" if old.mode[_KIND] == new.mode[_KIND] else "T"
+    about = f":{old.mode} {new.mode} {old.oid} {new.oid} {status}\0"
+    return about.encode("ascii") + file.path.raw + b"\0"
+
+
+def _place(repository: Repository) -> Path:
+    return Path(repository.git_dir, _NAME)

@@ -1,0 +1,75 @@
+"""The ref whose policy a repository trusts above all: `patchgate.trustRef` in its git config.
+
+Decides what may be trusted (a ref that is here and names a commit, by its full name) and writes it down. How
+it judges is decided where policies are read.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from patchgate.change.quoting import printable
+from patchgate.errors import UndecidedError, UsageError
+from patchgate.git.repository import Repository
+
+_KEY = "patchgate.trustRef"
+
+
+def full_name(repository: Repository, ref: str) -> str:
+    """Find the full name of a ref that names a commit.
+
+    Raises:
+        UsageError: there is none.
+    """
+    shown = printable(ref)
+    if ref.startswith("-") or "\0" in ref:
+        raise UsageError(f"{shown} is no name of a ref", "name one, as origin/main")
+    named = repository.git("rev-parse", "--quiet", "--verify", "--symbolic-full-name", ref)
+    full = os.fsdecode(named.out.rstrip(b"\n"))
+    if named.code != 0:
+        remote, _, branch = ref.removeprefix("refs/remotes/").partition("/")
+        fetch = f"git fetch {remote} {branch}" if branch else "git branch --all lists what there is"
+        raise UsageError(f"there is no ref {shown} here", printable(fetch))
+    if not full.startswith("refs/"):
+        raise UsageError(f"{shown} is no ref, so it would stand still", "name one, as origin/main")
+    if repository.git("rev-parse", "--quiet", "--verify", full + "^{commit}").code != 0:
+        raise UsageError(f"{shown} names no commit", "name a branch, as origin/main")
+    return full
+
+
+def trust(repository: Repository, ref: str) -> bool:
+    """Write the trusted ref into the repository's config; tell whether it was another before.
+
+    What the other policy has judged for the next commit is judged anew.
+    """
+    if _trusted(repository) == ref:
+        return False
+    done = repository.git("config", "--local", "--replace-all", _KEY, ref)
+    if done.code != 0:
+        raise UndecidedError(f"git config could not write {_KEY}", f"git config {_KEY} REF")
+    drop_every_pending(repository)
+    return True
+
+
+def _trusted(repository: Repository) -> str | None:
+    done = repository.git("config", "--local", "--get", _KEY)
+    return os.fsdecode(done.out.rstrip(b"\n")) if done.code == 0 else None
+
+
+def forget(repository: Repository) -> str | None:
+    """Take the trusted ref out of the repository's config; return which one it was."""
+    ref = _trusted(repository)
+    if ref is not None:
+        repository.git("config", "--local", "--unset-all", _KEY)
+    return ref
+
+
+def drop_every_pending(repository: Repository) -> None:
+    """Remove what pre-commit has left for the transaction, in every worktree."""
+    common = Path(repository.common_dir)
+    for git_dir in (common, *common.glob("worktrees/*")):
+        for name in ("patchgate-pending", "patchgate-landing"):
+            with suppress(OSError):
+                (git_dir / name).unlink(missing_ok=True)

@@ -1,0 +1,104 @@
+"""Commits that were made while no hook ran: told by the next gate that runs, with their names.
+
+Decides which commits of a branch nobody has answered for: without a receipt, on no remote, not there at
+install, and not in the ledger as skipped, observed or told before. They are judged now; what is accepted
+gets its receipt and is not spoken of, the rest is told once and recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from patchgate.errors import PatchgateError
+from patchgate.git.novelty import unpublished
+from patchgate.git.repository import Repository
+from patchgate.ledger.ledger import Ledger
+from patchgate.ledger.receipts import Receipts, settled
+from patchgate.operations.judge.approvals import honoured
+from patchgate.operations.judge.commits import judge_commits
+from patchgate.operations.judge.terms import Asked
+from patchgate.operations.land.refusals import holds
+from patchgate.verdict.rules import Level
+from patchgate.verdict.verdict import ChangeVerdict, Verdict
+from patchgate.verdict.wording import count
+
+_MOST = 500
+_NAMED = 5
+_RECORDED = frozenset({"skipped", "observed", "unjudged"})
+
+
+def tell_unseen(
+    repository: Repository, tip: str | None, branch: str | None, asked: Callable[[], Asked]
+) -> tuple[str, ...]:
+    """Judge what lies below a branch's value without an answer; return warnings, and stop for nothing.
+
+    Args:
+        repository: where it happens.
+        tip: the commit that the branch has now; None where it has none.
+        branch: its full name, None where HEAD is detached.
+        asked: tells how to judge; asked only where there is something to judge.
+    """
+    try:
+        return _tell(repository, tip, branch, asked)
+    except PatchgateError as error:
+        return (f"earlier commits could not be judged here: {error.message}",)
+
+
+def _tell(
+    repository: Repository, tip: str | None, branch: str | None, asked: Callable[[], Asked]
+) -> tuple[str, ...]:
+    receipts = Receipts(repository.common_dir)
+    # A commit that has its receipt was made under a gate, which told of what was below it.
+    if tip is None or receipts.has(tip):
+        return ()
+    ledger = Ledger(repository.common_dir)
+    found = unpublished(repository, tip, settled(repository.common_dir), _MOST)
+    if not found:
+        return ()
+    answered = receipts.commits() | set(_recorded(ledger))
+    fresh = [each for each in found if each.oid not in answered and each.oid not in repository.shallow]
+    if not fresh:
+        return ()
+    report = honoured(repository, judge_commits(repository, fresh, asked()), local=True)
+    bad = [each for each in report.changes if each.verdict is not Verdict.ACCEPTED]
+    good = [
+        (each.source.commit, each.change.after, each.source.base_commit)
+        for each in report.changes
+        if each.verdict is Verdict.ACCEPTED and each.source.commit is not None
+    ]
+    warnings = [receipts.add(good)]
+    loud = [each for each in bad if holds(each, branch)]
+    for kind, changes in (("unjudged", loud), ("observed", [each for each in bad if each not in loud])):
+        if changes:
+            commits = [each.source.commit for each in changes]
+            warnings.append(ledger.record(kind, {"ref": branch, "commits": commits}))
+    if loud:
+        warnings.append(_words(loud))
+    return tuple(warning for warning in warnings if warning)
+
+
+def _recorded(ledger: Ledger) -> Iterator[str]:
+    """Read which commits the ledger answers for already; damage costs only that they are told again."""
+    try:
+        for event in ledger.lines():
+            about = getattr(event, "about", {})
+            if getattr(event, "kind", "") not in _RECORDED:
+                continue
+            commits = about.get("commits")
+            for commit in (about.get("commit"), *(commits if isinstance(commits, list) else ())):
+                if isinstance(commit, str):
+                    yield commit
+    except OSError:
+        return
+
+
+def _words(changes: list[ChangeVerdict]) -> str:
+    rules = sorted({each.rule for change in changes for each in change.findings if each.level is Level.ERROR})
+    named = ", ".join(str(change.source.commit)[:12] for change in changes[:_NAMED])
+    more = f" and {len(changes) - _NAMED} more" if len(changes) > _NAMED else ""
+    verb = "was" if len(changes) == 1 else "were"
+    return (
+        f"{count(len(changes), 'commit')} {verb} made while no hook ran, and would be refused "
+        f"({named}{more}: {', '.join(rules) or 'undecided'}): mend it before the push, "
+        f"or see git patchgate check {str(changes[0].source.commit)[:12]}"
+    )

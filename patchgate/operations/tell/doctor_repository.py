@@ -1,0 +1,236 @@
+"""What is wrong with the repository that the hooks judge in: policy, ledger, leftovers, missing receipts.
+
+Decides what of it stops every verdict (errors) and what a person should know (warnings, notes). The hooks
+themselves are looked at elsewhere.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+from patchgate.declared.policy import Policy
+from patchgate.errors import PatchgateError
+from patchgate.git.history import Commit, listed
+from patchgate.git.hooks_in_force import Worktree
+from patchgate.git.objects import Objects
+from patchgate.git.repository import Repository
+from patchgate.ledger.event import Event
+from patchgate.ledger.ledger import Ledger
+from patchgate.ledger.receipts import Receipts, settled
+from patchgate.operations.judge.policies import Found, Policies, require_version
+from patchgate.operations.judge.terms import trusted
+from patchgate.operations.tell.doctor_findings import Finding, git_in, quoted
+from patchgate.verdict.rules import Level
+from patchgate.verdict.wording import SHORT_OID, count, safe
+
+MOST_COMMITS = 1000
+_NAMED = 5
+_PENDING = "patchgate-pending"
+_LANDING = "patchgate-landing"
+
+
+def policy_findings(
+    repository: Repository, worktrees: Sequence[Worktree], git: str
+) -> Iterator[tuple[Worktree | None, Finding]]:
+    """Tell about the policy that judges the next commit of each worktree, each policy once.
+
+    None instead of a worktree is the whole repository; `git` is how a command for it begins.
+    """
+    try:
+        asked = trusted(repository)
+    except PatchgateError as error:
+        hint = error.hint or ""
+        line = f"{git} {hint.removeprefix('git ')}" if hint.startswith("git ") else hint
+        yield None, Finding(Level.ERROR, f"{error.message}: every verdict is undecided", line or None)
+        return
+    seen = set()
+    with Objects(repository) as objects:
+        policies = Policies(objects)
+        for worktree in worktrees:
+            revision = asked.policy_from or worktree.head
+            header = objects.header(revision + "^{tree}") if revision else None
+            if header is None:
+                continue
+            try:
+                key = policies.key(header.oid)
+                if key not in seen:
+                    seen.add(key)
+                    for finding in _about_policy(worktree, policies.at(key), asked.policy_from or "HEAD"):
+                        yield worktree, finding
+            except PatchgateError as error:
+                yield (
+                    worktree,
+                    Finding(Level.ERROR, f"the policy cannot be read: {error.message}", error.hint),
+                )
+
+
+def _about_policy(worktree: Worktree, found: Found, place: str) -> Iterator[Finding]:
+    show = f"{git_in(worktree)} patchgate policy show"
+    if found.fault is not None:
+        what = f"the policy at {safe(place)} cannot be used: {safe(found.fault.message)}"
+        yield Finding(Level.ERROR, f"{what}; only a commit that mends it is accepted", show)
+        return
+    policy = found.policy
+    if policy is None:
+        what = f"there is no policy at {safe(place)}: only the defaults judge"
+        yield Finding(Level.NOTE, what, None if worktree.is_bare else f"{git_in(worktree)} patchgate init")
+        return
+    try:
+        require_version(policy)
+    except PatchgateError as error:
+        hint = error.hint or ""
+        yield Finding(
+            Level.ERROR, f"{error.message}: every verdict is undecided", hint.removeprefix("install it: ")
+        )
+    yield from _mode(policy)
+
+
+def _mode(policy: Policy) -> Iterator[Finding]:
+    if policy.config.hooks.mode == "observe":
+        line = policy.line_of(("hooks", "mode"))
+        at = f" ({safe(line)})" if line else ""
+        yield Finding(
+            Level.NOTE, f"[hooks] mode is observe{at}: the hooks tell and record, and refuse nothing"
+        )
+
+
+def ledger_findings(repository: Repository, git: str) -> Iterator[Finding]:
+    """Tell whether the ledger is whole, and whether the next event can be written."""
+    ledger = Ledger(repository.common_dir)
+    try:
+        problems = ledger.verify()
+    except PatchgateError as error:
+        yield Finding(
+            Level.WARNING, f"the ledger cannot be read: {error.message}", f"{git} patchgate log --verify"
+        )
+        problems = []
+    except OSError as error:
+        what = f"the ledger cannot be read: {error.strerror or error}"
+        yield Finding(Level.WARNING, what, f"ls -l {quoted(str(ledger.path))}")
+        problems = []
+    if problems:
+        first = problems[0]
+        what = f"line {first.line} of the ledger {safe(first.message)}"
+        yield Finding(Level.WARNING, what, f"{git} patchgate log --verify")
+    folder = str(ledger.path.parent)
+    place = folder if os.path.exists(folder) else repository.common_dir
+    if not os.access(place, os.W_OK):
+        what = f"{safe(place)} may not be written: no receipts, and no record of what is refused"
+        yield Finding(Level.WARNING, what, f"chmod u+w {quoted(place)}")
+
+
+def leftover_findings(worktree: Worktree) -> Iterator[Finding]:
+    """Tell what a killed hook has left in a worktree's git directory; it changes no verdict."""
+    landing = os.path.join(worktree.git_dir, _LANDING)
+    if os.path.exists(landing):
+        what = f"{safe(landing)} is left from a commit that was cut short; it is judged again when it matters"
+        yield Finding(Level.NOTE, what, f"rm {quoted(landing)}")
+    pending = os.path.join(worktree.git_dir, _PENDING)
+    try:
+        with open(pending, "rb") as file:
+            lines = file.read(1 << 12).split(b"\n")
+    except OSError:
+        return
+    head = lines[1].split(b" ")[0].decode("ascii", "replace") if len(lines) > 1 else ""
+    if (head if head.strip("0") else None) != worktree.head:
+        what = f"{safe(pending)} is left from a commit that was not made"
+        yield Finding(Level.NOTE, what, f"rm {quoted(pending)}")
+
+
+def kind_findings(repository: Repository, git: str) -> Iterator[Finding]:
+    """Tell what of the repository's kind limits what can be read."""
+    for limit in repository.limits:
+        yield Finding(Level.NOTE, safe(limit))
+    if repository.shallow:
+        what = "this clone is shallow: a change whose parent is cut off is undecided"
+        yield Finding(Level.NOTE, what, f"{git} fetch --unshallow")
+    if (
+        repository.git("config", "--get-regexp", r"^(remote\..*\.promisor|extensions\.partialclone)$").code
+        == 0
+    ):
+        yield Finding(
+            Level.NOTE, "this clone is partial: a change with objects that are not here is undecided"
+        )
+
+
+def unseen_findings(repository: Repository, git: str) -> Iterator[Finding]:
+    """Name the commits of local branches that no hook accepted since install: what walked past the gate.
+
+    At most 1,000 commits are looked at. Those that were skipped with a reason, or observed, the ledger names.
+    """
+    if not os.path.exists(os.path.join(repository.common_dir, "patchgate", "settled")):
+        return
+    commits = _unseen(repository)
+    if not commits:
+        return
+    named = [f"{commit.oid[:SHORT_OID]}{_branch_of(repository, commit)}" for commit in commits[:_NAMED]]
+    more = f" and {len(commits) - _NAMED} more" if len(commits) > _NAMED else ""
+    subject = f"{count(len(commits), 'commit')} on local branches {'has' if len(commits) == 1 else 'have'}"
+    what = f"{subject} no receipt, no hook accepted them here: {', '.join(named)}{more}"
+    if len(commits) == 1:
+        line = f"{git} patchgate check {commits[0].oid}"
+    else:
+        # The branch may have forked anywhere, so each commit is named.
+        oids = " ".join(commit.oid[:SHORT_OID] for commit in commits[:_NAMED])
+        line = f"for commit in {oids}; do {git} patchgate check $commit; done"
+    yield Finding(Level.WARNING, what, line)
+
+
+def _unseen(repository: Repository) -> list[Commit]:
+    """List the commits without a receipt, newest first; a rewrite that changed no tree raises no alarm."""
+    tips = "".join(f"^{oid}\n" for oid in settled(repository.common_dir)).encode("ascii")
+    chosen = (
+        f"--max-count={MOST_COMMITS}",
+        "--branches",
+        "--ignore-missing",
+        "--stdin",
+        "--not",
+        "--remotes",
+    )
+    commits = listed(repository, *chosen, stdin=tips)
+    receipts = Receipts(repository.common_dir)
+    open_ones = [commit for commit in commits if not receipts.has(commit.oid)]
+    if not open_ones:
+        return []
+    told = _told_of(repository)
+    parents = {parent for commit in open_ones for parent in commit.parents[:1]}
+    known: dict[str, list[tuple[str, str | None]]] = {
+        each.oid: receipts.by_tree(each.tree) for each in open_ones
+    }
+    parents |= {parent for pairs in known.values() for _, parent in pairs if parent}
+    with Objects(repository) as objects:
+        trees = {oid: header.oid for oid in parents if (header := objects.header(oid + "^{tree}"))}
+
+    def same(commit: Commit) -> bool:
+        base = trees.get(commit.parents[0]) if commit.parents else None
+        return any((trees.get(parent) if parent else None) == base for _, parent in known[commit.oid])
+
+    return [each for each in open_ones if each.oid not in told and not (len(each.parents) < 2 and same(each))]
+
+
+def _told_of(repository: Repository) -> set[str]:
+    """Read from the ledger which commits were skipped with a reason, or observed; damage names none."""
+    found: set[str] = set()
+    with suppress(OSError):
+        for event in Ledger(repository.common_dir).lines():
+            if isinstance(event, Event) and event.kind in {"skipped", "observed"}:
+                commits = event.about.get("commits")
+                named = (event.about.get("commit"), *(commits if isinstance(commits, list) else ()))
+                found.update(commit for commit in named if isinstance(commit, str))
+    return found
+
+
+def _branch_of(repository: Repository, commit: Commit) -> str:
+    """Name one branch that holds a commit."""
+    chosen = (
+        "for-each-ref",
+        "--count=1",
+        "--format=%(refname:short)",
+        f"--contains={commit.oid}",
+        "refs/heads/",
+    )
+    done = repository.git(*chosen)
+    name = done.out.decode("utf-8", "surrogateescape").strip()
+    return f" ({safe(name, 100)})" if name else ""

@@ -1,0 +1,254 @@
+"""Tell what the ledger remembers: the last events first, as `git log` shows commits.
+
+Decides which events are shown in which order, what is told of a damaged line, and how an event reads in
+words and as JSON. Every value of an event is foreign: whoever can write `.git` could have put it there.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections import deque
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from patchgate.durable.chain import Problem
+from patchgate.durable.record import Json
+from patchgate.errors import UndecidedError
+from patchgate.git.repository import Repository
+from patchgate.ledger.event import EVENT_SCHEMA, Event
+from patchgate.ledger.ledger import Ledger
+from patchgate.verdict.json import plain_json
+from patchgate.verdict.wording import SHORT_OID, count, safe
+
+VERIFIED_SCHEMA = "patchgate.ledger/1"
+
+_MOST_ITEMS = 10
+_MOST_PATH = 4096
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", re.ASCII)
+_WORD = re.compile(r"[a-z][a-z0-9_-]{0,40}", re.ASCII)
+_OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
+# What a reader looks for first; the rest follows as it was recorded.
+_FIRST = ("reason", "rules", "verdict")
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The events that were asked for, the newest first, and what is wrong with which lines of the ledger."""
+
+    events: Sequence[Event]
+    problems: Sequence[Problem]
+    exists: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What a check of the chain found: how many events are whole, the hash of the last, and the bad lines."""
+
+    events: int
+    last: str | None
+    problems: Sequence[Problem]
+    path: Path
+    exists: bool
+
+    def as_json(self) -> str:
+        """Write it as one line of JSON, without the line's end."""
+        problems = [{"line": each.line, "message": each.message, "torn": each.torn} for each in self.problems]
+        value = {
+            "schema": VERIFIED_SCHEMA,
+            "whole": not self.problems,
+            "events": self.events,
+            "last": self.last,
+            "problems": problems,
+        }
+        return json.dumps(value)
+
+    def as_text(self) -> list[str]:
+        """Write it for people: that all is whole, or the first bad line and the next step."""
+        if not self.problems:
+            last = f", the last is {self.last}" if self.last else ""
+            return [f"the ledger is whole: {count(self.events, 'event')}{last}"]
+        more = len(self.problems) - 1
+        lines = [describe(self.problems[0]) + (f" (and {count(more, 'more bad line')})" if more else "")]
+        if all(each.torn for each in self.problems):
+            return [*lines, "help: nothing is to be done; the next event sets it aside"]
+        names = (shlex.quote(str(path)) for path in (self.path, _free_name(self.path)))
+        return [
+            *lines,
+            "help: keep it for whoever looks into it; the next event then starts a new ledger",
+            safe(f"    mv {' '.join(names)}", 4 * _MOST_PATH),
+        ]
+
+
+def history(repository: Repository, kinds: Collection[str] = (), most: int | None = None) -> History:
+    """Read the ledger; damaged lines are left out and named.
+
+    Args:
+        kinds: only events of these kinds; all where it is empty.
+        most: only so many, the newest; None is all.
+
+    Raises:
+        UndecidedError: the ledger cannot be read.
+    """
+    ledger = Ledger(repository.common_dir)
+    events: deque[Event] = deque(maxlen=most)
+    problems: list[Problem] = []
+    try:
+        for found in ledger.lines():
+            if isinstance(found, Problem):
+                problems.append(found)
+            elif not kinds or found.kind in kinds:
+                events.append(found)
+        return History(tuple(reversed(events)), _confirmed(ledger, problems), ledger.path.exists())
+    except OSError as error:
+        raise _unreadable(ledger, error) from error
+
+
+def verified(repository: Repository) -> Verified:
+    """Check every line of the ledger and the chain that holds them together.
+
+    Raises:
+        UndecidedError: the ledger cannot be read, or a writer kept the lock so that nothing is certain.
+    """
+    ledger = Ledger(repository.common_dir)
+    events, last = 0, None
+    try:
+        problems = ledger.verify()
+        for found in ledger.lines():
+            if isinstance(found, Event):
+                events, last = events + 1, found.hash
+        return Verified(events, last, problems, ledger.path, ledger.path.exists())
+    except OSError as error:
+        raise _unreadable(ledger, error) from error
+
+
+def describe(problem: Problem) -> str:
+    """Say in half a sentence what is wrong with a line of the ledger."""
+    return f"line {problem.line} of the ledger {problem.message}"
+
+
+def require_undamaged(problems: Sequence[Problem]) -> None:
+    """Let a torn last line pass, and nothing else.
+
+    Raises:
+        UndecidedError: a line is damaged.
+    """
+    for problem in problems:
+        if not problem.torn:
+            raise UndecidedError(
+                f"{describe(problem)}, so what was shown is not proven to be all",
+                "git patchgate log --verify says more",
+            )
+
+
+def as_json(event: Event) -> str:
+    """Write an event as one line of JSON, in pure ASCII without the line's end; ids and reasons in full."""
+    return json.dumps(plain_json(event.plain()))
+
+
+def as_text(event: Event) -> list[str]:
+    """Write an event for people: a line that says when, what and where, then what else it holds."""
+    rest: dict[str, Json] = {
+        key: value for key, value in event.about.items() if value not in (None, "", [], {})
+    }
+    at = event.at if _TIME.fullmatch(event.at) else "(no time)"
+    words = [f"{at} {_word(event.kind)}", *_what(rest)]
+    for key, form in (("ref", "on {}"), ("remote", "to {}"), ("hook", "by {}")):
+        value = rest.get(key)
+        if isinstance(value, str):
+            words.append(form.format(safe(value, 200)))
+            del rest[key]
+    order = sorted(rest, key=lambda key: _FIRST.index(key) if key in _FIRST else len(_FIRST))
+    return [" ".join(words), *(f"    {_word(key)}: {safe(_shown(rest[key]))}" for key in order)]
+
+
+def json_schema() -> dict[str, Any]:
+    """Build the JSON Schema of one line of `log --format json`."""
+    text = {"type": "string"}
+    properties = {
+        "schema": {"const": EVENT_SCHEMA},
+        "hash": {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"},
+        "kind": text,
+        "at": text,
+        "version": text,
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "urn:patchgate:event:1",
+        "title": "One event of the ledger",
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        # Each kind has keys of its own, and the file may be older or newer than this program.
+        "additionalProperties": True,
+    }
+
+
+def _confirmed(ledger: Ledger, problems: Sequence[Problem]) -> Sequence[Problem]:
+    """Ask again under the lock, for an append that is under way looks torn."""
+    if not problems:
+        return ()
+    try:
+        return ledger.verify()
+    except UndecidedError:
+        return [each for each in problems if not each.torn]
+
+
+def _free_name(path: Path) -> Path:
+    """Find a name for a damaged ledger under which none is kept yet."""
+    number = 1
+    while (kept := path.with_name(f"{path.name}.damaged-{number}")).exists():
+        number += 1
+    return kept
+
+
+def _unreadable(ledger: Ledger, error: OSError) -> UndecidedError:
+    return UndecidedError(
+        f"the ledger {str(ledger.path)!r} cannot be read: {error.strerror or error}",
+        "it is a plain file that belongs to whoever commits here; mend its name and its mode",
+    )
+
+
+def _what(rest: dict[str, Json]) -> list[str]:
+    """Take out of an event what it is about, and word it: the commit, some commits, or a staged change."""
+    commit, commits, source = rest.get("commit"), rest.get("commits"), rest.get("source")
+    if isinstance(commit, str):
+        del rest["commit"]
+        if source == "commit":
+            del rest["source"]
+        return [f"commit {safe(_short(commit), 80)}"]
+    if isinstance(commits, int) and not isinstance(commits, bool):
+        del rest["commits"]
+        return [count(commits, "commit")]
+    if isinstance(commits, list) and all(isinstance(each, str) for each in commits):
+        del rest["commits"]
+        return [f"{'commit' if len(commits) == 1 else 'commits'} {safe(_shown(commits))}"]
+    if isinstance(source, str):
+        del rest["source"]
+        return [f"{safe(source, 80)} change"]
+    return []
+
+
+def _word(key: str) -> str:
+    """Write a key or a kind; one that is no plain word could be a command to a build log, and is quoted."""
+    return key.replace("_", " ") if _WORD.fullmatch(key) else safe(json.dumps(key), 80)
+
+
+def _shown(value: Json) -> str:
+    if isinstance(value, str):
+        return _short(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Sequence):
+        more = f" and {len(value) - _MOST_ITEMS} more" if len(value) > _MOST_ITEMS else ""
+        return ", ".join(_shown(each) for each in value[:_MOST_ITEMS]) + more
+    if isinstance(value, Mapping):
+        return json.dumps(plain_json(value))
+    return "none" if value is None else str(value)
+
+
+def _short(text: str) -> str:
+    return text[:SHORT_OID] if _OID.fullmatch(text) else text

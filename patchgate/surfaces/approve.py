@@ -1,0 +1,122 @@
+"""`git patchgate approve`: a person grants one exception, with a reason."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from patchgate.errors import UsageError
+from patchgate.surfaces.output import complain, directory_option, open_here, write
+
+if TYPE_CHECKING:
+    from patchgate.operations.land.approve import Exemption
+
+_MOST_PATHS = 20
+
+
+@click.command("approve", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("change", required=False, metavar="[@staged | ID]")
+@click.option("--last", is_flag=True, help="What was refused last.")
+@click.option("--reason", metavar="TEXT", help="Why this change is right all the same; others read it.")
+@click.option("--rule", "rules", multiple=True, metavar="RULE", help="Set only this rule aside; repeatable.")
+@click.option("--sign", is_flag=True, help="Sign it by user.signingKey: then it counts at the push too.")
+@click.option("--policy-from", metavar="REV", help="What the policy of REV refuses.")
+@click.option("--profile", type=click.Choice(["commit", "agent"]), help="What this profile refuses.")
+@directory_option
+@click.pass_context
+def command(
+    context: click.Context,
+    change: str | None,
+    last: bool,
+    reason: str | None,
+    rules: tuple[str, ...],
+    sign: bool,
+    policy_from: str | None,
+    profile: str | None,
+    directory: str | None,
+) -> int:
+    """Let one refused change pass, with a reason that stays on record.
+
+    The exception holds for this very change under the policy that refused it, also after a rebase. ID is a
+    commit, or a change id or its first 8 digits or more. Without --sign it holds on this machine until the
+    push; signed by a key of .patchgate/allowed_signers it goes along in refs/notes/patchgate-approvals.
+    """
+    if (change is None) == (not last):
+        raise UsageError(
+            "approve takes one change", 'git patchgate approve @staged --reason "why"; or --last, or an ID'
+        )
+    from patchgate.operations.land.reasons import check_reason
+
+    reason = check_reason(reason or "")
+    if not sign:
+        _require_person()
+    repository = open_here(context, directory)
+    from patchgate.declared.policy import Profile
+    from patchgate.operations.judge.terms import Asked
+    from patchgate.operations.land.approve import exempt, grant, grant_signed, who_approves
+    from patchgate.operations.land.approve_target import last_refused, named
+
+    asked = Asked(policy_from, Profile(profile) if profile else None)
+    found = last_refused(repository, asked) if change is None else named(repository, change, asked)
+    exemption = exempt(repository, found, rules, signed=sign)
+    by = who_approves(repository, os.environ)
+    _tell(exemption, reason, by)
+    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    statement = exemption.state(reason, by, at)
+    if sign:
+        granted = grant_signed(repository, exemption, statement, os.environ)
+    elif _is_meant():
+        granted = grant(repository, exemption, statement)
+    else:
+        complain("nothing was approved: the answer was not yes")
+        return 1
+    for warning in granted.warnings:
+        complain(f"warning: {warning}")
+    write(_said(exemption, granted.by, signed=sign))
+    return 0
+
+
+def _require_person() -> None:
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError(
+            "an approval needs a person at a terminal, or a signature",
+            "run it in a terminal, or add --sign",
+        )
+
+
+def _tell(exemption: Exemption, reason: str, by: str) -> None:
+    """Show what would be approved, on standard error, where the question is asked."""
+    from patchgate.change.quoting import printable
+    from patchgate.verdict.wording import safe, show_place
+
+    complain(f"{exemption.name}, refused by {safe(exemption.change.policy.origin)}:")
+    for rule in exemption.rules:
+        findings = [finding for finding in exemption.findings if finding.rule == rule]
+        complain(f"  {rule}: {safe(findings[0].message)}")
+        places = list(dict.fromkeys(show_place(finding) for finding in findings))
+        for place in [place for place in places if place][:_MOST_PATHS]:
+            complain(f"    {place}")
+        if len(places) > _MOST_PATHS:
+            complain(f"    and {len(places) - _MOST_PATHS} more")
+    complain(f"reason: {printable(reason, 1000)}")
+    complain(f"by: {by}")
+
+
+def _is_meant() -> bool:
+    sys.stderr.write("Approve this? Only the answer yes does: ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip() == "yes"
+
+
+def _said(exemption: Exemption, by: str, *, signed: bool) -> str:
+    from patchgate.change.quoting import printable
+
+    what = f"approved: {', '.join(exemption.rules)} for the {exemption.name}"
+    if signed:
+        along = "it counts where its note is: git push REMOTE BRANCH refs/notes/patchgate-approvals"
+        return f"{what}, signed by {printable(by)}\n{along}\n"
+    return f"{what}, on this machine until the push\n"

@@ -1,0 +1,75 @@
+"""`git patchgate log`: the ledger, and whether its chain is whole.
+
+The newest event comes first, in both formats, because that is what `git log` does and what somebody who was
+just refused looks for; `-n 1` is the last event. Standard output holds events alone: that there are none, or
+that a line is torn, goes to standard error.
+"""
+
+from __future__ import annotations
+
+import click
+
+from patchgate.errors import UsageError
+from patchgate.ledger.event import KINDS
+from patchgate.surfaces.output import complain, directory_option, open_here, write
+
+
+@click.command("log", context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("-n", "--max-count", "most", metavar="N", type=click.IntRange(0), help="Show the last N only.")
+@click.option("--kind", "kinds", type=click.Choice(list(KINDS)), multiple=True, help="Only these events.")
+@click.option("--verify", is_flag=True, help="Check the chain; name the first bad line, exit 1.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["full", "text", "json"]),
+    default="full",
+    help="json: one event a line, with full ids.",
+)
+@directory_option
+@click.pass_context
+def command(
+    context: click.Context,
+    most: int | None,
+    kinds: tuple[str, ...],
+    verify: bool,
+    form: str,
+    directory: str | None,
+) -> int:
+    """Show what was refused, let through, skipped and approved here, the newest first.
+
+    The chain proves that nothing was lost or torn, not who wrote it: whoever can write .git can write it
+    anew. The push, CI and the server always judge again.
+    """
+    if verify and (most is not None or kinds):
+        raise UsageError("--verify checks the whole ledger", "leave -n and --kind out")
+    repository = open_here(context, directory)
+    from patchgate.operations.tell import history
+
+    is_json = form == "json"
+    if verify:
+        found = history.verified(repository)
+        if not found.exists:
+            _say_that_there_is_none()
+        if is_json:
+            _write_lines([found.as_json()])
+        elif found.exists:
+            _write_lines(found.as_text())
+        return 1 if found.problems else 0
+    told = history.history(repository, kinds, most)
+    if not told.exists:
+        _say_that_there_is_none()
+    for event in told.events:
+        _write_lines([history.as_json(event)] if is_json else history.as_text(event))
+    for problem in told.problems:
+        if problem.torn:
+            complain(f"warning: {history.describe(problem)}; the next event sets it aside")
+    history.require_undamaged(told.problems)
+    return 0
+
+
+def _write_lines(lines: list[str]) -> None:
+    write("".join(f"{line}\n" for line in lines))
+
+
+def _say_that_there_is_none() -> None:
+    complain("there is no ledger: nothing has been recorded in this repository")

@@ -1,0 +1,82 @@
+"""Questions about ancestry, held against a plain walk over random histories whose clocks are wrong."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+from patchgate.git.objects import Objects
+from patchgate.git.pushes import is_ancestor, lacking, nearest_first_parent, peel
+from patchgate.git.repository import Repository, open_repository
+from tests.git.histories import build
+from tests.world import Repo
+
+Graph = dict[str, list[str]]
+
+
+def history(folder: Path, seed: int) -> tuple[Repository, Graph]:
+    """Make a random history with random dates; give it with the parents of each commit."""
+    repo = Repo.create(folder)
+    build(repo, 60, seed)
+    chance = random.Random(seed)
+    stream = repo.git("fast-export", "--all")
+    skewed = re.sub(
+        rb"(?m)^(committer .*> )\d+", lambda found: found[1] + b"%d" % chance.randrange(10**6, 10**9), stream
+    )
+    other = Repo.create(folder / "skewed")
+    other.git("fast-import", "--quiet", stdin=skewed)
+    graph = {}
+    for line in other.ask("rev-list", "--all", "--parents").splitlines():
+        oid, *parents = line.split()
+        graph[oid] = parents
+    return open_repository(other.env, str(other.path)), graph
+
+
+def reached(graph: Graph, *tips: str) -> set[str]:
+    """Everything that is reached from some commits."""
+    found: set[str] = set()
+    waiting = list(tips)
+    while waiting:
+        oid = waiting.pop()
+        if oid not in found:
+            found.add(oid)
+            waiting += graph[oid]
+    return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_a_remote_lacks_and_the_nearest_first_parent_are_those_of_a_plain_walk(
+    tmp_path: Path, seed: int
+) -> None:
+    repository, graph = history(tmp_path, seed)
+    chance = random.Random(seed)
+    oids = sorted(graph)
+    for _ in range(25):
+        tip, known, also = chance.choice(oids), chance.choice(oids), chance.choice(oids)
+        behind = reached(graph, known)
+        assert is_ancestor(repository, tip, known) == (tip in behind)
+        chain = [tip]
+        while graph[chain[-1]]:
+            chain.append(graph[chain[-1]][0])
+        expected = next((oid for oid in chain if oid in behind), None)
+        assert nearest_first_parent(repository, tip, known) == expected
+        fresh = [commit.oid for commit in lacking(repository, [tip, also], [known])]
+        wanted = reached(graph, tip, also) - behind
+        # Where clocks are wrong git may name more than is lacking, never less; parents come first.
+        assert wanted <= set(fresh)
+        places = {oid: place for place, oid in enumerate(fresh)}
+        assert all(places[p] < places[oid] for oid in fresh for p in graph[oid] if p in places)
+
+
+def test_tags_are_peeled_however_nested(tmp_path: Path) -> None:
+    repo = Repo.create(tmp_path)
+    commit = repo.commit({"a": "x\n"})
+    repo.git("tag", "-a", "-m", "x", "one")
+    repo.git("tag", "-a", "-m", "x", "two", "one")
+    repo.git("tag", "-a", "-m", "x", "tree", "HEAD^{tree}")
+    tags = [repo.ask("rev-parse", name) for name in ("one", "two", "tree")]
+    with Objects(open_repository(repo.env, str(repo.path))) as objects:
+        assert list(peel(objects, [commit, *tags, "1" * 40]).values()) == [commit, commit, commit, None, None]
