@@ -8,6 +8,7 @@ there at install; for a branch that is created, also what any branch or FETCH_HE
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from patchgate.git.history import Commit, listed
 from patchgate.git.repository import Repository
 
 BRANCHES = "refs/heads/"
+_MOST_REMOTES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,8 @@ def current_branch(repository: Repository) -> str | None:
 
 def has_had(repository: Repository, update: Update) -> bool:
     """Tell whether the branch had this value before, by its reflog: going back is never refused."""
-    if update.old is None:
+    # Asked by its exact name first: a tag `refs/heads/x` has a reflog too, and rev-list would take it.
+    if update.old is None or repository.git("reflog", "exists", update.ref).code != 0:
         return False
     done = repository.git("rev-list", "--walk-reflogs", "--ignore-missing", update.ref)
     return done.code == 0 and update.new.encode("ascii") in done.out.split()
@@ -115,12 +118,17 @@ def _is_tracking(words: Sequence[bytes]) -> bool:
 
 
 def _configured_urls(repository: Repository) -> list[str]:
-    found = repository.git("config", "-z", "--get-regexp", r"^remote\..*\.url$").out
-    return [os.fsdecode(each.partition(b"\n")[2]) for each in found.split(b"\0") if each]
+    """Ask git for the URLs of the remotes, rewritten as it uses them (`url.<base>.insteadOf`)."""
+    found = repository.git("config", "-z", "--name-only", "--get-regexp", r"^remote\..*\.url$").out
+    keys = [os.fsdecode(each) for each in found.split(b"\0") if each]
+    names = list(dict.fromkeys(key.removeprefix("remote.").removesuffix(".url") for key in keys))
+    told = [repository.git("ls-remote", "--get-url", "--", name) for name in names[:_MOST_REMOTES]]
+    return [os.fsdecode(done.out.rstrip(b"\n")) for done in told if done.code == 0]
 
 
 def _bare_url(url: str) -> str:
-    """Write a URL as FETCH_HEAD does: without slashes and `.git` at its end (git, builtin/fetch.c)."""
+    """Write a URL as FETCH_HEAD does: without user, slashes and `.git` at its end (git, builtin/fetch.c)."""
+    url = re.sub(r"^([A-Za-z][A-Za-z0-9+.-]*://)[^/]*@", r"\1", url)
     return url.rstrip("/").removesuffix(".git")
 
 

@@ -7,6 +7,7 @@ command is at work can only be read off its arguments: single reverts, resets an
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from enum import StrEnum
 
 from patchgate.errors import UndecidedError
@@ -73,23 +74,36 @@ def is_replaying(repository: Repository) -> bool:
 def command_at_work(process: int) -> str:
     """Name git's command among a process and its nearest forebears; empty where none is known."""
     for _ in range(_FOREBEARS):
-        asked = ["ps", "-o", "ppid=", "-o", "args=", "-p", str(process)]
-        try:
-            done = run(asked, cwd=None, env=_PS_ENVIRONMENT)
-        except UndecidedError:
-            return ""
-        above, _, arguments = done.out.decode("utf-8", "replace").strip().partition(" ")
-        if done.code != 0 or not above.isdigit():
-            return ""
+        above, arguments = _about(process)
         if named := command_named(arguments):
             return named
-        process = int(above)
+        if above <= 1:
+            return ""
+        process = above
     return ""
 
 
-def command_named(arguments: str) -> str:
+def _about(process: int) -> tuple[int, list[str]]:
+    """Read a process's parent and arguments: whole from /proc, else from `ps`, which parts them by blanks."""
+    try:
+        with open(f"/proc/{process}/cmdline", "rb") as file:
+            arguments = [os.fsdecode(each) for each in file.read().split(b"\0")]
+        with open(f"/proc/{process}/stat", "rb") as file:
+            # The name in brackets may itself hold brackets and blanks; state and parent follow the last one.
+            return int(file.read().rpartition(b")")[2].split()[1]), arguments
+    except (OSError, IndexError, ValueError):
+        pass
+    asked = ["ps", "-o", "ppid=", "-o", "args=", "-p", str(process)]
+    try:
+        done = run(asked, cwd=None, env=_PS_ENVIRONMENT)
+    except UndecidedError:
+        return 0, []
+    above, *words = done.out.decode("utf-8", "replace").split() or ["0"]
+    return int(above) if above.isdigit() else 0, words
+
+
+def command_named(words: Sequence[str]) -> str:
     """Read git's command off a process's arguments: `git -C x revert HEAD` is `revert`."""
-    words = arguments.split()
     name = os.path.basename(words[0]) if words else ""
     if name.startswith("git-"):
         return name.removeprefix("git-")

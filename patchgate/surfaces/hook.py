@@ -126,7 +126,7 @@ def _at_ref(context: click.Context, directory: str | None, arguments: tuple[str,
         for warning in warnings:
             complain(f"warning: {warning}")
         return 0
-    return _answered(judge_transaction(repository, lines, _command_at_work))
+    return _answered(judge_transaction(repository, lines, _command_at_work, _is_fetch))
 
 
 def _command_at_work() -> str:
@@ -139,16 +139,24 @@ def _command_at_work() -> str:
     return command_at_work(os.getppid())
 
 
+def _is_fetch() -> bool:
+    # A variable is anybody's to set; the process above is git's own.
+    from patchgate.git.progress import command_at_work
+
+    return command_at_work(os.getppid()) == "fetch"
+
+
 def _at_push(context: click.Context, directory: str | None, arguments: tuple[str, ...]) -> int:
     repository = open_here(context, directory)
     from patchgate.operations.land.at_push import judge_push, judge_unpushed
     from patchgate.operations.land.refusals import Judged, holds
 
-    if _is_framework(os.environ):
-        remote = os.environ.get("PRE_COMMIT_REMOTE_NAME", "")
-        report = judge_unpushed(repository, remote or "origin")
-    elif len(arguments) == 2:
+    if len(arguments) == 2:
         report = judge_push(repository, *arguments, _read_lines())
+    elif _is_framework(os.environ) and not arguments:
+        remote = os.environ.get("PRE_COMMIT_REMOTE_NAME") or "origin"
+        told = (os.environ.get("PRE_COMMIT_REMOTE_BRANCH"), os.environ.get("PRE_COMMIT_TO_REF"))
+        report = judge_unpushed(repository, remote, {told[0]: told[1]} if told[0] and told[1] else {})
     else:
         raise UsageError("pre-push takes a remote and its URL", "git patchgate hook pre-push REMOTE URL")
     stops = any(holds(change, None) for change in report.changes)
@@ -164,7 +172,7 @@ def _at_receive(context: click.Context, directory: str | None, arguments: tuple[
 
     report = judge_receive(repository, _read_lines())
     signal.setitimer(signal.ITIMER_REAL, 0)
-    if report.changes or report.warnings:
+    if report.warnings or any(change.findings for change in report.changes) or report.verdict != "accepted":
         _show_short(report)
     return report.verdict.exit_code
 

@@ -32,7 +32,9 @@ class Rules:
     does. `place` is where `before` was found, for people. `hooks_named` is whether the base's
     `.pre-commit-config.yaml` names patchgate. `base` is the policy that the change's own base holds, where
     another one judges (`--policy-from`, a merge): against it one sees whether the change touches the policy.
-    `is_lost` is whether a merge has no policy though one of its parents has.
+    `is_borrowed` is whether `before` is not of the change's own line, where nothing before had a policy:
+    then a first policy need not stand alone. `is_lost` is whether a merge has no policy though one of its
+    parents has.
     """
 
     before: Found
@@ -42,6 +44,7 @@ class Rules:
     hooks_named: bool = False
     base: Found | None = None
     is_lost: bool = False
+    is_borrowed: bool = False
 
 
 def is_control(path: RepoPath, rules: Rules) -> bool:
@@ -147,7 +150,11 @@ def _choose(rules: Rules, controls: frozenset[RepoPath]) -> tuple[Policy, str, G
         )
     assert before.policy is not None
     removed = after.is_absent and (bool(controls) or rules.is_lost)
-    return before.policy, rules.place, Governance(controls, removed=removed, proposed_faults=faults)
+    return (
+        before.policy,
+        rules.place,
+        Governance(controls, alone=not rules.is_borrowed, removed=removed, proposed_faults=faults),
+    )
 
 
 def _sentences(fault: ConfigError) -> tuple[str, ...]:

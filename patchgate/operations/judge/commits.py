@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from patchgate.declared.control import (
     CONFIG_FILE,
@@ -51,7 +52,9 @@ class _History:
         self._walk = walk
         self._policies = Policies(walk.objects)
         self._asked = asked_policy(walk.objects, self._policies, asked)
+        self._fallback = self._find_fallback(asked.fallback)
         self._place = asked.policy_from
+        self._borrowed = asked.fallback or ""
         self._profile = asked.profile
         self._keys: dict[str, Key] = {}
         self._hooks: dict[str, bool] = {}
@@ -65,7 +68,8 @@ class _History:
         for commit, reading in self._walk.read(commits, detail):
             is_same = self._before(commit) == before
             after = self._after(commit, reading)
-            if not is_same or (after != before and self._may_judge_itself(reading)):
+            is_other = after.policy is not None and after != before
+            if not is_same or (is_other and self._may_judge_itself(reading)):
                 yield self._judge(commit, self._read_again(commit, after))
                 return
             yield self._judge(commit, reading)
@@ -102,7 +106,13 @@ class _History:
             return self._asked
         found = (self._policies.at(self._key_of(parent)) for parent in commit.parents)
         # The first parent's; a merge into a line that has none is judged by the one that it brings in.
-        return next((each for each in found if not each.is_absent), Found())
+        return next((each for each in found if not each.is_absent), self._fallback)
+
+    def _find_fallback(self, revision: str | None) -> Found:
+        header = self._walk.objects.header(revision + "^{tree}") if revision else None
+        if header is None:
+            return Found()
+        return replace(self._policies.at(self._policies.key(header.oid)), tree=header.oid)
 
     def _after(self, commit: Commit, reading: Reading) -> Found:
         touched = any(file.path.raw in _POLICY_FILES for file in reading.change.files)
@@ -113,10 +123,14 @@ class _History:
     def _judge(self, commit: Commit, reading: Reading) -> ChangeVerdict:
         touched = {file.path.raw for file in reading.change.files}
         base = self._walk.base_of(commit)
+        before = self._before(commit)
+        is_borrowed = before is self._fallback and not before.is_absent
+        own_place = commit.parents[0][:12] if commit.parents else BUILT_IN
         rules = Rules(
-            self._before(commit),
+            before,
             self._after(commit, reading),
-            place=self._place or (commit.parents[0][:12] if commit.parents else BUILT_IN),
+            place=self._place or (self._borrowed[:12] if is_borrowed else own_place),
+            is_borrowed=is_borrowed,
             is_root=not commit.parents,
             hooks_named=PRE_COMMIT_FILE.raw in touched and self._policies.names_patchgate(base),
             base=self._policies.at(self._policies.key(base)) if PYPROJECT_FILE.raw in touched else None,

@@ -22,11 +22,14 @@ class Asked:
     """What was asked about how to judge; None leaves it to the change.
 
     `policy_from` is a revision whose policy counts, `policy` one that is not in the repository yet.
+    `fallback` is a revision whose policy counts for commits before which there was none: what comes to a
+    branch with a policy is judged by one.
     """
 
     policy_from: str | None = None
     profile: Profile | None = None
     policy: Policy | None = None
+    fallback: str | None = None
 
 
 def asked_policy(objects: Objects, policies: Policies, asked: Asked) -> Found | None:

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from patchgate.change.quoting import printable
 from patchgate.errors import PatchgateError
 from patchgate.git.history import Commit, require_parents
 from patchgate.git.novelty import Brought, Update, arriving_tips, brought_by, has_had
+from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
 from patchgate.ledger.receipts import Receipts, settled
 from patchgate.operations.judge.commits import judge_commits
+from patchgate.operations.judge.policies import Policies
 from patchgate.operations.judge.terms import Asked
 from patchgate.verdict.verdict import ChangeVerdict, Report, Verdict
-from patchgate.verdict.wording import count
+from patchgate.verdict.wording import SHORT_OID, count
 
 _UPSTREAM_LOOKED_AT = 200
 _NAMED = 3
@@ -64,7 +67,7 @@ def judge_update(
     if update.old is None and brought.own and is_fetch():
         # With --atomic git writes FETCH_HEAD after the transaction.
         brought = Brought([], [], [*brought.fetched, *brought.own])
-    report = judge_unanswered(repository, brought.own, known, asked)
+    report = judge_unanswered(repository, brought.own, known, asked, update.old)
     changes = tuple(_under(change, update.ref) for change in report.changes)
     warnings = [*report.warnings]
     if brought.upstream:
@@ -72,24 +75,61 @@ def judge_update(
     if brought.fetched:
         name = printable(update.ref.removeprefix("refs/heads/"))
         warnings.append(
-            f"{name} brings {count(len(brought.fetched), 'commit')} that were fetched and not judged: "
-            f"git patchgate check HEAD..{name}"
+            f"{name} brings {count(len(brought.fetched), 'commit')} by a fetch, not judged "
+            f"({_names(brought.fetched)}): git patchgate check HEAD..{name}"
         )
     return Report(changes, tuple(warnings))
 
 
 def judge_unanswered(
-    repository: Repository, commits: Sequence[Commit], known: Known, asked: Callable[[], Asked]
+    repository: Repository,
+    commits: Sequence[Commit],
+    known: Known,
+    asked: Callable[[], Asked],
+    over: str | None,
 ) -> Report:
-    """Judge those commits of a list that have no receipt."""
-    fresh = [commit for commit in commits if not known.receipts.has(commit.oid)]
-    if not fresh:
+    """Judge those commits of a list that have no receipt.
+
+    Args:
+        repository: where they are.
+        commits: parents first.
+        known: what has been answered for.
+        asked: tells how to judge.
+        over: the commit that they come on top of; where nothing before a commit had a policy, this one's
+            counts, and a receipt from before does not.
+    """
+    fresh = {commit.oid for commit in commits if not known.receipts.has(commit.oid)}
+    if over is not None and len(fresh) < len(commits):
+        fresh |= _under_no_policy(repository, commits, over)
+    judged = [commit for commit in commits if commit.oid in fresh]
+    if not judged:
         return Report(())
-    return judge_commits(repository, require_parents(repository, fresh), asked())
+    return judge_commits(repository, require_parents(repository, judged), replace(asked(), fallback=over))
+
+
+def _under_no_policy(repository: Repository, commits: Sequence[Commit], over: str) -> set[str]:
+    """Find the commits before which there was no policy, where there is one now."""
+    with Objects(repository) as objects:
+        policies = Policies(objects)
+
+        def is_absent(commit: str) -> bool:
+            header = objects.header(commit + "^{tree}")
+            return header is None or policies.at(policies.key(header.oid)).is_absent
+
+        if is_absent(over):
+            return set()
+        known = cache(is_absent)
+        return {commit.oid for commit in commits if all(known(parent) for parent in commit.parents)}
 
 
 def _under(change: ChangeVerdict, ref: str) -> ChangeVerdict:
     return replace(change, source=replace(change.source, ref=ref))
+
+
+def _names(commits: Sequence[Commit]) -> str:
+    """Name the last commits of a list."""
+    named = ", ".join(commit.oid[:SHORT_OID] for commit in reversed(commits[-_NAMED:]))
+    return named + (f" and {len(commits) - _NAMED} more" if len(commits) > _NAMED else "")
 
 
 def _upstream_note(

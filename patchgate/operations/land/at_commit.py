@@ -83,7 +83,7 @@ def _with_merged(repository: Repository, report: Report, heads: Sequence[str], a
 
     known = Known.at(repository)
     commits = merged_in(repository, [*heads, *merge_heads(repository)], known.settled)
-    merged = judge_unanswered(repository, commits, known, lambda: asked)
+    merged = judge_unanswered(repository, commits, known, lambda: asked, "HEAD")
     return replace(report, changes=(*merged.changes, *report.changes))
 
 

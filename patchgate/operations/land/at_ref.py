@@ -23,12 +23,15 @@ from patchgate.operations.land.ways_out import ways_out
 from patchgate.verdict.verdict import ChangeVerdict, Report, Verdict
 
 
-def judge_transaction(repository: Repository, lines: bytes, command: Callable[[], str]) -> Judged:
+def judge_transaction(
+    repository: Repository, lines: bytes, command: Callable[[], str], is_fetch: Callable[[], bool]
+) -> Judged:
     """Judge the branches of a transaction that is prepared.
 
     Args:
         lines: what git sends: old value, new value and name of each ref.
         command: finds git's command that is at work; asked only where something is refused.
+        is_fetch: tells whether that is a fetch, for certain; asked only where a branch is created.
 
     Raises:
         PatchgateError: it could not be read.
@@ -39,7 +42,7 @@ def judge_transaction(repository: Repository, lines: bytes, command: Callable[[]
     warnings: dict[str, None] = {}
     stopping: Update | None = None
     for update in updates_of(repository, lines):
-        report = judge_update(repository, update, known, asked, lambda: command() == "fetch")
+        report = judge_update(repository, update, known, asked, is_fetch)
         if report.verdict is not Verdict.ACCEPTED:
             from patchgate.operations.judge.approvals import honoured
 

@@ -1,8 +1,8 @@
-"""Commits that were made while no hook ran: told by the next gate that runs, with their names.
+"""Commits that no hook accepted on their branch: told by the next gate that runs, with their names.
 
 Decides which commits of a branch nobody has answered for: without a receipt, on no remote, not there at
-install, and not in the ledger as skipped, observed or told before. They are judged now; what is accepted
-gets its receipt and is not spoken of, the rest is told once and recorded.
+install, and not in the ledger as skipped, observed or told before on this branch. They are judged now; what
+is accepted gets its receipt and is not spoken of, the rest is told once and recorded.
 """
 
 from __future__ import annotations
@@ -48,14 +48,16 @@ def _tell(
     repository: Repository, tip: str | None, branch: str | None, asked: Callable[[], Asked]
 ) -> tuple[str, ...]:
     receipts = Receipts(repository.common_dir)
-    # A commit that has its receipt was made under a gate, which told of what was below it.
-    if tip is None or receipts.has(tip):
-        return ()
     ledger = Ledger(repository.common_dir)
+    recorded = list(_recorded(ledger))
+    # A commit that has its receipt was made under a gate, which told of what was below it; but where
+    # something was let through, that may have been on another branch.
+    if tip is None or (not recorded and receipts.has(tip)):
+        return ()
     found = unpublished(repository, tip, settled(repository.common_dir), _MOST)
     if not found:
         return ()
-    answered = receipts.commits() | set(_recorded(ledger))
+    answered = receipts.commits() | {commit for commit, ref in recorded if ref == branch}
     fresh = [each for each in found if each.oid not in answered and each.oid not in repository.shallow]
     if not fresh:
         return ()
@@ -77,19 +79,14 @@ def _tell(
     return tuple(warning for warning in warnings if warning)
 
 
-def _recorded(ledger: Ledger) -> Iterator[str]:
-    """Read which commits the ledger answers for already; damage costs only that they are told again."""
-    try:
-        for event in ledger.lines():
-            about = getattr(event, "about", {})
-            if getattr(event, "kind", "") not in _RECORDED:
-                continue
-            commits = about.get("commits")
-            for commit in (about.get("commit"), *(commits if isinstance(commits, list) else ())):
-                if isinstance(commit, str):
-                    yield commit
-    except OSError:
-        return
+def _recorded(ledger: Ledger) -> Iterator[tuple[str, str | None]]:
+    """Read which commits the ledger answers for, and where; damage costs only that it is told again."""
+    for event in ledger.mentions(_RECORDED):
+        commits, ref = event.about.get("commits"), event.about.get("ref")
+        listed = commits if isinstance(commits, list) else ()
+        for commit in (event.about.get("commit"), *listed):
+            if isinstance(commit, str):
+                yield commit, ref if isinstance(ref, str) else None
 
 
 def _words(changes: list[ChangeVerdict]) -> str:
@@ -98,7 +95,7 @@ def _words(changes: list[ChangeVerdict]) -> str:
     more = f" and {len(changes) - _NAMED} more" if len(changes) > _NAMED else ""
     verb = "was" if len(changes) == 1 else "were"
     return (
-        f"{count(len(changes), 'commit')} {verb} made while no hook ran, and would be refused "
+        f"{count(len(changes), 'commit')} below {verb} accepted by no hook here, and would be refused "
         f"({named}{more}: {', '.join(rules) or 'undecided'}): mend it before the push, "
         f"or see git patchgate check {str(changes[0].source.commit)[:12]}"
     )
