@@ -504,6 +504,59 @@ def test_pre_commit_installed_again_over_ours_runs_in_no_circle(real_pre_commit:
     assert [name for name in after if name.startswith("pre-commit.")] == ["pre-commit.sample"]
 
 
+def test_an_older_file_of_pre_commit_is_not_run_beside_the_newer_one(real_pre_commit: Chain) -> None:
+    chain = real_pre_commit
+    run_pre_commit(chain, "install")
+    place = chain.hooks / "pre-commit"
+    place.write_text(place.read_text(encoding="utf-8").replace("HERE=", ": older\nHERE="), encoding="utf-8")
+    install(chain.repo, chain.recorder)
+    run_pre_commit(chain, "install")
+    done = chain.commit()
+    assert done.returncode == 0, done.stdout
+    assert chain.words() == ["framework"]
+    assert chain.recorder.asked[0] == "pre-commit"
+
+
+def test_tools_that_run_what_they_moved_away_make_no_circle(chain: Chain) -> None:
+    # It gives up by itself, so that a circle is a failure and no runaway.
+    manager = (
+        "#!/bin/sh\n"
+        "export DEPTH=$((${{DEPTH:-0}} + 1))\n"
+        '[ "$DEPTH" -lt 9 ] || exit 1\n'
+        '"$(dirname "$0")/pre-commit.moved" || exit\n'
+        'echo {} >>"$SAID"\n'
+    )
+    chain.put("#!/bin/sh\n", "pre-commit.moved")
+    chain.put(manager.format("older"))
+    install(chain.repo, chain.recorder)
+    os.rename(chain.hooks / "pre-commit", chain.hooks / "pre-commit.moved")
+    chain.put(manager.format("newer"))
+    assert chain.commit().returncode == 0
+    assert chain.words() == ["older", "newer"]
+    assert "pre-commit" in chain.recorder.asked
+
+
+def test_a_script_that_pre_commit_keeps_survives_its_second_install(real_pre_commit: Chain) -> None:
+    chain = real_pre_commit
+    chain.put('#!/bin/sh\necho script >>"$SAID"\n')
+    script = snapshot(chain.hooks)["pre-commit"]
+    run_pre_commit(chain, "install")
+    before = snapshot(chain.hooks)
+    for _ in range(2):
+        install(chain.repo, chain.recorder)
+        run_pre_commit(chain, "install")
+    assert chain.repo.cli("uninstall").code == 0
+    assert snapshot(chain.hooks) == before
+    install(chain.repo, chain.recorder)
+    run_pre_commit(chain, "install")
+    install(chain.repo, chain.recorder)
+    assert snapshot(chain.hooks)["pre-commit.legacy"] == script
+    assert chain.commit().returncode == 0
+    assert chain.words() == ["script", "framework"]
+    assert chain.repo.cli("uninstall").code == 0
+    assert snapshot(chain.hooks) == before
+
+
 def test_lefthook_installed_over_ours_is_chained_and_what_it_moved_is_not_lost(chain: Chain) -> None:
     chain.put('#!/bin/sh\necho script >>"$SAID"\n')
     script = snapshot(chain.hooks)["pre-commit"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -26,6 +27,7 @@ class Stranded:
         self.second = self.repo.commit({"a": "2\n"}, "Second")
         self.repo.git("push", "-q", "origin", "main:ahead")
         self.repo.git("branch", "side")
+        self.dropped = self.repo.commit({"a": "3\n"}, "Third, which no remote has")
         self.repo.git("reset", "-q", "--hard", self.first)
         self.repo.git("fetch", "-q", "origin")
         install(self.repo, self.recorder)
@@ -119,6 +121,17 @@ def many(stranded: Stranded) -> None:
     stranded.repo.git("update-ref", "--stdin", stdin=lines.encode())
 
 
+def unchanged_without_reflogs(stranded: Stranded) -> None:
+    shutil.rmtree(stranded.repo.path / ".git/logs")
+    stranded.repo.git("config", "core.logAllRefUpdates", "false")
+    tip = stranded.repo.ask("commit-tree", "-p", "HEAD", "-m", "New", "HEAD^{tree}")
+    stranded.hooks.rename(stranded.hooks.with_name("away"))
+    stranded.repo.git("update-ref", "refs/heads/side", tip)
+    stranded.hooks.with_name("away").rename(stranded.hooks)
+    lines = f"update refs/heads/side {tip}\nupdate refs/heads/main {stranded.first}\n"
+    stranded.repo.git("update-ref", "--stdin", stdin=lines.encode())
+
+
 PASSING: dict[str, Callable[[Stranded], object]] = {
     "a tag": lambda it: it.repo.git("tag", "t", it.new_commit()),
     "many refs": many,
@@ -132,8 +145,9 @@ PASSING: dict[str, Callable[[Stranded], object]] = {
     "a detached commit": lambda it: it.repo.git("checkout", "-q", "--detach"),
     "a deletion": lambda it: it.repo.git("branch", "-q", "-D", "side"),
     "an unchanged branch": lambda it: it.repo.git("branch", "-f", "side", "side"),
+    "two unchanged branches": unchanged_without_reflogs,
     "a reset to HEAD": lambda it: it.repo.git("reset", "-q", "--hard", "HEAD"),
-    "a value that it had": lambda it: it.repo.git("reset", "-q", "--hard", "HEAD@{1}"),
+    "a value that it had": lambda it: it.repo.git("reset", "-q", "--hard", it.dropped),
     "what the remote has": lambda it: it.repo.git("merge", "-q", "--ff-only", "origin/ahead"),
     "a branch of the remote's": lambda it: it.repo.git("switch", "-q", "-c", "mine", "origin/ahead"),
     "what the remote reaches": lambda it: it.repo.git("branch", "old", it.first),
@@ -165,10 +179,17 @@ def test_what_pre_commit_judged_before_it_went_still_lands(tmp_path: Path) -> No
     assert stranded.repo.ask("log", "-1", "--format=%s") == "Add b"
 
 
-def test_a_program_on_path_serves_where_the_recorded_one_is_gone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_program_on_path_serves_where_the_recorded_one_does_not_start(
+    tmp_path: Path, is_there: bool
+) -> None:
     stranded = Stranded(tmp_path)
     other = Recorder(tmp_path / "other")
     stranded.lose_patchgate()
+    if is_there:
+        stranded.recorder.program.parent.mkdir()
+        stranded.recorder.program.write_text("#!/no/such/python\n", encoding="utf-8")
+        stranded.recorder.program.chmod(0o755)
     stranded.repo.env["PATH"] = f"{other.program.parent}:{stranded.repo.env['PATH']}"
     stranded.repo.stage({"b": "1\n"})
     stranded.repo.git("commit", "-q", "-m", "x")

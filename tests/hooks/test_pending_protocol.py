@@ -303,6 +303,18 @@ def test_a_merge_is_judged(session: Session) -> None:
     assert is_handed_on(session)
 
 
+def test_a_branch_that_has_moved_since_is_judged(session: Session) -> None:
+    session.leave()
+    new = session.repo.ask("commit-tree", "-p", "HEAD", "-m", "x", session.repo.ask("write-tree"))
+    other = session.repo.ask("commit-tree", "-p", "HEAD", "-m", "x", "HEAD^{tree}")
+    hooks = session.repo.path / ".git/hooks"
+    hooks.rename(hooks.with_name("away"))
+    session.repo.git("update-ref", "refs/heads/main", other)
+    hooks.with_name("away").rename(hooks)
+    session.repo.git("update-ref", "refs/heads/main", new)
+    assert is_handed_on(session)
+
+
 def test_an_amend_is_judged(session: Session) -> None:
     session.leave()
     session.repo.git("commit", "-q", "-n", "--amend", "-m", "First again")
@@ -429,6 +441,15 @@ def test_both_shells_take_the_same_way(session: Session, shell: str) -> None:
     session.leave(raw=b"x")
     assert feed(session, shell, "prepared", *lines).returncode == 0
     assert session.recorder.asked == JUDGED
+
+
+def test_a_chained_hook_that_fails_too_late_costs_no_receipt(session: Session) -> None:
+    previous = session.repo.path / ".git/hooks/reference-transaction.patchgate-prev"
+    previous.write_text("#!/bin/sh\n[ $1 != committed ]\n", encoding="utf-8")
+    previous.chmod(0o755)
+    session.leave()
+    commit = session.commit()
+    assert session.receipts == session.line_of(commit)
 
 
 def test_an_aborted_transaction_leaves_no_receipt(session: Session) -> None:

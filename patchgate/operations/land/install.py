@@ -64,7 +64,10 @@ def install_hooks(
         UndecidedError: the system refused, or another install is at work.
     """
     if repository.work_tree is None and not is_server:
-        raise UsageError("this is a bare repository: git makes no commits here", "add --server, or install in one of its worktrees")
+        raise UsageError(
+            "this is a bare repository: git makes no commits here",
+            "add --server, or install in one of its worktrees",
+        )
     if repository.work_tree is not None and is_server:
         raise UsageError("--server is for a bare repository, and this one has a working tree", "leave it out")
     folder = hooks_folder(repository, environ)
