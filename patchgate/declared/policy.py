@@ -161,6 +161,10 @@ class Policy:
         """Tell whether any message is refused, so that those of commits have to be read."""
         return any(self.level(rule.id, profile) is Level.ERROR for rule in MESSAGE_RULES)
 
+    def judges_messages(self, profile: Profile) -> bool:
+        """Tell whether anything is said of any message."""
+        return any(self.level(rule.id, profile) is not None for rule in MESSAGE_RULES)
+
     def ruling(self, path: RepoPath) -> PathRuling:
         """Say what the policy says about a path by its name."""
         known = self._rulings.get(path.raw)

@@ -109,7 +109,8 @@ class PolicyReference:
     """Which policy judged: its digest (`sha256:…`) and where it was read (`HEAD:patchgate.toml`).
 
     `observes` is whether its local hooks only tell a refusal, `draft_refs` are the branches where they do.
-    `refuses_messages` is whether it refuses some messages. `tree` holds it, where that is not the tree of
+    `refuses_messages` is whether it refuses some messages, `judges_messages` whether it says anything of any.
+    `tree` holds it, where that is not the tree of
     the change's base commit.
     """
 
@@ -118,6 +119,7 @@ class PolicyReference:
     observes: bool = False
     draft_refs: tuple[str, ...] = ()
     refuses_messages: bool = False
+    judges_messages: bool = True
     tree: str | None = None
 
 

@@ -242,3 +242,17 @@ def test_an_identical_tree_after_a_rewrite_is_not_judged_as_new_at_the_push(tmp_
     done = repo.try_git("push", "-q", "origin", "main")
     assert done.returncode == 0
     assert "no receipt" not in said(done)
+
+
+def test_commit_msg_ends_in_sh_where_the_policy_says_nothing_of_messages(tmp_path: Path) -> None:
+    repo = guarded(tmp_path, '[message]\nlevel = "off"\n')
+    repo.stage({"a": "a\n"})
+    hook = repo.path / ".git" / "hooks" / "commit-msg"
+    # Nothing that could judge is in its reach.
+    hook.write_text(hook.read_text().replace("patchgate=", "patchgate=/nowhere#", 1))
+    repo.git("commit", "-q", "-m", "Properly handle all of it, etc.", PATH="/usr/bin:/bin")
+    repo.policy('[message]\nlevel = "warning"\n')
+    repo.stage({"b": "b\n"})
+    done = repo.try_git("commit", "-q", "-m", "Properly handle all of it, etc.", PATH="/usr/bin:/bin")
+    assert done.returncode != 0
+    assert "neither where install found it nor on PATH" in said(done)

@@ -117,6 +117,7 @@ def reference(policy: Policy, place: str, profile: Profile, tree: str | None = N
         hooks.mode == "observe",
         hooks.draft_refs,
         policy.refuses_messages(profile),
+        policy.judges_messages(profile),
         tree,
     )
 

@@ -18,7 +18,7 @@ from patchgate.ledger.ledger import Ledger
 from patchgate.operations.judge.pending import check_pending
 from patchgate.operations.judge.terms import Asked, trusted
 from patchgate.operations.judge.updates import Known, judge_unanswered
-from patchgate.operations.land.pending import drop_pending, leave_pending
+from patchgate.operations.land.pending import drop_pending, leave_pending, leave_quiet
 from patchgate.operations.land.refusals import Judged, holds, record_refusals
 from patchgate.operations.land.unseen import tell_unseen
 from patchgate.operations.land.ways_out import way_out_of_commit
@@ -53,6 +53,8 @@ def judge_commit(repository: Repository, hook: str, heads: Sequence[str] = ()) -
         from patchgate.operations.judge.approvals import honoured
 
         report = honoured(repository, report, local=True)
+    if not staged.policy.judges_messages:
+        leave_quiet(repository)
     stops = any(holds(change, branch) for change in report.changes)
     warnings = record_refusals(repository, hook, report, branch)
     if not (stops or is_merge) and branch is not None:

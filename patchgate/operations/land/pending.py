@@ -22,6 +22,7 @@ from patchgate.durable.replace import write_atomically
 from patchgate.git.repository import Repository
 
 _NAME = "patchgate-pending"
+_QUIET = "patchgate-quiet"
 _KIND = slice(0, 3)
 
 
@@ -48,8 +49,15 @@ def leave_pending(
 
 def drop_pending(repository: Repository) -> None:
     """Remove what an earlier commit left."""
+    for name in (_NAME, _QUIET):
+        with suppress(OSError):
+            Path(repository.git_dir, name).unlink(missing_ok=True)
+
+
+def leave_quiet(repository: Repository) -> None:
+    """Tell the shim of commit-msg that the policy says nothing of messages, so that it ends in sh."""
     with suppress(OSError):
-        _place(repository).unlink(missing_ok=True)
+        write_atomically(Path(repository.git_dir, _QUIET), f"{__version__}\n".encode(), mode=0o600)
 
 
 def raw_diff(change: Change, zero_oid: str) -> bytes:
