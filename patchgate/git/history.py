@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from patchgate.change.model import Change, Entry, FileChange, Source
+from patchgate.change.model import Change, FileChange, Source
 from patchgate.change.quoting import printable
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.blobs import called_text
 from patchgate.git.diff import Detail, DiffReader, is_text_candidate
-from patchgate.git.merges import automatic_merges
+from patchgate.git.merges import Merged, automatic_merges, own_changes
 from patchgate.git.objects import Objects
 from patchgate.git.pairs import Records, read_difference
 from patchgate.git.private import PrivateStore
@@ -118,7 +118,7 @@ class Walk:
         self._repository = repository
         self._stack = contextlib.ExitStack()
         self._trees = {commit.oid: commit.tree for commit in commits}
-        self._merged: dict[tuple[str, ...], str | None] = {}
+        self._merged: dict[tuple[str, ...], Merged] = {}
         merges = [commit.parents for commit in commits if len(commit.parents) > 1]
         self._variables: dict[str, str] = {}
         if merges:
@@ -139,7 +139,10 @@ class Walk:
         """The tree that a commit is judged against."""
         if not commit.parents:
             return self.objects.empty_tree
-        return self._merged.get(commit.parents) or self.tree_of(commit.parents[0])
+        merged = self._merged.get(commit.parents)
+        if merged is None or merged.conflicts:
+            return self.tree_of(commit.parents[0])
+        return merged.tree
 
     def tree_of(self, commit: str) -> str:
         """The tree of a commit, known from the walk or asked of git."""
@@ -167,7 +170,8 @@ class Walk:
         except MemoryLimitError:
             # Some commit holds a file too large for git to diff: from here on one at a time, with care.
             for commit in commits[done:]:
-                raw = self._joined(self._alone(old, commit.tree, detail) for old in self._compared(commit))
+                read = [self._alone(old, commit.tree, detail) for old in self._compared(commit)]
+                raw = self._joined(commit, *read)
                 (reading,) = self._finished([commit], [raw], detail)
                 yield commit, reading
 
@@ -182,8 +186,8 @@ class Walk:
             for start in range(0, len(commits), _AT_ONCE):
                 batch = commits[start : start + _AT_ONCE]
                 raw = [
-                    self._joined(_next(reader, old, new, detail) for old, new in pairs)
-                    for pairs in compared[start : start + _AT_ONCE]
+                    self._joined(commit, *[_next(reader, old, new, detail) for old, new in pairs])
+                    for commit, pairs in zip(batch, compared[start : start + _AT_ONCE], strict=True)
                 ]
                 yield from zip(batch, self._finished(batch, raw, detail), strict=True)
             ended = child.finish()
@@ -202,27 +206,16 @@ class Walk:
         )
 
     def _compared(self, commit: Commit) -> list[str]:
-        """What a commit's tree is compared with: one tree, or every parent's where git cannot merge."""
-        if len(commit.parents) > 1 and self._merged.get(commit.parents) is None:
-            return [self.tree_of(parent) for parent in commit.parents]
-        return [self.base_of(commit)]
+        """What a commit's tree is compared with: its base; in a merge with conflicts, git's merge too."""
+        merged = self._merged.get(commit.parents)
+        more = [merged.tree] if merged is not None and merged.conflicts else []
+        return [self.base_of(commit), *more]
 
-    @staticmethod
-    def _joined(read: Iterable[Records]) -> Records:
-        """Join what differs from each parent: the paths that differ from every one, as from the first."""
-        records: list[FileChange] = []
-        binary: set[int] = set()
-        for position, (found, marked) in enumerate(read):
-            if position == 0:
-                records, binary = found, marked
-                continue
-            differing = {file.path: file.new for file in found}
-            kept = [
-                index for index, file in enumerate(records) if differing.get(file.path, _SAME) == file.new
-            ]
-            binary = {place for place, index in enumerate(kept) if index in binary}
-            records = [records[index] for index in kept]
-        return records, binary
+    def _joined(self, commit: Commit, first: Records, elsewhere: Records | None = None) -> Records:
+        """Join what was read of one commit, in the order of `_compared`."""
+        if elsewhere is None:
+            return first
+        return own_changes(self.objects, self._merged[commit.parents], self.tree_of, elsewhere, first)
 
     def _finished(self, batch: Sequence[Commit], raw: Sequence[Records], detail: Detail) -> Iterator[Reading]:
         """Complete the records of several commits at once, so that sizes are asked in few round trips."""
@@ -248,9 +241,6 @@ class Walk:
             kind = "merge" if len(commit.parents) > 1 else "commit"
             parent = commit.parents[0] if commit.parents else None
             yield Reading(change, Source(kind, commit.oid, parent), around)
-
-
-_SAME = Entry("", "")
 
 
 def _next(reader: DiffReader, old: str, new: str, detail: Detail) -> Records:

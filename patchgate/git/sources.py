@@ -7,8 +7,9 @@ needs to write goes to a private store. Commits and ranges are in `history`.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from patchgate.change.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, Change, Entry, FileChange, Source
@@ -22,6 +23,7 @@ from patchgate.git.repository import BIG_FILE, Repository, failed
 from patchgate.git.trees import Listing, resulting_tree
 
 if TYPE_CHECKING:
+    from patchgate.git.merges import Merged
     from patchgate.git.private import PrivateStore
 
 _LINK_BYTES = 4096
@@ -51,15 +53,16 @@ class Reading:
 class Base:
     """What a pending change starts from: the tree, HEAD's commit, and HEAD's own tree (where the policy is).
 
-    `heads` are HEAD and what is being merged into it; with a conflict, `differ_from` are the other trees
-    from which a path must differ to be this merge's own.
+    `heads` are HEAD and what is being merged into it; with a conflict, `tree` is HEAD's and `merged` what git
+    made of the merge. Both are read under `variables`.
     """
 
     tree: str
     commit: str | None
     policy_tree: str
     heads: tuple[str, ...] = ()
-    differ_from: tuple[str, ...] = ()
+    merged: Merged | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 def pending_base(
@@ -86,9 +89,9 @@ def pending_base(
 
     merge = (head.oid, *merging)
     (merged,) = automatic_merges(store, [merge])
-    if merged is not None:
-        return Base(merged, head.oid, tree, merge)
-    return Base(tree, head.oid, tree, merge, tuple(_tree_of(objects, oid) for oid in merging))
+    if merged.conflicts:
+        return Base(tree, head.oid, tree, merge, merged, store.variables)
+    return Base(merged.tree, head.oid, tree, merge, None, store.variables)
 
 
 def _require_unborn(repository: Repository) -> None:
@@ -136,7 +139,7 @@ def staged(repository: Repository, objects: Objects, base: Base, detail: Detail)
         UsageError: there is no working tree.
     """
     _require_work_tree(repository)
-    reading = _against_index(repository, objects, base, detail, None)
+    reading = _against_index(repository, objects, base, detail, base.variables)
     kind = "merge" if base.heads else "staged"
     return replace(reading, source=Source(kind, None, base.commit))
 
@@ -197,7 +200,7 @@ def _require_work_tree(repository: Repository) -> None:
 
 
 def _against_index(
-    repository: Repository, objects: Objects, base: Base, detail: Detail, variables: dict[str, str] | None
+    repository: Repository, objects: Objects, base: Base, detail: Detail, variables: Mapping[str, str]
 ) -> Reading:
     if base.tree == objects.empty_tree:
         _require_index(repository, variables)
@@ -205,13 +208,21 @@ def _against_index(
     command = ("diff-index", "--cached", "--ita-invisible-in-index")
     records, binary = read_difference(repository, objects, command, [base.tree], detail, variables)
     result = resulting_tree(objects, base.tree, records)
-    if detail.lines and (repository.has_own_attributes or _have_attributes(result.folders)):
+    folders = result.folders
+    root = {record.path.raw: record.new for record in records if b"/" not in record.path.raw}
+    if base.merged is not None:
+        from patchgate.git.merges import own_changes
+
+        merged = base.merged.tree
+        elsewhere = read_difference(repository, objects, command, [merged], detail, variables)
+        folders = {**folders, **resulting_tree(objects, merged, elsewhere[0]).folders}
+        sides = partial(_tree_of, objects)
+        records, binary = own_changes(objects, base.merged, sides, elsewhere, (records, binary))
+    if detail.lines and (repository.has_own_attributes or _have_attributes(folders)):
         binary |= called_text(objects, records, binary)
     records = complete(objects, records, binary, detail, believed=False)
-    own = list(_own(objects, base, records))
-    change = Change.of(base.tree, result.tree, own, objects.empty_blob)
-    root = {record.path.raw: record.new for record in records if b"/" not in record.path.raw}
-    return Reading(change, Source("staged"), result.folders, root)
+    change = Change.of(base.tree, result.tree, records, objects.empty_blob)
+    return Reading(change, Source("staged"), folders, root)
 
 
 def _have_attributes(folders: dict[bytes, Listing]) -> bool:
@@ -219,21 +230,13 @@ def _have_attributes(folders: dict[bytes, Listing]) -> bool:
     return any(b".gitattributes" in names for names in folders.values())
 
 
-def _require_index(repository: Repository, variables: dict[str, str] | None) -> None:
+def _require_index(repository: Repository, variables: Mapping[str, str]) -> None:
     """An index that cannot be read must not look like an empty one."""
     done = repository.git(
         "ls-files", "-z", "--stage", "--", ":(top,literal).patchgate-none", variables=variables
     )
     if done.code != 0:
         raise failed("ls-files", done)
-
-
-def _own(objects: Objects, base: Base, records: list[FileChange]) -> Iterator[FileChange]:
-    """Where git could not merge by itself: keep the paths that differ from every head."""
-    for record in records:
-        others = (objects.entry(tree, record.path.raw) for tree in base.differ_from)
-        if all(other != record.new for other in others):
-            yield record
 
 
 def complete(

@@ -40,14 +40,14 @@ def test_a_merge_that_git_cannot_make_does_not_lose_the_policy(repo: Repo) -> No
     repo.git("checkout", "-q", "side")
     repo.commit({"README": "s\n"})
     merge = repo.ask("commit-tree", "side^{tree}", "-p", "main", "-p", "side", "-m", "M")
-    assert repo.check(merge).errors == ["policy-removed"]
-    assert repo.check(merge, "--policy-from", "main").errors == ["policy-removed"]
+    assert "policy-removed" in repo.check(merge).errors
+    assert "policy-removed" in repo.check(merge, "--policy-from", "main").errors
 
 
 def test_an_octopus_does_not_lose_the_policy(repo: Repo) -> None:
     parents = ("-p", "main", "-p", "main~2", "-p", "main~1")
     merge = repo.ask("commit-tree", "main~2^{tree}", *parents, "-m", "M")
-    assert repo.check(merge, "--policy-from", "main").errors == ["policy-removed"]
+    assert "policy-removed" in repo.check(merge, "--policy-from", "main").errors
 
 
 def test_a_merge_among_commits_that_had_no_policy_needs_none(repo: Repo) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.world import Repo
+from tests.git.histories import build
+from tests.world import Answer, Repo
 
 POLICY = '[policy]\ndeny_prefixes = ["runs"]\n'
 
@@ -76,7 +77,7 @@ def conflicted(repo: Repo) -> None:
     assert repo.try_git("merge", "side").returncode == 1
 
 
-def test_of_a_conflicted_merge_only_what_differs_from_every_parent_is_judged(repo: Repo) -> None:
+def test_a_conflict_is_judged_by_what_differs_from_every_parent(repo: Repo) -> None:
     conflicted(repo)
     repo.stage({"a": "main\nside\n"})
     staged = repo.check()
@@ -114,7 +115,7 @@ def test_left_over_markers_of_a_conflict_are_refused(repo: Repo) -> None:
     assert set(repo.check().errors) == {"conflict-marker"}
 
 
-def test_an_octopus_is_judged_by_what_differs_from_every_parent(repo: Repo) -> None:
+def test_an_octopus_is_judged_by_what_git_would_not_have_merged(repo: Repo) -> None:
     for name in ("one", "two"):
         repo.git("checkout", "-q", "-b", name, "HEAD~1")
         repo.commit({f"runs/{name}": "x\n"})
@@ -131,7 +132,7 @@ def test_an_octopus_is_judged_by_what_differs_from_every_parent(repo: Repo) -> N
     assert repo.check(evil).errors == ["deny-prefix"]
 
 
-def test_an_octopus_under_way_is_judged_by_what_differs_from_every_parent(repo: Repo) -> None:
+def test_an_octopus_under_way_is_judged_as_its_commit_will_be(repo: Repo) -> None:
     for name in ("one", "two"):
         repo.git("checkout", "-q", "-b", name, "HEAD~1")
         repo.commit({f"runs/{name}": "x\n"})
@@ -282,3 +283,317 @@ def test_a_merge_in_a_shallow_clone_is_judged_alike_where_its_base_is_there(
     shallow = repo.at(tmp_path / "shallow")
     assert shallow.ask("rev-parse", "--is-shallow-repository") == "true"
     assert shallow.check("HEAD").change["id"] == repo.check("HEAD").change["id"]
+
+
+PROTECTED = '[policy]\ndeny_prefixes = ["protected"]\n'
+
+
+@pytest.fixture
+def guarded(tmp_path: Path) -> Repo:
+    """Both change `plain`; `main` alone changes and adds to `protected`, `side` alone deletes there."""
+    made = Repo.create(tmp_path)
+    made.commit(
+        {"plain": "0\n", "protected/policy": "old\n", "protected/both": "0\n", "protected/leak": "leak\n"}
+    )
+    made.policy(PROTECTED)
+    made.git("checkout", "-q", "-b", "side")
+    (made.path / "protected" / "leak").unlink()
+    made.commit({"plain": "side\n", "protected/both": "side\n", "side": "x\n"})
+    made.git("checkout", "-q", "main")
+    made.commit(
+        {"plain": "main\n", "protected/policy": "new\n", "protected/new": "x\n", "protected/both": "main\n"}
+    )
+    return made
+
+
+def begin(repo: Repo, **resolved: str) -> None:
+    """Merge `side` into conflict; solve each by our side, or as told."""
+    assert repo.try_git("merge", "side").returncode == 1
+    repo.git("checkout", "-q", "--ours", "plain", "protected/both")
+    repo.stage(resolved)
+
+
+def staged_and_committed(repo: Repo) -> Answer:
+    """Judge the merge under way and then its commit, which must come to the same."""
+    staged, whole = repo.check(), repo.check("--worktree")
+    repo.git("commit", "-q", "--no-verify", "--no-edit")
+    committed = repo.check("HEAD")
+    for pending in (staged, whole):
+        assert pending.files == committed.files
+        assert pending.errors == committed.errors
+        for same in ("id", "change_id", "base", "after", "verdict"):
+            assert pending.change[same] == committed.change[same]
+    return committed
+
+
+def statuses(answer: Answer) -> dict[str, str]:
+    """What happened to each file."""
+    return {path: row["status"] for path, row in answer.files.items()}
+
+
+def test_a_file_that_only_our_side_changed_is_not_reverted_behind_a_conflict(guarded: Repo) -> None:
+    begin(guarded)
+    guarded.git("checkout", "-q", "side", "--", "protected/policy")
+    answer = staged_and_committed(guarded)
+    assert (statuses(answer), answer.errors) == ({"protected/policy": "modified"}, ["deny-prefix"])
+
+
+def test_a_file_that_only_our_side_added_is_not_deleted_behind_a_conflict(guarded: Repo) -> None:
+    begin(guarded)
+    guarded.git("rm", "-q", "-f", "protected/new")
+    answer = staged_and_committed(guarded)
+    assert (statuses(answer), answer.errors) == ({"protected/new": "deleted"}, ["deny-prefix"])
+
+
+def test_a_file_that_the_other_side_deleted_is_not_put_back_behind_a_conflict(guarded: Repo) -> None:
+    begin(guarded)
+    guarded.git("checkout", "-q", "main", "--", "protected/leak")
+    answer = staged_and_committed(guarded)
+    assert (statuses(answer), answer.errors) == ({"protected/leak": "added"}, ["deny-prefix"])
+
+
+def test_a_file_that_is_put_back_is_seen_by_the_gates_that_look_around_it(repo: Repo) -> None:
+    # What the merge adds anew is no change of HEAD: its neighbours must be known all the same.
+    repo.commit({"deep/a/Name": "x\n", "deep/a/name": "y\n"})
+    repo.git("checkout", "-q", "-b", "other")
+    repo.git("rm", "-q", "deep/a/Name")
+    repo.commit({"b": "other\n"})
+    repo.git("checkout", "-q", "main")
+    repo.commit({"b": "main\n"})
+    assert repo.try_git("merge", "other").returncode == 1
+    repo.git("checkout", "-q", "HEAD", "--", "deep/a/Name")
+    repo.stage({"b": "both\n"})
+    answer = staged_and_committed(repo)
+    assert answer.errors == ["path-collision"]
+    assert statuses(answer) == {"b": "modified", "deep/a/Name": "added"}
+
+
+def test_an_honest_merge_with_conflicts_is_accepted(guarded: Repo) -> None:
+    begin(guarded, plain="both\n")
+    answer = staged_and_committed(guarded)
+    assert (statuses(answer), answer.verdict) == ({"plain": "modified"}, "accepted")
+    assert answer.change["base"] == guarded.ask("rev-parse", "HEAD^1^{tree}")
+
+
+@pytest.mark.parametrize("side", ["main", "side"])
+def test_a_conflict_in_a_denied_path_may_be_solved_by_taking_one_side(guarded: Repo, side: str) -> None:
+    begin(guarded)
+    guarded.git("checkout", "-q", side, "--", "protected/both")
+    answer = staged_and_committed(guarded)
+    assert (answer.files, answer.verdict) == ({}, "accepted")
+
+
+@pytest.mark.parametrize("third", ["both\n", None])
+def test_a_conflict_in_a_denied_path_is_not_solved_by_something_else(
+    guarded: Repo, third: str | None
+) -> None:
+    begin(guarded)
+    if third is None:
+        (guarded.path / "protected" / "both").unlink()
+    guarded.stage({"protected/both": third} if third else {})
+    answer = staged_and_committed(guarded)
+    assert (list(answer.files), answer.errors) == (["protected/both"], ["deny-prefix"])
+    # As a change of the first parent, not of what git wrote between markers.
+    assert answer.files["protected/both"]["removed_lines"] == 1
+
+
+def test_a_large_file_beside_a_conflicted_merge_is_judged_alike(guarded: Repo) -> None:
+    begin(guarded)
+    guarded.stage({"blob": b"\0" * 3000, "plain": "both\n", "zlob": b"\0binary"})
+    answer = staged_and_committed(guarded)
+    assert {path: row["binary"] for path, row in answer.files.items()} == {
+        "blob": True,
+        "plain": False,
+        "zlob": True,
+    }
+
+
+def renamed_and_deleted(repo: Repo) -> None:
+    """`side` moves `protected/policy`, `main` deletes it; the merge of both is begun."""
+    repo.git("checkout", "-q", "-B", "main", "main~1")
+    repo.git("checkout", "-q", "-B", "side", "main")
+    repo.git("mv", "protected/policy", "protected/moved")
+    repo.commit()
+    repo.git("checkout", "-q", "main")
+    repo.git("rm", "-q", "protected/policy")
+    repo.commit()
+    assert repo.try_git("merge", "side").returncode == 1
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_of_a_rename_against_a_deletion_either_side_may_be_taken(guarded: Repo, is_kept: bool) -> None:
+    renamed_and_deleted(guarded)
+    guarded.git(*(["add"] if is_kept else ["rm", "-q"]), "protected/moved")
+    assert staged_and_committed(guarded).files == {}
+
+
+def test_of_a_rename_against_a_deletion_nothing_else_may_be_taken(guarded: Repo) -> None:
+    renamed_and_deleted(guarded)
+    guarded.git("rm", "-q", "protected/moved")
+    guarded.stage({"protected/policy": "old\n"})
+    answer = staged_and_committed(guarded)
+    assert (statuses(answer), answer.errors) == ({"protected/policy": "added"}, ["deny-prefix"])
+
+
+def file_and_folder(repo: Repo, onto: str = "main") -> None:
+    """`side` makes a file of the folder `protected/d`, where `main` changes one; the merge is begun."""
+    repo.git("checkout", "-q", "-B", "main", "main~1")
+    repo.commit({"protected/d/f": "0\n"})
+    repo.git("checkout", "-q", "-B", "side", "main")
+    repo.git("rm", "-q", "-r", "protected/d")
+    repo.commit({"protected/d": "file\n"})
+    repo.git("checkout", "-q", "main")
+    repo.commit({"protected/d/f": "1\n"})
+    repo.git("checkout", "-q", onto)
+    assert repo.try_git("merge", "side" if onto == "main" else "main").returncode == 1
+
+
+def take(repo: Repo, side: str) -> None:
+    """Solve every conflict, and all else, as one side has it."""
+    repo.git("read-tree", side)
+    repo.git("checkout", "-q", "-f", side, "--", ".")
+    repo.git("clean", "-q", "-f", "-d")
+
+
+@pytest.mark.parametrize("onto", ["main", "side"])
+@pytest.mark.parametrize("side", ["main", "side"])
+def test_of_a_file_against_a_folder_either_may_be_taken(guarded: Repo, side: str, onto: str) -> None:
+    file_and_folder(guarded, onto)
+    take(guarded, side)
+    answer = staged_and_committed(guarded)
+    assert (answer.files, answer.verdict) == ({}, "accepted")
+
+
+def test_of_a_file_against_a_folder_the_file_may_not_take_along_what_was_never_in_conflict(
+    guarded: Repo,
+) -> None:
+    file_and_folder(guarded)
+    guarded.git("merge", "--abort")
+    guarded.commit({"protected/d/new": "x\n"})
+    assert guarded.try_git("merge", "side").returncode == 1
+    take(guarded, "side")
+    answer = staged_and_committed(guarded)
+    assert (statuses(answer), answer.errors) == ({"protected/d/new": "deleted"}, ["deny-prefix"])
+
+
+def test_a_name_like_that_of_a_file_against_a_folder_opens_nothing(guarded: Repo) -> None:
+    guarded.git("checkout", "-q", "side")
+    guarded.git("rm", "-q", "protected/policy")
+    side = guarded.commit()
+    fake = f"protected/leak~{side}"
+    guarded.git("checkout", "-q", "-B", "main", "main~1")
+    guarded.git("mv", "protected/policy", fake)
+    guarded.commit()
+    # A rename against a deletion: the new name is in conflict, and looks as if git had made it.
+    assert guarded.try_git("merge", "side").returncode == 1
+    guarded.git("checkout", "-q", "main", "--", "protected/leak")
+    guarded.git("add", fake)
+    answer = staged_and_committed(guarded)
+    assert (statuses(answer), answer.errors) == ({"protected/leak": "added"}, ["deny-prefix"])
+
+
+def test_every_merge_of_a_random_history_is_judged_alike_before_and_after_it_is_committed(
+    tmp_path: Path,
+) -> None:
+    repo = Repo.create(tmp_path)
+    build(repo, 120, seed=11)
+    merges = repo.ask("rev-list", "--merges", "main").split()
+    assert len(merges) > 5
+    for merge in merges:
+        first, *others = repo.ask("rev-parse", f"{merge}^@").split()
+        repo.git("update-ref", "--no-deref", "HEAD", first)
+        repo.write(".git/MERGE_HEAD", "".join(f"{other}\n" for other in others))
+        repo.git("read-tree", merge)
+        staged, committed = repo.check(), repo.check(merge)
+        assert staged.files == committed.files
+        assert staged.errors == committed.errors
+        for same in ("id", "change_id", "base", "after", "verdict"):
+            assert staged.change[same] == committed.change[same]
+
+
+def octopus(repo: Repo, tree: str, *parents: str) -> str:
+    """Make a merge commit by plumbing."""
+    named = [part for parent in parents for part in ("-p", parent)]
+    return repo.ask("commit-tree", "-m", "Octopus", *named, tree)
+
+
+def without(repo: Repo, revision: str, *paths: str) -> str:
+    """Make the tree of a revision, less some paths."""
+    repo.git("read-tree", revision)
+    repo.git("rm", "-q", "--cached", "--", *paths)
+    tree = repo.ask("write-tree")
+    repo.git("read-tree", "HEAD")
+    return tree
+
+
+def roots(repo: Repo) -> tuple[str, str]:
+    """Make two root commits with a harmless file each."""
+    made: list[str] = []
+    for name in ("one", "two"):
+        blob = repo.git("hash-object", "-w", "--stdin", stdin=name.encode()).decode().strip()
+        tree = repo.git("mktree", stdin=f"100644 blob {blob}\t{name}\n".encode()).decode().strip()
+        made.append(repo.ask("commit-tree", "-m", name, tree))
+    return made[0], made[1]
+
+
+def test_an_octopus_deletes_no_protected_file(guarded: Repo) -> None:
+    one, two = roots(guarded)
+    tree = without(guarded, "main", "protected/policy")
+    answer = guarded.check(octopus(guarded, tree, "main", one, two))
+    assert statuses(answer) == {"protected/policy": "deleted", "one": "deleted", "two": "deleted"}
+    assert answer.errors == ["deny-prefix"]
+
+
+def test_an_octopus_that_git_would_make_changes_nothing_of_its_own(guarded: Repo) -> None:
+    one, two = roots(guarded)
+    guarded.git("read-tree", "main")
+    for root, name in ((one, "one"), (two, "two")):
+        blob = guarded.ask("rev-parse", f"{root}:{name}")
+        guarded.git("update-index", "--add", "--cacheinfo", f"100644,{blob},{name}")
+    tree = guarded.ask("write-tree")
+    answer = guarded.check(octopus(guarded, tree, "main", one, two))
+    assert (answer.files, answer.verdict) == ({}, "accepted")
+    assert answer.change["base"] == answer.change["after"] == tree
+
+
+def test_an_octopus_with_a_conflict_is_judged_elsewhere_by_what_git_merges(guarded: Repo) -> None:
+    one, _ = roots(guarded)
+    for order in (("main", "side", one), ("main", one, "side"), (one, "main", "side")):
+        evil = guarded.check(octopus(guarded, "main^{tree}", *order), "--policy-from", "main")
+        # `plain` and `protected/both` are in conflict, and taken from one side.
+        assert statuses(evil) == {"protected/leak": "added", "side": "deleted", "one": "deleted"}
+        assert evil.errors == ["deny-prefix"]
+
+
+def test_a_parent_that_is_no_side_of_a_conflict_lends_nothing(guarded: Repo) -> None:
+    old = guarded.ask("rev-parse", "main~1")
+    guarded.git("read-tree", without(guarded, "main", "protected/leak"))
+    blob, side = guarded.ask("rev-parse", f"{old}:protected/both"), guarded.ask("rev-parse", "side:side")
+    guarded.git("update-index", "--cacheinfo", f"100644,{blob},protected/both")
+    guarded.git("update-index", "--add", "--cacheinfo", f"100644,{side},side")
+    tree = guarded.ask("write-tree")
+    for order in (("main", "side", old), (old, "main", "side"), ("main", old, "side")):
+        answer = guarded.check(octopus(guarded, tree, *order))
+        assert (list(answer.files), answer.errors) == (["protected/both"], ["deny-prefix"])
+
+
+def test_a_merge_of_nothing_but_ours_under_way_needs_no_tree_that_git_never_wrote(repo: Repo) -> None:
+    repo.git("merge", "-q", "--no-commit", "-s", "ours", "side")
+    assert sorted(repo.check().files) == ["runs/log", "side"]
+    assert sorted(staged_and_committed(repo).files) == ["runs/log", "side"]
+
+
+def test_a_merge_that_is_named_in_the_environment_is_judged_alike(guarded: Repo) -> None:
+    # At pre-merge-commit there is no MERGE_HEAD yet; a strategy's option solved what is in conflict.
+    guarded.git("merge", "-q", "--no-commit", "-X", "ours", "side")
+    guarded.git("rm", "-q", "-f", "protected/new")
+    head = guarded.path / ".git" / "MERGE_HEAD"
+    side = head.read_text().strip()
+    head.unlink()
+    named = Repo(guarded.path, guarded.env | {f"GITHEAD_{side}": "side"}).run("hook", "pre-merge-commit")
+    assert named.code == 1
+    assert "deletes protected/new" in named.out
+    # Only of the commit that comes along: in the merge it is as one side has it.
+    assert named.out.count("changes protected/both") == 1
+    head.write_text(side + "\n")
+    assert staged_and_committed(guarded).errors == ["deny-prefix"]
