@@ -203,4 +203,5 @@ def _ways_out(report: Report) -> list[str]:
 def _is_by_policy(finding: Finding) -> bool:
     """Tell whether a person could allow it by another policy."""
     rule = finding.definition
-    return rule.stage is Stage.POLICY and not (rule.invariant or rule.inline)
+    is_about_files = rule.gate != "refs"
+    return rule.stage is Stage.POLICY and is_about_files and not (rule.invariant or rule.inline)

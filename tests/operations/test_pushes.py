@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +16,7 @@ from patchgate.errors import UndecidedError
 from patchgate.git.pushes import RefUpdate, read_pushed
 from patchgate.git.repository import open_repository
 from tests.operations.push_world import POLICY, WEAK, ZERO, Local, commits, pair, rules, snapshot
+from tests.signing import REF, SIGNERS, Key, needs_ssh_keygen, put_note, statement_for
 from tests.world import Repo
 
 
@@ -526,6 +531,175 @@ def test_a_trusted_ref_judges_everything(local: Local) -> None:
     answer = local.push("origin", "main:refs/heads/topic")
     assert (answer.code != 0, answer.errors) == (True, ["deny-prefix"])
     assert answer.changes[0]["policy"]["from"] == "refs/tags/trusted:patchgate.toml"
+
+
+def before_the_policy(folder: Path) -> tuple[Local, Repo]:
+    """A repository whose `main`, here and at its remote, has a policy since its second commit."""
+    local, server = pair(folder)
+    local.git("checkout", "-q", "--orphan", "again")
+    local.git("rm", "-q", "-r", "-f", ".")
+    local.commit({"plain/a": "a\n"})
+    local.policy(POLICY)
+    local.git("branch", "-M", "again", "main")
+    local.git("push", "-q", "--force", "--no-verify", "origin", "main")
+    return local, server
+
+
+def test_a_branch_from_before_the_policy_does_not_bring_what_it_denies_by_a_merge(tmp_path: Path) -> None:
+    """A fast-forward of main, whose line of first parents is the branch's."""
+    local, _ = before_the_policy(tmp_path)
+    tip = local.ask("rev-parse", "main")
+    local.git("checkout", "-q", "-b", "x", "main~1")
+    bad = local.bad()
+    local.git("merge", "-q", "--no-verify", "-m", "Merge main", "main")
+    answer = local.push("origin", "x:main")
+    assert [change["commit"] for change in answer.changes if change["verdict"] == "rejected"] == [bad]
+    assert {change["policy"]["from"] for change in answer.changes} == {f"{tip[:12]}:patchgate.toml"}
+
+
+def test_a_forced_protected_ref_keeps_its_policy_where_the_new_line_has_none(tmp_path: Path) -> None:
+    local, server = before_the_policy(tmp_path)
+    server.git("config", "receive.denyNonFastForwards", "false")
+    local.policy(POLICY + '[rules]\nref-forced = "off"\n')
+    local.git("push", "-q", "--no-verify", "origin", "main")
+    local.git("checkout", "-q", "-b", "x", "main~2")
+    local.bad()
+    assert local.push("--force", "origin", "x:main").errors == ["deny-prefix"]
+
+
+def test_a_branch_that_never_had_a_policy_is_judged_by_the_default_branch(tmp_path: Path) -> None:
+    local, _ = before_the_policy(tmp_path)
+    tip = local.ask("rev-parse", "main")
+    local.git("checkout", "-q", "-b", "old", "main~1")
+    good = local.commit({"plain/b": "x\n"})
+    bad = local.bad()
+    answer = local.push("origin", "old")
+    judged = [(change["commit"], change["verdict"]) for change in answer.changes]
+    assert judged == [(good, "accepted"), (bad, "rejected")]
+    assert {change["policy"]["from"] for change in answer.changes} == {f"{tip[:12]}:patchgate.toml"}
+    local.git("checkout", "-q", "--orphan", "pages")
+    local.git("rm", "-q", "-r", "-f", ".")
+    local.bad()
+    assert local.push("origin", "pages").errors == ["deny-prefix"]
+
+
+def test_a_protected_ref_is_judged_though_another_ref_of_the_remote_has_it(local: Local) -> None:
+    weaker = local.policy(WEAK)
+    bad = local.bad()
+    assert local.push("origin", "main:refs/heads/work").code == 0
+    assert local.ask("rev-parse", "origin/work") == bad
+    answer = local.push("origin", "main")
+    assert [change["commit"] for change in answer.changes] == [weaker, bad]
+    assert (answer.code != 0, answer.errors) == (True, ["deny-prefix"])
+    # Another branch that is not protected gets nothing new.
+    assert local.push("origin", "main:refs/heads/other").changes == []
+
+
+def test_a_commit_that_is_new_to_a_protected_ref_only_is_not_lost_behind_another_ref(local: Local) -> None:
+    local.policy(WEAK)
+    bad = local.bad()
+    assert local.push("origin", "main:refs/heads/work").code == 0
+    local.commit({"a": "x\n"})
+    answer = local.push("origin", "main:refs/heads/aaa", "main:refs/heads/main", "main:refs/heads/zzz")
+    refused = {(change["commit"], change["source"]["ref"]) for change in answer.changes if change["findings"]}
+    assert refused == {(bad, "refs/heads/main")}
+
+
+def test_what_another_protected_ref_has_is_not_judged_again(tmp_path: Path) -> None:
+    text = POLICY + '[push]\nprotected_refs = ["refs/heads/main", "refs/heads/release/*"]\n'
+    local, _ = pair(tmp_path, policy=text)
+    fresh = local.commit({"a": "x\n"})
+    answer = local.push("origin", "main:refs/heads/release/1")
+    assert [change["commit"] for change in answer.changes] == [fresh]
+    answer = local.push("origin", "main", "main:refs/heads/release/2")
+    assert (answer.code, answer.changes) == (0, [])
+
+
+def test_a_mirror_of_protected_refs_is_judged_once(tmp_path: Path) -> None:
+    text = POLICY + '[push]\nprotected_refs = ["refs/heads/*"]\n'
+    local, _ = pair(tmp_path, policy=text)
+    made = [local.commit({f"{number}": "x\n"}) for number in range(3)]
+    local.git("branch", "other", "HEAD~1")
+    local.git("init", "-q", "--bare", str(tmp_path / "mirror.git"))
+    local.git("remote", "add", "--mirror=push", "mirror", str(tmp_path / "mirror.git"))
+    answer = local.push("mirror")
+    assert (answer.code, [change["commit"] for change in answer.changes][1:]) == (0, made)
+
+
+# Whose signers.
+
+
+def approved(local: Local, key: Key, change: Mapping[str, Any]) -> None:
+    """Let a key sign an approval of a change that was refused."""
+    signed = key.sign(statement_for(change))
+    put_note(local, signed.statement.change_id, signed.to_line())
+
+
+@needs_ssh_keygen
+def test_signers_of_the_same_push_stand_for_nothing(local: Local, tmp_path: Path) -> None:
+    key = Key.make(tmp_path)
+    signers = local.commit({SIGNERS: key.allowed()}, "Add signers")
+    local.bad()
+    (change,) = (each for each in local.push("origin", "main:work").changes if each["findings"])
+    approved(local, key, change)
+    answer = local.push("origin", "main:work")
+    assert (answer.code != 0, answer.errors) == (True, ["deny-prefix"])
+    assert any("no signature counts" in warning for warning in answer.report["warnings"])
+    # Once they are there, on whichever branch this one comes from, they do.
+    assert local.push("origin", f"{signers}:refs/heads/work").code == 0
+    assert local.push("origin", "main:work").code == 0
+
+
+@needs_ssh_keygen
+def test_a_line_without_a_policy_has_the_signers_of_the_default_branch(tmp_path: Path) -> None:
+    local, _ = before_the_policy(tmp_path)
+    key, other = Key.make(tmp_path), Key.make(tmp_path, "other")
+    local.commit({SIGNERS: key.allowed()}, "Add signers")
+    local.git("push", "-q", "--no-verify", "origin", "main")
+    local.git("checkout", "-q", "--orphan", "pages")
+    local.git("rm", "-q", "-r", "-f", ".")
+    local.commit({"plain/a": "x\n"})
+    local.bad()
+    (change,) = (each for each in local.push("origin", "pages").changes if each["findings"])
+    approved(local, other, change)
+    assert local.push("origin", "pages").errors == ["deny-prefix"]
+    local.git("update-ref", "-d", REF)
+    approved(local, key, change)
+    assert local.push("origin", "pages").code == 0
+
+
+@needs_ssh_keygen
+def test_nobody_is_believed_where_nothing_is_known_of_the_remote(local: Local, tmp_path: Path) -> None:
+    key = Key.make(tmp_path)
+    local.commit({SIGNERS: key.allowed()}, "Add signers")
+    local.bad()
+    local.git("init", "-q", "--bare", str(tmp_path / "empty.git"))
+    change = local.push("../empty.git", "main:work").changes[-1]
+    approved(local, key, change)
+    assert local.push("../empty.git", "main:work").errors == ["deny-prefix"]
+
+
+@needs_ssh_keygen
+def test_the_line_that_is_printed_leads_to_an_approval_that_counts(tmp_path: Path) -> None:
+    local, _ = pair(tmp_path)
+    key = Key.make(tmp_path)
+    start = local.commit({SIGNERS: key.allowed()}, "Add signers")
+    local.git("push", "-q", "--no-verify", "origin", "main")
+    local.git("config", "user.signingKey", str(key.path))
+    local.policy(WEAK)
+    bad = local.bad()
+    (local.hooks / "pre-push").write_text('#!/bin/sh\nexec git-patchgate hook pre-push "$@"\n')
+    done = local.try_git("push", "-q", "origin", "main")
+    (line,) = re.findall(r"approve: git patchgate (.*)", (done.stdout + done.stderr).decode())
+    assert line == f'approve {bad[:12]} --policy-from {start[:12]} --reason "why" --sign'
+    # What the ledger remembers is not needed for it.
+    (local.path / ".git/patchgate/events.jsonl").unlink()
+    line = line.replace('"why"', '"vendored from upstream"')
+    assert local.cli(*shlex.split(line)).code == 0
+    assert local.try_git("push", "-q", "origin", "main").returncode == 0
+
+
+# What is told only.
 
 
 def test_observing_tells_the_truth_and_lets_the_push_through(tmp_path: Path) -> None:

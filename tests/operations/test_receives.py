@@ -10,6 +10,7 @@ from patchgate.errors import UndecidedError
 from patchgate.git.repository import open_repository
 from patchgate.operations.judge.receives import judge_receive
 from tests.operations.push_world import POLICY, WEAK, ZERO, Local, pair, snapshot, write_hook
+from tests.signing import REF, SIGNERS, Key, needs_ssh_keygen, put_note, statement_for
 from tests.world import Answer, Repo
 
 
@@ -232,6 +233,135 @@ def test_notes_are_received_though_the_policy_knows_no_such_names(tmp_path: Path
     # What came as notes is new to a branch, where the policy judges it.
     answer = server.receive(local, "origin", "refs/notes/commits:refs/heads/notes")
     assert (answer.code != 0, set(answer.errors)) == (True, {"outside-allow-roots"})
+
+
+def without_policy(local: Local, server: Server) -> str:
+    """Let the server's main begin with a commit that has no policy; give that commit."""
+    local.git("checkout", "-q", "--orphan", "again")
+    local.git("rm", "-q", "-r", "-f", ".")
+    first = local.commit({"plain/a": "a\n"})
+    local.policy(POLICY)
+    local.git("branch", "-M", "again", "main")
+    unjudged(local, server, "--force", "origin", "main")
+    return first
+
+
+def unjudged(local: Local, server: Server, *arguments: str) -> None:
+    """Push past the hook."""
+    server.hook.rename(server.hook.with_name("off"))
+    local.git("push", "-q", *arguments)
+    server.hook.with_name("off").rename(server.hook)
+
+
+@pytest.mark.parametrize("ref", ["main", "dev"])
+def test_a_branch_from_before_the_policy_does_not_bring_what_it_denies_by_a_merge(
+    local: Local, server: Server, ref: str
+) -> None:
+    first = without_policy(local, server)
+    unjudged(local, server, "origin", "main:dev")
+    local.git("checkout", "-q", "-b", "x", first)
+    bad = local.bad()
+    local.git("merge", "-q", "--no-verify", "-m", "Merge main", "main")
+    answer = server.receive(local, "origin", f"x:{ref}")
+    assert [change["commit"] for change in answer.changes if change["verdict"] == "rejected"] == [bad]
+
+
+def test_a_branch_from_before_the_policy_is_judged_by_the_default_branch(
+    local: Local, server: Server
+) -> None:
+    first = without_policy(local, server)
+    local.git("checkout", "-q", "-b", "x", first)
+    bad = local.bad()
+    answer = server.receive(local, "origin", "x:refs/heads/y")
+    assert (answer.errors, [change["commit"] for change in answer.changes]) == (["deny-prefix"], [bad])
+    # Nor once the ref is there, as it was before the policy.
+    assert server.receive(local, "origin", f"{first}:refs/heads/y").code == 0
+    assert server.receive(local, "origin", "x:refs/heads/y").errors == ["deny-prefix"]
+
+
+def test_main_is_not_reached_by_way_of_another_branch(local: Local, server: Server) -> None:
+    start = local.ask("rev-parse", "HEAD")
+    local.git("checkout", "-q", "-b", "dev")
+    local.policy(WEAK)
+    assert server.receive(local, "origin", "dev").code == 0
+    bad = local.bad()
+    assert server.receive(local, "origin", "dev").code == 0
+    local.policy(POLICY)
+    assert server.receive(local, "origin", "dev").code == 0
+    answer = server.receive(local, "origin", "dev:main")
+    assert (answer.code != 0, answer.errors) == (True, ["deny-prefix"])
+    assert [change["commit"] for change in answer.changes if change["findings"]] == [bad]
+    assert len(answer.changes) == 3
+    assert server.ask("rev-parse", "main") == start
+
+
+def test_what_another_protected_ref_has_is_not_judged_again(tmp_path: Path) -> None:
+    text = POLICY + '[push]\nprotected_refs = ["refs/heads/main", "refs/heads/release/*"]\n'
+    local, server = served(tmp_path, policy=text)
+    fresh = local.commit({"a": "x\n"})
+    answer = server.receive(local, "origin", "main:refs/heads/release/1")
+    assert [change["commit"] for change in answer.changes] == [fresh]
+    answer = server.receive(local, "origin", "main", "main:refs/heads/release/2")
+    assert (answer.code, answer.changes) == (0, [])
+
+
+def test_a_branch_that_was_judged_is_judged_once_more_where_it_comes_to_main(
+    local: Local, server: Server
+) -> None:
+    local.git("checkout", "-q", "-b", "topic")
+    made = [local.commit({f"{number}": "x\n"}) for number in range(3)]
+    assert server.receive(local, "origin", "topic").code == 0
+    local.git("checkout", "-q", "main")
+    local.git("merge", "-q", "--no-ff", "--no-verify", "-m", "Merge topic", "topic")
+    answer = server.receive(local, "origin", "main")
+    merged = local.ask("rev-parse", "HEAD")
+    assert (answer.code, [change["commit"] for change in answer.changes]) == (0, [*made, merged])
+
+
+def test_what_came_as_protected_notes_is_new_to_a_protected_branch(tmp_path: Path) -> None:
+    protected = '[push]\nprotected_refs = ["refs/notes/*", "refs/heads/*"]\n'
+    text = '[policy]\nallow_roots = ["src"]\n[message]\nlevel = "off"\n' + protected
+    local, server = served(tmp_path, policy=text)
+    local.git("notes", "add", "-m", "a note", "HEAD")
+    assert server.receive(local, "origin", "refs/notes/commits").code == 0
+    local.git("notes", "append", "-m", "another", "HEAD")
+    assert server.receive(local, "origin", "refs/notes/commits").code == 0
+    answer = server.receive(local, "origin", "refs/notes/commits:refs/heads/notes")
+    assert (answer.code != 0, set(answer.errors)) == (True, {"outside-allow-roots"})
+
+
+@needs_ssh_keygen
+def test_main_has_its_own_signers_whoever_signed_on_another_branch(
+    local: Local, server: Server, tmp_path: Path
+) -> None:
+    key = Key.make(tmp_path)
+    local.git("checkout", "-q", "-b", "dev")
+    local.commit({SIGNERS: key.allowed()}, "Add signers")
+    assert server.receive(local, "origin", "dev").code == 0
+    local.bad()
+    signed = key.sign(statement_for(server.receive(local, "origin", "dev").changes[0]))
+    put_note(local, signed.statement.change_id, signed.to_line())
+    assert server.receive(local, "origin", "dev", REF).code == 0
+    answer = server.receive(local, "origin", "dev:main")
+    assert (answer.code != 0, answer.errors) == (True, ["deny-prefix"])
+
+
+@needs_ssh_keygen
+def test_the_signers_of_a_ref_do_not_stand_for_another_of_the_same_push(
+    local: Local, server: Server, tmp_path: Path
+) -> None:
+    key = Key.make(tmp_path)
+    local.git("checkout", "-q", "-b", "dev")
+    local.commit({SIGNERS: key.allowed()}, "Add signers")
+    assert server.receive(local, "origin", "dev").code == 0
+    bad = local.bad()
+    signed = key.sign(statement_for(server.receive(local, "origin", "dev").changes[0]))
+    put_note(local, signed.statement.change_id, signed.to_line())
+    answer = server.receive(local, "origin", "dev", "dev:main", REF)
+    assert (answer.code != 0, answer.errors) == (True, ["deny-prefix"])
+    refused = [each["source"]["ref"] for each in answer.changes if each["verdict"] == "rejected"]
+    assert refused == ["refs/heads/main"]
+    assert [each["commit"] for each in answer.changes].count(bad) == 2
 
 
 # Protected refs.

@@ -258,6 +258,11 @@ def test_an_invariant_offers_no_change_of_the_policy() -> None:
     assert "way out" not in plain(report(finding("path-control")))
 
 
+@pytest.mark.parametrize("rule", ["ref-deleted", "ref-forced"])
+def test_what_becomes_of_a_ref_is_not_mended_by_a_commit_before(rule: str) -> None:
+    assert "way out" not in plain(report(finding(rule, None)))
+
+
 def test_an_agent_is_offered_no_suppression() -> None:
     agents = Report((judged(finding("secret", "a", 1, excerpt=b"k"), profile="agent"),))
     assert "way out" not in plain(agents)

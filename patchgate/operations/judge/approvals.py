@@ -8,6 +8,7 @@ and refs stay what they are, and so does the verdict id. Which approvals count i
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from patchgate.ledger.approvals import Statement
 
 LOCAL, PUSH = "local", "push"
+_COMMIT = re.compile(r"[0-9a-f]{12,64}")
 GATE = "approvals"
 _KINDS = frozenset({"staged", "worktree", "commit", "merge"})
 # What these say is about a text or a message, not about the change that an approval is bound to.
@@ -164,7 +166,8 @@ def approve_line(
         report: what remains refused after `honoured`.
         place: `LOCAL`, where an approval without a signature counts, or `PUSH` (pre-push, pre-receive),
             where only a signed one does.
-        policy_from: the revision whose policy was asked for, where it is not the change's own base.
+        policy_from: the revision whose policy was asked for, where it is not the change's own base; where
+            nobody asked, the change names it.
         profile: the profile that was asked for, where one was.
     """
     refused = [change for change in report.changes if change.verdict is not Verdict.ACCEPTED]
@@ -173,10 +176,18 @@ def approve_line(
     if not all(may_be_approved(change, each) for change in refused for each in errors_of(change)):
         return None
     asked: list[str] = []
-    for key, text in (("--policy-from", policy_from), ("--profile", profile)):
+    for key, text in (("--policy-from", policy_from or _judged_by(refused[0])), ("--profile", profile)):
         asked += [key, shlex.quote(text)] if text is not None else []
     words = ["git patchgate approve", _name(refused[0]), *asked, '--reason "why"']
     return " ".join([*words, "--sign"] if place == PUSH else words)
+
+
+def _judged_by(change: ChangeVerdict) -> str | None:
+    """Name the commit whose policy judged a commit at a push, where that is not its own parent."""
+    place = change.policy.origin.rpartition(":")[0]
+    if change.source.commit is None or change.policy.tree is None or not _COMMIT.fullmatch(place):
+        return None
+    return None if (change.source.base_commit or "").startswith(place) else place
 
 
 def _name(change: ChangeVerdict) -> str:

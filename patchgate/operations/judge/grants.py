@@ -1,8 +1,9 @@
 """Which approvals count for a report: those of this machine, and the signed ones of the notes.
 
 Decides that an approval without a signature counts only where it was given, and a signed one where its
-signature is good by the signers of the base: the tree whose policy judged, never what the change itself or a
-commit before it in the same push brings. What does not count is told, where it speaks about a refused change.
+signature is good by the signers of the base: the tree whose policy judged, at a push one that is there
+already, never what the change itself or a commit before it in the same push brings. What does not count is
+told, where it speaks about a refused change.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """Judging what a push brings: for each ref every commit that the other side lacks, read from objects.
 
 Decides which policy judges which of them, that a commit which several refs bring is judged once for each
-policy, and what is told beside the verdicts. One walk for all refs that are judged alike. Whether a ref
-itself may move is decided in `ref_terms`, what becomes of the verdicts elsewhere.
+policy, whose signers may approve it, and what is told beside the verdicts. What is new to which ref is
+decided in `push_news`, whether a ref itself may move in `ref_terms`, what becomes of the verdicts elsewhere.
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from patchgate.change.model import Source
@@ -17,10 +17,11 @@ from patchgate.declared.policy import Policy, Profile
 from patchgate.gates.refs import show_ref
 from patchgate.git.history import Commit
 from patchgate.git.objects import Objects
-from patchgate.git.pushes import NOTES, RefUpdate, Remote, lacking, peel
+from patchgate.git.pushes import NOTES, RefUpdate, Remote, peel, refs_below
 from patchgate.git.repository import Repository
 from patchgate.operations.judge.commits import judge_commits
 from patchgate.operations.judge.policies import Key
+from patchgate.operations.judge.push_news import Kind, Known, News, is_known_to
 from patchgate.operations.judge.ref_terms import Destination, RefTerms
 from patchgate.operations.judge.terms import Asked
 from patchgate.verdict.verdict import ChangeVerdict, Report, Verdict, WayOut
@@ -42,10 +43,16 @@ class Push:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """The refs, each with its commit, that one policy judges; `place` None: each commit's parent's."""
+    """The refs, each with its commit, that one policy judges; `place` None: each commit's parent's.
+
+    `fallback` is whose policy judges then where no parent has one. `key` is the policy's, `signers` what
+    names the signers beside it.
+    """
 
     place: str | None
     key: Key | None
+    signers: str | None
+    fallback: str | None
     refs: list[tuple[str, str]] = field(default_factory=list)
 
 
@@ -63,15 +70,20 @@ def judge_push_to(
     Raises:
         PatchgateError: it could not be read.
     """
-    told = {update.ref: update.old for update in updates if update.old is not None}
-    destination = Destination(remote.shown, remote.default, {**remote.had, **told})
     with Objects(repository) as objects:
-        commits = _peeled(objects, updates, destination)
-        known = [oid for name in destination.had.values() if (oid := commits[name])]
-        tips = [oid for update in updates if (oid := commits.get(update.new or ""))]
-        fresh = lacking(repository, tips, known)
-        judging = _Judging(repository, objects, destination, commits, asked)
-        push = judging.judge(updates, fresh, moves=moves)
+        commits = _peeled(objects, updates, remote.had)
+        told = {update.ref: update.old for update in updates if update.old is not None}
+        # Of a ref that has something else by now, what it had is known all the same.
+        here = {ref: oid for ref, oid in told.items() if commits[oid] is not None}
+        destination = Destination(remote.shown, remote.default, {**told, **remote.had, **here})
+        terms = RefTerms(repository, objects, destination, commits, asked)
+
+        def known_to(kind: Kind) -> Known:
+            had = (oid for ref, oid in destination.had.items() if is_known_to(kind, ref, terms.is_protected))
+            return Known([commit for oid in had if (commit := commits[oid])])
+
+        news = News(repository, updates, commits, terms.is_protected, known_to)
+        push = _Judging(objects, destination, commits, asked, terms, news).judge(updates, moves=moves)
     refs = [change for change in push.report.changes if change.source.kind == "ref"]
     if repository.shallow and any(change.verdict is Verdict.UNDECIDED for change in refs):
         named = " " + shlex.quote(remote.name) if remote.is_named else ""
@@ -101,25 +113,23 @@ def judge_received(
     told = {update.ref: update.old for update in updates if update.old is not None}
     destination = Destination("this repository", default, {**had, **told}, judges_all=True)
     with Objects(repository) as objects:
-        commits = _peeled(objects, updates, destination)
-        notes = [
-            oid for each in updates if each.ref.startswith(NOTES) if (oid := commits.get(each.new or ""))
-        ]
-        tips = [
-            oid for each in updates if not each.ref.startswith(NOTES) if (oid := commits.get(each.new or ""))
-        ]
-        # What came as notes was not judged by the policy of the branches.
-        fresh = lacking(repository, tips, (), f"--exclude={NOTES}*", "--all")
-        seen = {commit.oid for commit in fresh}
-        fresh += [commit for commit in lacking(repository, notes, (), "--all") if commit.oid not in seen]
-        return _Judging(repository, objects, destination, commits, asked).judge(updates, fresh, moves=True)
+        commits = _peeled(objects, updates, destination.had)
+        terms = RefTerms(repository, objects, destination, commits, asked)
+
+        def known_to(kind: Kind) -> Known:
+            if kind is not Kind.PROTECTED:
+                return Known(options=["--all"] if kind is Kind.NOTES else [f"--exclude={NOTES}*", "--all"])
+            here = refs_below(repository)
+            oids = [oid for ref, oid in here.items() if is_known_to(kind, ref, terms.is_protected)]
+            return Known([commit for commit in peel(objects, oids).values() if commit is not None])
+
+        news = News(repository, updates, commits, terms.is_protected, known_to)
+        return _Judging(objects, destination, commits, asked, terms, news).judge(updates, moves=True)
 
 
-def _peeled(
-    objects: Objects, updates: Sequence[RefUpdate], destination: Destination
-) -> dict[str, str | None]:
-    news = [update.new for update in updates if update.new is not None]
-    return peel(objects, [*news, *destination.had.values()])
+def _peeled(objects: Objects, updates: Sequence[RefUpdate], had: Mapping[str, str]) -> dict[str, str | None]:
+    told = [oid for update in updates for oid in (update.old, update.new) if oid is not None]
+    return peel(objects, [*told, *had.values()])
 
 
 class _Judging:
@@ -127,56 +137,90 @@ class _Judging:
 
     def __init__(
         self,
-        repository: Repository,
         objects: Objects,
         destination: Destination,
         commits: Mapping[str, str | None],
         asked: Asked,
+        terms: RefTerms,
+        news: News,
     ) -> None:
-        self._repository = repository
+        self._repository = objects.repository
         self._objects = objects
         self._destination = destination
         self._commits = commits
         self._asked = asked
-        self._terms = RefTerms(repository, objects, destination, commits, asked)
+        self._terms = terms
+        self._news = news
+        self._grounds: dict[str, str] = {}
 
-    def judge(self, updates: Sequence[RefUpdate], fresh: Sequence[Commit], *, moves: bool) -> Push:
-        """Judge the refs, then the commits that are new there."""
-        graph = {commit.oid: commit for commit in fresh}
-        groups = self._groups(updates, graph)
-        first = _first_refs([each for group in groups for each in group.refs], graph)
-        cut = {first[oid]: oid for oid in graph if oid in self._repository.shallow}
+    def judge(self, updates: Sequence[RefUpdate], *, moves: bool) -> Push:
+        """Judge the refs, then the commits that are new to them."""
+        fresh, shallow = self._news.commits, self._repository.shallow
+        groups = self._groups(updates)
+        first = self._news.first_refs([each for group in groups for each in group.refs])
+        cut = {first[oid]: oid for oid in fresh if oid in shallow}
         changes = [each for update in updates if (each := self._of_ref(update, cut, moves=moves))]
         warnings = dict.fromkeys(self._terms.warnings)
-        whole = [commit for commit in fresh if commit.oid not in self._repository.shallow]
-        alike = _Alike(self._terms, graph)
+        whole = [commit for commit in fresh.values() if commit.oid not in shallow]
+        alike = _Alike(self._terms, fresh)
         for group in groups:
-            ref_of = _first_refs(group.refs, graph)
+            ref_of = self._news.first_refs(group.refs)
             commits = [each for each in whole if each.oid in ref_of and not alike.has(each, group)]
             if not commits:
                 continue
-            report = judge_commits(self._repository, commits, replace(self._asked, policy_from=group.place))
+            asked = replace(self._asked, policy_from=group.place, fallback=group.fallback)
+            report = judge_commits(self._repository, commits, asked)
             found = [_under(each, ref_of[each.source.commit or ""], group.place) for each in report.changes]
+            if group.place is None:
+                found = [self._with_signers(each) for each in found]
             if len(groups) > 1:
                 alike.add(found, group)
             warnings |= dict.fromkeys([*report.warnings, *self._notes(group, found)])
             changes += found
         brought: dict[str, list[str]] = {}
-        for commit in fresh:
-            brought.setdefault(first[commit.oid], []).append(commit.oid)
+        for oid in fresh:
+            brought.setdefault(first[oid], []).append(oid)
         return Push(Report(tuple(changes), tuple(warnings)), brought)
 
-    def _groups(self, updates: Sequence[RefUpdate], graph: Mapping[str, Commit]) -> list[_Group]:
+    def _groups(self, updates: Sequence[RefUpdate]) -> list[_Group]:
         """Put together the refs that bring something and are judged alike; by their parents' come last."""
-        groups: dict[Key | None, _Group] = {}
+        groups: dict[tuple[Key | None, str | None, str | None], _Group] = {}
         for update in updates:
             tip = self._commits.get(update.new or "")
-            if tip is None or tip not in graph:
+            if tip is None or not self._news.has(update.ref, tip):
                 continue
             place = self._terms.judged_by(update)
-            key = None if place is None else self._terms.key_of(place)
-            groups.setdefault(key, _Group(place, key)).refs.append((update.ref, tip))
+            key = signers = fallback = None
+            if place is not None:
+                # Where policies are alike, who may approve can still be another.
+                key, signers = self._terms.key_of(place), self._terms.signers_of(place)
+            elif not update.ref.startswith(NOTES):
+                # No policy speaks of the names in notes, but the one that they have themselves.
+                fallback = self._terms.default_tip
+            group = groups.setdefault((key, signers, fallback), _Group(place, key, signers, fallback))
+            group.refs.append((update.ref, tip))
         return sorted(groups.values(), key=lambda group: group.place is None)
+
+    def _with_signers(self, change: ChangeVerdict) -> ChangeVerdict:
+        """Name whose signers count for a change that its parent's policy refuses: of what is there already.
+
+        That is the nearest commit on its line of first parents that this push does not bring, or else the
+        default branch's; where neither is known, the empty tree, which names none.
+        """
+        if change.verdict is Verdict.ACCEPTED or change.policy.tree is not None:
+            return change
+        passed = []
+        oid = change.source.commit or ""
+        while oid in self._news.commits and oid not in self._grounds:
+            passed.append(oid)
+            oid = next(iter(self._news.commits[oid].parents), "")
+        tree = self._grounds.get(oid)
+        if tree is None:
+            ground = oid or self._terms.default_tip
+            header = self._objects.header(ground + "^{tree}") if ground else None
+            tree = header.oid if header is not None else self._objects.empty_tree
+        self._grounds |= dict.fromkeys(passed, tree)
+        return replace(change, policy=replace(change.policy, tree=tree))
 
     def _of_ref(self, update: RefUpdate, cut: Mapping[str, str], *, moves: bool) -> ChangeVerdict | None:
         reason = None
@@ -219,14 +263,14 @@ class _Alike:
     def __init__(self, terms: RefTerms, graph: Mapping[str, Commit]) -> None:
         self._terms = terms
         self._graph = graph
-        self._judged: dict[str, list[Key | None]] = {}
+        self._judged: dict[str, list[tuple[Key | None, str | None]]] = {}
         self._keys: dict[str, Key] = {}
 
     def add(self, changes: Sequence[ChangeVerdict], group: _Group) -> None:
         """Remember the changes that a group's policy has judged."""
         for change in changes:
             commit = self._graph[change.source.commit or ""]
-            self._judged.setdefault(commit.oid, []).append(group.key)
+            self._judged.setdefault(commit.oid, []).append((group.key, group.signers))
             touched = any(file.path.raw in _POLICY_FILES for file in change.change.files)
             if len(commit.parents) == 1 and not touched:
                 # So a long range asks git for few keys: those after merges and changes of the policy.
@@ -237,12 +281,16 @@ class _Alike:
         judged = self._judged.get(commit.oid)
         if judged is None:
             return False
-        return (self._before(commit) if group.place is None else group.key) in judged
+        if group.place is None:
+            before = self._before(commit, group)
+            return any(before == key for key, _ in judged)
+        return (group.key, group.signers) in judged
 
-    def _before(self, commit: Commit) -> Key:
-        """Name the policy before a commit: the first parent's, or else the one that a merge brings in."""
-        keys = [self._key(parent) for parent in commit.parents]
-        return next((key for key in keys if key != _ABSENT), _ABSENT)
+    def _before(self, commit: Commit, group: _Group) -> Key:
+        """Name the policy before a commit: the first parent's, one that a merge brings in, the fallback's."""
+        keys = (self._key(parent) for parent in commit.parents)
+        default = _ABSENT if group.fallback is None else self._key(group.fallback)
+        return next((key for key in keys if key != _ABSENT), default)
 
     def _key(self, oid: str) -> Key:
         if oid not in self._keys:
@@ -252,19 +300,6 @@ class _Alike:
 
 _POLICY_FILES = frozenset({CONFIG_FILE.raw, PYPROJECT_FILE.raw})
 _ABSENT: Key = (None, None)
-
-
-def _first_refs(refs: Iterable[tuple[str, str]], graph: Mapping[str, Commit]) -> dict[str, str]:
-    """Tell for each commit of the graph which ref is the first to reach it."""
-    found: dict[str, str] = {}
-    for ref, tip in refs:
-        waiting = [tip]
-        while waiting:
-            oid = waiting.pop()
-            if oid in graph and oid not in found:
-                found[oid] = ref
-                waiting.extend(graph[oid].parents)
-    return found
 
 
 def _under(change: ChangeVerdict, ref: str, place: str | None) -> ChangeVerdict:

@@ -7,7 +7,7 @@ The commits themselves are judged in `pushes`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from patchgate.change.model import Change, Source
@@ -29,6 +29,7 @@ from patchgate.git.pushes import (
 from patchgate.git.repository import Repository
 from patchgate.operations.judge.cases import BUILT_IN, reference
 from patchgate.operations.judge.policies import Found, Key, Policies, built_in
+from patchgate.operations.judge.signers import ALLOWED_SIGNERS
 from patchgate.operations.judge.terms import Asked
 from patchgate.verdict.rules import Level
 from patchgate.verdict.verdict import ChangeVerdict, Finding, GateOutcome, Outcome
@@ -89,7 +90,7 @@ class RefTerms:
     @property
     def default_policy(self) -> Policy | None:
         """The policy of the destination's default branch, as far as it is known and can be used."""
-        found = self._at(self._default_tip())
+        found = self._at(self.default_tip)
         return found.policy
 
     @property
@@ -112,17 +113,18 @@ class RefTerms:
         return None
 
     def _find_governing(self) -> _Governing:
-        place = self._asked.policy_from or self._default_tip()
+        place = self._asked.policy_from or self.default_tip
         if place is None and not self._destination.judges_all:
             # Nothing is known of the remote: its protected refs are those that are meant here.
             place = "HEAD"
         found = self._at(place)
         if found.policy is not None and place is not None:
-            shown = place[:12] if place == self._default_tip() else printable(place)
+            shown = place[:12] if place == self.default_tip else printable(place)
             return _Governing(found.policy, shown)
         return _Governing(built_in(), BUILT_IN, found.fault)
 
-    def _default_tip(self) -> str | None:
+    @property
+    def default_tip(self) -> str | None:
         """The commit of the default branch there, where it is known and here."""
         for ref in self._defaults:
             tip = self._commits.get(self._destination.had.get(ref, ""))
@@ -139,25 +141,27 @@ class RefTerms:
         header = self._objects.header(revision + "^{tree}")
         return self.policies.key(header.oid) if header else (None, None)
 
+    def signers_of(self, revision: str) -> str | None:
+        """Name what holds the signers that a revision names; None where it names none."""
+        header = self._objects.header(revision + "^{tree}")
+        entry = self._objects.entry(header.oid, ALLOWED_SIGNERS.raw) if header else None
+        return entry.oid if entry else None
+
     def judged_by(self, update: RefUpdate) -> str | None:
-        """Name the revision whose policy judges every commit that a ref gets; None: each one's parent's."""
+        """Name the revision whose policy judges every commit that a ref gets; None: each one's parent's.
+
+        Where a ref goes on from what it has, that commit's own policy judges. The nearest ancestor on the
+        line of first parents would be a hole: a merge whose second parent is what the ref has goes on from
+        it, and its first parents may have left the line before the policy. They are asked only where a ref
+        is new or forced; where that ancestor has no policy, what the ref had or the default branch has one.
+        """
         if self._asked.policy_from is not None:
             return self._asked.policy_from
         if not (self._destination.judges_all or self.is_protected(update.ref)):
             return None
-        tip = self._commits.get(update.new or "")
-        base = self._commits.get(update.old or "")
-        if base is None and update.old is not None:
-            base = self._commits.get(self._destination.had.get(update.ref, ""))
-        if base is None:
-            base = self._default_tip()
-        if tip is None or base is None:
+        chosen = next((each for each in self._in_question(update) if not self._at(each).is_absent), None)
+        if chosen is None:
             return None
-        nearest = nearest_first_parent(self._repository, tip, base)
-        if nearest is None and update.ref.startswith(NOTES):
-            # Notes begin a history of their own, of names that no policy speaks of.
-            return None
-        chosen = nearest or base
         found = self._at(chosen)
         if found.fault is not None:
             self._unreadable[
@@ -165,6 +169,25 @@ class RefTerms:
                 f"({found.fault.message}): each commit was judged by its parent's"
             ] = None
         return chosen if found.policy is not None else None
+
+    def _in_question(self, update: RefUpdate) -> Iterator[str]:
+        """Name the commits whose policy may judge what a ref gets: the first that has one does."""
+        tip = self._commits.get(update.new or "")
+        old = self._commits.get(self._destination.had.get(update.ref, "")) if update.old is not None else None
+        base = old or self.default_tip
+        if tip is None or base is None:
+            return
+        if old is None or not is_ancestor(self._repository, old, tip):
+            nearest = nearest_first_parent(self._repository, tip, base)
+            if nearest is not None:
+                yield nearest
+            elif update.ref.startswith(NOTES):
+                # Notes begin a history of their own, of names that no policy speaks of.
+                return
+        if old is not None:
+            yield old
+        if self.default_tip is not None and not update.ref.startswith(NOTES):
+            yield self.default_tip
 
     def verdict_on(self, update: RefUpdate, reason: str | None = None) -> ChangeVerdict | None:
         """Say what is wrong with what becomes of a ref; None where nothing is.

@@ -43,7 +43,9 @@ class Checked:
 
 
 def base_tree(objects: Objects, change: ChangeVerdict) -> str | None:
-    """Find the tree that holds the policy which judged a change; None where that is not known.
+    """Find the tree whose signers count for a change; None where that is not known.
+
+    It is the one that holds the policy which judged, or at a push that of a commit which is there already.
 
     Raises:
         UndecidedError: git could not answer.

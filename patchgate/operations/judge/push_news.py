@@ -1,0 +1,105 @@
+"""What a push brings to which refs: the commits that are new there, and the first ref that brings each.
+
+Decides what counts as known to a ref. To a protected one that is what protected refs have: their policy has
+judged it, or a person let it in, while what another ref has was judged by another policy, if by any. To any
+other ref it is what all refs have, but notes, in which commits are judged as notes. One walk for each kind of
+ref that a push moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from patchgate.git.history import Commit
+from patchgate.git.pushes import NOTES, RefUpdate, lacking
+from patchgate.git.repository import Repository
+
+
+class Kind(Enum):
+    """Refs that know the same; whatever those of one kind know, those of the next ones know too."""
+
+    PROTECTED = "protected"
+    OTHER = "other"
+    NOTES = "notes"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What refs have already: commits, and options of git-rev-list that name more of them."""
+
+    commits: Sequence[str] = ()
+    options: Sequence[str] = ()
+
+
+class News:
+    """The commits that are new to the refs of one push.
+
+    Args:
+        commits: the commit that each object stands for.
+        is_protected: tells it of a ref.
+        known_to: tells what refs of a kind have; asked only of kinds that the push moves.
+
+    Raises:
+        UndecidedError: git could not list them.
+    """
+
+    def __init__(
+        self,
+        repository: Repository,
+        updates: Sequence[RefUpdate],
+        commits: Mapping[str, str | None],
+        is_protected: Callable[[str], bool],
+        known_to: Callable[[Kind], Known],
+    ) -> None:
+        self._is_protected = is_protected
+        self._new: dict[Kind, dict[str, Commit]] = {kind: {} for kind in Kind}
+        # Parents first, in this order too: no parent of what is new to a kind is new to a later one only.
+        self.commits: dict[str, Commit] = {}
+        for kind, new in self._new.items():
+            tips = [
+                tip
+                for update in updates
+                if (tip := commits.get(update.new or "")) and kind_of(update.ref, is_protected) is kind
+            ]
+            if tips:
+                known = known_to(kind)
+                found = lacking(repository, tips, known.commits, *known.options)
+                new.update((commit.oid, commit) for commit in found)
+            for oid, commit in new.items():
+                self.commits.setdefault(oid, commit)
+
+    def has(self, ref: str, commit: str) -> bool:
+        """Tell whether a commit is new to a ref."""
+        return commit in self._new[kind_of(ref, self._is_protected)]
+
+    def first_refs(self, refs: Iterable[tuple[str, str]]) -> dict[str, str]:
+        """Tell for each new commit which of these refs, each with its commit, is the first to bring it."""
+        found: dict[str, str] = {}
+        passed: dict[Kind, set[str]] = {kind: set() for kind in Kind}
+        for ref, tip in refs:
+            kind = kind_of(ref, self._is_protected)
+            new, seen = self._new[kind], passed[kind]
+            waiting = [tip]
+            while waiting:
+                oid = waiting.pop()
+                if oid in new and oid not in seen:
+                    seen.add(oid)
+                    found.setdefault(oid, ref)
+                    waiting.extend(new[oid].parents)
+        return found
+
+
+def kind_of(ref: str, is_protected: Callable[[str], bool]) -> Kind:
+    """Tell which refs know what a ref knows. Notes are protected in vain: they never become a branch's."""
+    if ref.startswith(NOTES):
+        return Kind.NOTES
+    return Kind.PROTECTED if is_protected(ref) else Kind.OTHER
+
+
+def is_known_to(kind: Kind, ref: str, is_protected: Callable[[str], bool]) -> bool:
+    """Tell whether refs of a kind count as new what only this ref has."""
+    if kind is Kind.PROTECTED:
+        return kind_of(ref, is_protected) is kind
+    return kind is Kind.NOTES or not ref.startswith(NOTES)
