@@ -150,7 +150,8 @@ def _choose(rules: Rules, controls: frozenset[RepoPath]) -> tuple[Policy, str, G
             "mend it in a change of its own; control files alone may change until then",
         )
     assert before.policy is not None
-    removed = after.is_absent and (bool(controls) or rules.is_lost)
+    # A line that never had a policy takes none away.
+    removed = after.is_absent and not rules.is_borrowed and (bool(controls) or rules.is_lost)
     return (
         before.policy,
         rules.place,
