@@ -105,7 +105,7 @@ def test_a_repository_without_hooks_is_told_what_to_run_and_fix_runs_it(tmp_path
     answer = repo.cli("doctor", "--fix")
     assert answer.code == 0
     assert answer.out.splitlines() == [
-        f"mended: installed in {repo.path}/.git/hooks: {', '.join(EVENTS)}",
+        f"mended: installed in .git/hooks: {', '.join(EVENTS)}",
         f"{repo.path}: {ALL_WELL}",
     ]
     assert refuses_a_bad_commit(repo)
