@@ -47,7 +47,7 @@ def command(
     """
     if (change is None) == (not last):
         raise UsageError(
-            "approve takes one change", 'git patchgate approve @staged --reason "why"; or --last, or an ID'
+            "approve takes one change", 'git patchgate approve @staged --reason "..."; or --last, or an ID'
         )
     from patchgate.operations.land.reasons import check_reason
 

@@ -31,6 +31,7 @@ SKIP = "PATCHGATE_SKIP"
 WITNESS = "PATCHGATE_WITNESS"
 _MOST_LINES = 64 << 20
 _RECEIVE_SECONDS = 300
+_HINTS = 3
 _HEAD = re.compile(r"GITHEAD_([0-9a-f]{40}(?:[0-9a-f]{24})?)")
 
 
@@ -89,7 +90,8 @@ def _at_commit(context: click.Context, directory: str | None, arguments: tuple[s
             complain(f"warning: {warning}")
         return 0
     heads = [found[1] for each in os.environ if (found := _HEAD.fullmatch(each))]
-    return _answered(judge_commit(repository, name, heads if name == "pre-merge-commit" else ()))
+    merged = heads if name == "pre-merge-commit" else ()
+    return _answered(judge_commit(repository, name, merged, leaves=not _is_framework(os.environ)))
 
 
 def _at_message(context: click.Context, directory: str | None, arguments: tuple[str, ...]) -> int:
@@ -185,12 +187,14 @@ def _too_long(number: int, frame: FrameType | None) -> None:
 
 def _show_short(report: Report) -> None:
     """Answer a push on the server: short lines, of what is no error only the number."""
-    from patchgate.verdict import concise
+    from patchgate.verdict import concise, wording
 
     for line in concise.render(report).splitlines():
         click.echo(f"patchgate: {line}")
-    for warning in report.warnings:
-        click.echo(f"patchgate: note: {printable(warning)}")
+    errors = [each for change in report.changes for each in change.findings if each.level == "error"]
+    hints = dict.fromkeys(wording.hint_of(each) or "" for each in errors)
+    for hint in list(hints)[:_HINTS]:
+        click.echo(f"patchgate: help: {wording.safe(hint)}")
 
 
 def _is_framework(environ: Mapping[str, str]) -> bool:
@@ -223,7 +227,7 @@ def _answered(judged: Judged, *, is_push: bool = False) -> int:
         show(report, "full", "auto", verbose=False, quiet=False)
     if not judged.stops:
         if report.verdict != "accepted":
-            complain("patchgate: told only, by [hooks] of the policy; the commit is not stopped")
+            complain("patchgate: told only, by [hooks] of the policy; nothing is stopped")
         return 0
     return report.verdict.exit_code or 1
 

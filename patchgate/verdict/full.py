@@ -196,7 +196,11 @@ def _ways_out(report: Report) -> list[str]:
             f'way out: a line that is meant says why on itself: "patchgate: allow {inline[0]} REASON"'
         )
     if any(_is_by_policy(each) for each, _ in errors):
-        lines.append("way out: a person can change the policy, in a commit of its own before this one")
+        # Judged by what another tree has: there the policy has to change first.
+        first = ", which lands there first" if any(each.policy.tree for each in report.changes) else ""
+        lines.append(
+            f"way out: a person can change the policy, in a commit of its own before this one{first}"
+        )
     return lines
 
 

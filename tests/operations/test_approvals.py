@@ -301,7 +301,7 @@ def test_in_ci_it_does_not_count_and_the_way_is_told(repo: Repo, value: str) -> 
         "the approval by A U Thor <author@example.com> has no signature and holds on this machine only; "
         "for the push it needs one: approve again with --sign"
     )
-    assert answer.report["approve"] == 'git patchgate approve @staged --reason "why" --sign'
+    assert answer.report["approve"] == 'git patchgate approve @staged --reason "..." --sign'
     assert repo.check(CI="false").verdict == "accepted"
 
 
@@ -346,15 +346,15 @@ def test_an_accepted_change_costs_no_look_at_approvals(repo: Repo) -> None:
 
 
 def test_a_refusal_ends_with_the_line_that_approves_it(repo: Repo) -> None:
-    assert repo.check().report["approve"] == 'git patchgate approve @staged --reason "why"'
+    assert repo.check().report["approve"] == 'git patchgate approve @staged --reason "..."'
     lines = repo.cli("check").out.splitlines()
-    assert lines[-2] == 'approve: git patchgate approve @staged --reason "why"'
+    assert lines[-2] == 'approve: git patchgate approve @staged --reason "..."'
     tree = repo.check("--worktree")
     digits = tree.change["change_id"].removeprefix("sha256:")[:16]
-    assert tree.report["approve"] == f'git patchgate approve {digits} --reason "why"'
+    assert tree.report["approve"] == f'git patchgate approve {digits} --reason "..."'
     first = repo.commit()
     repo.commit({"vendor/y": "y\n"})
-    expected = f'git patchgate approve {first[:12]} --reason "why"'
+    expected = f'git patchgate approve {first[:12]} --reason "..."'
     assert repo.check(first).report["approve"] == expected
     assert repo.check("HEAD~2..HEAD").report["approve"] == expected
 
@@ -363,7 +363,7 @@ def test_the_line_repeats_what_was_asked_about_policy_and_profile(repo: Repo) ->
     repo.git("branch", "it's")
     answer = repo.check("--policy-from", "it's", "--profile", "commit")
     assert answer.report["approve"] == (
-        "git patchgate approve @staged --policy-from 'it'\"'\"'s' --profile commit --reason \"why\""
+        "git patchgate approve @staged --policy-from 'it'\"'\"'s' --profile commit --reason \"...\""
     )
 
 
@@ -375,7 +375,7 @@ def test_there_is_no_line_where_nobody_can_approve(repo: Repo) -> None:
     for report in (Report(()), Report((unsure,)), Report((change, unsure)), Report((unseen,))):
         assert approve_line(report, place=LOCAL) is None
     assert (
-        approve_line(Report((change,)), place=PUSH) == 'git patchgate approve @staged --reason "why" --sign'
+        approve_line(Report((change,)), place=PUSH) == 'git patchgate approve @staged --reason "..." --sign'
     )
 
 

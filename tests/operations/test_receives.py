@@ -295,14 +295,14 @@ def test_main_is_not_reached_by_way_of_another_branch(local: Local, server: Serv
     assert server.ask("rev-parse", "main") == start
 
 
-def test_what_another_protected_ref_has_is_not_judged_again(tmp_path: Path) -> None:
+def test_what_another_protected_ref_has_is_judged_again_for_the_default_branch(tmp_path: Path) -> None:
     text = POLICY + '[push]\nprotected_refs = ["refs/heads/main", "refs/heads/release/*"]\n'
     local, server = served(tmp_path, policy=text)
     fresh = local.commit({"a": "x\n"})
     answer = server.receive(local, "origin", "main:refs/heads/release/1")
     assert [change["commit"] for change in answer.changes] == [fresh]
     answer = server.receive(local, "origin", "main", "main:refs/heads/release/2")
-    assert (answer.code, answer.changes) == (0, [])
+    assert (answer.code, [change["commit"] for change in answer.changes]) == (0, [fresh])
 
 
 def test_a_branch_that_was_judged_is_judged_once_more_where_it_comes_to_main(

@@ -332,8 +332,8 @@ def test_the_line_for_the_working_tree_works_as_it_stands(repo: Repo) -> None:
     repo.git("reset", "-q")
     repo.write("vendor/untracked")
     line = repo.check("--worktree").report["approve"]
-    assert line.endswith(' --reason "why"')
-    words = line.removeprefix("git patchgate ").removesuffix(' --reason "why"').split(" ")
+    assert line.endswith(' --reason "..."')
+    words = line.removeprefix("git patchgate ").removesuffix(' --reason "..."').split(" ")
     assert at_terminal(repo, *words, *WHY).code == 0
     assert repo.check("--worktree").verdict == "accepted"
     repo.stage()
@@ -501,7 +501,7 @@ def test_the_policy_of_another_revision_and_another_profile(repo: Repo) -> None:
     repo.stage({"vendor/x": "x\n"})
     asked = ("--policy-from", "strict", "--profile", "agent")
     line = repo.check(*asked).report["approve"]
-    assert line == f'git patchgate approve @staged {" ".join(asked)} --reason "why"'
+    assert line == f'git patchgate approve @staged {" ".join(asked)} --reason "..."'
     assert "is accepted" in refuse(repo, "@staged", *WHY).err
     assert approve(repo, "@staged", *asked).code == 0
     assert repo.check(*asked).verdict == "accepted"

@@ -178,7 +178,7 @@ def approve_line(
     asked: list[str] = []
     for key, text in (("--policy-from", policy_from or _judged_by(refused[0])), ("--profile", profile)):
         asked += [key, shlex.quote(text)] if text is not None else []
-    words = ["git patchgate approve", _name(refused[0]), *asked, '--reason "why"']
+    words = ["git patchgate approve", _name(refused[0]), *asked, '--reason "..."']
     return " ".join([*words, "--sign"] if place == PUSH else words)
 
 

@@ -1,9 +1,9 @@
 """What a push brings to which refs: the commits that are new there, and the first ref that brings each.
 
-Decides what counts as known to a ref. To a protected one that is what protected refs have: their policy has
-judged it, or a person let it in, while what another ref has was judged by another policy, if by any. To any
-other ref it is what all refs have, but notes, in which commits are judged as notes. One walk for each kind of
-ref that a push moves.
+Decides what counts as known to a ref. To a protected one that is what it has itself and what the default
+branch has (where that is not known, what protected refs have): its policy has judged it, or a person let it
+in, while what another ref has was judged by another policy, if by any. To any other ref it is what all refs
+have, but notes, in which commits are judged as notes. One walk for each kind of ref that a push moves.
 """
 
 from __future__ import annotations

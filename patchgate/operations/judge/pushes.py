@@ -79,6 +79,8 @@ def judge_push_to(
         terms = RefTerms(repository, objects, destination, commits, asked)
 
         def known_to(kind: Kind) -> Known:
+            if kind is Kind.PROTECTED and (answered := terms.answered_for(updates)):
+                return Known(answered)
             had = (oid for ref, oid in destination.had.items() if is_known_to(kind, ref, terms.is_protected))
             return Known([commit for oid in had if (commit := commits[oid])])
 
@@ -119,6 +121,8 @@ def judge_received(
         def known_to(kind: Kind) -> Known:
             if kind is not Kind.PROTECTED:
                 return Known(options=["--all"] if kind is Kind.NOTES else [f"--exclude={NOTES}*", "--all"])
+            if answered := terms.answered_for(updates):
+                return Known(answered)
             here = refs_below(repository)
             oids = [oid for ref, oid in here.items() if is_known_to(kind, ref, terms.is_protected)]
             return Known([commit for commit in peel(objects, oids).values() if commit is not None])

@@ -132,6 +132,17 @@ class RefTerms:
                 return tip
         return None
 
+    def answered_for(self, updates: Sequence[RefUpdate]) -> list[str]:
+        """Name the commits below which nothing is new to a protected ref; none without a default branch.
+
+        They are the default branch's, and what the ref itself has where it moves alone. Not what other
+        protected refs have: a new one may have been judged by the policy of long ago, from where it forks.
+        """
+        moving = [update for update in updates if self.is_protected(update.ref)]
+        own = self._commits.get(moving[0].old or "") if len(moving) == 1 else None
+        tip = self.default_tip
+        return [oid for oid in (tip, own) if oid is not None] if tip is not None else []
+
     def _at(self, revision: str | None) -> Found:
         """Read the policy of a revision; absent where there is no such thing."""
         return self.policies.at(self.key_of(revision)) if revision else Found()

@@ -126,7 +126,7 @@ def _again(repository: Repository, event: Event, asked: Asked) -> ChangeVerdict:
     if change_now is None:
         raise UsageError(
             f"the change {short} is not staged any more",
-            'git add what is meant, then: git patchgate approve @staged --reason "why"',
+            'git add what is meant, then: git patchgate approve @staged --reason "..."',
         )
     return change_now
 

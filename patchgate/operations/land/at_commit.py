@@ -29,12 +29,15 @@ _BUDGETS = frozenset({"max-files", "max-added-lines"})
 _DELETIONS = frozenset({"deny-prefix", "deny-pattern", "outside-allow-roots"})
 
 
-def judge_commit(repository: Repository, hook: str, heads: Sequence[str] = ()) -> Judged:
+def judge_commit(
+    repository: Repository, hook: str, heads: Sequence[str] = (), *, leaves: bool = True
+) -> Judged:
     """Judge what is staged, and the commits that a merge brings with it.
 
     Args:
         hook: `pre-commit` or `pre-merge-commit`, for the ledger.
         heads: what is being merged, where git names it in the environment only.
+        leaves: whether to leave a pending receipt: a framework has no hook that would use it.
 
     Raises:
         PatchgateError: it could not be read.
@@ -53,11 +56,11 @@ def judge_commit(repository: Repository, hook: str, heads: Sequence[str] = ()) -
         from patchgate.operations.judge.approvals import honoured
 
         report = honoured(repository, report, local=True)
-    if not staged.policy.judges_messages:
+    if leaves and not staged.policy.judges_messages:
         leave_quiet(repository)
     stops = any(holds(change, branch) for change in report.changes)
     warnings = record_refusals(repository, hook, report, branch)
-    if not (stops or is_merge) and branch is not None:
+    if leaves and branch is not None and not (stops or is_merge):
         status = "accepted" if report.verdict is Verdict.ACCEPTED else "told"
         warnings += _leave(repository, report.changes[0], asked, status, branch)
     warnings += tell_unseen(repository, staged.source.base_commit, branch, lambda: asked)

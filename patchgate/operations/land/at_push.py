@@ -15,6 +15,7 @@ from patchgate.gates.refs import show_ref
 from patchgate.git.novelty import value_of
 from patchgate.git.pushes import (
     BRANCHES,
+    NOTES,
     TAGS,
     RefUpdate,
     Remote,
@@ -113,7 +114,8 @@ def _pushed(
     repository: Repository, remote: Remote, report: Report, brought: Mapping[str | None, Sequence[str]]
 ) -> Report:
     """Record a push that is let through, and name the commits in it that no hook has judged here."""
-    unseen = _without_receipt(repository, [oid for commits in brought.values() for oid in commits])
+    ours = [commits for ref, commits in brought.items() if ref is None or not ref.startswith(NOTES)]
+    unseen = _without_receipt(repository, [oid for commits in ours for oid in commits])
     ledger = Ledger(repository.common_dir)
     warnings = list(_told(ledger, unseen)) if unseen else []
     for ref, commits in brought.items():

@@ -26,7 +26,10 @@ _ABORT = {
     Operation.REVERT: WayOut("undo the revert:", "git revert --abort"),
     Operation.MERGE: WayOut("give up the merge, with what was resolved in it:", "git merge --abort"),
 }
-_CONTINUE = WayOut("or mend the commits (git commit --amend), then go on:", "git rebase --continue")
+_CONTINUE = WayOut(
+    "or amend the last commit (git commit --amend), if that is the bad one, and go on:",
+    "git rebase --continue",
+)
 
 
 def ways_out(repository: Repository, update: Update, command: str) -> tuple[WayOut, ...]:
