@@ -256,3 +256,29 @@ def test_commit_msg_ends_in_sh_where_the_policy_says_nothing_of_messages(tmp_pat
     done = repo.try_git("commit", "-q", "-m", "Properly handle all of it, etc.", PATH="/usr/bin:/bin")
     assert done.returncode != 0
     assert "neither where install found it nor on PATH" in said(done)
+
+
+def test_an_amend_may_put_back_what_head_changed_or_deleted(tmp_path: Path) -> None:
+    repo = Repo.create(tmp_path)
+    repo.commit({"protected/p": "p\n", "protected/q": "q\n"})
+    repo.policy(POLICY)
+    repo.install()
+    repo.git("rm", "-q", "protected/p")
+    repo.stage({"protected/q": "changed\n", "a": "a\n"})
+    repo.git("commit", "-q", "-m", "oops", PATCHGATE_SKIP="to be mended at once")
+    repo.git("checkout", "-q", "HEAD~1", "--", "protected")
+    plain = repo.try_git("commit", "-q", "-m", "put them back")
+    assert plain.returncode == 128
+    assert "deny-prefix" in said(plain)
+    repo.git("commit", "-q", "--amend", "-m", "mended")
+    assert repo.ask("diff", "--name-only", "HEAD~1", "HEAD") == "a"
+
+
+def test_under_a_framework_nothing_is_left_to_a_transaction_that_does_not_come(tmp_path: Path) -> None:
+    repo = guarded(tmp_path)
+    repo.stage({"secrets/k": "k\n"})
+    repo.git("commit", "-q", "-m", "oops", PATCHGATE_SKIP="to be mended at once")
+    repo.git("rm", "-q", "secrets/k")
+    assert repo.run("hook", "pre-commit").code == 0
+    assert repo.run("hook", "pre-commit", PRE_COMMIT="1").code == 1
+    assert not (repo.path / ".git" / "patchgate-pending").exists()

@@ -1,8 +1,8 @@
 """pre-commit and pre-merge-commit: judge what git is about to commit, and leave a pending receipt.
 
 Decides what is left to the reference-transaction hook, which sees parent and commit: budgets while commits
-are replayed (one commit may be put together from several), and deletions of what HEAD itself brought in, for
-an amend looks like any commit here. For those no verdict is given and no receipt left.
+are replayed (one commit may be put together from several), and what puts a path back as it was before HEAD,
+for an amend looks like any commit here. For those no verdict is given and no receipt left.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from patchgate.verdict.rules import Level
 from patchgate.verdict.verdict import ChangeVerdict, Finding, Json, Report, Verdict
 
 _BUDGETS = frozenset({"max-files", "max-added-lines"})
-_DELETIONS = frozenset({"deny-prefix", "deny-pattern", "outside-allow-roots"})
+_BY_PATH = frozenset({"deny-prefix", "deny-pattern", "outside-allow-roots"})
 
 
 def judge_commit(
@@ -37,7 +37,8 @@ def judge_commit(
     Args:
         hook: `pre-commit` or `pre-merge-commit`, for the ledger.
         heads: what is being merged, where git names it in the environment only.
-        leaves: whether to leave a pending receipt: a framework has no hook that would use it.
+        leaves: whether a transaction follows that uses a pending receipt, and judges what is left to it;
+            under a framework none does.
 
     Raises:
         PatchgateError: it could not be read.
@@ -50,7 +51,7 @@ def judge_commit(
     is_merge = staged.source.kind == "merge"
     if is_merge:
         report = _with_merged(repository, report, heads, asked)
-    elif staged.verdict is Verdict.REJECTED and _is_for_later(repository, staged):
+    elif leaves and staged.verdict is Verdict.REJECTED and _is_for_later(repository, staged):
         return Judged(Report((), report.warnings), stops=False)
     if report.verdict is not Verdict.ACCEPTED:
         from patchgate.operations.judge.approvals import honoured
@@ -102,21 +103,20 @@ def _is_for_later(repository: Repository, staged: ChangeVerdict) -> bool:
     )
     if not left:
         return True
-    if any(finding.rule not in _DELETIONS or finding.side != "old" for finding in left):
-        return False
-    return _are_of_head(repository, staged, left)
+    return all(finding.rule in _BY_PATH for finding in left) and _takes_back(repository, staged, left)
 
 
-def _are_of_head(repository: Repository, staged: ChangeVerdict, findings: Sequence[Finding]) -> bool:
-    """Tell whether HEAD itself brought in all that is deleted: its parent does not have it."""
-    gone = {file.path for file in staged.change.files if file.new is None}
-    paths = {finding.path for finding in findings}
-    if not paths <= gone:
-        return False
+def _takes_back(repository: Repository, staged: ChangeVerdict, findings: Sequence[Finding]) -> bool:
+    """Tell whether all that is refused puts a path back as it was before HEAD, which an amend may do."""
+    becomes = {file.path: file.new for file in staged.change.files}
     with Objects(repository) as objects:
         before = objects.header("HEAD^1^{tree}")
         tree = objects.empty_tree if before is None else before.oid
-        return all(path is not None and objects.entry(tree, path.raw) is None for path in paths)
+        paths = [finding.path for finding in findings]
+        return all(
+            path is not None and path in becomes and objects.entry(tree, path.raw) == becomes[path]
+            for path in paths
+        )
 
 
 def _leave(
