@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from patchgate.change.model import Change, FileChange, Source
@@ -106,6 +106,34 @@ def listed(repository: Repository, *chosen: str, stdin: bytes = b"") -> list[Com
         oid, tree, *parents = fields[index].decode("ascii").split()
         found.append(Commit(oid, tree, tuple(parents), bool(fields[index + 1].strip())))
     return found
+
+
+def lacking(
+    repository: Repository,
+    tips: Sequence[str],
+    known: Iterable[str],
+    *known_refs: str,
+    most: int | None = None,
+) -> list[Commit]:
+    """List the commits that are reached from `tips` and from nothing known, parents first.
+
+    Args:
+        tips: commits that are here.
+        known: commits that count as known; one that is not here counts for nothing.
+        known_refs: options of git-rev-list that name more of them, like `--all`.
+        most: how many to list, the last of them.
+
+    Raises:
+        UndecidedError: git failed, or objects are missing.
+    """
+    if not tips:
+        return []
+    words = dict.fromkeys([*tips, *(f"^{oid}" for oid in known)])
+    stdin = "".join(f"{word}\n" for word in words).encode("ascii")
+    behind = ("--not", *known_refs) if known_refs else ()
+    limit = () if most is None else (f"--max-count={most}",)
+    chosen = ("--topo-order", "--reverse", "--ignore-missing", *limit, "--stdin", *behind)
+    return listed(repository, *chosen, stdin=stdin)
 
 
 class Walk:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from patchgate.git.history import Commit, listed
+from patchgate.git.history import Commit, lacking
 from patchgate.git.repository import Repository
 
 BRANCHES = "refs/heads/"
@@ -84,15 +84,15 @@ def brought_by(
         UndecidedError: git failed, or objects are missing.
     """
     if update.old is not None:
-        own = _beyond(repository, [update.new], [update.old, *settled, *arriving], "--remotes")
-        every = _beyond(repository, [update.new], [update.old, *settled])
+        own = lacking(repository, [update.new], [update.old, *settled, *arriving], "--remotes")
+        every = lacking(repository, [update.new], [update.old, *settled])
         known = {commit.oid for commit in own}
         return Brought(own, [commit for commit in every if commit.oid not in known], [])
-    every = _beyond(repository, [update.new], [*settled, *arriving], "--remotes", "--branches")
+    every = lacking(repository, [update.new], [*settled, *arriving], "--remotes", "--branches")
     heads = [head.oid for head in _fetched_heads(repository)]
     if not every or not heads:
         return Brought(every, [], [])
-    own = _beyond(repository, [update.new], [*settled, *arriving, *heads], "--remotes", "--branches")
+    own = lacking(repository, [update.new], [*settled, *arriving, *heads], "--remotes", "--branches")
     known = {commit.oid for commit in own}
     return Brought(own, [], [commit for commit in every if commit.oid not in known])
 
@@ -135,26 +135,12 @@ def _bare_url(url: str) -> str:
 def merged_in(repository: Repository, heads: Sequence[str], settled: Sequence[str]) -> list[Commit]:
     """List the commits that a merge of `heads` into HEAD brings and that no remote has."""
     base = value_of(repository, "HEAD")
-    return _beyond(repository, heads, [*([base] if base else []), *settled], "--remotes")
+    return lacking(repository, heads, [*([base] if base else []), *settled], "--remotes")
 
 
 def unpublished(repository: Repository, tip: str, settled: Sequence[str], most: int) -> list[Commit]:
     """List the last commits of `tip` that no remote has and that were not there at install, parents first."""
-    return _beyond(repository, [tip], settled, "--remotes", most=most)
-
-
-def _beyond(
-    repository: Repository,
-    tips: Sequence[str],
-    known: Sequence[str],
-    *known_refs: str,
-    most: int | None = None,
-) -> list[Commit]:
-    """List what is reached from `tips` and from nothing known, parents first."""
-    stdin = "".join([f"{oid}\n" for oid in tips] + [f"^{oid}\n" for oid in known]).encode("ascii")
-    limit = () if most is None else (f"--max-count={most}",)
-    chosen = ("--topo-order", "--reverse", "--ignore-missing", *limit, "--stdin", "--not", *known_refs)
-    return listed(repository, *chosen, stdin=stdin)
+    return lacking(repository, [tip], settled, "--remotes", most=most)
 
 
 @dataclass(frozen=True, slots=True)

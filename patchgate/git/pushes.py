@@ -1,19 +1,18 @@
 """What a push does to the refs of another repository, and what is known here of what that one has.
 
-Decides how git's lines are read, which commits a remote lacks (by the old values that git tells and the
-remote's own tracking refs, never by `--all`), what a tag stands for, and which questions about ancestry are
-asked. Which of it may be pushed is not decided here. Source of the lines: githooks, pre-push and pre-receive.
+Decides how git's lines are read, what a remote is known to have (by the old values that git tells and its own
+tracking refs, never by `--all`), what a tag stands for, and which questions about ancestry are asked. Which of
+it may be pushed is not decided here. Source of the lines: githooks, pre-push and pre-receive.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from patchgate.change.quoting import printable
 from patchgate.errors import UndecidedError
-from patchgate.git.history import Commit, listed
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository, failed
 
@@ -181,28 +180,6 @@ def type_of(objects: Objects, oid: str) -> str | None:
     """Name the type of an object, or of what a tag stands for; None where it is not here."""
     header = objects.header(f"{oid}^{{}}")
     return header.type if header else None
-
-
-def lacking(
-    repository: Repository, tips: Sequence[str], known: Iterable[str], *known_refs: str
-) -> list[Commit]:
-    """List the commits that are reached from `tips` and from nothing known, parents first.
-
-    Args:
-        tips: commits that are here.
-        known: commits that are here and that the other side has.
-        known_refs: options of git-rev-list that name more of them, like `--all`.
-
-    Raises:
-        UndecidedError: git failed, or objects are missing.
-    """
-    if not tips:
-        return []
-    words = dict.fromkeys([*tips, *(f"^{oid}" for oid in known)])
-    stdin = "".join(f"{word}\n" for word in words).encode("ascii")
-    behind = ("--not", *known_refs) if known_refs else ()
-    chosen = ("--topo-order", "--reverse", "--ignore-missing", "--stdin", *behind)
-    return listed(repository, *chosen, stdin=stdin)
 
 
 def nearest_first_parent(repository: Repository, tip: str, known: str) -> str | None:

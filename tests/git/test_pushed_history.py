@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from patchgate.git.history import lacking
 from patchgate.git.objects import Objects
-from patchgate.git.pushes import is_ancestor, lacking, nearest_first_parent, peel
+from patchgate.git.pushes import is_ancestor, nearest_first_parent, peel
 from patchgate.git.repository import Repository, open_repository
 from tests.git.histories import build
 from tests.world import Repo

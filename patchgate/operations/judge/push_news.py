@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from patchgate.git.history import Commit
-from patchgate.git.pushes import NOTES, RefUpdate, lacking
+from patchgate.git.history import Commit, lacking
+from patchgate.git.pushes import NOTES, RefUpdate
 from patchgate.git.repository import Repository
 
 

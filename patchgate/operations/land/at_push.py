@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from patchgate.change.quoting import printable
 from patchgate.gates.refs import show_ref
+from patchgate.git.history import lacking
 from patchgate.git.novelty import value_of
 from patchgate.git.pushes import (
     BRANCHES,
@@ -19,7 +20,6 @@ from patchgate.git.pushes import (
     TAGS,
     RefUpdate,
     Remote,
-    lacking,
     read_pushed,
     refs_below,
     remote_of,
