@@ -1,0 +1,159 @@
+"""Which literal bytes every match of a regular expression holds, so that a plain search can rule it out.
+
+Decides only what is surely in a match: what it names is searched for first, and the expression, which alone
+decides, is asked where one of them is found. It walks the tree that `re` itself parses; where that tree
+holds anything that it does not know, it names nothing.
+
+The way is that of Russ Cox, "Regular Expression Matching with a Trigram Index": a part either can match only
+a few texts, which are joined with those of its neighbours, or else it says what it needs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+Texts = frozenset[bytes]
+
+MOST = 32
+"""So many literals stand for one expression at most: each is a search of its own."""
+_LONGEST = 64
+# A literal of so many bytes is rare enough: from here on fewer are better than longer ones.
+_LONG = 8
+_SAYS_NOTHING: Texts = frozenset({b""})
+
+
+@dataclass(frozen=True, slots=True)
+class Literals:
+    """The literals of one expression, of which one is in every line that it matches.
+
+    Those that `ignore_case` are in lower case, and are searched in text of lower case.
+    """
+
+    texts: Texts
+    ignore_case: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What one part of an expression says: `exact` is all that it can match (None: too much to list).
+
+    One of `needed` is in or around whatever it matches; an empty text among them says nothing.
+    """
+
+    exact: Texts | None
+    needed: Texts = _SAYS_NOTHING
+
+
+class _UnknownError(Exception):
+    """The parsed tree holds what this walk does not know."""
+
+
+def literals_of(expression: bytes) -> Literals | None:
+    """Find literals of which one, at least, is in every line that an expression matches; None if none is."""
+    try:
+        parsed = import_module("re._parser").parse(expression)
+        reader = _Reader(parsed.state.flags)
+        needed = reader.read(parsed).needed
+    except (_UnknownError, RecursionError):
+        return None
+    if b"" in needed or reader.flags & re.LOCALE:
+        return None
+    # One part that ignores case makes all of them do so: in lower case more is found, never less.
+    ignore_case = bool(reader.flags & re.IGNORECASE)
+    return Literals(frozenset(map(bytes.lower, needed)) if ignore_case else needed, ignore_case)
+
+
+class _Reader:
+    """Walks a parsed expression, collecting the flags of its groups; case is left to the caller."""
+
+    def __init__(self, flags: int) -> None:
+        self.flags = flags
+
+    def read(self, items: Iterable[tuple[object, Any]]) -> _Part:
+        """Read a sequence of parsed items."""
+        return _joined(self._item(str(operation), value) for operation, value in items)
+
+    def _item(self, operation: str, value: Any) -> _Part:
+        match operation:
+            case "LITERAL":
+                return _Part(frozenset({bytes([value])}))
+            case "NOT_LITERAL" | "ANY":
+                return _Part(None)
+            case "IN":
+                return _Part(_members(value))
+            case "AT" | "ASSERT_NOT":
+                return _Part(_SAYS_NOTHING)
+            case "ASSERT":
+                # What is looked at stands in the line, too, though not in the match.
+                return _Part(_SAYS_NOTHING, self.read(value[1]).needed)
+            case "SUBPATTERN":
+                self.flags |= value[1]
+                return self.read(value[3])
+            case "ATOMIC_GROUP":
+                return self.read(value)
+            case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
+                return _repeated(self.read(value[2]), value[0], value[1])
+            case "BRANCH":
+                return _either([self.read(branch) for branch in value[1]])
+            case _:
+                raise _UnknownError(operation)
+
+
+def _members(elements: Iterable[tuple[object, Any]]) -> Texts | None:
+    """List the bytes of a class; None where it is negated, names a category, or has too many."""
+    found: set[int] = set()
+    for operation, value in elements:
+        match str(operation):
+            case "LITERAL":
+                found.add(value)
+            case "RANGE":
+                found.update(range(value[0], value[1] + 1))
+            case _:
+                return None
+    return frozenset(bytes([byte]) for byte in found) if len(found) <= MOST else None
+
+
+def _joined(parts: Iterable[_Part]) -> _Part:
+    """Join parts that stand one after the other: `run` is what the last of them match together."""
+    is_exact = True
+    run = best = _SAYS_NOTHING
+    for part in parts:
+        best = _better(best, part.needed)
+        if part.exact is not None and len(run) * len(part.exact) <= MOST:
+            longer = frozenset(before + after for before in run for after in part.exact)
+            if max(map(len, longer)) <= _LONGEST:
+                run = longer
+                continue
+        is_exact = False
+        best = _better(best, run)
+        run = _SAYS_NOTHING if part.exact is None else part.exact
+    return _Part(run if is_exact else None, _better(best, run))
+
+
+def _repeated(part: _Part, least: int, most: int) -> _Part:
+    if least == 0:
+        exact = part.exact | _SAYS_NOTHING if part.exact is not None and most == 1 else None
+        return _Part(exact)
+    whole = _joined([part] * min(least, _LONGEST))
+    return whole if least == most <= _LONGEST else _Part(None, whole.needed)
+
+
+def _either(branches: list[_Part]) -> _Part:
+    exact: Texts | None = frozenset()
+    needed: Texts = frozenset()
+    for branch in branches:
+        exact = None if exact is None or branch.exact is None else exact | branch.exact
+        needed |= branch.needed
+    return _Part(
+        exact if exact is not None and len(exact) <= MOST else None,
+        needed if len(needed) <= MOST else _SAYS_NOTHING,
+    )
+
+
+def _better(one: Texts, other: Texts) -> Texts:
+    """Choose the literals that are found by chance less often: the longer, then the fewer."""
+    return max(one, other, key=lambda texts: (min(_LONG, *map(len, texts)), -len(texts)))
