@@ -6,7 +6,9 @@ Every one carries one sentence and the next step, so that a surface never shows 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
 
 
 class PatchgateError(Exception):
@@ -33,7 +35,6 @@ class UsageError(PatchgateError):
     exit_code = 2
 
 
-@dataclass(frozen=True, slots=True)
 class Mistake:
     """One thing that is wrong in a config file.
 
@@ -41,11 +42,27 @@ class Mistake:
     `key` is the dotted key (`policy.deny[2]`), empty for the file as a whole.
     """
 
-    file: str
-    line: int | None
-    key: str
-    message: str
-    hint: str | None = None
+    # No dataclass: what recording one event loads comes through here (see `patchgate.durable.value`).
+    __slots__ = ("file", "hint", "key", "line", "message")
+
+    def __init__(self, file: str, line: int | None, key: str, message: str, hint: str | None = None) -> None:
+        self.file: Final = file
+        self.line: Final = line
+        self.key: Final = key
+        self.message: Final = message
+        self.hint: Final = hint
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Mistake) and self._held() == other._held()
+
+    def __hash__(self) -> int:
+        return hash(self._held())
+
+    def __repr__(self) -> str:
+        return f"Mistake{self._held()!r}"
+
+    def _held(self) -> tuple[object, ...]:
+        return self.file, self.line, self.key, self.message, self.hint
 
 
 class ConfigError(PatchgateError):

@@ -10,52 +10,61 @@ all of it anew, leaves a whole chain.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
-from io import BufferedReader
-from pathlib import Path
 
 from patchgate.durable import lock
-from patchgate.durable.faults import Faults
 from patchgate.durable.filesystem import (
     flush,
     flush_folder,
+    folder_of,
     open_exclusive,
     open_existing,
     truncate,
     write_all,
 )
 from patchgate.durable.record import MAX_LINE, START, Json, Record, canonical_event, line_of, parse_line
-from patchgate.durable.replace import write_atomically
+from patchgate.durable.steps import Steps
+from patchgate.durable.value import Value
 from patchgate.errors import UndecidedError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from io import BufferedReader
+    from pathlib import Path
+    from typing import Final
+
+    from patchgate.durable.filesystem import AnyPath
+
 LOCK_SECONDS = 10.0
+_LOCK = ".lock"
 _MODE = 0o644
 _FIRST_LOOK = 8192
 _UNWRITTEN = b"\0"
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Value):
     """What is wrong with one line, counted from 1; `torn` is a last line that was cut short by a crash.
 
     It has no end, or holds NUL bytes, which no record does: what some file systems show, after a power cut,
     for blocks that were never written.
     """
 
-    line: int
-    message: str
-    torn: bool = False
+    __slots__ = ("line", "message", "torn")
+
+    def __init__(self, line: int, message: str, torn: bool = False) -> None:
+        self.line: Final = line
+        self.message: Final = message
+        self.torn: Final = torn
 
 
 def append(
-    path: Path,
+    path: AnyPath,
     event: Mapping[str, Json],
     *,
     timeout_seconds: float = LOCK_SECONDS,
     on_torn: Callable[[Path], None] | None = None,
-    faults: Faults | None = None,
+    faults: Steps | None = None,
 ) -> str:
     """Add one record, on the disk when this returns, and return its hash.
 
@@ -75,10 +84,11 @@ def append(
         ValueError: the event is not JSON.
         OSError: as the system gave it.
     """
-    faults = faults or Faults()
+    faults = faults or Steps()
+    path = os.fspath(path)
     encoded = canonical_event(event)
     with (
-        lock.hold(_lock_of(path), timeout_seconds=timeout_seconds, faults=faults),
+        lock.hold(path + _LOCK, timeout_seconds=timeout_seconds, faults=faults),
         ExitStack() as closing,
         ExitStack() as undo,
     ):
@@ -93,7 +103,7 @@ def append(
         return digest
 
 
-def read(path: Path) -> Iterator[Record]:
+def read(path: AnyPath) -> Iterator[Record]:
     """Yield the records in order, each checked; a missing file has none, and a torn last line is left out.
 
     Raises:
@@ -104,10 +114,10 @@ def read(path: Path) -> Iterator[Record]:
         if isinstance(found, Record):
             yield found
         elif not found.torn:
-            raise _damaged(path, found)
+            raise _damaged(os.fspath(path), found)
 
 
-def verify(path: Path) -> list[Problem]:
+def verify(path: AnyPath) -> list[Problem]:
     """List what is wrong with a chain, line by line; empty for one that is whole, or that does not exist.
 
     Raises:
@@ -121,15 +131,11 @@ def verify(path: Path) -> list[Problem]:
     with ExitStack() as held:
         # Where no lock file can be made (a read-only copy), what was seen without one is told.
         with suppress(OSError):
-            held.enter_context(lock.hold(_lock_of(path), timeout_seconds=LOCK_SECONDS))
+            held.enter_context(lock.hold(os.fspath(path) + _LOCK, timeout_seconds=LOCK_SECONDS))
         return [found for found in scan(path) if isinstance(found, Problem)]
 
 
-def _lock_of(path: Path) -> Path:
-    return path.with_name(path.name + ".lock")
-
-
-def _open(path: Path, faults: Faults) -> int:
+def _open(path: str, faults: Steps) -> int:
     """Open the chain, made if missing, and flush what a killed process may have left unflushed.
 
     That is the name of an empty chain, so that one with content always has a name that survives; else the
@@ -143,7 +149,7 @@ def _open(path: Path, faults: Faults) -> int:
     with ExitStack() as undo:
         undo.callback(os.close, descriptor)
         if os.fstat(descriptor).st_size == 0:
-            flush_folder(path.parent, faults)
+            flush_folder(folder_of(path), faults)
         else:
             flush(descriptor, faults)
         undo.pop_all()
@@ -151,7 +157,7 @@ def _open(path: Path, faults: Faults) -> int:
 
 
 def _settle_end(
-    path: Path, descriptor: int, on_torn: Callable[[Path], None] | None, faults: Faults
+    path: str, descriptor: int, on_torn: Callable[[Path], None] | None, faults: Steps
 ) -> tuple[int, str]:
     """Set a torn last line aside; return the size of what is left and the hash of its last record."""
     size = os.fstat(descriptor).st_size
@@ -175,7 +181,7 @@ def _settle_end(
     return size, previous
 
 
-def _end_of(path: Path, descriptor: int, size: int) -> tuple[bytes | None, bytes]:
+def _end_of(path: str, descriptor: int, size: int) -> tuple[bytes | None, bytes]:
     """Return the last whole line without its LF (None if there is none), and what follows it."""
     span = _FIRST_LOOK
     while True:
@@ -191,9 +197,9 @@ def _end_of(path: Path, descriptor: int, size: int) -> tuple[bytes | None, bytes
         span *= 4
 
 
-def _lines_before(path: Path, position: int) -> int:
+def _lines_before(path: str, position: int) -> int:
     """Count the lines that end before a position."""
-    with path.open("rb") as file:
+    with open(path, "rb") as file:
         return sum(block.count(b"\n") for block in _blocks(file, position))
 
 
@@ -203,32 +209,37 @@ def _blocks(file: BufferedReader, limit: int) -> Iterator[bytes]:
         yield block
 
 
-def _set_aside(path: Path, torn: bytes, faults: Faults) -> Path:
+def _set_aside(path: str, torn: bytes, faults: Steps) -> Path:
     """Write the torn bytes to the first free `<name>.torn-<n>`, or find them in the last.
 
     A kill between this and the cutting makes the next append come here again with the same bytes; they were
     flushed before they got the name, but the name perhaps was not.
     """
+    # Loaded here, for this is rare, and an append is made in a hook.
+    from pathlib import Path
+
+    from patchgate.durable.replace import write_atomically
+
     number = 1
     while True:
-        aside = path.with_name(f"{path.name}.torn-{number}")
+        aside = Path(f"{path}.torn-{number}")
         try:
             write_atomically(aside, torn, mode=_MODE, exist_ok=False, faults=faults)
         except FileExistsError:
             if aside.read_bytes() == torn:
-                flush_folder(path.parent, faults)
+                flush_folder(folder_of(path), faults)
                 return aside
             number += 1
         else:
             return aside
 
 
-def _take_back(descriptor: int, size: int, faults: Faults) -> None:
+def _take_back(descriptor: int, size: int, faults: Steps) -> None:
     with suppress(OSError):
         truncate(descriptor, size, faults)
 
 
-def scan(path: Path) -> Iterator[Record | Problem]:
+def scan(path: AnyPath) -> Iterator[Record | Problem]:
     """Yield a record or a problem for each line; after a damaged line the next one's link is not judged.
 
     A last line that looks torn may be one that is just being written; `verify` asks again under the lock.
@@ -274,9 +285,10 @@ def _is_torn(file: BufferedReader, line: bytes) -> bool:
     return not line or (is_unwritten and not file.peek(1))
 
 
-def _damaged(path: Path, problem: Problem) -> UndecidedError:
+def _damaged(path: str, problem: Problem) -> UndecidedError:
+    name = os.path.basename(path)
     return UndecidedError(
-        f"line {problem.line} of {str(path)!r} {problem.message}",
-        f"keep it for whoever looks into it, for instance with `mv {path.name} {path.name}.damaged` in its "
+        f"line {problem.line} of {path!r} {problem.message}",
+        f"keep it for whoever looks into it, for instance with `mv {name} {name}.damaged` in its "
         "folder; the next record starts a new chain",
     )

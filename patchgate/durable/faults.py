@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from patchgate.durable.steps import Steps
 from patchgate.errors import UsageError
 
 
@@ -58,7 +59,7 @@ class Operation:
     size: int | None = None
 
 
-class Faults:
+class Faults(Steps):
     """Counts the steps of one piece of work, fails where it is planned, records for replay.
 
     Without arguments it is inert. Not for use by two threads at once: their steps would have no order.
@@ -114,7 +115,17 @@ class Faults:
         code: int = getattr(errno, kind.value)
         raise OSError(code, os.strerror(code))
 
-    def done(self, operation: Operation) -> None:
+    def done(
+        self,
+        name: str,
+        path: str | os.PathLike[str] | None = None,
+        other: str | os.PathLike[str] | None = None,
+        *,
+        inode: int | None = None,
+        content: bytes = b"",
+        size: int | None = None,
+    ) -> None:
         """Hand one successful operation to the recorder, if there is one."""
         if self._record is not None:
-            self._record(operation)
+            first, second = (None if each is None else Path(each) for each in (path, other))
+            self._record(Operation(name, first, second, inode, content, size))

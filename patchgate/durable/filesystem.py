@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable
-from pathlib import Path
-from typing import TypeVar
 
-from patchgate.durable.faults import Faults, Operation
+from patchgate.durable.steps import Steps
 
-_Result = TypeVar("_Result")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias, TypeVar
+
+    _Result = TypeVar("_Result")
+    AnyPath: TypeAlias = str | os.PathLike[str]
 
 _APPENDING = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def _attempt(faults: Faults, call: Callable[[], _Result]) -> _Result:
+def _attempt(faults: Steps, call: Callable[[], _Result]) -> _Result:
     """Make one call as one step, and once more for each EINTR.
 
     Python repeats `open`, `write` and `fsync` by itself (PEP 475), but not `rename`, `link` and the others.
@@ -33,7 +36,12 @@ def _attempt(faults: Faults, call: Callable[[], _Result]) -> _Result:
             continue
 
 
-def open_existing(path: Path) -> int:
+def folder_of(path: str) -> str:
+    """Name the folder that a path lies in."""
+    return os.path.dirname(path) or "."
+
+
+def open_existing(path: AnyPath) -> int:
     """Open a file for reading and appending, not through a symlink; changes nothing and is no step.
 
     Raises:
@@ -42,7 +50,7 @@ def open_existing(path: Path) -> int:
     return os.open(path, _APPENDING)
 
 
-def open_exclusive(path: Path, mode: int, faults: Faults) -> int:
+def open_exclusive(path: AnyPath, mode: int, faults: Steps) -> int:
     """Create a file that must not exist, with `mode` less the umask, and return its descriptor.
 
     Raises:
@@ -50,11 +58,11 @@ def open_exclusive(path: Path, mode: int, faults: Faults) -> int:
     """
     descriptor = _attempt(faults, lambda: os.open(path, _APPENDING | os.O_CREAT | os.O_EXCL, mode))
     if faults.records:
-        faults.done(Operation("open_exclusive", path, inode=os.fstat(descriptor).st_ino))
+        faults.done("open_exclusive", path, inode=os.fstat(descriptor).st_ino)
     return descriptor
 
 
-def write_all(descriptor: int, content: bytes, faults: Faults) -> None:
+def write_all(descriptor: int, content: bytes, faults: Steps) -> None:
     """Add every byte of `content` to the end of a file, however many writes it takes; each write is a step.
 
     Raises:
@@ -69,18 +77,18 @@ def write_all(descriptor: int, content: bytes, faults: Faults) -> None:
             continue
         if faults.records:
             inode = os.fstat(descriptor).st_ino
-            faults.done(Operation("write", inode=inode, content=bytes(rest[:written])))
+            faults.done("write", inode=inode, content=bytes(rest[:written]))
         rest = rest[written:]
 
 
-def truncate(descriptor: int, size: int, faults: Faults) -> None:
+def truncate(descriptor: int, size: int, faults: Steps) -> None:
     """Cut an open file to `size` bytes."""
     _attempt(faults, lambda: os.ftruncate(descriptor, size))
     if faults.records:
-        faults.done(Operation("truncate", inode=os.fstat(descriptor).st_ino, size=size))
+        faults.done("truncate", inode=os.fstat(descriptor).st_ino, size=size)
 
 
-def flush(descriptor: int, faults: Faults) -> None:
+def flush(descriptor: int, faults: Steps) -> None:
     """Bring an open file's content and size to the disk.
 
     A failed flush is never tried again: the kernel may have dropped the pages and would then say yes
@@ -88,16 +96,16 @@ def flush(descriptor: int, faults: Faults) -> None:
     """
     _attempt(faults, lambda: os.fsync(descriptor))
     if faults.records:
-        faults.done(Operation("flush", inode=os.fstat(descriptor).st_ino))
+        faults.done("flush", inode=os.fstat(descriptor).st_ino)
 
 
-def flush_folder(folder: Path, faults: Faults) -> None:
+def flush_folder(folder: AnyPath, faults: Steps) -> None:
     """Bring the names in a folder to the disk."""
     _attempt(faults, lambda: _fsync_folder(folder))
-    faults.done(Operation("flush_folder", folder))
+    faults.done("flush_folder", folder)
 
 
-def _fsync_folder(folder: Path) -> None:
+def _fsync_folder(folder: AnyPath) -> None:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -109,33 +117,33 @@ def _fsync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def rename(source: Path, target: Path, faults: Faults) -> None:
+def rename(source: AnyPath, target: AnyPath, faults: Steps) -> None:
     """Give `source` the name `target`, over whatever file or symlink has it, in one instant."""
     _attempt(faults, lambda: os.rename(source, target))
-    faults.done(Operation("rename", source, target))
+    faults.done("rename", source, target)
 
 
-def link(source: Path, target: Path, faults: Faults) -> None:
+def link(source: AnyPath, target: AnyPath, faults: Steps) -> None:
     """Give `source` (itself, should it be a symlink) the second name `target`.
 
     Raises:
         OSError: EEXIST where anything has that name.
     """
     _attempt(faults, lambda: os.link(source, target, follow_symlinks=False))
-    faults.done(Operation("link", source, target))
+    faults.done("link", source, target)
 
 
-def unlink(path: Path, faults: Faults) -> None:
+def unlink(path: AnyPath, faults: Steps) -> None:
     """Remove one name of a file."""
     _attempt(faults, lambda: os.unlink(path))
-    faults.done(Operation("unlink", path))
+    faults.done("unlink", path)
 
 
-def make_folder(folder: Path, mode: int, faults: Faults) -> None:
+def make_folder(folder: AnyPath, mode: int, faults: Steps) -> None:
     """Create one folder, with `mode` less the umask.
 
     Raises:
         OSError: EEXIST where anything has that name.
     """
     _attempt(faults, lambda: os.mkdir(folder, mode))
-    faults.done(Operation("make_folder", folder))
+    faults.done("make_folder", folder)

@@ -10,13 +10,11 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
 
-from patchgate.durable.faults import Faults
 from patchgate.durable.filesystem import (
     flush_folder,
+    folder_of,
     make_folder,
     open_exclusive,
     open_existing,
@@ -24,7 +22,14 @@ from patchgate.durable.filesystem import (
     write_all,
 )
 from patchgate.durable.owner import Owner
+from patchgate.durable.steps import Steps
 from patchgate.errors import UndecidedError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from patchgate.durable.filesystem import AnyPath
 
 _POLL_SECONDS = 0.02
 _LOCK_MODE = 0o644
@@ -34,12 +39,12 @@ _MAX_RECORD = 4096
 
 @contextmanager
 def hold(
-    path: Path,
+    path: AnyPath,
     *,
     timeout_seconds: float,
     clock: Callable[[], float] = time.monotonic,
     pause: Callable[[float], None] = time.sleep,
-    faults: Faults | None = None,
+    faults: Steps | None = None,
 ) -> Iterator[None]:
     """Hold the lock file `path` for the length of a `with` block; folders above it are made, with mode 0700.
 
@@ -57,7 +62,8 @@ def hold(
         UndecidedError: somebody else holds it; names the holder and the next step.
         OSError: the file or its folder cannot be made or written, or the path is a symlink.
     """
-    faults = faults or Faults()
+    faults = faults or Steps()
+    path = os.fspath(path)
     _make_folders(path, faults)
     deadline = clock() + timeout_seconds
     while (descriptor := _try_to_take(path, faults)) is None:
@@ -75,7 +81,7 @@ def hold(
         yield
 
 
-def _make_folders(path: Path, faults: Faults) -> None:
+def _make_folders(path: str, faults: Steps) -> None:
     """Make the folders above a lock file that does not exist yet, so that their names survive a power cut.
 
     A kill between making a folder and flushing the one above it leaves a name that is not on the disk. That
@@ -83,24 +89,24 @@ def _make_folders(path: Path, faults: Faults) -> None:
     """
     if os.path.lexists(path):
         return
-    missing: list[Path] = []
-    folder = path.parent
-    while not folder.is_dir():
+    missing: list[str] = []
+    folder = folder_of(path)
+    while not os.path.isdir(folder):
         missing.append(folder)
-        folder = folder.parent
+        folder = folder_of(folder)
     # A precaution: where the folder above may not be read, the deepest one was there before us.
     with suppress(PermissionError):
-        flush_folder(folder.parent, faults)
+        flush_folder(folder_of(folder), faults)
     for each in reversed(missing):
         try:
             make_folder(each, _FOLDER_MODE, faults)
         except FileExistsError:
-            if not each.is_dir():
+            if not os.path.isdir(each):
                 raise
-        flush_folder(each.parent, faults)
+        flush_folder(folder_of(each), faults)
 
 
-def _try_to_take(path: Path, faults: Faults) -> int | None:
+def _try_to_take(path: str, faults: Steps) -> int | None:
     with ExitStack() as undo:
         descriptor = _open(path, faults)
         undo.callback(os.close, descriptor)
@@ -114,7 +120,7 @@ def _try_to_take(path: Path, faults: Faults) -> int | None:
         return descriptor
 
 
-def _open(path: Path, faults: Faults) -> int:
+def _open(path: str, faults: Steps) -> int:
     while True:
         with suppress(FileNotFoundError):
             return open_existing(path)
@@ -122,7 +128,7 @@ def _open(path: Path, faults: Faults) -> int:
             return open_exclusive(path, _LOCK_MODE, faults)
 
 
-def _is_still(path: Path, descriptor: int) -> bool:
+def _is_still(path: str, descriptor: int) -> bool:
     """Tell whether the path still names the file that was locked; somebody may have removed it by hand."""
     try:
         return os.path.samestat(os.lstat(path), os.fstat(descriptor))
@@ -130,24 +136,24 @@ def _is_still(path: Path, descriptor: int) -> bool:
         return False
 
 
-def _erase(descriptor: int, faults: Faults) -> None:
+def _erase(descriptor: int, faults: Steps) -> None:
     """Take the name off, so that nobody reads it as the next holder's; the lock itself does not need it."""
     with suppress(OSError):
         truncate(descriptor, 0, faults)
 
 
-def _busy(path: Path) -> UndecidedError:
+def _busy(path: str) -> UndecidedError:
     raw = b""
-    with suppress(FileNotFoundError), path.open("rb") as file:
+    with suppress(FileNotFoundError), open(path, "rb") as file:
         raw = file.read(_MAX_RECORD)
     owner = Owner.from_bytes(raw)
     if owner is None or not owner.is_running():
         return UndecidedError(
-            f"the lock {str(path)!r} is held by a process that has not written its name there",
+            f"the lock {path!r} is held by a process that has not written its name there",
             "wait until it has ended and run the command again; `lsof` on that file names the process",
         )
     whose = "this very process" if owner.pid == os.getpid() else f"process {owner.pid}"
     return UndecidedError(
-        f"the lock {str(path)!r} is held by {whose}",
+        f"the lock {path!r} is held by {whose}",
         f"wait until process {owner.pid} has ended (`ps -p {owner.pid}` shows it) and run the command again",
     )

@@ -9,25 +9,31 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
-from pathlib import Path
+
+from patchgate.durable.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
 
 _UNKNOWN = ""
 _ENDED = "ended"
 _MAX_PID = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
+class Owner(Value):
     """One process of one boot.
 
     `boot_id` is the kernel's UUID of this boot, `started` the process's start in clock ticks after it; each
     is empty where the system does not tell.
     """
 
-    pid: int
-    boot_id: str
-    started: str
+    __slots__ = ("boot_id", "pid", "started")
+
+    def __init__(self, pid: int, boot_id: str, started: str) -> None:
+        self.pid: Final = pid
+        self.boot_id: Final = boot_id
+        self.started: Final = started
 
     @classmethod
     def current(cls) -> Owner:
@@ -71,16 +77,21 @@ class Owner:
 
 def _boot_id() -> str:
     try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return _content("/proc/sys/kernel/random/boot_id").decode("ascii").strip()
     except OSError:
         return _UNKNOWN
 
 
 def _start_of(pid: int) -> str:
     try:
-        stat = Path(f"/proc/{pid}/stat").read_bytes()
+        stat = _content(f"/proc/{pid}/stat")
     except OSError:
         return _UNKNOWN
     # The name in brackets may itself hold brackets and spaces; what follows the last one is state, ppid, …
     fields = stat.rpartition(b")")[2].split()
     return _ENDED if fields[0] in {b"Z", b"X"} else fields[19].decode("ascii")
+
+
+def _content(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()

@@ -9,10 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
 
+from patchgate.durable.value import Value
 from patchgate.errors import UndecidedError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final, TypeAlias
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
@@ -27,13 +30,15 @@ _MAX_DEPTH = 64
 _KEYS = {"event", "hash", "previous"}
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Value):
     """One event, its hash, and the hash of the record before it (`sha256:` and 64 hex digits each)."""
 
-    hash: str
-    previous: str
-    event: Mapping[str, Json]
+    __slots__ = ("event", "hash", "previous")
+
+    def __init__(self, digest: str, previous: str, event: Mapping[str, Json]) -> None:
+        self.hash: Final = digest
+        self.previous: Final = previous
+        self.event: Final = event
 
 
 def canonical_event(event: Mapping[str, Json]) -> bytes:

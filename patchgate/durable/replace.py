@@ -13,7 +13,6 @@ import secrets
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from patchgate.durable.faults import Faults
 from patchgate.durable.filesystem import (
     flush,
     flush_folder,
@@ -24,6 +23,7 @@ from patchgate.durable.filesystem import (
     write_all,
 )
 from patchgate.durable.owner import Owner
+from patchgate.durable.steps import Steps
 
 _TEMPORARY = re.compile(
     r"\.patchgate-(?P<pid>[0-9]{1,10})-(?P<started>[0-9]*)-(?P<boot_id>[0-9a-f-]*)-[0-9a-f]{16}\.(?:new|old)"
@@ -39,7 +39,7 @@ def write_atomically(
     *,
     mode: int = 0o644,
     exist_ok: bool = True,
-    faults: Faults | None = None,
+    faults: Steps | None = None,
 ) -> None:
     """Make `path` a file with exactly `content`, on the disk when this returns.
 
@@ -59,7 +59,7 @@ def write_atomically(
         OSError: as the system gave it. One case leaves the new file: its folder could not be flushed, and the
             file system refused the hard link that would have led back.
     """
-    faults = faults or Faults()
+    faults = faults or Steps()
     _sweep(path.parent, faults)
     owner = Owner.current()
     stem = f".patchgate-{owner.pid}-{owner.started}-{owner.boot_id}-{secrets.token_hex(8)}"
@@ -80,7 +80,7 @@ def write_atomically(
         undo.pop_all()
 
 
-def _publish(path: Path, new: Path, ours: os.stat_result, undo: ExitStack, faults: Faults) -> None:
+def _publish(path: Path, new: Path, ours: os.stat_result, undo: ExitStack, faults: Steps) -> None:
     """Give the new file a name that must be free: rename(2) would replace, link(2) refuses."""
     link(new, path, faults)
     undo.callback(_withdraw, path, ours, faults)
@@ -88,7 +88,7 @@ def _publish(path: Path, new: Path, ours: os.stat_result, undo: ExitStack, fault
     flush_folder(path.parent, faults)
 
 
-def _replace(path: Path, new: Path, old: Path, ours: os.stat_result, undo: ExitStack, faults: Faults) -> None:
+def _replace(path: Path, new: Path, old: Path, ours: os.stat_result, undo: ExitStack, faults: Steps) -> None:
     """Put the new file over the old one, which keeps a second name until the folder is flushed."""
     kept = _keep(path, old, faults)
     undo.callback(_remove, old, faults)
@@ -102,7 +102,7 @@ def _replace(path: Path, new: Path, old: Path, ours: os.stat_result, undo: ExitS
         unlink(old, faults)
 
 
-def _keep(path: Path, old: Path, faults: Faults) -> bool | None:
+def _keep(path: Path, old: Path, faults: Steps) -> bool | None:
     """Give the file at `path` the second name `old`: true where it has it, None where there is no file."""
     try:
         link(path, old, faults)
@@ -115,14 +115,14 @@ def _keep(path: Path, old: Path, faults: Faults) -> bool | None:
     return True
 
 
-def _restore(path: Path, old: Path, ours: os.stat_result, faults: Faults) -> None:
+def _restore(path: Path, old: Path, ours: os.stat_result, faults: Steps) -> None:
     if _is(path, ours):
         with suppress(OSError):
             rename(old, path, faults)
             flush_folder(path.parent, faults)
 
 
-def _withdraw(path: Path, ours: os.stat_result, faults: Faults) -> None:
+def _withdraw(path: Path, ours: os.stat_result, faults: Steps) -> None:
     if _is(path, ours):
         _remove(path, faults)
 
@@ -135,12 +135,12 @@ def _is(path: Path, ours: os.stat_result) -> bool:
         return False
 
 
-def _remove(path: Path, faults: Faults) -> None:
+def _remove(path: Path, faults: Steps) -> None:
     with suppress(OSError):
         unlink(path, faults)
 
 
-def _sweep(folder: Path, faults: Faults) -> None:
+def _sweep(folder: Path, faults: Steps) -> None:
     """Remove temporary files whose owner has ended; what cannot be removed is no reason not to write."""
     try:
         names = os.listdir(folder)

@@ -1,15 +1,18 @@
 """Room 3, the wing of the ledger: what happened here, remembered under the git common directory.
 
 Belongs here: the permanent record of events (`ledger`, `event`), the notes that a change was accepted and the
-tips that were there at install (`receipts`), the exceptions that people granted (`approvals`). Does not:
-judging, git, what any of it means for a verdict, printing.
+tips that were there at install (`receipts`), how far each branch has been told of the rest (`told`), the
+exceptions that people granted (`approvals`). Does not: judging, git, what any of it means for a verdict,
+printing.
 Callers: `operations`; `surfaces` for the names of the kinds. Imports `durable`, `change` and `errors`. No
 pydantic: an event is written in a hook, where its import costs more than all the rest.
 
 All of it lies in `<git common dir>/patchgate/`: shared by the worktrees, never tracked, out of a checkout's
 reach. Public: `Ledger.record`, `.events`, `.lines`, `.verify`; `Receipts.has`, `.commits`, `.by_tree`,
-`.add`; `settle` and `settled`. A clean commit makes these objects and records nothing: the chain (8 ms) and
-regular expressions are imported where they are used.
+`.recent_parents`, `.add`; `Told.covers`, `.note`; `settle` and `settled`. A clean commit makes these objects
+and records nothing: the chain and regular expressions are imported where they are used. Recording one event
+is nearly all that a hook does at a push, so what it loads is `json`, `hashlib` and little else (18 ms of CPU
+above a bare Python, 13 of them for those two; 46 with `dataclasses`, `pathlib` and `typing`); a test pins it.
 
 Decisions:
 
@@ -23,4 +26,8 @@ Decisions:
   ledger and the receipts anew. The authority is the push, CI and the server, which always judge again.
 * **A writer waits for the lock once.** Who has found it held for its whole patience tries the later events of
   the same command without waiting, so that a stuck process costs a hook seconds, once.
+* **What was told is noted by commit, not by the ledger's length.** A branch holds another one's let-through
+  commit once it is made anew, reset or merged, and no length of the ledger shows that. So `told` says up to
+  which commit a branch was told, and from there only plain commits with a receipt lead on. Price: the first
+  commit after a merge or a fetch asks git again, where something was ever let through.
 """

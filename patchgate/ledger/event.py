@@ -7,11 +7,18 @@ several. It does not decide when something is worth recording, nor how it is sho
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 from patchgate import __version__
-from patchgate.durable.record import MAX_LINE, Json, canonical_event
+from patchgate.durable.record import MAX_LINE, canonical_event
+from patchgate.durable.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Final
+
+    from patchgate.durable.record import Json
 
 EVENT_SCHEMA = "patchgate.event/1"
 KINDS: Mapping[str, str] = {
@@ -31,19 +38,23 @@ _MOST_BYTES = MAX_LINE - 512
 _MOST_TEXT = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Value):
     """What happened: `about` holds the keys of its kind, every value still as foreign as it was recorded.
 
     `at` is in UTC, ISO 8601, whole seconds; `version` is that of the patchgate that recorded it; `hash` is
     the record's own in the chain. Each is empty where the record does not say it.
     """
 
-    kind: str
-    about: Mapping[str, Json]
-    at: str = ""
-    version: str = ""
-    hash: str = ""
+    __slots__ = ("about", "at", "hash", "kind", "version")
+
+    def __init__(
+        self, kind: str, about: Mapping[str, Json], at: str = "", version: str = "", digest: str = ""
+    ) -> None:
+        self.kind: Final = kind
+        self.about: Final = about
+        self.at: Final = at
+        self.version: Final = version
+        self.hash: Final = digest
 
     @classmethod
     def from_record(cls, written: Mapping[str, Json], digest: str) -> Event:

@@ -6,14 +6,14 @@ line gets onto the disk whole is `durable.chain`'s; what an event holds is `even
 
 from __future__ import annotations
 
-import contextlib
+import os
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from patchgate.errors import UndecidedError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping
     from pathlib import Path
 
     from patchgate.durable.chain import Problem
@@ -40,11 +40,23 @@ class Ledger:
         clock: Callable[[], float] = time.time,
         patience_seconds: float = PATIENCE_SECONDS,
     ) -> None:
-        from pathlib import Path
-
-        self.path = Path(common_dir, "patchgate", "events.jsonl")
+        self._path = os.path.join(common_dir, "patchgate", "events.jsonl")
         self._clock = clock
         self._patience = patience_seconds
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        from pathlib import Path
+
+        return Path(self._path)
+
+    def size(self) -> int:
+        """Give its size in bytes, 0 where it cannot be seen."""
+        try:
+            return os.stat(self._path).st_size
+        except OSError:
+            return 0
 
     def record(self, kind: str, about: Mapping[str, Json]) -> str | None:
         """Add one event, on the disk when this returns; None, or one sentence to warn with.
@@ -60,9 +72,9 @@ class Ledger:
         aside: list[Path] = []
         try:
             for event in written_forms(kind, about, self._clock()):
-                chain.append(self.path, event, timeout_seconds=self._patience, on_torn=aside.append)
+                chain.append(self._path, event, timeout_seconds=self._patience, on_torn=aside.append)
         except OSError as error:
-            return f"the ledger has no record of this: {str(self.path)!r}: {error.strerror or error}"
+            return f"the ledger has no record of this: {self._path!r}: {error.strerror or error}"
         except UndecidedError as error:
             # Whoever holds the lock so long is stuck; the next event of this command does not wait for it.
             self._patience = 0.0
@@ -84,7 +96,7 @@ class Ledger:
         from patchgate.durable import chain
         from patchgate.ledger.event import Event
 
-        for record in chain.read(self.path):
+        for record in chain.read(self._path):
             yield Event.from_record(record.event, record.hash)
 
     def lines(self) -> Iterator[Event | Problem]:
@@ -96,7 +108,7 @@ class Ledger:
         from patchgate.durable import chain
         from patchgate.ledger.event import Event
 
-        for found in chain.scan(self.path):
+        for found in chain.scan(self._path):
             yield found if isinstance(found, chain.Problem) else Event.from_record(found.event, found.hash)
 
     def mentions(self, kinds: Collection[str]) -> Iterator[Event]:
@@ -106,9 +118,12 @@ class Ledger:
         lines are passed by unread (100,000 events: 40 ms instead of 1.8 s).
         """
         try:
-            content = self.path.read_bytes()
+            with open(self._path, "rb") as file:
+                content = file.read()
         except OSError:
             return
+        import contextlib
+
         from patchgate.durable.record import parse_line
         from patchgate.ledger.event import Event
 
@@ -133,4 +148,4 @@ class Ledger:
         """
         from patchgate.durable import chain
 
-        return chain.verify(self.path)
+        return chain.verify(self._path)

@@ -3,15 +3,17 @@
 Decides the form of a line, how one is added beside writers that are `sh`, and that whatever is not such a
 line is no receipt. It does not decide what a receipt is good for, nor for whom.
 
-A receipt is `<commit> <tree> <parent>` and LF, `-` for the parent of a root commit: the change from parent to
-commit was judged *accepted*. The shim of reference-transaction adds one with `cat landing >> receipts`. The
-file is neither locked nor flushed: what a crash takes away is judged again.
+A receipt is `<commit> <tree> <parent>` and LF, `-` for the parent of a root commit: the change from parent
+to commit was judged *accepted*. A merge's has a fourth word, `merge`: it says nothing of its other parents,
+so no line of answered commits leads through it. The shim of reference-transaction adds one by `printf`, in
+one write, and never a merge's. The file is neither locked nor flushed: what a crash takes away is judged
+again.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -22,14 +24,18 @@ _MODE = 0o644
 _FOLDER_MODE = 0o700
 # Finding one commit among 100,000 receipts takes 1 ms, making a set of them all 120 ms.
 _MOST_SEARCHES = 64
+_MERGE = b"merge"
+# Some 500 receipts; the fast path looks at no fewer.
+_TAIL = 64 << 10
 
 
 class Receipt(NamedTuple):
-    """One change that was accepted; ids in full, `parent` is None for a root commit."""
+    """One change that was accepted; ids in full, `parent` is None for a root commit, a merge's the first."""
 
     commit: str
     tree: str
     parent: str | None
+    is_merge: bool
 
 
 class Receipts:
@@ -58,17 +64,29 @@ class Receipts:
 
     def by_tree(self, tree: str) -> list[tuple[str, str | None]]:
         """Give commit and parent of every receipt for one resulting tree, oldest first."""
-        # Only a tree has a blank on both sides.
-        found = self._containing(f" {tree} ")
+        found = (each for each in self._containing(f" {tree} ") if each.tree == tree)
         return list(dict.fromkeys((each.commit, each.parent) for each in found))
 
-    def add(self, lines: Iterable[tuple[str, str, str | None]]) -> str | None:
+    def recent_parents(self) -> dict[str, str | None]:
+        """Give commit and parent of the receipts in the file's last 64 KiB; those of merges are left out."""
+        lines = _read(self.path, _TAIL).split(b"\n")[:-1]
+        found = [receipt for receipt in map(_parse, lines) if receipt is not None]
+        return {each.commit: each.parent for each in found if not each.is_merge}
+
+    def add(self, lines: Iterable[tuple[str, str, str | None]], merges: Collection[str] = ()) -> str | None:
         """Add receipts (commit, tree, parent or None) in one write; None, or one sentence to warn with.
+
+        Args:
+            lines: what was accepted.
+            merges: those of the commits that have several parents.
 
         Raises:
             ValueError: one of them is no receipt, which is the caller's fault.
         """
-        texts = [f"{commit} {tree} {'-' if parent is None else parent}" for commit, tree, parent in lines]
+        texts = [
+            f"{commit} {tree} {'-' if parent is None else parent}{' merge' if commit in merges else ''}"
+            for commit, tree, parent in lines
+        ]
         written = [text.encode("utf-8", "replace") for text in texts]
         if not all(map(_parse, written)):
             raise ValueError("a receipt is three object ids of one length")
@@ -91,7 +109,7 @@ class Receipts:
             found: list[bytes] = []
             for width in _WIDTHS:
                 # One expression for the whole file is four times as fast as a look at each line.
-                form = b"^([0-9a-f]{%d}) [0-9a-f]{%d} (?:[0-9a-f]{%d}|-)\n" % (width, width, width)
+                form = b"^([0-9a-f]{%d}) [0-9a-f]{%d} (?:[0-9a-f]{%d}|-)(?: merge)?\n" % (width, width, width)
                 if len(found) != raw.count(b"\n"):
                     found += re.findall(form, raw, re.MULTILINE)
             self._commits = {commit.decode("ascii") for commit in found}
@@ -127,7 +145,7 @@ def settle(common_dir: str, oids: Iterable[str]) -> str | None:
     from patchgate.durable.replace import write_atomically
 
     tips = list(dict.fromkeys([*settled(common_dir), *oids]))
-    if not all(_is_oid(tip.encode("utf-8", "replace")) for tip in tips):
+    if not all(is_oid(tip.encode("utf-8", "replace")) for tip in tips):
         raise ValueError("a settled tip is an object id")
     path = _settled(common_dir)
     try:
@@ -140,7 +158,7 @@ def settle(common_dir: str, oids: Iterable[str]) -> str | None:
 
 def settled(common_dir: str) -> list[str]:
     """Give the tips that were settled at install, in order; what is no object id is left out."""
-    return [line.decode("ascii") for line in _read(_settled(common_dir)).split(b"\n") if _is_oid(line)]
+    return [line.decode("ascii") for line in _read(_settled(common_dir)).split(b"\n") if is_oid(line)]
 
 
 def _settled(common_dir: str) -> str:
@@ -150,23 +168,27 @@ def _settled(common_dir: str) -> str:
 def _parse(line: bytes) -> Receipt | None:
     """Read one line without its LF; None where it is no receipt."""
     words = line.split(b" ")
-    if len(words) != 3:
+    is_merge = words[3:] == [_MERGE]
+    if len(words) != 3 + is_merge:
         return None
-    commit, tree, parent = words
-    ids = [commit, tree] if parent == b"-" else words
-    if not all(map(_is_oid, ids)) or len({len(each) for each in ids}) > 1:
+    commit, tree, parent = words[:3]
+    ids = [commit, tree] if parent == b"-" else [commit, tree, parent]
+    if not all(map(is_oid, ids)) or len({len(each) for each in ids}) > 1:
         return None
-    return Receipt(
-        commit.decode("ascii"), tree.decode("ascii"), parent.decode("ascii") if ids is words else None
-    )
+    above = None if parent == b"-" else parent.decode("ascii")
+    return Receipt(commit.decode("ascii"), tree.decode("ascii"), above, is_merge)
 
 
-def _is_oid(word: bytes) -> bool:
+def is_oid(word: bytes) -> bool:
+    """Tell whether these bytes are an object id in full."""
     return len(word) in _WIDTHS and not word.translate(None, _HEX)
 
 
-def _read(path: str) -> bytes:
+def _read(path: str, most: int | None = None) -> bytes:
+    """Read a file, or the last bytes of it; none where it cannot be read."""
     with suppress(OSError), open(path, "rb") as file:
+        if most is not None:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - most))
         return file.read()
     return b""
 

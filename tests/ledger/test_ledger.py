@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import patchgate
 from patchgate.durable import chain
 from patchgate.durable.chain import Problem
 from patchgate.durable.lock import hold
@@ -46,6 +49,40 @@ def test_an_event_comes_back_as_it_was_recorded(tmp_path: Path) -> None:
     assert ledger.path == tmp_path / "patchgate" / "events.jsonl"
     assert event.hash in ledger.path.read_text(encoding="ascii")
     assert ledger.verify() == []
+
+
+def test_recording_loads_nothing_that_costs_more_than_the_record(tmp_path: Path) -> None:
+    """At a push this is nearly all that a hook does."""
+    package = str(Path(patchgate.__file__).parent.parent)
+    script = (
+        "import sys; sys.path.append(sys.argv[1])\n"
+        "from patchgate.ledger.ledger import Ledger\n"
+        "print(Ledger(sys.argv[2]).record('pushed', {'commits': 1}), *sys.modules, sep='\\n')\n"
+    )
+    argv = [sys.executable, "-I", "-S", "-c", script, package, str(tmp_path)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True)
+    warning, *loaded = done.stdout.splitlines()
+    assert warning == "None"
+    assert numbers(ledger_of(tmp_path)) == [1]
+    ours = sorted(name for name in loaded if name.startswith("patchgate."))
+    assert ours == [
+        *("patchgate.durable", "patchgate.durable.chain", "patchgate.durable.filesystem"),
+        *("patchgate.durable.lock", "patchgate.durable.owner", "patchgate.durable.record"),
+        *("patchgate.durable.steps", "patchgate.durable.value", "patchgate.errors"),
+        *("patchgate.ledger", "patchgate.ledger.event", "patchgate.ledger.ledger"),
+    ]
+    heavy = {
+        "dataclasses",
+        "inspect",
+        "pathlib",
+        "random",
+        "secrets",
+        "signal",
+        "tempfile",
+        "typing",
+        "urllib",
+    }
+    assert heavy.isdisjoint(loaded)
 
 
 def test_six_processes_record_at_once_and_every_event_is_kept_once(tmp_path: Path) -> None:

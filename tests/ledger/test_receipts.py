@@ -68,6 +68,45 @@ def test_what_is_no_receipt_cannot_be_added(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
+def test_a_merge_s_receipt_counts_as_any_other_and_says_that_it_is_one(tmp_path: Path) -> None:
+    merge, plain = receipt("mine", 1), receipt("mine", 2)
+    receipts = Receipts(str(tmp_path))
+    assert receipts.add([merge, plain], {merge[0]}) is None
+    raw = (tmp_path / "patchgate" / "receipts").read_bytes()
+    assert raw == line_of(merge)[:-1] + b" merge\n" + line_of(plain)
+    assert receipts.has(merge[0])
+    assert receipts.commits() == {merge[0], plain[0]}
+    assert receipts.by_tree(merge[1]) == [(merge[0], merge[2])]
+    assert receipts.by_tree(str(merge[2])) == []
+    assert receipts.recent_parents() == {plain[0]: plain[2]}
+
+
+def test_only_the_end_of_the_file_is_looked_at_for_recent_ones(tmp_path: Path) -> None:
+    triples = [receipt("mine", number) for number in range(700)]
+    receipts = Receipts(str(tmp_path))
+    receipts.add(triples)
+    whole = (64 << 10) // len(line_of(triples[1]))
+    assert receipts.recent_parents() == {commit: parent for commit, _, parent in triples[-whole:]}
+
+
+@settings(max_examples=200, deadline=None)
+@given(valid=st.lists(triples, min_size=1, max_size=4), cut=st.integers(1, 250), begin=st.integers(0, 250))
+def test_a_receipt_of_which_an_end_is_missing_is_no_recent_one(
+    valid: list[Triple], cut: int, begin: int
+) -> None:
+    raw = b"".join(map(line_of, valid))[begin:]
+    with tempfile.TemporaryDirectory() as folder:
+        found = receipts_with(folder, raw[:-cut]).recent_parents().items()
+        ends = [raw.find(line_of(each)) + len(line_of(each)) for each in valid]
+        whole = {
+            (commit, parent)
+            for (commit, _, parent), end in zip(valid, ends, strict=True)
+            if line_of((commit, _, parent)) in raw and end <= len(raw) - cut
+        }
+        assert set(found) <= {(commit, parent) for commit, _, parent in valid}
+        assert len({commit for commit, _, _ in valid}) < len(valid) or set(found) == whole
+
+
 def test_every_receipt_for_a_tree_is_given_once(tmp_path: Path) -> None:
     (first, tree, parent), (second, _, _) = receipt("mine", 1), receipt("mine", 2)
     lines = [(first, tree, parent), (second, tree, None), (first, tree, parent)]

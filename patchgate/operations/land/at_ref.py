@@ -17,6 +17,7 @@ from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import Ledger
 from patchgate.operations.judge.terms import trusted
 from patchgate.operations.judge.updates import Known, judge_update
+from patchgate.operations.land.receipts import add_receipts
 from patchgate.operations.land.refusals import Judged, holds, record_refusals
 from patchgate.operations.land.unseen import tell_unseen
 from patchgate.operations.land.ways_out import ways_out
@@ -54,7 +55,7 @@ def judge_transaction(
             warnings |= dict.fromkeys(tell_unseen(repository, update.old, update.ref, asked))
         warnings |= dict.fromkeys(record_refusals(repository, "reference-transaction", report, update.ref))
         changes.extend(report.changes)
-    warning = known.receipts.add(_receipts(changes))
+    warning = add_receipts(known.receipts, changes)
     if warning:
         warnings[warning] = None
     whole = Report(tuple(changes), tuple(warnings))
@@ -111,12 +112,3 @@ def updates_of(repository: Repository, lines: bytes) -> Iterator[Update]:
         old = value_of(repository, ref)
         if new != old:
             yield Update(ref, old, new)
-
-
-def _receipts(changes: list[ChangeVerdict]) -> list[tuple[str, str, str | None]]:
-    """Write down what was accepted: commit, its tree, its first parent (None for a root commit)."""
-    return [
-        (change.source.commit, change.change.after, change.source.base_commit)
-        for change in changes
-        if change.verdict is Verdict.ACCEPTED and change.source.commit is not None
-    ]

@@ -2,7 +2,8 @@
 
 Decides which commits of a branch nobody has answered for: without a receipt, on no remote, not there at
 install, and not in the ledger as skipped, observed or told before on this branch. They are judged now; what
-is accepted gets its receipt and is not spoken of, the rest is told once and recorded.
+is accepted gets its receipt and is not spoken of, the rest is told once and recorded. How far a branch has
+been told of is noted, so that the next commit asks neither the ledger nor git.
 """
 
 from __future__ import annotations
@@ -10,20 +11,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from patchgate.errors import PatchgateError
+from patchgate.git.history import Commit
 from patchgate.git.novelty import unpublished
 from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import Ledger
 from patchgate.ledger.receipts import Receipts, settled
+from patchgate.ledger.told import Told
 from patchgate.operations.judge.approvals import honoured
 from patchgate.operations.judge.commits import judge_commits
 from patchgate.operations.judge.terms import Asked
+from patchgate.operations.land.receipts import add_receipts
 from patchgate.operations.land.refusals import holds
 from patchgate.verdict.rules import Level
-from patchgate.verdict.verdict import ChangeVerdict, Verdict
+from patchgate.verdict.verdict import ChangeVerdict, Report, Verdict
 from patchgate.verdict.wording import count
 
 _MOST = 500
 _NAMED = 5
+# Where nothing is recorded the fast path sees that for itself, in a ledger no longer than this.
+_MOST_READ_FAST = 256 << 10
 _RECORDED = frozenset({"skipped", "observed", "unjudged"})
 
 
@@ -48,35 +54,41 @@ def _tell(
     repository: Repository, tip: str | None, branch: str | None, asked: Callable[[], Asked]
 ) -> tuple[str, ...]:
     receipts = Receipts(repository.common_dir)
+    told = Told(repository.common_dir)
+    if tip is None or (branch is not None and told.covers(branch, tip, receipts)):
+        return ()
     ledger = Ledger(repository.common_dir)
     recorded = list(_recorded(ledger))
     # A commit that has its receipt was made under a gate, which told of what was below it; but where
     # something was let through, that may have been on another branch.
-    if tip is None or (not recorded and receipts.has(tip)):
+    if not recorded and receipts.has(tip):
+        if branch is not None and ledger.size() > _MOST_READ_FAST:
+            told.note(branch, tip)
         return ()
-    found = unpublished(repository, tip, settled(repository.common_dir), _MOST)
-    if not found:
-        return ()
-    answered = receipts.commits() | {commit for commit, ref in recorded if ref == branch}
-    fresh = [each for each in found if each.oid not in answered and each.oid not in repository.shallow]
-    if not fresh:
-        return ()
-    report = honoured(repository, judge_commits(repository, fresh, asked()), local=True)
+    answered = {commit for commit, ref in recorded if ref == branch}
+    fresh = _fresh(repository, tip, receipts, answered)
+    report = (
+        honoured(repository, judge_commits(repository, fresh, asked()), local=True) if fresh else Report(())
+    )
+    warnings = [add_receipts(receipts, report.changes)]
     bad = [each for each in report.changes if each.verdict is not Verdict.ACCEPTED]
-    good = [
-        (each.source.commit, each.change.after, each.source.base_commit)
-        for each in report.changes
-        if each.verdict is Verdict.ACCEPTED and each.source.commit is not None
-    ]
-    warnings = [receipts.add(good)]
     loud = [each for each in bad if holds(each, branch)]
     for kind, changes in (("unjudged", loud), ("observed", [each for each in bad if each not in loud])):
         if changes:
             commits = [each.source.commit for each in changes]
             warnings.append(ledger.record(kind, {"ref": branch, "commits": commits}))
+    if branch is not None and not any(warnings):
+        told.note(branch, tip)
     if loud:
         warnings.append(_words(loud))
     return tuple(warning for warning in warnings if warning)
+
+
+def _fresh(repository: Repository, tip: str, receipts: Receipts, answered: set[str]) -> list[Commit]:
+    """List the commits up to a tip that nobody has answered for, parents first."""
+    found = unpublished(repository, tip, settled(repository.common_dir), _MOST)
+    known = answered | receipts.commits() if found else answered
+    return [each for each in found if each.oid not in known and each.oid not in repository.shallow]
 
 
 def _recorded(ledger: Ledger) -> Iterator[tuple[str, str | None]]:
