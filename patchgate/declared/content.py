@@ -62,6 +62,8 @@ SECRET_FORMS = (
 )
 _LITERALS = tuple(literal for form in SECRET_FORMS for literal in form.literals)
 _MARKERS = (b"<<<<<<<", b">>>>>>>", b"|||||||")
+# One search for all of them takes half the time of one for each.
+_ANY = re.compile(b"|".join(map(re.escape, _LITERALS + _MARKERS)))
 
 
 def is_conflict_marker(line: bytes) -> bool:
@@ -82,6 +84,10 @@ class ContentRules:
 
     def __bool__(self) -> bool:
         return self.secrets or self.conflict_markers or bool(self.denied)
+
+    def may_suspect(self, text: bytes, start: int, stop: int) -> bool:
+        """Tell whether `suspects` may pick a line between two places of a text, at a glance."""
+        return bool(self.denied) or _ANY.search(text, start, stop) is not None
 
     def suspects(self, lines: Sequence[bytes]) -> list[int]:
         """Pick the positions of the lines that some rule may object to; none is missed."""

@@ -10,6 +10,7 @@ from patchgate.change.path import RepoPath
 CONFIG_FILE = RepoPath(b"patchgate.toml")
 PYPROJECT_FILE = RepoPath(b"pyproject.toml")
 PRE_COMMIT_FILE = RepoPath(b".pre-commit-config.yaml")
+ALLOWED_SIGNERS = RepoPath(b".patchgate/allowed_signers")
 _FOLDER = b".patchgate"
 _BASELINES = b".patchgate/baselines/"
 _STARTS = (CONFIG_FILE.raw, _FOLDER)

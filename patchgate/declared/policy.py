@@ -122,6 +122,7 @@ class Policy:
         self._limits: dict[tuple[Profile, int | None], FileLimits] = {}
         self._all_limits: dict[Profile, tuple[FileLimits, ...]] = {}
         self._digests: dict[Profile, str] = {}
+        self._message_levels: dict[Profile, frozenset[Level | None]] = {}
 
     @cached_property
     def content(self) -> ContentRules:
@@ -159,11 +160,17 @@ class Policy:
 
     def refuses_messages(self, profile: Profile) -> bool:
         """Tell whether any message is refused, so that those of commits have to be read."""
-        return any(self.level(rule.id, profile) is Level.ERROR for rule in MESSAGE_RULES)
+        return Level.ERROR in self._levels_of_messages(profile)
 
     def judges_messages(self, profile: Profile) -> bool:
         """Tell whether anything is said of any message."""
-        return any(self.level(rule.id, profile) is not None for rule in MESSAGE_RULES)
+        return any(level is not None for level in self._levels_of_messages(profile))
+
+    def _levels_of_messages(self, profile: Profile) -> frozenset[Level | None]:
+        if profile not in self._message_levels:
+            levels = frozenset(self.level(rule.id, profile) for rule in MESSAGE_RULES)
+            self._message_levels[profile] = levels
+        return self._message_levels[profile]
 
     def ruling(self, path: RepoPath) -> PathRuling:
         """Say what the policy says about a path by its name."""

@@ -19,6 +19,7 @@ from patchgate.git.repository import failed
 from patchgate.process import Child
 
 Watch = Callable[[Sequence[bytes]], Iterable[int]]
+Glance = Callable[[bytes, int, int], bool]
 
 RAW = ("--raw", "-z", "--no-renames", "--no-abbrev", "--ignore-submodules=none", "-O/dev/null")
 PATCH = (
@@ -34,22 +35,31 @@ PATCH = (
     "--submodule=short",
 )
 _HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
-# A whole hunk, or the headers of a section, in one step where the buffer holds them: half of the time.
-# No group is possessive that could backtrack: CPython before 3.11.5 misreads those (gh-106052).
-_RUNS = re.compile(rb"((?:-[^\n]*+\n)*+)(?:\\ [^\n]*+\n)?((?:\+[^\n]*+\n)*+)(?:\\ [^\n]*+\n)?")
+# The records of a commit, the headers of a section, a whole hunk: each in one step where the buffer holds it,
+# for a third of the time. No group is possessive that could backtrack: CPython before 3.11.5 misreads those
+# (gh-106052).
+_RECORDS = re.compile(rb"(?::[^\0]*+\0[^\0]*+\0)*")
 _HEADER_LINES = re.compile(rb"(?:(?:index |--- |\+\+\+ |old mode|new mode|new file |deleted fil)[^\n]*+\n)*")
+_WHOLE_HUNK = re.compile(
+    _HUNK.pattern + rb"[^\n]*+\n((?:-[^\n]*+\n)*+)(?:\\ [^\n]*+\n)?((?:\+[^\n]*+\n)*+)(?:\\ [^\n]*+\n)?"
+)
+# Git writes 4 KiB at a time, and where a buffer ends a hunk is cut, which is then walked line by line. Git
+# waits for no answer, so that as many bytes, or its end, will come.
+_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class Detail:
     """How much of a change is read: line counts and text, sizes of new blobs.
 
-    `watch` picks from a run of added lines those that some content rule may object to.
+    `watch` picks from a run of added lines those that some content rule may object to. `glance` tells at once
+    of the lines between two places of git's output whether any may be picked; None: each run is watched.
     """
 
     lines: bool = False
     sizes: bool = False
     watch: Watch | None = None
+    glance: Glance | None = None
 
     def covers(self, other: Detail) -> bool:
         """Tell whether a walk with this detail can answer what `other` asks."""
@@ -62,10 +72,18 @@ class Detail:
 
 
 class DiffReader:
-    """Reads the output of one diff command, piece by piece, from a child's standard output."""
+    """Reads the output of one diff command, piece by piece, from a child's standard output.
 
-    def __init__(self, child: Child) -> None:
+    Args:
+        child: it must have got, or be getting, everything that it reads.
+        glance: as in `Detail`.
+        at_once: so many bytes are waited for.
+    """
+
+    def __init__(self, child: Child, glance: Glance | None = None, at_once: int = _AT_ONCE) -> None:
         self._child = child
+        self._glance = glance
+        self._at_once = at_once
         self._fd = child.out.fileno()
         self._buffer = b""
         self._at = 0
@@ -77,18 +95,13 @@ class DiffReader:
 
     def records(self) -> list[FileChange]:
         """Read raw records as long as there are any."""
-        found: list[FileChange] = []
+        run = _RECORDS.match(self._buffer, self._at)
+        assert run is not None
+        self._at = run.end()
+        words = run[0].split(b"\0")
+        found = [_record(words[place], words[place + 1]) for place in range(0, len(words) - 1, 2)]
         while self._peek(1) == b":":
-            words = self._until(b"\0").split(b" ")
-            path = RepoPath.from_git(self._until(b"\0"))
-            if words[4] == b"U":
-                raise UndecidedError(
-                    f"{path.quoted} is not merged: the index holds a conflict",
-                    "resolve the conflict, then git add the file",
-                )
-            old = None if words[0] == b":" + NO_MODE.encode() else _entry(words[0][1:], words[2])
-            new = None if words[1] == NO_MODE.encode() else _entry(words[1], words[3])
-            found.append(FileChange(path, old, new))
+            found.append(_record(self._until(b"\0"), self._until(b"\0")))
         return found
 
     def patches(self, records: list[FileChange], watch: Callable[[FileChange], Watch | None]) -> set[int]:
@@ -123,41 +136,50 @@ class DiffReader:
             self._at = headers.end()
         added = removed = hunks = 0
         while True:
+            whole = self._whole_hunk(watch, watched)
+            if whole is None and self._peek(4) == b"@@ -":
+                whole = self._hunk(watch, watched)
+            if whole is not None:
+                added, removed, hunks = added + whole[0], removed + whole[1], hunks + 1
+                continue
             start = self._peek(11)
-            if start.startswith(b"@@ -"):
-                one, two = self._hunk(watch, watched)
-                added, removed, hunks = added + one, removed + two, hunks + 1
-            elif start.startswith(b"Binary file"):
+            if start.startswith(b"Binary file"):
                 self._until(b"\n")
                 return None
-            elif start.startswith(_HEADERS) and not hunks:
-                self._until(b"\n")
-            else:
+            if hunks or not start.startswith(_HEADERS):
                 return added, removed, hunks
+            self._until(b"\n")
+
+    def _whole_hunk(self, watch: Watch | None, watched: list[Line]) -> tuple[int, int] | None:
+        """Read a hunk that the buffer holds whole, also the byte that follows it; None where it does not."""
+        buffer = self._buffer
+        found = _WHOLE_HUNK.match(buffer, self._at)
+        if found is None:
+            return None
+        end = found.end()
+        # A marker of a missing newline may be cut.
+        if end == len(buffer) or buffer[end] == 0x5C:
+            return None
+        counts = found.group(1, 3)
+        removed, added = int(counts[0] or 1), int(counts[1] or 1)
+        start, stop = found.span(5)
+        # The counts of the header decide, here too.
+        if buffer.count(b"\n", start, stop) != added or buffer.count(b"\n", *found.span(4)) != removed:
+            return None
+        self._at = end
+        if watch is not None and added and (self._glance is None or self._glance(buffer, start, stop)):
+            lines = [text[1:] for text in buffer[start:stop].split(b"\n")[:-1]]
+            first = int(found[2])
+            watched.extend(Line(first + index, lines[index]) for index in watch(lines))
+        return added, removed
 
     def _hunk(self, watch: Watch | None, watched: list[Line]) -> tuple[int, int]:
+        """Read a hunk line by line, however the pipe breaks it."""
         line = self._until(b"\n")
         found = _HUNK.match(line)
         if found is None:
             raise _unreadable(line)
-        removed = int(found[1]) if found[1] is not None else 1
-        added = int(found[3]) if found[3] is not None else 1
-        runs = _RUNS.match(self._buffer, self._at)
-        # The counts of the header decide, here too. A hunk that the buffer does not hold whole is walked,
-        # also where only the marker of a missing newline is cut.
-        if (
-            runs is not None
-            and runs.end() < len(self._buffer)
-            and self._buffer[runs.end()] != 0x5C
-            and runs[1].count(b"\n") == removed
-            and runs[2].count(b"\n") == added
-        ):
-            self._at = runs.end()
-            if watch is not None and added:
-                lines = [text[1:] for text in runs[2].split(b"\n")[:-1]]
-                first = int(found[2])
-                watched.extend(Line(first + index, lines[index]) for index in watch(lines))
-            return added, removed
+        removed, added = int(found[1] or 1), int(found[3] or 1)
         for _ in range(removed):
             self._until(b"\n")
         if self._peek(2) == b"\\ ":
@@ -176,11 +198,15 @@ class DiffReader:
     def _fill(self) -> bool:
         if self._ended:
             return False
-        data = os.read(self._fd, 1 << 18)
-        self._ended = not data
-        self._buffer = self._buffer[self._at :] + data
-        self._at = 0
-        return bool(data)
+        pieces = [self._buffer[self._at :]]
+        more = 0
+        while more < self._at_once and not self._ended:
+            data = os.read(self._fd, 1 << 18)
+            self._ended = not data
+            pieces.append(data)
+            more += len(data)
+        self._buffer, self._at = b"".join(pieces), 0
+        return more > 0
 
     def _peek(self, size: int) -> bytes:
         while len(self._buffer) - self._at < size and self._fill():
@@ -211,8 +237,20 @@ class DiffReader:
 _HEADERS = (b"index ", b"--- ", b"+++ ", b"old mode", b"new mode", b"new file ", b"deleted fil")
 
 
-def _entry(mode: bytes, oid: bytes) -> Entry:
-    return Entry(mode.decode("ascii"), oid.decode("ascii"))
+def _record(about: bytes, name: bytes) -> FileChange:
+    """Read one raw record: `:<old mode> <new mode> <old oid> <new oid> <status>`, and its path."""
+    old_mode, new_mode, old, new, status = about[1:].decode("ascii").split(" ")
+    path = RepoPath.from_git(name)
+    if status == "U":
+        raise UndecidedError(
+            f"{path.quoted} is not merged: the index holds a conflict",
+            "resolve the conflict, then git add the file",
+        )
+    return FileChange(
+        path,
+        None if old_mode == NO_MODE else Entry(old_mode, old),
+        None if new_mode == NO_MODE else Entry(new_mode, new),
+    )
 
 
 def _is_type_change(record: FileChange) -> bool:

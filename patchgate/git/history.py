@@ -10,19 +10,21 @@ import contextlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from patchgate.change.model import Change, FileChange, Source
 from patchgate.change.quoting import printable
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.blobs import called_text
 from patchgate.git.diff import Detail, DiffReader, is_text_candidate
-from patchgate.git.merges import Merged, automatic_merges, own_changes
 from patchgate.git.objects import Objects
 from patchgate.git.pairs import Records, read_difference
-from patchgate.git.private import PrivateStore
 from patchgate.git.repository import MemoryLimitError, Repository, failed
 from patchgate.git.sources import Reading, complete
 from patchgate.git.trees import folders_of
+
+if TYPE_CHECKING:
+    from patchgate.git.merges import Merged
 
 _FORMAT = "%H %T %P%x00%(trailers:key=Patchgate-Intent,key=Patchgate-Run,only,separator=%x2C)%x00"
 _AT_ONCE = 64
@@ -150,6 +152,10 @@ class Walk:
         merges = [commit.parents for commit in commits if len(commit.parents) > 1]
         self._variables: dict[str, str] = {}
         if merges:
+            # 10 ms, and most ranges have no merge.
+            from patchgate.git.merges import automatic_merges
+            from patchgate.git.private import PrivateStore
+
             store = self._stack.enter_context(PrivateStore(repository))
             self._variables = store.variables
             trees = automatic_merges(store, merges)
@@ -205,12 +211,12 @@ class Walk:
 
     def _stream(self, commits: Sequence[Commit], detail: Detail) -> Iterator[tuple[Commit, Reading]]:
         compared = [[(tree, commit.tree) for tree in self._compared(commit)] for commit in commits]
-        lines = b"".join(f"{old} {new}\n".encode("ascii") for pairs in compared for old, new in pairs)
+        lines = b"".join([f"{old} {new}\n".encode("ascii") for pairs in compared for old, new in pairs])
         with self._repository.child(
             "diff-tree", "--stdin", "-r", *detail.flags, variables=self._without_index
         ) as child:
             child.feed(lines)
-            reader = DiffReader(child)
+            reader = DiffReader(child, detail.glance)
             for start in range(0, len(commits), _AT_ONCE):
                 batch = commits[start : start + _AT_ONCE]
                 raw = [
@@ -243,6 +249,8 @@ class Walk:
         """Join what was read of one commit, in the order of `_compared`."""
         if elsewhere is None:
             return first
+        from patchgate.git.merges import own_changes
+
         return own_changes(self.objects, self._merged[commit.parents], self.tree_of, elsewhere, first)
 
     def _finished(self, batch: Sequence[Commit], raw: Sequence[Records], detail: Detail) -> Iterator[Reading]:

@@ -77,7 +77,7 @@ def _read(
     arguments = (*command, *detail.flags, *trees)
     with repository.child(*arguments, variables=variables, memory=_MEMORY) as child:
         child.close_input()
-        reader = DiffReader(child)
+        reader = DiffReader(child, detail.glance)
         records = reader.records()
         binary: set[int] = set()
         if detail.lines:

@@ -143,10 +143,11 @@ class ChangeVerdict:
         """Compute the verdict from the evidence."""
         if any(finding.level is Level.ERROR for finding in self.findings):
             return Verdict.REJECTED
-        done = {Outcome.PASS, Outcome.NOT_APPLICABLE}
-        if not self.gates or any(gate.outcome not in done for gate in (*self.gates, *self.circumstances)):
-            return Verdict.UNDECIDED
-        return Verdict.ACCEPTED
+        # Asked several times of each change of a range: an enumeration hashes slowly, so none is looked up.
+        for gate in (*self.gates, *self.circumstances):
+            if gate.outcome is not Outcome.PASS and gate.outcome is not Outcome.NOT_APPLICABLE:
+                return Verdict.UNDECIDED
+        return Verdict.ACCEPTED if self.gates else Verdict.UNDECIDED
 
     @property
     def id(self) -> str:

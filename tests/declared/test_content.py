@@ -259,3 +259,13 @@ def test_no_line_that_a_rule_objects_to_is_missed_among_the_suspects(lines: list
         if rules.secret_in(line) or is_conflict_marker(line) or rules.denied_in(line) is not None
     }
     assert objected <= set(rules.suspects(lines))
+    run = b"".join(b"+" + line + b"\n" for line in lines)
+    assert rules.may_suspect(run, 0, len(run))
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_a_glance_at_a_run_of_added_lines_misses_none_that_is_suspect(piece: bytes) -> None:
+    rules = ContentRules(True, True, ())
+    before, run = b"+clean\n", b"+clean\n+" + piece + b"\n"
+    assert rules.may_suspect(before + run, len(before), len(before + run)) or not rules.suspects([piece])
+    assert not rules.may_suspect(run + before, len(run), len(run + before))

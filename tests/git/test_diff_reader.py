@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from patchgate.change.model import FileChange
-from patchgate.git.diff import DiffReader
+from patchgate.git.diff import DiffReader, Glance
 from patchgate.process import Child
 
 _OIDS = ("1" * 40, "2" * 40)
@@ -44,10 +44,12 @@ class _Pieces:
                     writer.send(piece)
 
 
-def _read(*pieces: bytes) -> tuple[list[FileChange], set[int]]:
+def _read(
+    *pieces: bytes, glance: Glance | None = None, at_once: int = 1
+) -> tuple[list[FileChange], set[int]]:
     child = _Pieces(*pieces)
     with child.out:
-        reader = DiffReader(cast(Child, child))
+        reader = DiffReader(cast(Child, child), glance, at_once)
         assert reader.line() == _PAIR[:-1]
         records = reader.records()
         binary = reader.patches(records, lambda file: lambda lines: range(len(lines)))
@@ -71,3 +73,24 @@ def test_a_diff_reads_the_same_wherever_it_is_broken_in_two() -> None:
         pieces = [_STREAM[start : start + size] for start in range(0, len(_STREAM), size)]
         if len(pieces) < 200:
             assert _read(*pieces) == (whole, binary), size
+
+
+@pytest.mark.skipif(not hasattr(socket, "SOCK_SEQPACKET"), reason="no packet sockets here")
+def test_only_what_is_cleared_at_a_glance_is_not_watched() -> None:
+    """The glance is given each run of added lines, whole and with nothing else."""
+    runs: list[bytes] = []
+
+    def glance(text: bytes, start: int, stop: int) -> bool:
+        runs.append(text[start:stop])
+        return b"new" in runs[-1]
+
+    seen, _ = _read(_STREAM, glance=glance)
+    assert runs == [b"+++++ c\n", b"+new\n+\\ last\n"]
+    assert [(line.number, line.text) for line in seen[0].watched] == [(8, b"new"), (9, b"\\ last")]
+    assert seen[0].added_lines == 3
+
+
+@pytest.mark.skipif(not hasattr(socket, "SOCK_SEQPACKET"), reason="no packet sockets here")
+def test_a_reader_that_waits_for_more_at_once_reads_the_same() -> None:
+    pieces = [_STREAM[start : start + 40] for start in range(0, len(_STREAM), 40)]
+    assert all(_read(*pieces, at_once=size) == _read(_STREAM) for size in (2, 100, 1 << 20))

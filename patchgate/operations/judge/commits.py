@@ -18,7 +18,6 @@ from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
 from patchgate.git.sources import Reading
 from patchgate.operations.judge.cases import BUILT_IN, Rules, judge_reading
-from patchgate.operations.judge.message import with_message
 from patchgate.operations.judge.policies import Found, Key, Policies, built_in
 from patchgate.operations.judge.terms import Asked, asked_policy, detail_for
 from patchgate.verdict.verdict import ChangeVerdict, Report
@@ -37,12 +36,18 @@ def check_revision(repository: Repository, revision: str, asked: Asked) -> Repor
 
 def judge_commits(repository: Repository, commits: Sequence[Commit], asked: Asked) -> Report:
     """Judge commits, each by itself under the policy of its first parent; parents come first."""
-    verdicts: list[ChangeVerdict] = []
+    return Report(tuple(judged(repository, commits, asked)), repository.limits)
+
+
+def judged(repository: Repository, commits: Sequence[Commit], asked: Asked) -> Iterator[ChangeVerdict]:
+    """Judge commits one after the other; what is done with each meanwhile is done while git reads on."""
+    done = 0
     with Walk(repository, commits) as walk:
         history = _History(walk, asked)
-        while len(verdicts) < len(commits):
-            verdicts.extend(history.judge_from(commits[len(verdicts) :]))
-    return Report(tuple(verdicts), repository.limits)
+        while done < len(commits):
+            for verdict in history.judge_from(commits[done:]):
+                done += 1
+                yield verdict
 
 
 class _History:
@@ -140,6 +145,11 @@ class _History:
         profile = self._profile_of(commit)
         verdict = judge_reading(reading, rules, profile)
         policy = rules.before.policy or rules.after.policy
+        if policy is None or not policy.refuses_messages(profile):
+            return verdict
+        # 4 ms to import, and few policies refuse messages.
+        from patchgate.operations.judge.message import with_message
+
         return with_message(verdict, policy, profile, lambda: self._walk.objects.read(commit.oid))
 
 
@@ -152,4 +162,5 @@ def _widest(details: Sequence[Detail]) -> Detail:
         lines=any(detail.lines for detail in details),
         sizes=any(detail.sizes for detail in details),
         watch=details[0].watch,
+        glance=details[0].glance,
     )

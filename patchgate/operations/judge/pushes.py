@@ -19,7 +19,7 @@ from patchgate.git.history import Commit
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import NOTES, RefUpdate, Remote, peel, refs_below
 from patchgate.git.repository import Repository
-from patchgate.operations.judge.commits import judge_commits
+from patchgate.operations.judge.commits import judged
 from patchgate.operations.judge.policies import Key
 from patchgate.operations.judge.push_news import Kind, Known, News, is_known_to
 from patchgate.operations.judge.ref_terms import Destination, RefTerms
@@ -173,13 +173,15 @@ class _Judging:
             if not commits:
                 continue
             asked = replace(self._asked, policy_from=group.place, fallback=group.fallback)
-            report = judge_commits(self._repository, commits, asked)
-            found = [_under(each, ref_of[each.source.commit or ""], group.place) for each in report.changes]
+            found = [
+                _under(each, ref_of[each.source.commit or ""], group.place)
+                for each in judged(self._repository, commits, asked)
+            ]
             if group.place is None:
                 found = [self._with_signers(each) for each in found]
             if len(groups) > 1:
                 alike.add(found, group)
-            warnings |= dict.fromkeys([*report.warnings, *self._notes(group, found)])
+            warnings |= dict.fromkeys([*self._repository.limits, *self._notes(group, found)])
             changes += found
         brought: dict[str, list[str]] = {}
         for oid in fresh:

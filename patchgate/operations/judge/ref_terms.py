@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from patchgate.change.model import Change, Source
 from patchgate.change.quoting import printable
+from patchgate.declared.control import ALLOWED_SIGNERS
 from patchgate.declared.policy import Decision, Policy, Profile
 from patchgate.declared.refs import matches
 from patchgate.errors import ConfigError
@@ -29,7 +30,6 @@ from patchgate.git.pushes import (
 from patchgate.git.repository import Repository
 from patchgate.operations.judge.cases import BUILT_IN, reference
 from patchgate.operations.judge.policies import Found, Key, Policies, built_in
-from patchgate.operations.judge.signers import ALLOWED_SIGNERS
 from patchgate.operations.judge.terms import Asked
 from patchgate.verdict.rules import Level
 from patchgate.verdict.verdict import ChangeVerdict, Finding, GateOutcome, Outcome
@@ -86,6 +86,7 @@ class RefTerms:
         self._defaults = _default_refs(destination)
         self._governing = self._find_governing()
         self._unreadable: dict[str, None] = {}
+        self._ancestry: dict[tuple[str, str], bool] = {}
 
     @property
     def default_policy(self) -> Policy | None:
@@ -188,7 +189,7 @@ class RefTerms:
         base = old or self.default_tip
         if tip is None or base is None:
             return
-        if old is None or not is_ancestor(self._repository, old, tip):
+        if old is None or not self._reaches(tip, old):
             nearest = nearest_first_parent(self._repository, tip, base)
             if nearest is not None:
                 yield nearest
@@ -254,9 +255,16 @@ class RefTerms:
         old, new = self._commits.get(update.old or ""), self._commits.get(update.new or "")
         if update.ref.startswith(TAGS):
             return False
-        if old is not None and new is not None and is_ancestor(self._repository, old, new):
+        if old is not None and new is not None and self._reaches(new, old):
             return True
         return None if self._repository.shallow and new is not None else False
+
+    def _reaches(self, commit: str, ancestor: str) -> bool:
+        """Tell whether one commit reaches another; git is asked once."""
+        pair = (ancestor, commit)
+        if pair not in self._ancestry:
+            self._ancestry[pair] = is_ancestor(self._repository, ancestor, commit)
+        return self._ancestry[pair]
 
     def _not_judged(self, update: RefUpdate) -> str | None:
         """Say why what a ref gets holds no commit to judge; None where it does, or where nothing comes."""

@@ -15,8 +15,8 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from patchgate.change.path import RepoPath
 from patchgate.change.quoting import printable
+from patchgate.declared.control import ALLOWED_SIGNERS
 from patchgate.errors import UndecidedError
 from patchgate.git.objects import Objects
 from patchgate.ledger.approvals import Signed
@@ -24,7 +24,6 @@ from patchgate.operations.judge.cases import BUILT_IN, OWN_POLICY
 from patchgate.process import Completed, run
 from patchgate.verdict.verdict import ChangeVerdict
 
-ALLOWED_SIGNERS = RepoPath(b".patchgate/allowed_signers")
 NAMESPACE = "patchgate"
 SSH_KEYGEN = "ssh-keygen"
 _MOST_SIGNERS = 1 << 20

@@ -100,4 +100,5 @@ def detail_for(judging: Sequence[Policy], profile: Profile) -> Detail:
         lines=any(policy.needs_lines(profile) for policy in judging),
         sizes=any(policy.needs_sizes(profile) for policy in judging),
         watch=watch,
+        glance=contents[0].may_suspect if len(contents) == 1 else None,
     )
