@@ -65,6 +65,38 @@ split() {
     option=${option%"${option##*[! 	]}"}
 }
 
+# Git's folder, which it names to a hook, and the one that all worktrees share (gitrepository-layout).
+find_git_dir() {
+    git_dir=${GIT_DIR:-.git}
+    [ -d "$git_dir" ]
+}
+
+find_common() {
+    common=${GIT_COMMON_DIR:-$git_dir}
+    [ -z "${GIT_COMMON_DIR-}" ] && [ -f "$git_dir/commondir" ] || return 0
+    { IFS= read -r common; } 2>/dev/null <"$git_dir/commondir" || return 1
+    case $common in
+    /*) ;;
+    *) common=$git_dir/$common ;;
+    esac
+}
+
+# Which version of patchgate is at work here, and which Python runs it: sets git_dir, common, active_version and
+# python. Fails where that is not known, or was written for other shims than this one.
+read_active() {
+    active_version= python=
+    [ -z "${GIT_COMMON_DIR-}" ] && find_git_dir && find_common && [ -f "$common/patchgate/fast/active" ] || return 1
+    { IFS=' ' read -r meaning active_version python; } 2>/dev/null <"$common/patchgate/fast/active" &&
+        [ "$meaning" = 1 ] || return 1
+    case $active_version in
+    '' | .* | *[!0-9A-Za-z.+!_-]*) return 1 ;;
+    esac
+    case $python in
+    /*) [ -x "$python" ] ;;
+    *) return 1 ;;
+    esac
+}
+
 # What git said on standard input, once more.
 say_lines() {
     [ -z "$lines" ] || printf '%s\n' "${lines%"$nl"}" 2>/dev/null

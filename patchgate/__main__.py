@@ -1,5 +1,5 @@
 """`python -m patchgate`."""
 
-from patchgate.surfaces.cli import main
+from patchgate.surfaces.program import main
 
 main()

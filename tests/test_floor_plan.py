@@ -28,6 +28,10 @@ FLOORS = (
     ("operations",),
     ("surfaces",),
 )
+# A room by itself: it is compiled into each repository and runs there alone, so nothing is shared with it.
+APART = "fastpath"
+APART_IMPORTS = {"posix", "sys", "_imp.source_hash", "marshal.loads", "typing.Any"}
+APART_MOST_LINES = 250
 # Inside operations the arrows are hold -> land -> judge; tell only reads, so it may know how judging finds
 # a policy, and nobody knows tell.
 OPERATIONS = {
@@ -147,7 +151,7 @@ def floor_of(room: str) -> int:
 
 def test_every_room_is_on_the_floor_plan() -> None:
     rooms = {module.split(".")[1] for module in MODULES if "." in module} - {"__main__"}
-    assert [room for room in sorted(rooms) if floor_of(room) < 0] == []
+    assert [room for room in sorted(rooms) if floor_of(room) < 0] == [APART]
 
 
 def test_imports_go_down_only_and_wings_never_import_each_other() -> None:
@@ -157,6 +161,28 @@ def test_imports_go_down_only_and_wings_never_import_each_other() -> None:
         if each.target and each.target != each.room and floor_of(each.target) >= floor_of(each.room)
     ]
     assert wrong == []
+
+
+def test_the_fast_path_stands_apart_and_is_small() -> None:
+    assert [str(each) for each in IMPORTS if each.room != APART and each.target == APART] == []
+    assert {each.names for each in IMPORTS if each.room == APART} <= APART_IMPORTS
+    lines = sum(path.read_text(encoding="utf-8").count("\n") for path in (PACKAGE / APART).rglob("*.py"))
+    assert lines <= APART_MOST_LINES
+
+
+def test_what_the_fast_path_imports_for_types_is_never_imported() -> None:
+    program = ast.parse((PACKAGE / APART / "recognise.py").read_bytes())
+    assert "TYPE_CHECKING = False" in map(ast.unparse, program.body)
+    imported = [each for each in program.body if isinstance(each, ast.Import | ast.ImportFrom)]
+    for_types = [
+        inner
+        for each in program.body
+        if isinstance(each, ast.If) and ast.unparse(each.test) == "TYPE_CHECKING"
+        for inner in each.body
+    ]
+    every = [each for each in ast.walk(program) if isinstance(each, ast.Import | ast.ImportFrom)]
+    assert len(every) == len(imported) + len(for_types)
+    assert "typing" not in {each.module for each in imported if isinstance(each, ast.ImportFrom)}
 
 
 def test_inside_operations_hold_imports_land_imports_judge_and_nothing_imports_tell() -> None:
@@ -207,10 +233,13 @@ def test_pure_rooms_open_no_file_and_print_nothing() -> None:
 def test_only_surfaces_read_the_environment_or_print() -> None:
     wrong = []
     for module, path in MODULES.items():
-        if module.split(".")[1:2] == ["surfaces"]:
+        room = module.split(".")[1:2]
+        if room == ["surfaces"]:
             continue
+        # What is run as a program of its own has no mouth but its arguments.
+        seen = SEEN_BY_MOUTHS_ALONE - ({"sys.argv"} if room == [APART] else set())
         for node in ast.walk(ast.parse(path.read_bytes())):
-            if isinstance(node, ast.Attribute) and ast.unparse(node) in SEEN_BY_MOUTHS_ALONE:
+            if isinstance(node, ast.Attribute) and ast.unparse(node) in seen:
                 wrong.append(f"{module}:{node.lineno} reads {ast.unparse(node)}")
             if isinstance(node, ast.Call) and name_of(node.func) in {"print", "getcwd"}:
                 wrong.append(f"{module}:{node.lineno} calls {name_of(node.func)}")
@@ -233,11 +262,11 @@ def test_the_reader_of_imports_sees_every_kind_of_import(tmp_path: Path) -> None
         "from typing import TYPE_CHECKING\n"
         "if TYPE_CHECKING:\n    from patchgate.git.objects import Objects\n"
         "def run():\n    import pygit2\n    import importlib\n"
-        "    importlib.import_module('patchgate.surfaces.cli')\n",
+        "    importlib.import_module('patchgate.surfaces.program')\n",
         encoding="utf-8",
     )
     found = {each.names: each.target for each in imports_of("patchgate.gates.sly", place)}
     assert found["patchgate.git.objects.Objects"] == "git"
-    assert found["patchgate.surfaces.cli"] == "surfaces"
+    assert found["patchgate.surfaces.program"] == "surfaces"
     assert found["pygit2"] is None
     assert floor_of("git") >= floor_of("gates")

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from patchgate.surfaces import cli
+from patchgate.surfaces import program
 
 Content = str | bytes
 EXECUTABLE = Path(sys.executable).parent / "git-patchgate"
@@ -201,7 +201,7 @@ class Repo:
             contextlib.redirect_stderr(err),
         ):
             # The function under `main`, which would end this process.
-            code = cli._run(list(arguments))
+            code = program.run(list(arguments))
         return Answer(code, out.getvalue(), err.getvalue())
 
     def run(self, *arguments: str, cwd: Path | None = None, stdin: bytes = b"", **env: str) -> Answer:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from patchgate.errors import UsageError
-from patchgate.surfaces.output import open_here, read_input, report_options, show
+from patchgate.surfaces.options import open_here, report_options
+from patchgate.surfaces.output import read_input, show
 
 if TYPE_CHECKING:
     from patchgate.git.repository import Repository

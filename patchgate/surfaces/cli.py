@@ -1,22 +1,16 @@
-"""The command: `git patchgate`, and `patchgate`, which is the same.
-
-Decides which commands there are, and what becomes of an error: one sentence, the next step, an exit code.
-"""
+"""The commands: which there are, and what becomes of arguments that none can read."""
 
 from __future__ import annotations
 
-import gc
 import importlib
-import os
-import signal
-import sys
-from types import FrameType
+import io
 
 import click
 
 from patchgate import __version__
-from patchgate.errors import PatchgateError
-from patchgate.surfaces.output import complain, fail, fail_arguments
+from patchgate.change.quoting import printable
+from patchgate.errors import UsageError
+from patchgate.surfaces.output import asks_for_json, complain, fail
 
 # Name, the module that holds it, what it does. Shown in this order.
 COMMANDS = (
@@ -79,59 +73,34 @@ def cli(context: click.Context, directory: str | None) -> None:
     context.obj = directory
 
 
-class _Ended(BaseException):
-    """A signal asked this process to end."""
+def call(arguments: list[str]) -> int:
+    """Run one command and give its exit code.
 
-
-def _end(number: int, frame: FrameType | None) -> None:
-    raise _Ended
-
-
-def main() -> None:
-    """Run the command line and end the process with its exit code."""
-    # One command, one process: nothing lives long enough to be worth the collector's walks (13 % of a range).
-    gc.disable()
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _end)
-    # Whoever closed them does not want to read; but no other file may take their numbers.
-    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - until the end
-    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - until the end
-    for stream in (sys.stdout, sys.stderr):
-        # A terminal in the C locale cannot show every name; it must not make us crash.
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
-            reconfigure(errors="backslashreplace")
-    code = _run(sys.argv[1:])
-    try:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except OSError:
-        os.close(1)
-    # Nothing is left to do; the interpreter's own tidying costs 5 ms.
-    os._exit(code)
-
-
-def _run(arguments: list[str]) -> int:
+    Raises:
+        PatchgateError: it could not do what was asked.
+        KeyboardInterrupt: somebody interrupted it.
+    """
     try:
         result = cli.main(arguments, prog_name="git patchgate", standalone_mode=False)
-    except PatchgateError as error:
-        return fail(error, arguments)
     except click.UsageError as error:
-        return fail_arguments(error, arguments)
+        return _fail_arguments(error, arguments)
     except click.exceptions.Exit as error:
         return error.exit_code
-    except (KeyboardInterrupt, click.Abort):
-        complain("interrupted")
-        return 130
-    except _Ended:
-        complain("ended by a signal")
-        return 143
+    except click.Abort as error:
+        raise KeyboardInterrupt from error
     except SystemExit:
         # click ends so when nobody reads its help or version to the end; reports are written by `write`.
         return 0
-    except OSError as error:
-        return fail(PatchgateError(f"the system refused: {error.strerror or error}"), arguments)
-    except Exception as error:  # noqa: BLE001 - a crash of ours must be a refusal with one sentence
-        kind = type(error).__name__
-        return fail(PatchgateError(f"patchgate itself failed ({kind})", "please report it"), arguments)
     return result if isinstance(result, int) else 0
+
+
+def _fail_arguments(error: click.UsageError, arguments: list[str]) -> int:
+    """Tell that click could not read the arguments; they may be names of files, so they are escaped."""
+    if asks_for_json(arguments):
+        hint = "git patchgate -h lists commands and options"
+        return fail(UsageError(printable(error.format_message()), hint), arguments)
+    told = io.StringIO()
+    error.show(told)
+    for line in told.getvalue().splitlines():
+        complain(printable(line))
+    return error.exit_code

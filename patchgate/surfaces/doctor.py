@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from patchgate.errors import PatchgateError
-from patchgate.surfaces.output import directory_option, open_here, write
+from patchgate.surfaces.options import directory_option, open_here
+from patchgate.surfaces.output import write
 
 if TYPE_CHECKING:
     from patchgate.git.hook_files import HookFile
@@ -35,7 +36,7 @@ def command(context: click.Context, fix: bool, form: str, directory: str | None)
     elsewhere = bool(directory or context.find_root().obj)
     diagnosis = examine(repository, os.environ, stands_elsewhere=elsewhere)
     done: list[str] = []
-    if fix and diagnosis.to_install:
+    if fix and (diagnosis.to_install or diagnosis.to_renew):
         done = _mended(repository, diagnosis)
         diagnosis = examine(repository, os.environ, stands_elsewhere=elsewhere)
     if form == "json":
@@ -72,7 +73,25 @@ def _mended(repository: Repository, diagnosis: Diagnosis) -> list[str]:
             lines.append(f"mended: installed in {done.folder.name}: {', '.join(done.changed)}")
         lines += [f"  {hook.name}: {note}" for hook in done.hooks for note in hook.notes]
         lines += [f"  note: {note}" for note in (*done.notes, *done.warnings)]
-    return lines
+    return lines + _renewed(repository, diagnosis)
+
+
+def _renewed(repository: Repository, diagnosis: Diagnosis) -> list[str]:
+    """Make anew what the fast path keeps, for every worktree; say it once."""
+    from patchgate.operations.land.fast import prepare
+
+    lines: dict[str, None] = {}
+    for worktree in diagnosis.to_renew:
+        try:
+            made = prepare(_opened(repository, worktree))
+        except PatchgateError as error:
+            lines[f"not mended: {error.message}"] = None
+            continue
+        if made.warning:
+            lines[f"not mended: {made.warning}"] = None
+        elif made.has_copy or made.has_policy:
+            lines["mended: what makes a clean commit fast was made anew"] = None
+    return list(lines)
 
 
 def _opened(repository: Repository, worktree: Worktree) -> Repository:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from patchgate.errors import UsageError
-from patchgate.surfaces.output import directory_option, open_here, write
+from patchgate.surfaces.options import directory_option, open_here
+from patchgate.surfaces.output import write
 from patchgate.verdict.rules import RULES, Rule
 
 

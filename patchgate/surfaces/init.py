@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from patchgate.errors import UsageError
-from patchgate.surfaces.output import directory_option, open_here, write
+from patchgate.surfaces.options import directory_option, open_here
+from patchgate.surfaces.output import write
 
 if TYPE_CHECKING:
     from patchgate.declared.policy import Policy

@@ -12,7 +12,8 @@ import click
 
 from patchgate.change.quoting import printable
 from patchgate.errors import UndecidedError
-from patchgate.surfaces.output import complain, directory_option, open_here, write
+from patchgate.surfaces.options import directory_option, open_here
+from patchgate.surfaces.output import complain, write
 
 if TYPE_CHECKING:
     from patchgate.operations.land.install import Installed
@@ -64,7 +65,8 @@ def tell(done: Installed) -> None:
     if done.changed:
         write(f"installed in {done.folder.name}: {', '.join(done.changed)}\n")
     else:
-        write(f"the hooks are in {done.folder.name} already; nothing was changed\n")
+        new = "what makes a clean commit fast was made anew" if done.has_copy else "nothing was changed"
+        write(f"the hooks are in {done.folder.name} already; {new}\n")
     for hook in done.hooks:
         for note in hook.notes:
             write(f"  {hook.name}: {note}\n")

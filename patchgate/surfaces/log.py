@@ -11,7 +11,8 @@ import click
 
 from patchgate.errors import UsageError
 from patchgate.ledger.event import KINDS
-from patchgate.surfaces.output import complain, directory_option, open_here, write
+from patchgate.surfaces.options import directory_option, open_here
+from patchgate.surfaces.output import complain, write
 
 
 @click.command("log", context_settings={"help_option_names": ["-h", "--help"]})

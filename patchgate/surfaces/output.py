@@ -1,58 +1,21 @@
-"""What every command shares: the common options, the form of a report, colours, and how an error is told."""
+"""What every command shares: the form of a report, colours, and how an error is told. Imports no click."""
 
 from __future__ import annotations
 
 import contextlib
-import io
 import itertools
 import os
 import sys
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, TypeVar
-
-import click
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from patchgate.change.quoting import printable
 from patchgate.errors import ConfigError, PatchgateError, UndecidedError, UsageError
 
 if TYPE_CHECKING:
-    from patchgate.git.repository import Repository
     from patchgate.verdict.verdict import Report
 
 FORMATS = ("full", "concise", "json", "sarif", "github", "gitlab", "junit")
-Command = TypeVar("Command", bound=Callable[..., object])
-
-
-def directory_option(command: Command) -> Command:
-    """Add `-C DIR`, which also stands before the command's name."""
-    return click.option("-C", "directory", metavar="DIR", help="Run as if started in DIR.")(command)
-
-
-def report_options(command: Command) -> Command:
-    """Add the options of every command that prints a report."""
-    for add in (
-        click.option("-q", "--quiet", is_flag=True, help="Print nothing for an accepted change."),
-        click.option("-v", "--verbose", is_flag=True, help="Add ids, gates and budgets."),
-        click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto"),
-        click.option(
-            "--format", "form", type=click.Choice([*FORMATS, "text"]), default="full", help="How to write it."
-        ),
-        directory_option,
-    ):
-        command = add(command)
-    return command
-
-
-def open_here(context: click.Context, directory: str | None) -> Repository:
-    """Open the repository that the options and the environment name.
-
-    Raises:
-        PatchgateError: there is none, or git refuses it.
-    """
-    from patchgate.git.repository import open_repository
-
-    place = os.path.join(context.find_root().obj or "", directory or "") or os.curdir
-    return open_repository(os.environ, os.path.abspath(place))
 
 
 def wants_color(choice: str, environ: Mapping[str, str], is_terminal: bool) -> bool:
@@ -150,7 +113,7 @@ def _show_for_machines(report: Report, form: str) -> None:
 
 def fail(error: PatchgateError, arguments: list[str]) -> int:
     """Tell an error: in words on standard error, or as a document where JSON was asked for."""
-    if _asks_for_json(arguments):
+    if asks_for_json(arguments):
         from patchgate.verdict.json import error_document
 
         with contextlib.suppress(UndecidedError):
@@ -171,19 +134,8 @@ def fail(error: PatchgateError, arguments: list[str]) -> int:
     return error.exit_code
 
 
-def fail_arguments(error: click.UsageError, arguments: list[str]) -> int:
-    """Tell that click could not read the arguments; they may be names of files, so they are escaped."""
-    if _asks_for_json(arguments):
-        hint = "git patchgate -h lists commands and options"
-        return fail(UsageError(printable(error.format_message()), hint), arguments)
-    told = io.StringIO()
-    error.show(told)
-    for line in told.getvalue().splitlines():
-        complain(printable(line))
-    return error.exit_code
-
-
-def _asks_for_json(arguments: list[str]) -> bool:
+def asks_for_json(arguments: list[str]) -> bool:
+    """Tell whether the arguments ask for a document instead of words."""
     return "--format=json" in arguments or any(
         pair == ("--format", "json") for pair in itertools.pairwise(arguments)
     )

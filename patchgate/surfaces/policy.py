@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from patchgate.surfaces.output import directory_option, open_here, write
+from patchgate.surfaces.options import directory_option, open_here
+from patchgate.surfaces.output import write
 
 
 @click.group("policy", context_settings={"help_option_names": ["-h", "--help"]})

@@ -7,7 +7,8 @@ import os
 import click
 
 from patchgate.change.quoting import printable
-from patchgate.surfaces.output import complain, directory_option, open_here, write
+from patchgate.surfaces.options import directory_option, open_here
+from patchgate.surfaces.output import complain, write
 
 
 @click.command("uninstall", context_settings={"help_option_names": ["-h", "--help"]})

@@ -120,7 +120,7 @@ class Chain:
     def commit(self) -> subprocess.CompletedProcess[bytes]:
         """Commit something with all hooks."""
         self.repo.stage({"a": self.repo.ask("rev-parse", "HEAD")})
-        return self.repo.try_git("commit", "-q", "-m", "Change it")
+        return self.repo.try_git("commit", "-q", "-m", "Change it.")
 
     def words(self) -> list[str]:
         """The lines that chained hooks wrote."""
@@ -296,7 +296,7 @@ def test_husky_finds_its_scripts_and_its_folder_comes_back(husky: Chain) -> None
     installs_and_comes_back(husky)
     done = husky.commit()
     assert done.returncode == 0, done.stderr
-    assert husky.words() == ["husky 0 ", "message 1 Change it"]
+    assert husky.words() == ["husky 0 ", "message 1 Change it."]
     assert husky.recorder.asked[0] == "pre-commit"
 
 
@@ -610,7 +610,7 @@ def test_husky_written_again_by_its_own_install_is_chained_as_before(husky: Chai
         (husky.hooks / name).write_text(HUSKY_HOOK, encoding="utf-8")
     install(husky.repo, husky.recorder)
     assert husky.commit().returncode == 0
-    assert husky.words() == ["husky 0 ", "message 1 Change it"]
+    assert husky.words() == ["husky 0 ", "message 1 Change it."]
     husky.repo.cli("uninstall")
     assert snapshot(husky.hooks) == before
 

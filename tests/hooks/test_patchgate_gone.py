@@ -72,7 +72,7 @@ def test_pre_commit_refuses(stranded: Stranded) -> None:
 def test_commit_msg_refuses(stranded: Stranded) -> None:
     (stranded.hooks / "pre-commit").unlink()
     stranded.repo.stage({"b": "1\n"})
-    done = stranded.repo.try_git("commit", "-q", "-m", "x")
+    done = stranded.repo.try_git("commit", "-q", "-m", "x.")
     refused(done, "commit-msg", "this message was not judged and the commit is refused")
 
 
@@ -192,7 +192,7 @@ def test_a_program_on_path_serves_where_the_recorded_one_does_not_start(
         stranded.recorder.program.chmod(0o755)
     stranded.repo.env["PATH"] = f"{other.program.parent}:{stranded.repo.env['PATH']}"
     stranded.repo.stage({"b": "1\n"})
-    stranded.repo.git("commit", "-q", "-m", "x")
+    stranded.repo.git("commit", "-q", "-m", "x.")
     assert other.asked == ["pre-commit", "commit-msg .git/COMMIT_EDITMSG", "reference-transaction prepared"]
 
 

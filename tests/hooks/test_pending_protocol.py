@@ -65,8 +65,8 @@ class Session:
         return self.repo.ask("rev-parse", "HEAD")
 
     def left(self) -> list[str]:
-        """What of the protocol is still lying in git's folder."""
-        return sorted(each.name for each in self.git_dir.iterdir() if each.name.startswith("patchgate-"))
+        """What of the protocol is still lying in git's folder; an empty file is used up."""
+        return sorted(each.name for each in self.git_dir.glob("patchgate-*") if each.stat().st_size)
 
     def line_of(self, commit: str) -> str:
         """The receipt that a commit should have."""
@@ -491,3 +491,138 @@ def test_a_landing_that_cannot_be_written_is_a_warning(session: Session) -> None
     assert done.returncode == 0
     assert b"warning: no receipt of this commit" in done.stderr
     assert session.recorder.asked == []
+
+
+def alone(session: Session, state: str, *lines: str) -> tuple[int, bytes]:
+    """Run the shim where no child can be started, and give how it ends and what it says."""
+    session.repo.env["PATH"] = "/nowhere"
+    done = feed(session, "/bin/sh", state, *lines)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_stash_fetch_and_tag_start_no_child_in_any_state(session: Session) -> None:
+    head, zero = session.repo.ask("rev-parse", "HEAD"), "0" * 40
+    session.recorder.remove()
+    for state in ("preparing", "prepared", "committed", "aborted"):
+        for lines in (
+            [f"{zero} {head} refs/stash"],
+            [f"{head} {head} HEAD", f"{head} {head} refs/heads/main"],
+            [f"{zero} {zero} refs/stash"],
+            [f"{head} {zero} refs/tags/gone"],
+            [f"{zero} {head} refs/remotes/origin/b{number}" for number in range(15)],
+            [],
+        ):
+            assert alone(session, state, *lines) == (0, b"")
+
+
+def test_a_used_commit_starts_no_child_after_the_refs_are_written(session: Session) -> None:
+    head = session.repo.ask("rev-parse", "HEAD")
+    new = session.repo.ask("commit-tree", "-p", "HEAD", "-m", "x", session.repo.ask("write-tree"))
+    git_dir, line = session.git_dir, session.line_of(new)
+    session.leave()
+    (git_dir / "patchgate-landing").write_text(line)
+    (git_dir / "patchgate").mkdir(exist_ok=True)
+    lines = (f"{head} {new} HEAD", f"{head} {new} refs/heads/main")
+    assert alone(session, "committed", *lines) == (0, b"")
+    assert (git_dir / "patchgate/receipts").read_text() == line
+    assert [(git_dir / f"patchgate-{name}").read_bytes() for name in ("landing", "pending")] == [b"", b""]
+
+
+def test_what_is_used_up_serves_no_other_commit(session: Session) -> None:
+    session.leave()
+    session.commit()
+    session.recorder.forget()
+    receipts = session.receipts
+    session.commit("--amend", message="Second again")
+    assert session.recorder.asked == JUDGED
+    assert session.receipts == receipts
+
+
+def test_a_stash_while_a_message_is_written_leaves_the_pending_receipt(session: Session) -> None:
+    session.leave()
+    session.repo.write("b", "unstaged\n")
+    session.repo.git("stash", "-q", "--keep-index")
+    assert session.left() == ["patchgate-pending"]
+    commit = session.commit()
+    assert session.recorder.asked == []
+    assert session.receipts == session.line_of(commit)
+
+
+def test_an_unchanged_branch_does_not_hide_another_one(session: Session) -> None:
+    head = session.repo.ask("rev-parse", "HEAD")
+    new = session.repo.ask("commit-tree", "-p", "HEAD", "-m", "x", session.repo.ask("write-tree"))
+    feed(session, "sh", "prepared", f"{head} {head} refs/heads/main", f"{'0' * 40} {new} refs/heads/x")
+    assert session.recorder.asked == JUDGED
+
+
+def activate(session: Session, line: str) -> None:
+    """Write which patchgate is at work here."""
+    place = session.git_dir / "patchgate/fast/active"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(line, encoding="utf-8")
+
+
+def test_after_an_upgrade_the_old_shim_takes_what_the_new_patchgate_left(session: Session) -> None:
+    activate(session, f"1 99.1.0rc1 {shutil.which('sh')}\n")
+    session.leave(version="99.1.0rc1")
+    commit = session.commit()
+    assert session.recorder.asked == []
+    assert session.receipts == session.line_of(commit)
+
+
+@pytest.mark.parametrize(
+    "line", ["1 99.0 {}\n", "2 {version} {}\n99\n", "1 99.0 sh\n", "1\n", "", "1 ../.. {}\n"]
+)
+def test_a_pending_receipt_of_another_version_than_the_one_at_work_is_judged(
+    session: Session, line: str
+) -> None:
+    activate(session, line.format(shutil.which("sh"), version="99.2"))
+    session.leave(version="99.2")
+    session.commit()
+    assert session.recorder.asked == JUDGED
+    assert session.receipts == ""
+
+
+HOSTILE = {
+    "color.ui": "always",
+    "color.diff": "always",
+    "log.showSignature": "true",
+    "i18n.logOutputEncoding": "utf-16",
+    "format.pretty": "oneline",
+    "diff.renames": "copies",
+    "diff.relative": "true",
+    "diff.ignoreSubmodules": "all",
+    "core.abbrev": "4",
+    "notes.displayRef": "refs/notes/*",
+}
+
+
+def test_no_setting_changes_how_a_commit_is_told(session: Session) -> None:
+    for name, value in HOSTILE.items():
+        session.repo.git("config", name, value)
+    session.repo.git("notes", "add", "-m", "patchgate-run: a note", "HEAD")
+    session.recorder.forget()
+    session.leave()
+    commit = session.commit(message="Second\n\n\nBody\n\n\n    indented\n\ttab\n")
+    session.repo.git("config", "--unset", "i18n.logOutputEncoding")
+    assert session.recorder.asked == []
+    assert session.receipts == session.line_of(commit)
+    session.repo.stage({"a": "9\n"})
+    session.leave()
+    session.commit(message="Third\n\n\n\nPatchgate-Run: 1")
+    assert session.recorder.asked == JUDGED
+
+
+@pytest.mark.parametrize("verbatim", ["", "\n", "\n\n", "\n\nSubject\n\n\n\nBody\n\n", "Subject"])
+@pytest.mark.parametrize("raw", [True, False])
+def test_a_message_of_an_odd_shape_is_no_part_of_the_change(
+    session: Session, verbatim: str, raw: bool
+) -> None:
+    if raw:
+        session.repo.git("reset", "-q", "--hard")
+    session.leave()
+    commit = session.commit("--allow-empty-message", "--cleanup=verbatim", message=verbatim)
+    # A commit without a message may be judged once more, but never gets a wrong receipt.
+    assert session.receipts in ("", session.line_of(commit))
+    assert (session.receipts == "") is (session.recorder.asked == JUDGED)
+    assert session.receipts or not verbatim.strip()

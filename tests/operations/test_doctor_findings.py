@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from patchgate.git.hooks_in_force import (
 from patchgate.git.repository import open_repository
 from patchgate.ledger.ledger import Ledger
 from patchgate.ledger.receipts import Receipts, settle
+from patchgate.operations.land.fast_copy import put_copy
 from patchgate.operations.tell.doctor import Diagnosis, examine
 from patchgate.operations.tell.doctor_findings import Finding, quoted
 from patchgate.verdict.rules import Level
@@ -30,8 +32,11 @@ from tests.world import EXECUTABLE, Repo
 
 
 def put(folder: Path, *events: str, text: str = "") -> None:
-    """Put hooks of ours into a folder, as short as they can be."""
+    """Put hooks of ours into a folder, as short as they can be, and what install puts beside them."""
     folder.mkdir(parents=True, exist_ok=True)
+    common_dir = next((each for each in (folder.parent, folder.parents[1]) if (each / "HEAD").exists()), None)
+    if common_dir is not None:
+        assert put_copy(str(common_dir), sys.executable) is None
     for event in events or LOCAL_EVENTS:
         body = text or f'version={__version__}\npatchgate={EXECUTABLE}\nexec "$patchgate" hook {event} "$@"\n'
         write_hook(folder / event, f"#!/bin/sh\n# patchgate hook 1\n{body}")

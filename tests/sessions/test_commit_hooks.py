@@ -55,8 +55,8 @@ def test_an_accepted_commit_gets_its_receipt_without_a_second_judgement(tmp_path
     repo.git("commit", "-q", "-m", "a")
     assert moved.read_text() == ".git/patchgate-pending\n"
     assert receipts(repo) == [repo.ask("rev-parse", "HEAD")]
-    assert not (repo.path / ".git" / "patchgate-pending").exists()
-    assert not (repo.path / ".git" / "patchgate-landing").exists()
+    assert (repo.path / ".git" / "patchgate-pending").read_bytes() == b""
+    assert (repo.path / ".git" / "patchgate-landing").read_bytes() == b""
 
 
 def test_a_refused_commit_leaves_no_receipt_and_is_in_the_ledger(tmp_path: Path) -> None:

@@ -26,8 +26,8 @@ def repo(tmp_path: Path) -> Repo:
 def loaded_by(repo: Repo, *arguments: str) -> set[str]:
     """Run a command in a fresh interpreter and give the names of every module that it loaded."""
     program = (
-        "import json, sys\nfrom patchgate.surfaces import cli\n"
-        "code = cli._run(sys.argv[1:])\n"
+        "import json, sys\nfrom patchgate.surfaces import program\n"
+        "code = program.run(sys.argv[1:])\n"
         "print(json.dumps([code, sorted(sys.modules)]), file=sys.stderr)"
     )
     done = subprocess.run(

@@ -374,7 +374,7 @@ def test_uninstall_reads_no_policy_and_loads_nothing_that_judges(repo: Repo) -> 
     repo.commit({"patchgate.toml": "not = [toml\n", "pyproject.toml": "neither = {\n"}, "Break it")
     repo.cli("install")
     program = (
-        "import json, sys\nfrom patchgate.surfaces import cli\ncode = cli._run(['uninstall'])\n"
+        "import json, sys\nfrom patchgate.surfaces import program\ncode = program.run(['uninstall'])\n"
         "print(json.dumps([code, sorted(sys.modules)]), file=sys.stderr)"
     )
     done = subprocess.run(

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from patchgate.errors import UsageError
 from patchgate.git.hooks_in_force import LOCAL_EVENTS, SERVER_EVENTS
 from patchgate.git.repository import Repository
+from patchgate.operations.land.fast import put_copy_here
 from patchgate.operations.land.hook_places import Placed, put_in
 from patchgate.operations.land.hook_texts import hook_text
 from patchgate.operations.land.hooks_folder import (
@@ -27,13 +28,17 @@ from patchgate.operations.land.trusted_ref import full_name, trust
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """What an install did: each hook, the ref that is trusted from now on, and what there is to say."""
+    """What an install did: each hook, the ref that is trusted from now on, and what there is to say.
+
+    `has_copy`: what the fast path runs was made, or made anew.
+    """
 
     folder: HooksFolder
     hooks: tuple[Placed, ...]
     trust_ref: str | None = None
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    has_copy: bool = False
 
     @property
     def changed(self) -> tuple[str, ...]:
@@ -81,6 +86,10 @@ def install_hooks(
         is_news = trusted is not None and trust(repository, trusted)
         hooks = tuple(put_in(folder.path, name, hook_text(name, program, mend)) for name in names)
         done = Installed(folder, hooks, trusted, folder_notes(repository, folder), warnings)
+        if not is_server:
+            made = put_copy_here(repository)
+            warnings += (made.warning,) if made.warning else ()
+            done = replace(done, warnings=warnings, has_copy=made.has_copy)
         return _recorded(repository, done) if done.changed or is_news else done
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from patchgate.errors import UsageError
 from patchgate.git.hooks_in_force import LOCAL_EVENTS, SERVER_EVENTS
 from patchgate.git.repository import Repository
+from patchgate.operations.land.fast_copy import drop_copy
 from patchgate.operations.land.hook_places import Removed, take_out
 from patchgate.operations.land.hooks_folder import HooksFolder, hooks_folder, lock_folder, own_folder
 from patchgate.operations.land.trusted_ref import drop_every_pending, forget
@@ -60,6 +61,7 @@ def uninstall_hooks(repository: Repository, environ: Mapping[str, str], *, is_gl
             "git patchgate uninstall --global",
         )
     drop_every_pending(repository)
+    drop_copy(repository.common_dir)
     return Uninstalled(tuple(found), forget(repository))
 
 

@@ -18,6 +18,7 @@ from patchgate.git.hooks_in_force import (
     worktrees_in_force,
 )
 from patchgate.git.repository import Repository
+from patchgate.operations.tell.doctor_fast import fast_findings
 from patchgate.operations.tell.doctor_findings import (
     Finding,
     Hook,
@@ -75,6 +76,13 @@ class Diagnosis:
             if any(finding.is_mended_by_install for finding in place.findings)
         )
 
+    @property
+    def to_renew(self) -> tuple[Worktree, ...]:
+        """Name the worktrees for whose next commit what the fast path keeps is to be made anew."""
+        if not any(finding.is_mended_by_renewal for finding in self.findings):
+            return ()
+        return tuple(place.worktree for place in self.places if place.hooks and not place.worktree.is_bare)
+
 
 def examine(
     repository: Repository, environ: Mapping[str, str], *, stands_elsewhere: bool = False
@@ -111,6 +119,7 @@ def examine(
     whole = [finding for place, finding in about_policy if place is None]
     whole += [*ledger_findings(repository, git), *unseen_findings(repository, git)]
     whole += kind_findings(repository, git)
+    whole += fast_findings(repository, [each for each in places if each.hooks], git)
     if "PATCHGATE_SKIP" in environ:
         what = "PATCHGATE_SKIP is set here: every local hook of every command is skipped"
         whole.append(Finding(Level.WARNING, what, "unset PATCHGATE_SKIP"))

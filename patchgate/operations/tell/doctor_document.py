@@ -89,7 +89,7 @@ def _finding(finding: Finding) -> dict[str, Json]:
         "events": [*finding.events],
         "what": finding.what,
         "remedy": finding.remedy,
-        "safe": finding.is_mended_by_install,
+        "safe": finding.is_mended_by_install or finding.is_mended_by_renewal,
     }
 
 

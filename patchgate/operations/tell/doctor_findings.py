@@ -27,7 +27,8 @@ class Finding:
     """One thing that doctor tells: safe to print, with the command that mends it where there is one.
 
     An error means that the gate would not judge here, or would refuse everything. `events` are the hooks that
-    it is about; `is_mended_by_install` says that `--fix` may mend it.
+    it is about; `is_mended_by_install`, or `is_mended_by_renewal` of what the fast path keeps, says that
+    `--fix` may mend it.
     """
 
     level: Level
@@ -35,6 +36,7 @@ class Finding:
     remedy: str | None = None
     events: tuple[str, ...] = ()
     is_mended_by_install: bool = False
+    is_mended_by_renewal: bool = False
 
 
 @dataclass(frozen=True, slots=True)

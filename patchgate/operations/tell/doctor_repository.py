@@ -122,9 +122,12 @@ def ledger_findings(repository: Repository, git: str) -> Iterator[Finding]:
 
 
 def leftover_findings(worktree: Worktree) -> Iterator[Finding]:
-    """Tell what a killed hook has left in a worktree's git directory; it changes no verdict."""
+    """Tell what a killed hook has left in a worktree's git directory; it changes no verdict.
+
+    The shim empties what is used up.
+    """
     landing = os.path.join(worktree.git_dir, _LANDING)
-    if os.path.exists(landing):
+    if os.path.exists(landing) and os.path.getsize(landing):
         what = f"{safe(landing)} is left from a commit that was cut short; it is judged again when it matters"
         yield Finding(Level.NOTE, what, f"rm {quoted(landing)}")
     pending = os.path.join(worktree.git_dir, _PENDING)
@@ -134,7 +137,7 @@ def leftover_findings(worktree: Worktree) -> Iterator[Finding]:
     except OSError:
         return
     head = lines[1].split(b" ")[0].decode("ascii", "replace") if len(lines) > 1 else ""
-    if (head if head.strip("0") else None) != worktree.head:
+    if lines != [b""] and (head if head.strip("0") else None) != worktree.head:
         what = f"{safe(pending)} is left from a commit that was not made"
         yield Finding(Level.NOTE, what, f"rm {quoted(pending)}")
 

@@ -1,0 +1,241 @@
+"""Recognise a boring change before a commit: exit code 99 is *accepted*, any other hands it on.
+
+    … | python -I -S recognise.pyc GIT_DIR COMMON_DIR VERSION BRANCH
+
+On standard input: what `git cat-file --batch-command` says of HEAD, HEAD's tree, HEAD again and the branch; a
+pinned `git diff-index --cached --raw --numstat -z -p -U0`; and NUL and `whole`, if both have ended well.
+
+Each `require` is one condition; what fails one, or raises anything, is the full tier's to judge. What a
+compiled policy holds is told in `declared.suspicion`, to what it is bound in `operations.land.fast_policy`.
+"""
+
+import posix
+import sys
+from _imp import source_hash
+from marshal import loads
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+ACCEPTED = 99
+SEAL = 0x7061746368676174
+PLAIN = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+=,@%()[]{}!#$&;'^. -/"
+MOST_BYTES = 4 << 20
+MOST_ASKED = 4096
+WHOLE_FILE = 256 << 10
+ENDED = b"\0whole"
+FORMS = (b"000000 100644 A", b"100644 100644 M", b"100755 100755 M", b"100644 000000 D", b"100755 000000 D")
+RECORDED = (b'"kind":"skipped"', b'"kind":"observed"', b'"kind":"unjudged"')
+KEPT = (b"HOME", b"PATH", b"TMPDIR", b"XDG_CONFIG_HOME")
+PINNED = {b"LC_ALL": b"C", b"GIT_NO_REPLACE_OBJECTS": b"1", b"GIT_NO_LAZY_FETCH": b"1"}
+CAT_FILE = ("-c", "protocol.allow=never", "cat-file", "--batch-command")
+
+
+def require(fact: object) -> None:
+    """Hand the change on unless this is so."""
+    if not fact:
+        raise ValueError
+
+
+def listen(descriptor: int) -> bytearray:
+    """Read to the end."""
+    said = bytearray()
+    while piece := posix.read(descriptor, 1 << 18):
+        said += piece
+        require(len(said) < MOST_BYTES)
+    return said
+
+
+def take(said: bytearray, with_content: bool = False) -> tuple[bytes, bytes, int, bytes]:
+    """Take the first answer of cat-file: object id, type (`missing` if there is none), size, content."""
+    end = said.index(b"\n")
+    words = bytes(said[:end]).split(b" ")
+    del said[: end + 1]
+    if words[-1] == b"missing":
+        return b"", b"missing", 0, b""
+    oid, kind, number = words
+    size, content = int(number), b""
+    if with_content:
+        content = bytes(said[:size])
+        require(said[size : size + 1] == b"\n")
+        del said[: size + 1]
+    return oid, kind, size, content
+
+
+def ask(git_dir: str, requests: list[bytes]) -> int:
+    """Start a cat-file on requests that a pipe holds; return the descriptor on which it answers."""
+    asked, asks = posix.pipe()
+    hears, says = posix.pipe()
+    raw = b"".join(requests)
+    require(len(raw) < MOST_ASKED)
+    posix.write(asks, raw)
+    kept = {name: posix.environ[name] for name in KEPT if name in posix.environ}
+    moves = ((posix.POSIX_SPAWN_DUP2, asked, 0), (posix.POSIX_SPAWN_DUP2, says, 1))
+    argv = ("git", "--git-dir=" + git_dir, "--bare", *CAT_FILE)
+    posix.posix_spawnp("git", argv, kept | PINNED, file_actions=moves)
+    for descriptor in (asked, asks, says):
+        posix.close(descriptor)
+    return hears
+
+
+def read(path: str, most: int = 64 << 10) -> bytes:
+    """Read the last bytes of a file; nothing where it is missing."""
+    try:
+        descriptor = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NOFOLLOW)
+        return posix.pread(descriptor, most, max(0, posix.fstat(descriptor).st_size - most))
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return b""
+
+
+def entries(tree: bytes, width: int) -> list[tuple[bytes, str]]:
+    """Part a tree object: each name, with mode and object id."""
+    found, at = [], 0
+    while at < len(tree):
+        space = tree.index(b" ", at)
+        end = tree.index(b"\0", space)
+        mode, oid = tree[at:space].decode("ascii"), tree[end + 1 : end + 1 + width].hex()
+        found.append((tree[space + 1 : end], f"{mode}.{oid}"))
+        at = end + 1 + width
+    return found
+
+
+def load_policy(folder: str, root: dict[bytes, str], version: str) -> "dict[str, Any]":
+    """Load what the full tier compiled from the policy of this root folder, for this very tool."""
+    key = "{}-{}".format(*(root.get(name, "none") for name in (b"patchgate.toml", b"pyproject.toml")))
+    kept = read(f"{folder}/{version}/{key}", WHOLE_FILE)
+    require(kept[:8] == source_hash(SEAL, kept[8:]))
+    policy: dict[str, Any] = loads(kept[8:])
+    require(policy["tool"][::2] == (version, sys.hexversion))
+    status = posix.stat(policy["stamp"][0])
+    require(policy["stamp"][1:] == (status.st_mtime_ns, status.st_size, status.st_ino))
+    return policy
+
+
+def read_difference(output: bytes) -> tuple[bytes, list[tuple[bytes, bytes, bytes]], int, bytes]:
+    """Part git's answer: the raw part as it is, path, status, new blob of each file, added lines, patch."""
+    words = output.split(b"\0")
+    files = []
+    at = 0
+    while words[at].startswith(b":"):
+        old_mode, new_mode, _, new, status = words[at][1:].split(b" ")
+        path = words[at + 1]
+        require(b" ".join((old_mode, new_mode, status)) in FORMS and not path.translate(None, PLAIN))
+        files.append((path, status, new))
+        at += 2
+    raw = output[: sum(map(len, words[:at])) + at]
+    added = 0
+    for path, _, _ in files:
+        count, removed, name = words[at].split(b"\t", 2)
+        require(count.isdigit() and removed.isdigit() and name == path)
+        added += int(count)
+        at += 1
+    require(len(words) == at + (2 if files else 1) and not words[at])
+    return raw, files, added, words[-1]
+
+
+def check_names(paths: list[bytes], policy: "dict[str, Any]") -> None:
+    """Require that no policy and no path rule speaks of any of these names."""
+    roots, prefixes = (tuple([each + "/" for each in policy[key] or ()]) for key in ("roots", "prefixes"))
+    for raw in paths:
+        path = raw.decode("ascii") + "/"
+        require(len(path) <= 4096 and (policy["roots"] is None or path.startswith(roots)))
+        small = path.lower()
+        require(not small.startswith(prefixes))
+        for part in small[:-1].split("/"):
+            require(
+                part.rstrip(". ") not in ("", ".git") and len(part) <= 255 and part not in policy["names"]
+            )
+            require(not part.endswith(policy["endings"]) and not part.startswith(policy["beginnings"]))
+            require(not any(each in part for each in policy["parts"]))
+
+
+def check_collisions(names: list[bytes], listings: dict[bytes, list[bytes]]) -> None:
+    """Require that no new name is that of a neighbour but for case."""
+    kept = {name.lower(): name for name in names}
+    require(len(kept) == len(names))
+    for above, neighbours in listings.items():
+        require(b"".join(neighbours).isascii())
+        require(all(kept.get((above + each).lower(), above + each) == above + each for each in neighbours))
+
+
+def check_answered(common_dir: str, head: bytes, ref: str, branch: bytes) -> None:
+    """Require that hooks accepted all from HEAD down to what was here before, or origin has, or is told."""
+    width, state = len(head), common_dir + "/patchgate"
+    receipts = {line[:width]: line.split(b" ") for line in read(state + "/receipts").split(b"\n")[:-1]}
+    default = read(common_dir + "/refs/remotes/origin/HEAD").strip().decode()[18:]
+    names = ("origin" + ref[10:], default if ".." not in default else "-")
+    origin = [read(f"{common_dir}/refs/remotes/{name}").rstrip() for name in names]
+    told = [line[:width] for line in read(state + "/told").split(b"\n")[:-1] if line[width:] == b" " + branch]
+    stops = {*origin, *told[-1:], *read(state + "/settled").split(b"\n"), b"-"}
+    events = read(state + "/events.jsonl", WHOLE_FILE)
+    has_records = len(events) == WHOLE_FILE or any(kind in events for kind in RECORDED)
+    while head not in stops:
+        oid, tree, parent, *merge = receipts.pop(head)
+        require(len(oid) == len(tree) == width and (parent == b"-" or len(parent) == width))
+        require(not (tree + parent.removeprefix(b"-")).translate(None, b"0123456789abcdef"))
+        require(merge in ([], [b"merge"]))
+        if not has_records:
+            return
+        require(not merge)
+        head = parent
+
+
+def leave(path: str, content: bytes | None) -> None:
+    """Put a small file in its place whole, or take it away."""
+    if content is not None:
+        flags = posix.O_WRONLY | posix.O_CREAT | posix.O_TRUNC | posix.O_NOFOLLOW | posix.O_CLOEXEC
+        descriptor = posix.open(path + ".new", flags, 0o600)
+        require(posix.write(descriptor, content) == len(content))
+        posix.close(descriptor)
+        posix.replace(path + ".new", path)
+    elif posix.access(path, posix.F_OK):
+        posix.unlink(path)
+
+
+def main(git_dir: str, common_dir: str, version: str, ref: str) -> None:
+    """Recognise what is staged, and leave its pending receipt."""
+    said = listen(0)
+    require(said.endswith(ENDED))
+    head, kind, _, _ = take(said)
+    _, _, _, tree = take(said, with_content=True)
+    require(kind == b"commit" and [take(said)[0], take(said)[0]] == [head, head])
+    root, branch = dict(entries(tree, len(head) // 2)), ref.encode("utf-8", "surrogateescape")
+    policy = load_policy(common_dir + "/patchgate/fast", root, version)
+    raw, files, added, patch = read_difference(bytes(said[: -len(ENDED)]))
+    new = [path for path, status, _ in files if status == b"A"]
+    folders = list({path[:at]: None for path in new for at in range(len(path)) if path[at] == ord("/")})
+    blobs = [blob for _, status, blob in files if status != b"D"]
+    wanted = b"contents %s\n" if policy["reads_contents"] else b"info %s\n"
+    listed = [b"contents %s:%s\n" % (head, folder) for folder in folders]
+    answers = ask(git_dir, [wanted % blob for blob in blobs] + listed)
+    require(not posix.access(git_dir + "/MERGE_HEAD", posix.F_OK))
+    config = read(common_dir + "/config", WHOLE_FILE)
+    require(0 < len(config) < WHOLE_FILE and b"trustref" not in config.lower())
+    require(not read(f"{common_dir}/{ref}").startswith(b"ref:"))
+    check_answered(common_dir, head, ref, branch)
+    check_names([path for path, _, _ in files], policy)
+    require(not any(text in patch for text in policy["texts"]))
+    small_texts = policy["small_texts"]
+    require(not small_texts or not any(map(patch.lower().__contains__, small_texts)))
+    require(policy["max_files"] is None or len(files) <= policy["max_files"])
+    require(policy["max_added_lines"] is None or added <= policy["max_added_lines"])
+    objects, limit = listen(answers), policy["max_file_bytes"]
+    for _ in blobs:
+        _, kind, size, content = take(objects, with_content=policy["reads_contents"])
+        require(kind == b"blob" and (limit is None or size <= limit) and b"\0" not in content[:8000])
+    listings = {b"": list(root)} if new else {}
+    for folder in folders:
+        _, kind, _, tree = take(objects, with_content=True)
+        require(kind in (b"tree", b"missing"))
+        listings[folder + b"/"] = [name for name, _ in entries(tree, len(head) // 2)]
+    check_collisions(folders + new, listings)
+    pending = b"patchgate.pending/1 %s accepted\n%s %s\n- -\n" % (version.encode(), head, branch) + raw
+    leave(git_dir + "/patchgate-pending", None if policy["refuses_messages"] else pending)
+    leave(git_dir + "/patchgate-quiet", None if policy["judges_messages"] else version.encode() + b"\n")
+
+
+if __name__ == "__main__":
+    sys.excepthook = lambda *_: posix._exit(1)
+    main(*sys.argv[1:])
+    posix._exit(ACCEPTED)

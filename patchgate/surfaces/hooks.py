@@ -1,0 +1,250 @@
+"""What the installed hooks call: how git speaks to a hook, and how a hook answers.
+
+Arguments, standard input and environment in, a report and an exit code out. With nothing to say it prints
+nothing. An error of ours refuses: git stops at any exit code but 0. No click here: it costs 25 ms, and people
+wait for these.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from patchgate import __version__
+from patchgate.change.quoting import printable
+from patchgate.errors import UndecidedError, UsageError
+from patchgate.git.repository import open_repository
+from patchgate.surfaces.output import complain, show, write
+
+if TYPE_CHECKING:
+    from patchgate.git.repository import Repository
+    from patchgate.operations.land.refusals import Judged
+    from patchgate.verdict.verdict import Report
+
+SKIP = "PATCHGATE_SKIP"
+WITNESS = "PATCHGATE_WITNESS"
+_MOST_LINES = 64 << 20
+_RECEIVE_SECONDS = 300
+_HINTS = 3
+_HEAD = re.compile(r"GITHEAD_([0-9a-f]{40}(?:[0-9a-f]{24})?)")
+
+
+def answer(name: str, arguments: Sequence[str], directory: str) -> int:
+    """Answer git at one hook.
+
+    Args:
+        name: as git names the hook.
+        arguments: what git gives it.
+        directory: where git runs it.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        PatchgateError: it could not be judged, or there is no such hook.
+    """
+    at = _HOOKS.get(name)
+    if at is None:
+        raise UsageError(f"there is no hook {printable(name)} here", f"one of: {', '.join(_HOOKS)}")
+    _bear_witness(name)
+    return at(name, tuple(arguments), directory)
+
+
+def _bear_witness(name: str) -> None:
+    """Tell `doctor` that this hook was reached; what is judged is judged all the same."""
+    place = os.environ.get(WITNESS)
+    if place:
+        with open(place, "a", encoding="utf-8") as file:
+            file.write(f"{name} {__version__}\n")
+
+
+def _skip_reason() -> str | None:
+    """Read the reason for which a person skips the local hooks of this command; None where nobody does.
+
+    Raises:
+        UsageError: the reason is empty.
+    """
+    reason = os.environ.get(SKIP)
+    if reason is None:
+        return None
+    if not any(character.isalnum() for character in reason):
+        raise UsageError(f"{SKIP} is set without a reason", f'{SKIP}="why" git …, or unset it')
+    return reason
+
+
+def _tell_skip(what: str, reason: str) -> None:
+    complain(f"patchgate: {what} skipped the hooks ({printable(reason, 200)}); the push judges it")
+
+
+def _at_commit(name: str, arguments: tuple[str, ...], directory: str) -> int:
+    reason = _skip_reason()
+    repository = open_repository(os.environ, directory)
+    from patchgate.operations.land.at_commit import judge_commit, skip_commit
+
+    if reason is not None:
+        # The transaction records the skip with its commit; under a framework there is none.
+        is_alone = _is_framework(os.environ)
+        if is_alone:
+            _tell_skip("this commit", reason)
+        for warning in skip_commit(repository, name, reason, is_alone=is_alone):
+            complain(f"warning: {warning}")
+        return 0
+    heads = [found[1] for each in os.environ if (found := _HEAD.fullmatch(each))]
+    merged = heads if name == "pre-merge-commit" else ()
+    return _answered(repository, judge_commit(repository, name, merged, leaves=not _is_framework(os.environ)))
+
+
+def _at_message(name: str, arguments: tuple[str, ...], directory: str) -> int:
+    if _skip_reason() is not None:
+        return 0
+    if len(arguments) != 1:
+        raise UsageError("commit-msg takes the file of the message", "git patchgate hook commit-msg FILE")
+    repository = open_repository(os.environ, directory)
+    from patchgate.git.novelty import current_branch
+    from patchgate.operations.judge.message import check_message
+    from patchgate.operations.land.refusals import Judged, holds, record_refusals
+
+    # So git tells a hook that no editor was opened; then it keeps lines that look like comments.
+    report = check_message(repository, arguments[0], edited=os.environ.get("GIT_EDITOR") != ":")
+    branch = current_branch(repository) if report.verdict != "accepted" else None
+    warnings = record_refusals(repository, "commit-msg", report, branch)
+    report = replace(report, warnings=(*report.warnings, *warnings))
+    return _answered(repository, Judged(report, any(holds(change, branch) for change in report.changes)))
+
+
+def _at_ref(name: str, arguments: tuple[str, ...], directory: str) -> int:
+    if arguments != ("prepared",):
+        return 0
+    lines = _read_lines()
+    reason = _skip_reason() if b" refs/heads/" in lines else None
+    repository = open_repository(os.environ, directory)
+    from patchgate.operations.land.at_ref import judge_transaction, skip_transaction
+    from patchgate.verdict.wording import count
+
+    if reason is not None:
+        number, warnings = skip_transaction(repository, lines, reason)
+        if number:
+            _tell_skip(count(number, "commit"), reason)
+        for warning in warnings:
+            complain(f"warning: {warning}")
+        return 0
+    return _answered(repository, judge_transaction(repository, lines, _command_at_work, _is_fetch))
+
+
+def _command_at_work() -> str:
+    # Merges and pulls say it themselves (git, GIT_REFLOG_ACTION); of the rest only the process tells.
+    action = os.environ.get("GIT_REFLOG_ACTION", "").split(" ")[0]
+    if action:
+        return action
+    from patchgate.git.progress import command_at_work
+
+    return command_at_work(os.getppid())
+
+
+def _is_fetch() -> bool:
+    # A variable is anybody's to set; the process above is git's own.
+    from patchgate.git.progress import command_at_work
+
+    return command_at_work(os.getppid()) == "fetch"
+
+
+def _at_push(name: str, arguments: tuple[str, ...], directory: str) -> int:
+    repository = open_repository(os.environ, directory)
+    from patchgate.operations.land.at_push import judge_push, judge_unpushed
+    from patchgate.operations.land.refusals import Judged, holds
+
+    if len(arguments) == 2:
+        report = judge_push(repository, *arguments, _read_lines())
+    elif _is_framework(os.environ) and not arguments:
+        remote = os.environ.get("PRE_COMMIT_REMOTE_NAME") or "origin"
+        told = (os.environ.get("PRE_COMMIT_REMOTE_BRANCH"), os.environ.get("PRE_COMMIT_TO_REF"))
+        report = judge_unpushed(repository, remote, {told[0]: told[1]} if told[0] and told[1] else {})
+    else:
+        raise UsageError("pre-push takes a remote and its URL", "git patchgate hook pre-push REMOTE URL")
+    stops = any(holds(change, None) for change in report.changes)
+    return _answered(repository, Judged(report, stops), is_push=True)
+
+
+def _at_receive(name: str, arguments: tuple[str, ...], directory: str) -> int:
+    signal.signal(signal.SIGALRM, _too_long)
+    # Again each second: one gate that gives up does not end the whole.
+    signal.setitimer(signal.ITIMER_REAL, _RECEIVE_SECONDS, 1)
+    repository = open_repository(os.environ, directory)
+    from patchgate.operations.judge.receives import judge_receive
+
+    report = judge_receive(repository, _read_lines())
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    if report.warnings or any(change.findings for change in report.changes) or report.verdict != "accepted":
+        _show_short(report)
+    return report.verdict.exit_code
+
+
+def _too_long(number: int, frame: FrameType | None) -> None:
+    raise UndecidedError(
+        f"the push took longer than {_RECEIVE_SECONDS} s to judge", "push fewer commits at once"
+    )
+
+
+def _show_short(report: Report) -> None:
+    """Answer a push on the server: short lines, of what is no error only the number."""
+    from patchgate.verdict import concise, wording
+
+    for line in concise.render(report).splitlines():
+        write(f"patchgate: {line}\n")
+    errors = [each for change in report.changes for each in change.findings if each.level == "error"]
+    hints = dict.fromkeys(wording.hint_of(each) or "" for each in errors)
+    for hint in list(hints)[:_HINTS]:
+        write(f"patchgate: help: {wording.safe(hint)}\n")
+
+
+def _is_framework(environ: Mapping[str, str]) -> bool:
+    """Tell whether pre-commit or prek runs this hook: it has eaten what git says on standard input."""
+    return environ.get("PRE_COMMIT") == "1"
+
+
+def _read_lines() -> bytes:
+    """Read what git says on standard input.
+
+    Raises:
+        UndecidedError: it is longer than anything that is read.
+    """
+    raw = sys.stdin.buffer.read(_MOST_LINES + 1)
+    if len(raw) > _MOST_LINES:
+        raise UndecidedError("git names more refs than are read at once", "update fewer refs at once")
+    return raw
+
+
+def _answered(repository: Repository, judged: Judged, *, is_push: bool = False) -> int:
+    """Show what was found, if anything, and let git go on or stop it."""
+    # What libgit2 could not have read here is told by check; in each commit it would be a nuisance.
+    warnings = tuple(each for each in judged.report.warnings if each not in repository.limits)
+    report = replace(judged.report, warnings=warnings)
+    findings = any(change.findings for change in report.changes)
+    if findings or report.warnings or report.verdict != "accepted":
+        if judged.stops:
+            from patchgate.operations.judge.approvals import LOCAL, PUSH, approve_line
+
+            place = PUSH if is_push else LOCAL
+            report = replace(report, approve=approve_line(report, place=place))
+        show(report, "full", "auto", verbose=False, quiet=False)
+    if not judged.stops:
+        if report.verdict != "accepted":
+            complain("patchgate: told only, by [hooks] of the policy; nothing is stopped")
+        return 0
+    return report.verdict.exit_code or 1
+
+
+_HOOKS: dict[str, Callable[[str, tuple[str, ...], str], int]] = {
+    "pre-commit": _at_commit,
+    "pre-merge-commit": _at_commit,
+    "commit-msg": _at_message,
+    "reference-transaction": _at_ref,
+    "pre-push": _at_push,
+    "pre-receive": _at_receive,
+}

@@ -1,0 +1,52 @@
+"""The options that commands share, and the repository that they mean."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from patchgate.surfaces.output import FORMATS
+
+if TYPE_CHECKING:
+    from patchgate.git.repository import Repository
+
+Command = TypeVar("Command", bound=Callable[..., object])
+
+
+def directory_option(command: Command) -> Command:
+    """Add `-C DIR`, which also stands before the command's name."""
+    return click.option("-C", "directory", metavar="DIR", help="Run as if started in DIR.")(command)
+
+
+def report_options(command: Command) -> Command:
+    """Add the options of every command that prints a report."""
+    for add in (
+        click.option("-q", "--quiet", is_flag=True, help="Print nothing for an accepted change."),
+        click.option("-v", "--verbose", is_flag=True, help="Add ids, gates and budgets."),
+        click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto"),
+        click.option(
+            "--format", "form", type=click.Choice([*FORMATS, "text"]), default="full", help="How to write it."
+        ),
+        directory_option,
+    ):
+        command = add(command)
+    return command
+
+
+def open_here(context: click.Context, directory: str | None) -> Repository:
+    """Open the repository that the options and the environment name.
+
+    Raises:
+        PatchgateError: there is none, or git refuses it.
+    """
+    from patchgate.git.repository import open_repository
+
+    return open_repository(os.environ, directory_of(context, directory))
+
+
+def directory_of(context: click.Context, directory: str | None) -> str:
+    """Find where a command is to run: `-C DIR` before its name, then the one after it."""
+    return os.path.abspath(os.path.join(context.find_root().obj or "", directory or "") or os.curdir)

@@ -1,0 +1,78 @@
+"""The program: `git patchgate`, and `patchgate`, which is the same.
+
+Decides how the process starts and ends, and what becomes of an error: one sentence, the next step, an exit
+code. Which commands there are is told in `cli`.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+from types import FrameType
+
+from patchgate.errors import PatchgateError
+from patchgate.surfaces.output import complain, fail
+
+
+class _Ended(BaseException):
+    """A signal asked this process to end."""
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    raise _Ended
+
+
+def main() -> None:
+    """Run the command line and end the process with its exit code."""
+    # One command, one process: nothing lives long enough to be worth the collector's walks (13 % of a range).
+    gc.disable()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _end)
+    # Whoever closed them does not want to read; but no other file may take their numbers.
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - until the end
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - until the end
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal in the C locale cannot show every name; it must not make us crash.
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+    code = run(sys.argv[1:])
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        os.close(1)
+    # Nothing is left to do; the interpreter's own tidying costs 5 ms.
+    os._exit(code)
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command and give its exit code, whatever happens."""
+    try:
+        # What git waits for is answered without click (25 ms), unless options are given.
+        if (
+            arguments[:1] == ["hook"]
+            and arguments[1:]
+            and not any(each.startswith("-") for each in arguments)
+        ):
+            from patchgate.surfaces.hooks import answer
+
+            return answer(arguments[1], arguments[2:], os.getcwd())
+        from patchgate.surfaces.cli import call
+
+        return call(arguments)
+    except PatchgateError as error:
+        return fail(error, arguments)
+    except KeyboardInterrupt:
+        complain("interrupted")
+        return 130
+    except _Ended:
+        complain("ended by a signal")
+        return 143
+    except OSError as error:
+        return fail(PatchgateError(f"the system refused: {error.strerror or error}"), arguments)
+    except Exception as error:  # noqa: BLE001 - a crash of ours must be a refusal with one sentence
+        kind = type(error).__name__
+        return fail(PatchgateError(f"patchgate itself failed ({kind})", "please report it"), arguments)
