@@ -32,8 +32,8 @@ from bench.tables import Row, machine, ratio_table, time_table
 from bench.worlds import World, make_history, make_wide
 
 IMPORTS = "import click, pydantic, pygit2, pathspec"
-_RAW = "--raw -z --no-renames --no-abbrev --ignore-submodules=none -O/dev/null"
-_NUMSTAT = "--numstat --no-ext-diff --no-textconv --no-indent-heuristic --diff-algorithm=myers"
+RAW = "--raw -z --no-renames --no-abbrev --ignore-submodules=none -O/dev/null"
+NUMSTAT = "--numstat --no-ext-diff --no-textconv --no-indent-heuristic --diff-algorithm=myers"
 _OFF = b"""[policy]
 max_file_bytes = "off"
 
@@ -123,7 +123,7 @@ def range_rows(world: World, source: str, chosen: str, rounds: int) -> tuple[lis
     )
     directory, policy = with_policy(world, objects, _OFF)
     count = world.git(directory, "rev-list", "--count", f"{low}..{high}").decode().strip()
-    walk = f"git rev-list --topo-order --reverse {low}..{high} | git diff-tree --stdin -r {_RAW}"
+    walk = f"git rev-list --topo-order --reverse {low}..{high} | git diff-tree --stdin -r {RAW}"
 
     def check(revision: str, *options: str) -> Command:
         # A generated or a real history may break a rule: that changes nothing about its cost.
@@ -134,7 +134,7 @@ def range_rows(world: World, source: str, chosen: str, rounds: int) -> tuple[lis
     commands = {
         "rev-list | diff-tree --raw": Command(("sh", "-c", walk), directory, world.env),
         "rev-list | diff-tree --raw --numstat": Command(
-            ("sh", "-c", f"{walk} {_NUMSTAT}"), directory, world.env
+            ("sh", "-c", f"{walk} {NUMSTAT}"), directory, world.env
         ),
         "one commit, lines off": check(high, *off),
         "one commit, lines on": check(high),

@@ -1,20 +1,21 @@
 """Run commands side by side, and compare them by ratios that a noisy machine does not bend.
 
-Decides how time is taken: each round runs every command once, as a whole process, and the next round
-begins with another one; a ratio is formed inside a round, so whatever slows the machine for a while slows
-both sides of it. A table shows the median of those ratios, and how far they lie apart.
+Decides how time is taken: each round runs every command once, as a whole process, in an order of its own; a
+ratio is formed inside a round, so whatever slows the machine for a while slows both sides of it. A table
+shows the median of those ratios, and how far they lie apart.
 """
 
 from __future__ import annotations
 
 import os
+import random
 import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 MOST_SECONDS = 300.0
@@ -22,13 +23,19 @@ MOST_SECONDS = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One process to be timed: arguments, folder, whole environment, what it reads, its exit code."""
+    """One process to be timed: arguments, folder, whole environment, what it reads, its exit code.
+
+    `before` puts back what an earlier run changed, outside of the time that is taken. A long one may run
+    only in every third round, with what it is compared to.
+    """
 
     argv: tuple[str, ...]
     cwd: str
     env: Mapping[str, str]
     stdin: str = os.devnull
     code: int = 0
+    before: Callable[[], None] | None = None
+    every: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +65,11 @@ class Rounds:
         """Sum up one command, in seconds."""
         return Spread.of(self.seconds[name])
 
-    def ratios(self, ours: str, reference: str, *, less: str | None = None) -> Spread:
-        """Compare two commands round by round; `less` names one whose time is taken off ours first."""
+    def ratios(self, ours: str, *references: str, less: str | None = None) -> Spread:
+        """Compare a command with the sum of others; `less` names one whose time is taken off ours first."""
         start = self.seconds[less] if less else [0.0] * len(self.seconds[ours])
-        triples = zip(self.seconds[ours], start, self.seconds[reference], strict=True)
+        others = map(sum, zip(*(self.seconds[name] for name in references), strict=True))
+        triples = zip(self.seconds[ours], start, others, strict=True)
         return Spread.of([(own - begun) / other for own, begun, other in triples])
 
     def differences(self, ours: str, reference: str) -> Spread:
@@ -84,9 +92,11 @@ def run_rounds(commands: Mapping[str, Command], rounds: int, *, most_seconds: fl
     found: dict[str, list[float]] = {name: [] for name in names}
     began = time.monotonic()
     for number in range(max(1, rounds)):
-        first = number % len(names)
-        for name in names[first:] + names[:first]:
-            found[name].append(_seconds(name, commands[name]))
+        # Mixed, not turned: what a long command leaves behind must not meet the same one each time.
+        random.Random(number).shuffle(names)
+        for name in names:
+            if number % commands[name].every == 0:
+                found[name].append(_seconds(name, commands[name]))
         print(f"round {number + 1} of {rounds}", file=sys.stderr)
         if time.monotonic() - began > most_seconds:
             break
@@ -95,6 +105,8 @@ def run_rounds(commands: Mapping[str, Command], rounds: int, *, most_seconds: fl
 
 def _seconds(name: str, command: Command) -> float:
     """Run one command to its end; one that fails ends the benchmark, for its time would mean nothing."""
+    if command.before is not None:
+        command.before()
     with open(command.stdin, "rb") as stdin, tempfile.TemporaryFile() as said:
         begin = time.perf_counter()
         child = subprocess.Popen(

@@ -16,7 +16,7 @@ class Row:
     """One line of a table: what is measured against what, the target, and the figures.
 
     `unit` is `×` for a ratio and `ms` for a difference in milliseconds; `limit` is the target in that unit,
-    None where there is none.
+    None where there is none; `reach` is what would be better still.
     """
 
     what: str
@@ -24,6 +24,7 @@ class Row:
     limit: float | None
     figures: Spread
     unit: str = "×"
+    reach: float | None = None
 
 
 def ratio_table(rows: Sequence[Row]) -> str:
@@ -34,6 +35,7 @@ def ratio_table(rows: Sequence[Row]) -> str:
     ]
     for row in rows:
         target = "–" if row.limit is None else f"≤ {_figure(row.limit, row.unit)}"
+        target += "" if row.reach is None else f" ({_figure(row.reach, row.unit)})"
         met = "" if row.limit is None else "met" if row.figures.median <= row.limit else "missed"
         least, median, high = (
             _figure(each, row.unit) for each in (row.figures.least, row.figures.median, row.figures.high)
@@ -44,7 +46,9 @@ def ratio_table(rows: Sequence[Row]) -> str:
 
 
 def _figure(value: float, unit: str) -> str:
-    return f"{value:.2f}" if unit == "×" else f"{value:.0f} {unit}"
+    if unit != "×":
+        return f"{value:.0f} {unit}"
+    return f"{value:.2f}" if value >= 0.1 else f"{value:.3f}"
 
 
 def time_table(rounds: Rounds) -> str:

@@ -11,7 +11,7 @@ import random
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import IO
@@ -150,10 +150,11 @@ def write_commit(out: IO[bytes], number: int, changes: Iterator[tuple[str, bytes
 
 @dataclass(frozen=True, slots=True)
 class Wide:
-    """A repository of many files: its folder, and the paths that are changed in it."""
+    """A repository of many files: its folder, the paths that are changed in it, what lies there in HEAD."""
 
     directory: str
     changed: tuple[str, ...]
+    contents: Mapping[str, bytes]
 
 
 def make_wide(world: World, files: int, changed: int = 10) -> Wide:
@@ -181,11 +182,14 @@ def make_wide(world: World, files: int, changed: int = 10) -> Wide:
     world.stage(directory, edited)
     os.link(os.path.join(directory, ".git", "index"), os.path.join(directory, ".git", "index-refused"))
     world.stage(directory, {"vault/token.txt": b"nothing\n"}, "index-refused")
-    return Wide(directory, tuple(chosen))
+    return Wide(directory, tuple(chosen), {path: b"".join(texts[paths.index(path) % 50]) for path in chosen})
 
 
-def make_history(world: World, commits: int, files: int = 3000) -> str:
-    """Make a linear history of small edits in nested folders, now and then a new file or one less."""
+def make_history(world: World, commits: int, files: int = 3000, *, policy: bytes | None = None) -> str:
+    """Make a linear history of small edits in nested folders, now and then a new file or one less.
+
+    Its first commit holds `policy` too, if there is one.
+    """
     prose = Prose(commits)
     chance = prose.chance
     names = iter(prose.paths(files + commits))
@@ -209,8 +213,9 @@ def make_history(world: World, commits: int, files: int = 3000) -> str:
             yield path, b"".join(lines)
 
     def write(out: IO[bytes]) -> None:
-        write_commit(out, 0, ((path, b"".join(lines)) for path, lines in list(texts.items())))
+        first = [(path, b"".join(lines)) for path, lines in texts.items()]
+        write_commit(out, 0, iter(first if policy is None else [*first, ("patchgate.toml", policy)]))
         for number in range(1, commits + 1):
             write_commit(out, number, changes())
 
-    return world.make("history", write)
+    return world.make("history" if policy is None else "history-with-policy", write)
