@@ -97,6 +97,30 @@ read_active() {
     esac
 }
 
+# Does anybody want more than the recognising of what is boring?
+may_recognise() {
+    [ -z "${PATCHGATE_FULL-}${PATCHGATE_SKIP+set}${PATCHGATE_WITNESS+set}${PRE_COMMIT-}" ]
+}
+
+# Ask git; nothing of the caller's leaks in but the index that is being committed.
+ask_git() {
+    env -i PATH="$PATH" ${HOME+"HOME=$HOME"} ${XDG_CONFIG_HOME+"XDG_CONFIG_HOME=$XDG_CONFIG_HOME"} LC_ALL=C \
+        GIT_INDEX_FILE="${GIT_INDEX_FILE:-$git_dir/index}" GIT_NO_REPLACE_OBJECTS=1 GIT_GRAFT_FILE=/dev/null \
+        GIT_OPTIONAL_LOCKS=0 GIT_TERMINAL_PROMPT=0 GIT_ATTR_NOSYSTEM=1 GIT_NO_LAZY_FETCH=1 \
+        git --git-dir="$git_dir" --bare -c core.fsmonitor=false -c core.hooksPath=/dev/null \
+        -c core.attributesFile=/dev/null -c core.bigFileThreshold=32m -c core.splitIndex=false \
+        -c protocol.allow=never -c submodule.recurse=false -c gc.auto=0 "$@"
+}
+
+# Ask for a difference, in the form that the recogniser reads.
+ask_difference() {
+    command=$1
+    shift
+    ask_git "$command" -r --raw --numstat -z -p -U0 --irreversible-delete --no-renames --no-abbrev --full-index \
+        --ignore-submodules=none -O/dev/null --no-color --no-ext-diff --no-textconv --no-indent-heuristic \
+        --diff-algorithm=myers --inter-hunk-context=0 --submodule=short "$@"
+}
+
 # What git said on standard input, once more.
 say_lines() {
     [ -z "$lines" ] || printf '%s\n' "${lines%"$nl"}" 2>/dev/null

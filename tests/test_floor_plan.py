@@ -164,7 +164,8 @@ def test_imports_go_down_only_and_wings_never_import_each_other() -> None:
 
 
 def test_the_fast_path_stands_apart_and_is_small() -> None:
-    assert [str(each) for each in IMPORTS if each.room != APART and each.target == APART] == []
+    others = {each.module for each in IMPORTS if each.room != APART and each.target == APART}
+    assert others == {"patchgate.surfaces.quick_push"}
     assert {each.names for each in IMPORTS if each.room == APART} <= APART_IMPORTS
     lines = sum(path.read_text(encoding="utf-8").count("\n") for path in (PACKAGE / APART).rglob("*.py"))
     assert lines <= APART_MOST_LINES
@@ -179,6 +180,7 @@ def test_what_the_fast_path_imports_for_types_is_never_imported() -> None:
         for each in program.body
         if isinstance(each, ast.If) and ast.unparse(each.test) == "TYPE_CHECKING"
         for inner in each.body
+        if isinstance(inner, ast.Import | ast.ImportFrom)
     ]
     every = [each for each in ast.walk(program) if isinstance(each, ast.Import | ast.ImportFrom)]
     assert len(every) == len(imported) + len(for_types)

@@ -1,9 +1,6 @@
 """Recognise a boring change before a commit: exit code 99 is *accepted*, any other hands it on.
 
-    … | python -I -S recognise.pyc GIT_DIR COMMON_DIR VERSION BRANCH
-
-On standard input: what `git cat-file --batch-command` says of HEAD, HEAD's tree, HEAD again and the branch; a
-pinned `git diff-index --cached --raw --numstat -z -p -U0`; and NUL and `whole`, if both have ended well.
+Started by hooks/pre-commit. On standard input: a pinned `git diff-index`; NUL and `whole` if it ended well.
 
 Each `require` is one condition; what fails one, or raises anything, is the full tier's to judge. What a
 compiled policy holds is told in `declared.suspicion`, to what it is bound in `operations.land.fast_policy`.
@@ -18,18 +15,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    Policy = dict[str, Any]
+
 ACCEPTED = 99
 SEAL = 0x7061746368676174
 PLAIN = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+=,@%()[]{}!#$&;'^. -/"
-MOST_BYTES = 4 << 20
-MOST_ASKED = 4096
-WHOLE_FILE = 256 << 10
-ENDED = b"\0whole"
+MOST_BYTES, WHOLE_FILE, MOST_ASKED = 4 << 20, 256 << 10, 4096
+ENDED = b"whole"
 FORMS = (b"000000 100644 A", b"100644 100644 M", b"100755 100755 M", b"100644 000000 D", b"100755 000000 D")
 RECORDED = (b'"kind":"skipped"', b'"kind":"observed"', b'"kind":"unjudged"')
 KEPT = (b"HOME", b"PATH", b"TMPDIR", b"XDG_CONFIG_HOME")
 PINNED = {b"LC_ALL": b"C", b"GIT_NO_REPLACE_OBJECTS": b"1", b"GIT_NO_LAZY_FETCH": b"1"}
-CAT_FILE = ("-c", "protocol.allow=never", "cat-file", "--batch-command")
+CAT_FILE = ("--bare", "-c", "protocol.allow=never", "cat-file", "--batch-command")
 
 
 def require(fact: object) -> None:
@@ -49,9 +46,8 @@ def listen(descriptor: int) -> bytearray:
 
 def take(said: bytearray, with_content: bool = False) -> tuple[bytes, bytes, int, bytes]:
     """Take the first answer of cat-file: object id, type (`missing` if there is none), size, content."""
-    end = said.index(b"\n")
-    words = bytes(said[:end]).split(b" ")
-    del said[: end + 1]
+    words = bytes(said[: said.index(b"\n")]).split(b" ")
+    del said[: said.index(b"\n") + 1]
     if words[-1] == b"missing":
         return b"", b"missing", 0, b""
     oid, kind, number = words
@@ -70,10 +66,9 @@ def ask(git_dir: str, requests: list[bytes]) -> int:
     raw = b"".join(requests)
     require(len(raw) < MOST_ASKED)
     posix.write(asks, raw)
-    kept = {name: posix.environ[name] for name in KEPT if name in posix.environ}
+    kept = {name: value for name, value in posix.environ.items() if name in KEPT}
     moves = ((posix.POSIX_SPAWN_DUP2, asked, 0), (posix.POSIX_SPAWN_DUP2, says, 1))
-    argv = ("git", "--git-dir=" + git_dir, "--bare", *CAT_FILE)
-    posix.posix_spawnp("git", argv, kept | PINNED, file_actions=moves)
+    posix.posix_spawnp("git", ("git", "--git-dir=" + git_dir, *CAT_FILE), kept | PINNED, file_actions=moves)
     for descriptor in (asked, asks, says):
         posix.close(descriptor)
     return hears
@@ -100,12 +95,12 @@ def entries(tree: bytes, width: int) -> list[tuple[bytes, str]]:
     return found
 
 
-def load_policy(folder: str, root: dict[bytes, str], version: str) -> "dict[str, Any]":
+def load_policy(folder: str, root: dict[bytes, str], version: str) -> "Policy":
     """Load what the full tier compiled from the policy of this root folder, for this very tool."""
     key = "{}-{}".format(*(root.get(name, "none") for name in (b"patchgate.toml", b"pyproject.toml")))
     kept = read(f"{folder}/{version}/{key}", WHOLE_FILE)
     require(kept[:8] == source_hash(SEAL, kept[8:]))
-    policy: dict[str, Any] = loads(kept[8:])
+    policy: Policy = loads(kept[8:])
     require(policy["tool"][::2] == (version, sys.hexversion))
     status = posix.stat(policy["stamp"][0])
     require(policy["stamp"][1:] == (status.st_mtime_ns, status.st_size, status.st_ino))
@@ -115,8 +110,8 @@ def load_policy(folder: str, root: dict[bytes, str], version: str) -> "dict[str,
 def read_difference(output: bytes) -> tuple[bytes, list[tuple[bytes, bytes, bytes]], int, bytes]:
     """Part git's answer: the raw part as it is, path, status, new blob of each file, added lines, patch."""
     words = output.split(b"\0")
-    files = []
-    at = 0
+    require(words.pop() == ENDED)
+    files, at = [], 0
     while words[at].startswith(b":"):
         old_mode, new_mode, _, new, status = words[at][1:].split(b" ")
         path = words[at + 1]
@@ -134,7 +129,7 @@ def read_difference(output: bytes) -> tuple[bytes, list[tuple[bytes, bytes, byte
     return raw, files, added, words[-1]
 
 
-def check_names(paths: list[bytes], policy: "dict[str, Any]") -> None:
+def check_names(paths: list[bytes], policy: "Policy") -> None:
     """Require that no policy and no path rule speaks of any of these names."""
     roots, prefixes = (tuple([each + "/" for each in policy[key] or ()]) for key in ("roots", "prefixes"))
     for raw in paths:
@@ -193,43 +188,51 @@ def leave(path: str, content: bytes | None) -> None:
         posix.unlink(path)
 
 
-def main(git_dir: str, common_dir: str, version: str, ref: str) -> None:
-    """Recognise what is staged, and leave its pending receipt."""
-    said = listen(0)
-    require(said.endswith(ENDED))
-    head, kind, _, _ = take(said)
-    _, _, _, tree = take(said, with_content=True)
-    require(kind == b"commit" and [take(said)[0], take(said)[0]] == [head, head])
-    root, branch = dict(entries(tree, len(head) // 2)), ref.encode("utf-8", "surrogateescape")
-    policy = load_policy(common_dir + "/patchgate/fast", root, version)
-    raw, files, added, patch = read_difference(bytes(said[: -len(ENDED)]))
+def recognise(output: bytes, base: bytes, branch: bytes, *place: str) -> "tuple[Policy, bytes, bytes]":
+    """Recognise a change on a commit, which a branch has; return policy, the commit's id, raw difference."""
+    git_dir, common_dir, version = place
+    raw, files, added, patch = read_difference(output)
     new = [path for path, status, _ in files if status == b"A"]
     folders = list({path[:at]: None for path in new for at in range(len(path)) if path[at] == ord("/")})
     blobs = [blob for _, status, blob in files if status != b"D"]
-    wanted = b"contents %s\n" if policy["reads_contents"] else b"info %s\n"
-    listed = [b"contents %s:%s\n" % (head, folder) for folder in folders]
-    answers = ask(git_dir, [wanted % blob for blob in blobs] + listed)
-    require(not posix.access(git_dir + "/MERGE_HEAD", posix.F_OK))
+    listed = [b"%s^{tree}" % base, *(b"%s:%s" % (base, folder) for folder in folders)]
+    about = [b"info %s\n" % each for each in (base, *blobs, branch, base)]
+    answers = ask(git_dir, about + [b"contents %s\n" % each for each in listed])
     config = read(common_dir + "/config", WHOLE_FILE)
     require(0 < len(config) < WHOLE_FILE and b"trustref" not in config.lower())
-    require(not read(f"{common_dir}/{ref}").startswith(b"ref:"))
-    check_answered(common_dir, head, ref, branch)
+    said = listen(answers)
+    head, kind, _, _ = take(said)
+    sizes = [take(said)[1:3] for _ in blobs]
+    require(kind == b"commit" and [take(said)[0], take(said)[0]] == [head, head])
+    root = dict(entries(take(said, with_content=True)[3], len(head) // 2))
+    policy = load_policy(common_dir + "/patchgate/fast", root, version)
     check_names([path for path, _, _ in files], policy)
     require(not any(text in patch for text in policy["texts"]))
-    small_texts = policy["small_texts"]
-    require(not small_texts or not any(map(patch.lower().__contains__, small_texts)))
+    require(not (small := policy["small_texts"]) or not any(map(patch.lower().__contains__, small)))
     require(policy["max_files"] is None or len(files) <= policy["max_files"])
     require(policy["max_added_lines"] is None or added <= policy["max_added_lines"])
-    objects, limit = listen(answers), policy["max_file_bytes"]
-    for _ in blobs:
-        _, kind, size, content = take(objects, with_content=policy["reads_contents"])
-        require(kind == b"blob" and (limit is None or size <= limit) and b"\0" not in content[:8000])
+    limit = policy["max_file_bytes"]
+    for kind, size in sizes:
+        require(kind == b"blob" and (limit is None or size <= limit))
     listings = {b"": list(root)} if new else {}
     for folder in folders:
-        _, kind, _, tree = take(objects, with_content=True)
+        _, kind, _, tree = take(said, with_content=True)
         require(kind in (b"tree", b"missing"))
         listings[folder + b"/"] = [name for name, _ in entries(tree, len(head) // 2)]
     check_collisions(folders + new, listings)
+    if policy["reads_contents"]:
+        said = listen(ask(git_dir, [b"contents %s\n" % blob for blob in blobs]))
+        require(not any(b"\0" in take(said, with_content=True)[3][:8000] for _ in blobs))
+    return policy, head, raw
+
+
+def main(git_dir: str, common_dir: str, version: str, ref: str) -> None:
+    """Recognise what is staged, and leave its pending receipt."""
+    branch = ref.encode("utf-8", "surrogateescape")
+    policy, head, raw = recognise(bytes(listen(0)), b"HEAD", branch, git_dir, common_dir, version)
+    require(not posix.access(git_dir + "/MERGE_HEAD", posix.F_OK))
+    require(not read(f"{common_dir}/{ref}").startswith(b"ref:"))
+    check_answered(common_dir, head, ref, branch)
     pending = b"patchgate.pending/1 %s accepted\n%s %s\n- -\n" % (version.encode(), head, branch) + raw
     leave(git_dir + "/patchgate-pending", None if policy["refuses_messages"] else pending)
     leave(git_dir + "/patchgate-quiet", None if policy["judges_messages"] else version.encode() + b"\n")

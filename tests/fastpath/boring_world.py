@@ -115,8 +115,13 @@ class World:
         words = Path(f"{self._ear}.words").read_text(encoding="utf-8").splitlines()[3:]
         return Heard(tuple(words), Path(f"{self._ear}.said").read_bytes())
 
-    def recognise(self, program: Path, heard: Heard, *, is_disk_full: bool = False) -> int:
-        """Run a compiled recogniser on what was heard; give its exit code."""
+    def recognise(
+        self, program: Path, heard: Heard, *, git: Path | None = None, is_disk_full: bool = False
+    ) -> int:
+        """Run a compiled recogniser on what was heard, maybe with another `git`; give its exit code."""
+        env = self.repo.env
+        if git is not None:
+            env = env | {"PATH": f"{git.parent}{os.pathsep}{env['PATH']}"}
         command = [sys.executable, "-I", "-S", str(program), *heard.words]
         if is_disk_full:
             # A file of 512 bytes or 1 KiB at most, by what sh counts in.
@@ -125,7 +130,7 @@ class World:
             command,
             input=heard.said,
             cwd=self.repo.path,
-            env=self.repo.env,
+            env=env,
             capture_output=True,
             check=False,
         )

@@ -36,7 +36,6 @@ from tests.fastpath.arrangements import (
     tagged,
     then,
     told,
-    tree_for_blob,
     trusting,
     unanswered,
     unended,
@@ -51,12 +50,14 @@ from tests.fastpath.boring_world import Arrange
 class Case:
     """How a repository is arranged, under which policy, and what becomes of what git says.
 
-    `is_disk_full`: nothing longer than a kilobyte can be written.
+    `craft` changes the difference, `alter` what cat-file answers. `is_disk_full`: nothing longer than a
+    kilobyte can be written.
     """
 
     arrange: Arrange
     policy: str = ""
     craft: Craft | None = None
+    alter: Craft | None = None
     is_disk_full: bool = False
 
 
@@ -65,7 +66,7 @@ _LONG_NAMES: dict[str, str | bytes] = {f"{number:04}{'n' * 150}": "x\n" for numb
 
 CASES: dict[str, Case] = {
     "five megabytes are staged": Case(staged(big="x" * (5 << 20) + "\n"), _NO_COUNT),
-    "the tree of HEAD is longer than was said": Case(boring, craft=unended),
+    "the tree of HEAD is longer than was said": Case(boring, alter=unended),
     "more blobs than a pipe holds": Case(
         named({f"many/{number}": "x\n" for number in range(400)}), _NO_COUNT
     ),
@@ -138,9 +139,9 @@ CASES: dict[str, Case] = {
     "a large file": Case(staged(big="x" * 2000 + "\n"), "[policy]\nmax_file_bytes = 1000\n"),
     "a denied word in other case": Case(staged(a="FORBIDDEN\n"), '[content]\ndeny = ["(?i)forbidden"]\n'),
     "git has not ended well": Case(boring, craft=unfinished),
-    "HEAD is no commit": Case(boring, craft=instead(0, b" commit ", b" tag ")),
-    "HEAD is another after its tree was read": Case(boring, craft=of_another(2)),
-    "the branch is another than HEAD": Case(boring, craft=of_another(3)),
+    "HEAD is no commit": Case(boring, alter=instead(0, b" commit ", b" tag ")),
+    "HEAD is another after its tree was read": Case(boring, alter=of_another(3)),
+    "the branch is another than HEAD": Case(boring, alter=of_another(2)),
     "a merge waits": Case(then(boring, merging)),
     "another ref is trusted": Case(then(boring, trusting)),
     "no config is there": Case(then(boring, without_config)),
@@ -149,7 +150,7 @@ CASES: dict[str, Case] = {
     "a conflict marker": Case(staged(a="<<<<<<< HEAD\n")),
     "too many files": Case(staged(a="2\n", b="2\n"), "[policy.commit]\nmax_files = 1\n"),
     "too many added lines": Case(staged(a="2\n3\n"), "[policy.commit]\nmax_added_lines = 1\n"),
-    "a new blob is a tree": Case(boring, craft=tree_for_blob),
+    "a new blob is a tree": Case(boring, alter=instead(1, b" blob ", b" tree ")),
     "an unchanged line with a NUL": Case(
         then(
             attributes("*.x diff"),
@@ -212,33 +213,37 @@ NEEDED: dict[str, str] = {
         "the ledger is too long to look for what was let through"
     ),
     "leave: posix.write(descriptor, content) == len(content)": "the disk is full",
-    "main: new if status == b'A'": "a new name is a neighbour's but for case",
-    "main: folders if path[at] == ord('/')": "a new folder is another but for case",
-    "main: blobs if status != b'D'": "a large file",
-    "main: {b'': list(root)} if new else {}": "a new name is a neighbour's but for case",
-    "main: said.endswith(ENDED)": "git has not ended well",
-    "main: kind == b'commit'": "HEAD is no commit",
-    "main: [take(said)[0], take(said)[0]] == [head, head], element 1 (head)": (
-        "HEAD is another after its tree was read"
-    ),
-    "main: [take(said)[0], take(said)[0]] == [head, head], element 2 (head)": (
+    "recognise: new if status == b'A'": "a new name is a neighbour's but for case",
+    "recognise: folders if path[at] == ord('/')": "a new folder is another but for case",
+    "recognise: blobs if status != b'D'": "a large file",
+    "recognise: {b'': list(root)} if new else {}": "a new name is a neighbour's but for case",
+    "read_difference: words.pop() == ENDED": "git has not ended well",
+    "recognise: kind == b'commit'": "HEAD is no commit",
+    "recognise: [take(said)[0], take(said)[0]] == [head, head], element 1 (head)": (
         "the branch is another than HEAD"
     ),
+    "recognise: [take(said)[0], take(said)[0]] == [head, head], element 2 (head)": (
+        "HEAD is another after its tree was read"
+    ),
     "main: not posix.access(git_dir + '/MERGE_HEAD', posix.F_OK)": "a merge waits",
-    "main: 0 < len(config)": "no config is there",
-    "main: len(config) < WHOLE_FILE": "the config is long",
-    "main: b'trustref' not in config.lower()": "another ref is trusted",
+    "recognise: 0 < len(config)": "no config is there",
+    "recognise: len(config) < WHOLE_FILE": "the config is long",
+    "recognise: b'trustref' not in config.lower()": "another ref is trusted",
     "main: not read(f'{common_dir}/{ref}').startswith(b'ref:')": "the branch is another one's name",
-    "main: not any((text in patch for text in policy['texts']))": "a conflict marker",
-    "main: not small_texts or not any(map(patch.lower().__contains__, small_texts))": (
+    "recognise: not any((text in patch for text in policy['texts']))": "a conflict marker",
+    "recognise: not (small := policy['small_texts']) or not any(map(patch.lower().__contains__, small))": (
         "a denied word in other case"
     ),
-    "main: policy['max_files'] is None or len(files) <= policy['max_files']": "too many files",
-    "main: policy['max_added_lines'] is None or added <= policy['max_added_lines']": "too many added lines",
-    "main: kind == b'blob'": "a new blob is a tree",
-    "main: limit is None or size <= limit": "a large file",
-    "main: b'\\x00' not in content[:8000]": "an unchanged line with a NUL",
-    "main: kind in (b'tree', b'missing')": "a folder where a file was",
+    "recognise: policy['max_files'] is None or len(files) <= policy['max_files']": "too many files",
+    "recognise: policy['max_added_lines'] is None or added <= policy['max_added_lines']": (
+        "too many added lines"
+    ),
+    "recognise: kind == b'blob'": "a new blob is a tree",
+    "recognise: limit is None or size <= limit": "a large file",
+    "recognise: not any((b'\\x00' in take(said, with_content=True)[3][:8000] for _ in blobs))": (
+        "an unchanged line with a NUL"
+    ),
+    "recognise: kind in (b'tree', b'missing')": "a folder where a file was",
 } | {
     "load_policy: policy['stamp'][1:] == (status.st_mtime_ns, status.st_size, status.st_ino), "
     f"element {number} (status.st_{field})": case

@@ -100,7 +100,7 @@ def _changes(node: ast.AST, function: str) -> Iterator[tuple[str, _Change]]:
                 for place, wanted in enumerate(inner.ifs):
                     # What is looked at is narrowed in main; elsewhere, what counts as an answer.
                     text = f"{name} if {ast.unparse(wanted)}"
-                    yield text, _Change(inner.ifs, place, ast.Constant(function != "main"))
+                    yield text, _Change(inner.ifs, place, ast.Constant(function != "recognise"))
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ that no case needs would be one that nobody would miss if it broke.
 from __future__ import annotations
 
 import ast
+import shutil
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,10 +27,34 @@ class Arranged:
 
     world: World
     heard: Heard
+    git: Path | None
     is_disk_full: bool
 
     def recognise(self, program: Path) -> int:
-        return self.world.recognise(program, self.heard, is_disk_full=self.is_disk_full)
+        return self.world.recognise(program, self.heard, git=self.git, is_disk_full=self.is_disk_full)
+
+
+_ALTERING = """\
+#!{python}
+import subprocess, sys
+sys.path.insert(0, {root!r})
+from tests.fastpath.cases import CASES
+said = subprocess.run([{git!r}, *sys.argv[1:]], stdout=subprocess.PIPE, check=True).stdout
+sys.stdout.buffer.write(CASES[{name!r}].alter(said))
+"""
+
+
+def altering_git(folder: Path, name: str) -> Path:
+    """Write a program that runs git, and changes what it answers as a case wants it."""
+    git = shutil.which("git")
+    assert git is not None
+    program = folder / "altering" / "git"
+    program.parent.mkdir()
+    root = str(Path(__file__).parents[2])
+    text = _ALTERING.format(python=sys.executable, root=root, git=git, name=name)
+    program.write_text(text, encoding="utf-8")
+    program.chmod(0o755)
+    return program
 
 
 class Cases:
@@ -46,7 +72,8 @@ class Cases:
             heard = world.listen()
             if case.craft is not None:
                 heard = replace(heard, said=case.craft(heard.said))
-            self._arranged[name] = Arranged(world, heard, case.is_disk_full)
+            git = None if case.alter is None else altering_git(world.repo.path.parent, name)
+            self._arranged[name] = Arranged(world, heard, git, case.is_disk_full)
         return self._arranged[name]
 
 

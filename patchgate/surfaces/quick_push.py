@@ -1,0 +1,64 @@
+"""Recognise a boring push of a few commits, for pre-push: exit code 99 lets it pass, as in `fastpath`.
+
+    … | python -E -P -m patchgate.surfaces.quick_push GIT_DIR COMMON_DIR VERSION REMOTE REF
+
+The shim says which pushes may be boring: one branch goes on from what the remote has by a few commits in a
+line, and no default branch has another policy. On standard input, for each commit, parents first: its id, a
+blank, its parent's, LF; a pinned `git diff-tree`; NUL and `whole`. At the end, if all ended well: `all`.
+
+Decides nothing about a push that is not boring: the full tier judges it. As there, every commit is judged by
+its effect, whatever receipts say; one without a receipt has to be named, and is handed on. What passes is
+recorded.
+"""
+
+import os
+import sys
+
+from patchgate.fastpath import recognise
+from patchgate.fastpath.recognise import require
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from patchgate.durable.record import Json
+
+_ALL = b"all"
+
+
+def recognise_push(said: bytes, git_dir: str, common_dir: str, version: str) -> list[str]:
+    """Recognise each commit of a push; return the commits.
+
+    Raises:
+        ValueError: one is not boring.
+    """
+    *sections, rest = said.split(b"\0" + recognise.ENDED)
+    require(sections and rest == _ALL)
+    heads = [section.partition(b"\n")[0].split(b" ") for section in sections]
+    commits = [commit for commit, _ in heads]
+    texts = recognise.listen(recognise.ask(git_dir, [b"contents %s\n" % commit for commit in commits]))
+    for section, (commit, parent) in zip(sections, heads, strict=True):
+        oid, kind, _, text = recognise.take(texts, with_content=True)
+        # A trailer of ours can ask for other limits, another encoding can hide one.
+        require(oid == commit and kind == b"commit" and b"\npatchgate-" not in text.lower())
+        require(b"\nencoding " not in text.partition(b"\n\n")[0])
+        output = section.partition(b"\n")[2] + b"\0" + recognise.ENDED
+        policy, _, _ = recognise.recognise(output, parent, parent, git_dir, common_dir, version)
+        require(not policy["refuses_messages"])
+    return [commit.decode("ascii") for commit in commits]
+
+
+def main(git_dir: str, common_dir: str, version: str, remote: str, ref: str) -> None:
+    """Recognise a push, and record it."""
+    commits = recognise_push(bytes(recognise.listen(0)), git_dir, common_dir, version)
+    from patchgate.ledger.ledger import Ledger
+    from patchgate.ledger.receipts import Receipts
+
+    receipts = Receipts(common_dir)
+    require(all(receipts.has(commit) for commit in commits))
+    about: dict[str, Json] = {"remote": remote, "ref": ref, "commits": len(commits), "without_receipt": []}
+    require(Ledger(common_dir).record("pushed", about) is None)
+
+
+if __name__ == "__main__":
+    sys.excepthook = lambda *_: os._exit(1)
+    main(*sys.argv[1:])
+    os._exit(recognise.ACCEPTED)
