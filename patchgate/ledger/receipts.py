@@ -13,9 +13,14 @@ again.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
-from typing import NamedTuple
+
+from patchgate.durable.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+    from typing import Final
 
 _HEX = b"0123456789abcdef"
 _WIDTHS = (40, 64)
@@ -29,13 +34,16 @@ _MERGE = b"merge"
 _TAIL = 64 << 10
 
 
-class Receipt(NamedTuple):
+class Receipt(Value):
     """One change that was accepted; ids in full, `parent` is None for a root commit, a merge's the first."""
 
-    commit: str
-    tree: str
-    parent: str | None
-    is_merge: bool
+    __slots__ = ("commit", "is_merge", "parent", "tree")
+
+    def __init__(self, commit: str, tree: str, parent: str | None, is_merge: bool) -> None:
+        self.commit: Final = commit
+        self.tree: Final = tree
+        self.parent: Final = parent
+        self.is_merge: Final = is_merge
 
 
 class Receipts:

@@ -1,6 +1,6 @@
 """Recognise a boring push of a few commits, for pre-push: exit code 99 lets it pass, as in `fastpath`.
 
-    … | python -E -P -m patchgate.surfaces.quick_push GIT_DIR COMMON_DIR VERSION REMOTE REF
+    … | python -E -P -c 'from … import run; run()' GIT_DIR COMMON_DIR VERSION REMOTE REF
 
 The shim says which pushes may be boring: one branch goes on from what the remote has by a few commits in a
 line, and no default branch has another policy. On standard input, for each commit, parents first: its id, a
@@ -58,7 +58,8 @@ def main(git_dir: str, common_dir: str, version: str, remote: str, ref: str) -> 
     require(Ledger(common_dir).record("pushed", about) is None)
 
 
-if __name__ == "__main__":
+def run() -> None:
+    """Run this as a program of its own."""
     sys.excepthook = lambda *_: os._exit(1)
     main(*sys.argv[1:])
     os._exit(recognise.ACCEPTED)
