@@ -45,7 +45,7 @@ class Suspicion:
     written, or below one (None: everything is). The other texts are compared with the path in lower case:
     `prefixes` are the path or a folder above it, `names` are whole components, `endings` and `beginnings`
     are those of any component, `parts` stand anywhere in one. `texts` are searched in the output of
-    `git diff -p -U0`, `small_texts` in the same in lower case; `reads_text` tells whether there are any.
+    `git diff -p -U0`, `small_texts` in the same in lower case.
     `reads_contents` tells whether binary files are denied.
     """
 
@@ -60,7 +60,6 @@ class Suspicion:
     parts: tuple[str, ...]
     texts: tuple[bytes, ...]
     small_texts: tuple[bytes, ...]
-    reads_text: bool
     reads_contents: bool
     judges_messages: bool
     refuses_messages: bool
@@ -99,7 +98,6 @@ def suspicion_of(policy: Policy) -> Suspicion | None:
         parts=texts_of("parts"),
         texts=texts,
         small_texts=small_texts,
-        reads_text=bool(texts or small_texts),
         reads_contents="binary" in _denied_classes(policy),
         judges_messages=policy.judges_messages(Profile.COMMIT),
         refuses_messages=policy.refuses_messages(Profile.COMMIT),

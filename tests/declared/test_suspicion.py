@@ -64,9 +64,8 @@ def is_suspicious(found: Suspicion, path: str) -> bool:
 
 
 def reads(found: Suspicion, output: bytes) -> bool:
-    return found.reads_text and (
-        any(text in output for text in found.texts)
-        or any(text in output.lower() for text in found.small_texts)
+    return any(text in output for text in found.texts) or any(
+        text in output.lower() for text in found.small_texts
     )
 
 
@@ -331,11 +330,11 @@ def test_contents_are_read_where_anybody_denies_binary_files() -> None:
 
 def test_text_is_read_only_where_a_rule_speaks_of_it() -> None:
     off = "content = {secrets = false, conflict_markers = false}"
-    assert suspicion().reads_text
-    assert not suspicion(off).reads_text
+    assert suspicion().texts
+    assert not suspicion(off).texts + suspicion(off).small_texts
     quiet = "[rules]\nsecret = 'off'\nconflict-marker = 'off'"
-    assert not suspicion(quiet).reads_text
-    assert suspicion(quiet + "\n[content]\ndeny = ['(?i)todo']").reads_text
+    assert not suspicion(quiet).texts + suspicion(quiet).small_texts
+    assert suspicion(quiet + "\n[content]\ndeny = ['(?i)todo']").small_texts
 
 
 def test_messages_are_judged_and_refused_as_the_policy_says() -> None:

@@ -18,7 +18,6 @@ from patchgate.ledger.ledger import Ledger
 from patchgate.operations.judge.pending import check_pending
 from patchgate.operations.judge.terms import Asked, trusted
 from patchgate.operations.judge.updates import Known, judge_unanswered
-from patchgate.operations.land.fast import renew_at_head
 from patchgate.operations.land.pending import drop_pending, leave_pending, leave_quiet
 from patchgate.operations.land.refusals import Judged, holds, record_refusals
 from patchgate.operations.land.unseen import tell_unseen
@@ -67,6 +66,9 @@ def judge_commit(
         warnings += _leave(repository, report.changes[0], asked, status, branch)
     warnings += tell_unseen(repository, staged.source.base_commit, branch, lambda: asked)
     if leaves and not stops:
+        # 8 ms to import: a refusal need not wait for them.
+        from patchgate.operations.land.fast import renew_at_head
+
         renew_at_head(repository)
     report = replace(report, warnings=(*report.warnings, *warnings))
     return Judged(replace(report, ways_out=way_out_of_commit(repository, hook)) if stops else report, stops)
