@@ -3,8 +3,9 @@
     … | python -E -P -c 'from … import run; run()' GIT_DIR COMMON_DIR VERSION REMOTE REF
 
 The shim says which pushes may be boring: one branch goes on from what the remote has by a few commits in a
-line, and no default branch has another policy. On standard input, for each commit, parents first: its id, a
-blank, its parent's, LF; a pinned `git diff-tree`; NUL and `whole`. At the end, if all ended well: `all`.
+line, all of them new there, none of them an agent's, and no default branch has another policy. On standard
+input, for each commit, parents first: its id, a blank, its parent's, LF; a pinned `git diff-tree`; NUL and
+`whole`. At the end, if all ended well: `all`.
 
 Decides nothing about a push that is not boring: the full tier judges it. As there, every commit is judged by
 its effect, whatever receipts say; one without a receipt has to be named, and is handed on. What passes is
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from patchgate.durable.record import Json
 
 _ALL = b"all"
+_LONGEST_REMOTE, _LONGEST_REF = 120, 200
 
 
 def recognise_push(said: bytes, git_dir: str, common_dir: str, version: str) -> list[str]:
@@ -34,26 +36,41 @@ def recognise_push(said: bytes, git_dir: str, common_dir: str, version: str) -> 
     require(sections and rest == _ALL)
     heads = [section.partition(b"\n")[0].split(b" ") for section in sections]
     commits = [commit for commit, _ in heads]
-    texts = recognise.listen(recognise.ask(git_dir, [b"contents %s\n" % commit for commit in commits]))
+    # A text can hold the end of a section, but never the id of the commit that it comes with.
+    require([parent for _, parent in heads[1:]] == commits[:-1])
+    folders: dict[bytes, None] = {}
     for section, (commit, parent) in zip(sections, heads, strict=True):
-        oid, kind, _, text = recognise.take(texts, with_content=True)
-        # A trailer of ours can ask for other limits, another encoding can hide one.
-        require(oid == commit and kind == b"commit" and b"\npatchgate-" not in text.lower())
-        require(b"\nencoding " not in text.partition(b"\n\n")[0])
         output = section.partition(b"\n")[2] + b"\0" + recognise.ENDED
         policy, _, _ = recognise.recognise(output, parent, parent, git_dir, common_dir, version)
         require(not policy["refuses_messages"])
+        _, files, _, _ = recognise.read_difference(output)
+        names = [path.rpartition(b"/")[0] for path, status, _ in files if status != b"D"]
+        folders |= dict.fromkeys(b"%s:%s" % (commit, name) for name in names)
+    requests = [b"contents %s\n" % commit for commit in commits] + [b"info %s\n" % name for name in folders]
+    answers = recognise.listen(recognise.ask(git_dir, requests))
+    for commit in commits:
+        oid, kind, _, text = recognise.take(answers, with_content=True)
+        # A trailer of ours can ask for other limits, another encoding can hide one.
+        require(oid == commit and kind == b"commit" and b"\npatchgate-" not in text.lower())
+        require(b"\nencoding " not in text.partition(b"\n\n")[0])
+    # A tree that git did not write can hold a name with a slash, which a difference shows as if in a folder.
+    require(all(recognise.take(answers)[1] == b"tree" for _ in folders))
     return [commit.decode("ascii") for commit in commits]
 
 
 def main(git_dir: str, common_dir: str, version: str, remote: str, ref: str) -> None:
     """Recognise a push, and record it."""
+    # What the ledger would hold cut short is not known here.
+    require(len(remote) <= _LONGEST_REMOTE and len(ref) <= _LONGEST_REF and (remote + ref).isascii())
     commits = recognise_push(bytes(recognise.listen(0)), git_dir, common_dir, version)
     from patchgate.ledger.ledger import Ledger
     from patchgate.ledger.receipts import Receipts
 
     receipts = Receipts(common_dir)
     require(all(receipts.has(commit) for commit in commits))
+    # A last line that a crash left would be set aside, which has to be told.
+    end = recognise.read(common_dir + "/patchgate/events.jsonl")
+    require(end[-1:] in (b"", b"\n") and b"\0" not in end)
     about: dict[str, Json] = {"remote": remote, "ref": ref, "commits": len(commits), "without_receipt": []}
     require(Ledger(common_dir).record("pushed", about) is None)
 
