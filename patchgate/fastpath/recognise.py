@@ -1,7 +1,6 @@
 """Recognise a boring change before a commit: exit code 99 is *accepted*, any other hands it on.
 
 Started by hooks/pre-commit. On standard input: a pinned `git diff-index`; NUL and `whole` if it ended well.
-
 Each `require` is one condition; what fails one, or raises anything, is the full tier's to judge. What a
 compiled policy holds is told in `declared.suspicion`, to what it is bound in `operations.land.fast_policy`.
 """
@@ -90,6 +89,7 @@ def entries(tree: bytes, width: int) -> list[tuple[bytes, str]]:
         space = tree.index(b" ", at)
         end = tree.index(b"\0", space)
         mode, oid = tree[at:space].decode("ascii"), tree[end + 1 : end + 1 + width].hex()
+        require(mode in ("100644", "100755", "120000", "160000", "40000"))
         found.append((tree[space + 1 : end], f"{mode}.{oid}"))
         at = end + 1 + width
     return found

@@ -67,6 +67,7 @@ _LONG_NAMES: dict[str, str | bytes] = {f"{number:04}{'n' * 150}": "x\n" for numb
 CASES: dict[str, Case] = {
     "five megabytes are staged": Case(staged(big="x" * (5 << 20) + "\n"), _NO_COUNT),
     "the tree of HEAD is longer than was said": Case(boring, alter=unended),
+    "the tree of HEAD has an odd mode": Case(boring, alter=replaced(b"100644 a\0", b"100664 a\0")),
     "more blobs than a pipe holds": Case(
         named({f"many/{number}": "x\n" for number in range(400)}), _NO_COUNT
     ),
@@ -170,6 +171,7 @@ NEEDED: dict[str, str] = {
     "listen: len(said) < MOST_BYTES": "five megabytes are staged",
     "take: said[size:size + 1] == b'\\n'": "the tree of HEAD is longer than was said",
     "ask: len(raw) < MOST_ASKED": "more blobs than a pipe holds",
+    "entries: mode in ('100644', '100755', '120000', '160000', '40000')": "the tree of HEAD has an odd mode",
     "load_policy: kept[:8] == source_hash(SEAL, kept[8:])": "the seal of the compiled policy is broken",
     "load_policy: policy['tool'][::2] == (version, sys.hexversion), element 1 (version)": (
         "the policy was compiled by another version"
