@@ -141,6 +141,12 @@ is_missing() {
     [ "$1" -eq 126 ] || [ "$1" -eq 127 ]
 }
 
+refuse_unread() {
+    printf 'error: what git says could not be read, so this push was not judged and is refused\n' >&2
+    printf 'help: see that cat is on PATH and that there is memory left, then push again\n' >&2
+    exit 1
+}
+
 refuse_unjudged() {
     printf 'error: git-patchgate is neither where install found it nor on PATH, so %s\n' "$1" >&2
     printf 'help: pip install patchgate && %s\n' "$mend" >&2
