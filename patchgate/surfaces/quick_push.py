@@ -38,16 +38,19 @@ def recognise_push(said: bytes, git_dir: str, common_dir: str, version: str) -> 
     commits = [commit for commit, _ in heads]
     # A text can hold the end of a section, but never the id of the commit that it comes with.
     require([parent for _, parent in heads[1:]] == commits[:-1])
+    outputs = [section.partition(b"\n")[2] + b"\0" + recognise.ENDED for section in sections]
     folders: dict[bytes, None] = {}
-    for section, (commit, parent) in zip(sections, heads, strict=True):
-        output = section.partition(b"\n")[2] + b"\0" + recognise.ENDED
-        policy, _, _ = recognise.recognise(output, parent, parent, git_dir, common_dir, version)
-        require(not policy["refuses_messages"])
+    for commit, output in zip(commits, outputs, strict=True):
         _, files, _, _ = recognise.read_difference(output)
         names = [path.rpartition(b"/")[0] for path, status, _ in files if status != b"D"]
         folders |= dict.fromkeys(b"%s:%s" % (commit, name) for name in names)
     requests = [b"contents %s\n" % commit for commit in commits] + [b"info %s\n" % name for name in folders]
-    answers = recognise.listen(recognise.ask(git_dir, requests))
+    # Heard at the end: git answers meanwhile.
+    descriptor = recognise.ask(git_dir, requests)
+    for output, (_, parent) in zip(outputs, heads, strict=True):
+        policy, _, _ = recognise.recognise(output, parent, parent, git_dir, common_dir, version)
+        require(not policy["refuses_messages"])
+    answers = recognise.listen(descriptor)
     for commit in commits:
         oid, kind, _, text = recognise.take(answers, with_content=True)
         # A trailer of ours can ask for other limits, another encoding can hide one.
