@@ -28,7 +28,7 @@ import argparse
 import os
 
 from bench.pairs import Command, run_rounds
-from bench.tables import Row, machine, ratio_table, time_table
+from bench.tables import Row, machine, put_out, ratio_table, time_table
 from bench.worlds import World, make_history, make_wide
 
 IMPORTS = "import click, pydantic, pygit2, pathspec"
@@ -179,10 +179,7 @@ def main() -> None:
             more, taken = range_rows(world, os.path.abspath(source), chosen, max(3, arguments.rounds // 3))
             rows, times = rows + more, times + "\n" + taken
     text = f"{ratio_table(rows)}\n{machine()}\n{times}"
-    print(text)
-    if arguments.write:
-        with open(arguments.write, "w", encoding="utf-8") as file:
-            file.write(text)
+    put_out(text, arguments.write)
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ from bench.hooks_peers import Peer, find_peers, require_equal
 from bench.hooks_place import Place, make_base, make_warm
 from bench.hooks_refs import Commits, LongPush, PushOfOne, RefCommands
 from bench.pairs import Command, Rounds, Spread, run_rounds
-from bench.tables import Row, machine, ratio_table, time_table
+from bench.tables import Row, machine, put_out, ratio_table, time_table
 from bench.worlds import Wide, World
 from patchgate import __version__
 
@@ -265,10 +265,7 @@ def main() -> None:
         require_same(paths, bench.paths())
     command = _COMMAND.format(arguments.rounds, arguments.files)
     text = written(bench.rows(rounds), rounds, peers, paths, command)
-    print(text)
-    if arguments.write:
-        with open(arguments.write, "w", encoding="utf-8") as file:
-            file.write(text)
+    put_out(text, arguments.write)
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ from collections.abc import Iterator
 from typing import IO
 
 from bench.pairs import Command, run_rounds
-from bench.tables import Row, machine, ratio_table, time_table
+from bench.tables import Row, machine, put_out, ratio_table, time_table
 from bench.worlds import Prose, World, make_wide, write_commit
 
 _FILES = 10_000
@@ -227,10 +227,7 @@ def main() -> None:
             more, taken = small_rows(world, arguments.files, arguments.rounds * 2)
             rows, times = rows + more, times + "\n" + taken
     text = f"{ratio_table(rows)}\n{machine()}\n{times}"
-    print(text)
-    if arguments.write:
-        with open(arguments.write, "w", encoding="utf-8") as file:
-            file.write(text)
+    put_out(text, arguments.write)
 
 
 if __name__ == "__main__":

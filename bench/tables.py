@@ -61,6 +61,14 @@ def time_table(rounds: Rounds) -> str:
     return "\n".join(lines) + "\n"
 
 
+def put_out(text: str, place: str | None) -> None:
+    """Print what was measured, and write it into a file where one is named."""
+    print(text)
+    if place:
+        with open(place, "w", encoding="utf-8") as file:
+            file.write(text)
+
+
 def machine() -> str:
     """Say on what this was measured."""
     git = subprocess.run(["git", "version"], stdout=subprocess.PIPE, check=True).stdout.decode().strip()

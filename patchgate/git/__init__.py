@@ -1,8 +1,9 @@
 """Room 3, the wing of git: what git says a change is.
 
 Belongs here: opening repositories, reading objects and lists, turning them into `Change` values, the effect
-of a patch. Does not: policy, verdicts, wording of refusals. Imports `change`, `process`, `errors`; pygit2 has
-its only home here.
+of a patch; and the form of the files that the fast path reads below git's folder (`fast_files`: `land` writes
+them, `tell` looks at them). Does not: policy, verdicts, wording of refusals. Imports `change`, `process`,
+`errors`; pygit2 has its only home here.
 
 Decision: git's plumbing is the truth for lists, trees and bytes; libgit2 diffs pairs of buffers that git's
 attributes hide. Context: libgit2 1.9 reads no SHA-256, reftable, split- or sparse-index repository, ignores
