@@ -3,6 +3,6 @@
 Belongs here: `program`, which starts and ends the process; click commands; `hooks`, which answers git without
 click, for it costs 25 ms; `quick_push`, a small program that the hook pre-push starts by itself; reading the
 environment, choosing a form, printing. Does not: any decision about a change. The only room that imports
-click, reads the environment or prints. Commands are loaded when they are called: `--help` loads neither pygit2 nor
-pydantic, `explain RULE` neither.
+click, reads the environment or prints. Commands are loaded when they are called: `--help` loads neither
+pygit2 nor pydantic, `explain RULE` neither.
 """
