@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from patchgate.declared.config import ConfigDocument
+from patchgate.declared.config_tables import ConfigDocument
 
 
 def json_schema() -> dict[str, Any]:

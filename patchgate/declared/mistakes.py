@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 MAX_SUGGESTIONS = 50
 # Longer numbers are not shown: Python refuses to print more than 4,300 digits.
 MAX_SHOWN = 2**63 - 1
+# A limit that is larger is none that a reader has to know.
+MAX_SHOWN_LIMIT = 10**6
 
 _KINDS = {
     bool: "a boolean",
@@ -97,7 +99,9 @@ def _inner(annotation: Any, part: int | str) -> Any:
     if origin is dict:
         return arguments[1]
     field = _fields(annotation).get(part)
-    return field.annotation if field else None
+    if field is None:
+        return None
+    return Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
 
 
 def _fields(annotation: Any) -> Mapping[str, Any]:
@@ -146,7 +150,11 @@ def _either(choices: Sequence[str]) -> str:
 def _kinds(annotation: Any) -> Iterator[str]:
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        yield from _kinds(arguments[0])
+        least, most = (_bound(arguments[1:], name) for name in ("ge", "le"))
+        if arguments[0] is int and least is not None and most is not None and most <= MAX_SHOWN_LIMIT:
+            yield f"a whole number of {least} to {most}"
+        else:
+            yield from _kinds(arguments[0])
     elif origin in {Union, UnionType}:
         for branch in arguments:
             yield from _kinds(branch)
@@ -160,7 +168,14 @@ def _kinds(annotation: Any) -> Iterator[str]:
     elif annotation is bool:
         yield from ("true", "false")
     elif annotation is not NoneType:
-        yield {int: "a whole number of 0 or more", str: "a string"}.get(annotation, "a table")
+        plain = {int: "a whole number of 0 or more", float: "a number", str: "a string"}
+        yield plain.get(annotation, "a table")
+
+
+def _bound(metadata: Sequence[Any], name: str) -> int | None:
+    """Find a bound among what annotates a number; pydantic may have put it into a field of its own."""
+    inner = (part for each in metadata for part in (each, *getattr(each, "metadata", ())))
+    return next((bound for part in inner if (bound := getattr(part, name, None)) is not None), None)
 
 
 def _literals(annotation: Any) -> Iterator[str]:
@@ -192,7 +207,10 @@ def _belongs(name: str, model: type[BaseModel]) -> str | None:
             inner = next(_sections(below.annotation), None)
             if inner:
                 dots = f"{table.strip('[]')}.{field}".removeprefix(".")
-                unread.append((f"[{dots}]" if inner is below.annotation else f"[[{dots}]]", inner))
+                if get_origin(below.annotation) is dict:
+                    unread.append((f"[{dots}.NAME]", inner))
+                else:
+                    unread.append((f"[{dots}]" if inner is below.annotation else f"[[{dots}]]", inner))
     return f"it belongs in {_either(sorted(tables, reverse=True))}" if tables else None
 
 

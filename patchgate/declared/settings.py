@@ -2,13 +2,13 @@
 
 The one place of the defaults. `config` checks documents and makes these values; a cache keeps `written` and
 makes them again, so that a commit under a known policy loads no pydantic (100 ms). To add a section: one
-dataclass here, one model there.
+dataclass here, one model in `config_tables`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, TypeVar
 
 Limit = int | Literal["off"]
@@ -18,6 +18,8 @@ Symlinks = bool | Literal["inside"]
 Gitlinks = bool | Literal["bump"]
 MessageLevel = Literal["error", "warning", "note", "off"]
 HookMode = Literal["enforce", "observe"]
+CommandKind = Literal["lint", "test"]
+CommandScope = Literal["files", "tree"]
 Values = TypeVar("Values")
 
 
@@ -106,6 +108,25 @@ class PushSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class CommandSettings:
+    """A command that tries a patch; `timeout` is in seconds, `scope` is what of the tree it sees."""
+
+    kind: CommandKind = "lint"
+    command: tuple[str, ...] = ()
+    scope: CommandScope = "tree"
+    timeout: float = 600
+    env: Mapping[str, str] = field(default_factory=dict, hash=False)
+    required_tools: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ApplySettings:
+    """How often one patch may be refused before a person has to look."""
+
+    max_attempts: int = 5
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """What a repository's config says; `written` are its keys as they stand there, without defaults."""
 
@@ -117,6 +138,8 @@ class Config:
     message: MessageSettings = MessageSettings()
     hooks: HooksSettings = HooksSettings()
     push: PushSettings = PushSettings()
+    commands: Mapping[str, CommandSettings] = field(default_factory=dict)
+    apply: ApplySettings = ApplySettings()
     written: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
 
@@ -134,8 +157,18 @@ def settings_from(written: Mapping[str, Any]) -> Config:
         _filled(MessageSettings(), written.get("message", {})),
         _filled(HooksSettings(), written.get("hooks", {})),
         _filled(PushSettings(), written.get("push", {})),
+        {name: _command(each) for name, each in written.get("commands", {}).items()},
+        _filled(ApplySettings(), written.get("apply", {})),
         written,
     )
+
+
+def _command(written: Mapping[str, Any]) -> CommandSettings:
+    # Only where there is a command: what checks its texts is not loaded for a plain commit.
+    from patchgate.declared.command import seconds
+
+    settings = _filled(CommandSettings(), written)
+    return replace(settings, timeout=seconds(settings.timeout), env=dict(settings.env))
 
 
 def _filled(defaults: Values, written: Mapping[str, Any]) -> Values:

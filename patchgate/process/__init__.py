@@ -2,6 +2,11 @@
 
 Belongs here: argument list in, scrubbed environment, time and output limits, one process group, its end.
 Does not: which command to run, what its output means. The only room that imports subprocess.
+
+Two kinds of children: git, and what else we run for ourselves (`child`), gets little of everything, and its
+overrun is an `UndecidedError`; a command of the user's (`command`) gets what it wants but time, and whatever
+becomes of it is a value. Of that one nothing lives on, not even what left its process group (`strays`).
+`command` is imported from its own module: a hook never needs it.
 """
 
 from __future__ import annotations

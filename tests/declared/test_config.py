@@ -65,6 +65,14 @@ allow_gitlinks = false
 paths = ["vendor/", "third_party/"]
 max_file_bytes = 10
 deny_classes = ["binary"]
+
+[commands.ruff]
+kind = "lint"
+command = ["ruff", "check", "{files}"]
+timeout = "5m"
+
+[apply]
+max_attempts = 3
 """
 
 
@@ -564,6 +572,12 @@ KEYS = [
     "paths",
     "secret",
     "content",
+    "commands",
+    "command",
+    "timeout",
+    "env",
+    "apply",
+    "max_attempts",
 ]
 values = st.recursive(
     st.none().map(lambda _: "off")

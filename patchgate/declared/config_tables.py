@@ -1,0 +1,262 @@
+"""The sections of the config, as the models that read them: which keys there are, and what each may hold.
+
+To add a section: one model here, one dataclass in `settings`, where the defaults stand. What a single text
+must be is checked in `texts` (of a command in `command`); how a mistake is told follows from the annotations
+(`mistakes`).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+from patchgate.declared.command import (
+    MAX_SECONDS,
+    NAME,
+    TIMEOUT,
+    check_argument,
+    check_command,
+    check_name,
+    check_timeout,
+    check_tool,
+    check_value,
+    check_variable,
+    check_words,
+)
+from patchgate.declared.refs import check_ref
+from patchgate.declared.settings import (
+    AGENT,
+    COMMIT,
+    ApplySettings,
+    CommandKind,
+    CommandScope,
+    CommandSettings,
+    ContentSettings,
+    FileClass,
+    HookMode,
+    HooksSettings,
+    MessageLevel,
+    MessageSettings,
+    PolicySettings,
+)
+from patchgate.declared.texts import (
+    check_expression,
+    check_pattern,
+    check_prefix,
+    check_rule,
+    check_specifier,
+    check_suffix,
+)
+
+MAX_INTEGER = 2**63 - 1
+
+Pattern = Annotated[str, AfterValidator(check_pattern)]
+Prefix = Annotated[str, AfterValidator(check_prefix)]
+Suffix = Annotated[str, AfterValidator(check_suffix)]
+Expression = Annotated[str, AfterValidator(check_expression)]
+# TOML gives lists where a frozen model wants tuples: so the container is lax, its elements stay strict.
+Ref = Annotated[str, AfterValidator(check_ref)]
+Refs: TypeAlias = Annotated[tuple[Ref, ...], Field(strict=False)]
+Patterns: TypeAlias = Annotated[tuple[Pattern, ...], Field(strict=False)]
+Prefixes: TypeAlias = Annotated[tuple[Prefix, ...], Field(strict=False)]
+RuleLevel: TypeAlias = Literal["error", "warning", "note", "off"]
+Limit: TypeAlias = Annotated[int, Field(ge=0, le=MAX_INTEGER)] | Literal["off"]
+
+
+MaxFiles = Annotated[Limit, Field(description='How many files a change may touch, or "off".')]
+MaxAddedLines = Annotated[Limit, Field(description='How many lines a change may add, or "off".')]
+MaxFileBytes = Annotated[
+    Limit, Field(description='How large an added or changed file may be, in bytes, or "off".')
+]
+DenyClasses = Annotated[
+    tuple[FileClass, ...],
+    Field(strict=False, description="Classes of files that may be neither added nor changed."),
+]
+AllowModes = Annotated[bool, Field(description="Whether a change may set or clear an executable bit.")]
+AllowSymlinks = Annotated[
+    bool | Literal["inside"],
+    Field(description='Whether symlinks may be added or changed; "inside": if they stay in the repository.'),
+]
+AllowGitlinks = Annotated[
+    bool | Literal["bump"],
+    Field(description='Whether gitlinks may be added or changed; "bump": only moved to another commit.'),
+]
+
+
+class Section(BaseModel):
+    """A table of the config: strict, frozen, without unknown keys."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class CommitTable(Section):
+    """Limits on the commits of people."""
+
+    max_files: MaxFiles = COMMIT.max_files
+    max_added_lines: MaxAddedLines = COMMIT.max_added_lines
+    deny_classes: DenyClasses = COMMIT.deny_classes
+    allow_modes: AllowModes = COMMIT.allow_modes
+    allow_symlinks: AllowSymlinks = COMMIT.allow_symlinks
+    allow_gitlinks: AllowGitlinks = COMMIT.allow_gitlinks
+
+
+class AgentTable(Section):
+    """Limits on patches, edits and the commits of agents."""
+
+    max_files: MaxFiles = AGENT.max_files
+    max_added_lines: MaxAddedLines = AGENT.max_added_lines
+    deny_classes: DenyClasses = AGENT.deny_classes
+    allow_modes: AllowModes = AGENT.allow_modes
+    allow_symlinks: AllowSymlinks = AGENT.allow_symlinks
+    allow_gitlinks: AllowGitlinks = AGENT.allow_gitlinks
+
+
+class PolicyTable(Section):
+    """Which paths may be touched, and what may be put there."""
+
+    allow_roots: Prefixes | None = Field(
+        None,
+        description="The only files and folders that may be touched; without this key, the whole repository.",
+    )
+    deny_prefixes: Prefixes = Field((), description="Files and folders that may not be touched.")
+    deny: Patterns = Field((), description="Gitignore patterns of paths that may not be touched.")
+    allow_delete: Patterns = Field(
+        (), description="Patterns of denied paths that may be deleted all the same."
+    )
+    deny_suffixes: Annotated[tuple[Suffix, ...], Field(strict=False)] = Field(
+        (), description="Ends of file names, in any case, that may be neither added nor changed."
+    )
+    deny_classes: DenyClasses = ()
+    max_file_bytes: MaxFileBytes = PolicySettings().max_file_bytes
+    generated: Patterns = Field((), description="Patterns of paths that count against no limit on a change.")
+    commit: CommitTable = CommitTable()
+    agent: AgentTable = AgentTable()
+
+
+class ContentTable(Section):
+    """What added lines may not hold."""
+
+    secrets: bool = Field(
+        ContentSettings().secrets, description="Whether added lines are searched for keys and passwords."
+    )
+    conflict_markers: bool = Field(
+        ContentSettings().conflict_markers, description="Whether left-over conflict markers are refused."
+    )
+    deny: Annotated[tuple[Expression, ...], Field(strict=False)] = Field(
+        (), description="Regular expressions (Python, for bytes) that no added line may match."
+    )
+
+
+class OverrideTable(Section):
+    """Limits of its own for some paths; what is not set is that of the profile."""
+
+    paths: Annotated[Patterns, Field(min_length=1)] = Field(
+        description="Patterns of its paths; a path belongs to the first override that matches it."
+    )
+    max_files: MaxFiles | None = None
+    max_added_lines: MaxAddedLines | None = None
+    max_file_bytes: MaxFileBytes | None = None
+    deny_classes: DenyClasses | None = None
+    allow_modes: AllowModes | None = None
+    allow_symlinks: AllowSymlinks | None = None
+    allow_gitlinks: AllowGitlinks | None = None
+
+
+class MessageTable(Section):
+    """What a commit's message should be like."""
+
+    level: MessageLevel = Field(
+        MessageSettings().level, description="How the message gate speaks; `off` ends it."
+    )
+
+
+class HooksTable(Section):
+    """What the hooks on a developer's machine do with a refusal."""
+
+    mode: HookMode = Field(
+        HooksSettings().mode, description="`observe`: tell and record a refusal, and let it through."
+    )
+    draft_refs: Refs = Field(
+        (), description="Branches (full names, `*` allowed) where a refusal is only told; the push judges."
+    )
+
+
+class PushTable(Section):
+    """What a push may do to the refs of a remote."""
+
+    protected_refs: Refs | None = Field(
+        None,
+        description="Refs (full names, `*` allowed) that may be neither deleted nor forced; without this "
+        "key, the remote's default branch.",
+    )
+
+
+class CommandTable(Section):
+    """A command that is run in a scratch tree which has the patch; it must end with exit code 0."""
+
+    kind: CommandKind = Field(description="Lint commands run first; tests only after all of them passed.")
+    command: Annotated[
+        tuple[Annotated[str, AfterValidator(check_argument)], ...],
+        Field(strict=False, json_schema_extra={"minItems": 1}),
+        AfterValidator(check_command),
+        BeforeValidator(check_words),
+    ] = Field(
+        description="The program and its arguments, without a shell; an argument that is `{files}` stands "
+        "for the added and changed files."
+    )
+    scope: CommandScope = Field(
+        CommandSettings().scope, description="What the scratch tree holds: all of it, or the touched files."
+    )
+    timeout: Annotated[
+        float | str,
+        AfterValidator(check_timeout),
+        WithJsonSchema(
+            {
+                "anyOf": [
+                    {"type": "number", "exclusiveMinimum": 0, "maximum": MAX_SECONDS},
+                    {"type": "string", "pattern": f"^{TIMEOUT}$"},
+                ]
+            }
+        ),
+    ] = Field(CommandSettings().timeout, description='In seconds, or like "90s", "5m", "1h"; at most a day.')
+    env: dict[Annotated[str, AfterValidator(check_variable)], Annotated[str, AfterValidator(check_value)]] = (
+        Field({}, description="Variables that its environment has besides those of the caller.")
+    )
+    required_tools: Annotated[tuple[Annotated[str, AfterValidator(check_tool)], ...], Field(strict=False)] = (
+        Field((), description="Programs that must be on PATH; without one, the command is not started.")
+    )
+
+
+class ApplyTable(Section):
+    """How `apply` deals with one patch that comes again and again."""
+
+    max_attempts: Annotated[int, Field(ge=1, le=100)] = Field(
+        ApplySettings().max_attempts,
+        description="How often a patch may be refused before a person has to let it be tried again.",
+    )
+
+
+class ConfigDocument(Section):
+    """What a repository's config file says; every field has the value that holds without any file."""
+
+    required_version: Annotated[str, AfterValidator(check_specifier)] | None = Field(
+        None, description='The versions of patchgate that may judge this repository, like ">=0.1,<2".'
+    )
+    policy: PolicyTable = PolicyTable()
+    content: ContentTable = ContentTable()
+    rules: dict[Annotated[str, AfterValidator(check_rule)], RuleLevel] = Field(
+        {}, description="The level of single rules, by id; invariants cannot be changed."
+    )
+    overrides: Annotated[tuple[OverrideTable, ...], Field(strict=False)] = Field(
+        (), description="Limits of their own for some paths."
+    )
+    message: MessageTable = MessageTable()
+    hooks: HooksTable = HooksTable()
+    push: PushTable = PushTable()
+    commands: dict[Annotated[str, AfterValidator(check_name)], CommandTable] = Field(
+        {},
+        description="The commands by which `apply` tries a patch, by name.",
+        json_schema_extra={"propertyNames": {"pattern": f"^{NAME}$"}},
+    )
+    apply: ApplyTable = ApplyTable()

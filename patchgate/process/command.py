@@ -1,0 +1,281 @@
+"""Run one command of the user's to its end, and see to it that nothing of it lives on.
+
+Decides how such a command is started, watched, logged and ended. It is trusted (the policy names it), so it
+gets its environment as it is handed in and all the memory it wants; but it may hang, flood, fork and hide.
+That it failed or could not be started is a value here: what that means for a change others decide.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import resource
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from patchgate.errors import UndecidedError
+from patchgate.process import strays
+from patchgate.process.spool import Spool
+
+_CHUNK = 1 << 16
+# A process that cannot be killed (another user's) must not hold us for ever.
+_PATIENCE = 10.0
+# A pipe holds at most so much where nobody has raised /proc/sys/fs/pipe-max-size.
+_PIPE = 1 << 20
+# How often to look where the system cannot tell of an end.
+_GLANCE = 0.05
+
+
+class StartFault(StrEnum):
+    """Why a command was not started."""
+
+    NOT_FOUND = "not-found"
+    NOT_EXECUTABLE = "not-executable"
+    NOT_A_PROGRAM = "not-a-program"
+    TOO_LONG = "too-long"
+    REFUSED = "refused"
+
+
+_FAULTS = {
+    errno.ENOENT: StartFault.NOT_FOUND,
+    errno.ENOTDIR: StartFault.NOT_FOUND,
+    errno.EACCES: StartFault.NOT_EXECUTABLE,
+    errno.EPERM: StartFault.NOT_EXECUTABLE,
+    errno.EISDIR: StartFault.NOT_EXECUTABLE,
+    errno.ENOEXEC: StartFault.NOT_A_PROGRAM,
+    errno.E2BIG: StartFault.TOO_LONG,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a command ended.
+
+    `code` is its exit code (negative: the signal), None where it was not started; then `fault` says why, and
+    `reason` in the system's words. `tail` is the end of its output (4 KiB), `logged` and `dropped` count the
+    bytes of its output that went into the log and that did not; `log_fault` says why the log could not be
+    written. `survivors` counts the processes that could not be ended.
+    """
+
+    code: int | None
+    timed_out: bool = False
+    fault: StartFault | None = None
+    reason: str = ""
+    tail: bytes = b""
+    seconds: float = 0.0
+    logged: int = 0
+    dropped: int = 0
+    log_fault: str | None = None
+    survivors: int = 0
+
+
+def run_command(
+    argv: Sequence[bytes | str],
+    *,
+    cwd: str,
+    env: Mapping[str, str],
+    seconds: float,
+    executable: str | None = None,
+    log: int | None = None,
+    max_log: int = 8 << 20,
+    grace: float = 2.0,
+    mask: Callable[[bytes], bytes] | None = None,
+    tick: Callable[[float], None] | None = None,
+) -> Ended:
+    """Run a command to its end, with nothing on its standard input.
+
+    The command ends when the process that was started ends; what it left running is killed. Whatever is
+    raised meanwhile (by a signal, by `tick`) ends the command too, and is passed on. Nobody may start another
+    child meanwhile: it would be taken for the command's.
+
+    Args:
+        argv: the program and its arguments; no shell.
+        cwd: its working directory.
+        env: its whole environment.
+        seconds: after this time it is asked to end (SIGTERM); `grace` seconds later it is killed.
+        executable: the program's file, where `argv` has only its name; else PATH of `env` is searched.
+        log: a descriptor that gets its output and errors as they come.
+        max_log: how many bytes of them at most.
+        mask: what is done to whole lines (or 64 KiB of a longer one) before they are logged or kept.
+        tick: called about once a second with the seconds since the start.
+
+    Raises:
+        UndecidedError: the working directory is not there.
+    """
+    spool = Spool(log, max_log, mask)
+    began = time.monotonic()
+    before = strays.children()
+    with strays.adopted():
+        run = _Run(before, began)
+        try:
+            fault = run.start(argv, cwd, env, executable)
+            if fault is None:
+                run.watch(spool, seconds, grace, tick)
+        finally:
+            # A second signal may raise within; what was begun is then done again, and the signal passed on.
+            try:
+                run.end(spool)
+            finally:
+                run.end(spool)
+    if fault is not None:
+        return fault
+    spool.close()
+    return Ended(
+        run.code,
+        timed_out=run.timed_out,
+        tail=spool.tail,
+        seconds=time.monotonic() - began,
+        logged=spool.logged,
+        dropped=spool.dropped,
+        log_fault=spool.fault,
+        survivors=run.survivors,
+    )
+
+
+@contextlib.contextmanager
+def _no_cores() -> Iterator[None]:
+    """Have what is started in here write no core file: it would be litter in the scratch tree."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_CORE, (soft, hard))
+
+
+class _Run:
+    """One run of one command, from its start to the end of everything that it started."""
+
+    def __init__(self, before: frozenset[strays.Born], began: float) -> None:
+        self._before = before
+        self._began = began
+        self._child: subprocess.Popen[bytes] | None = None
+        self._exit: int | None = None
+        self._group_lives = False
+        self._is_over = False
+        self.timed_out = False
+        self.survivors = 0
+
+    @property
+    def code(self) -> int | None:
+        """The exit code; that of a kill where the process could not even be reaped."""
+        assert self._child is not None
+        return -signal.SIGKILL if self._child.returncode is None else self._child.returncode
+
+    def start(
+        self, argv: Sequence[bytes | str], cwd: str, env: Mapping[str, str], executable: str | None
+    ) -> Ended | None:
+        """Start it; gives back why that was not possible."""
+        try:
+            with _no_cores():
+                self._child = child = subprocess.Popen(
+                    argv,
+                    executable=executable,
+                    cwd=cwd,
+                    env=env,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    bufsize=0,
+                    start_new_session=True,
+                )
+        except OSError as error:
+            if not os.path.isdir(cwd):
+                raise UndecidedError("the folder that a command runs in is not there", "try again") from error
+            fault = _FAULTS.get(error.errno or 0, StartFault.REFUSED)
+            return Ended(None, fault=fault, reason=os.strerror(error.errno) if error.errno else str(error))
+        self._group_lives = True
+        with contextlib.suppress(OSError, AttributeError):
+            self._exit = os.pidfd_open(child.pid)
+        assert child.stdout is not None
+        os.set_blocking(child.stdout.fileno(), False)
+        return None
+
+    def watch(self, spool: Spool, seconds: float, grace: float, tick: Callable[[float], None] | None) -> None:
+        """Take in its output until it ends, or until it was asked to end and has had its time for that."""
+        assert self._child is not None
+        assert self._child.stdout is not None
+        output: int | None = self._child.stdout.fileno()
+        deadline = self._began + seconds
+        next_tick = self._began + 1
+        while True:
+            now = time.monotonic()
+            if now >= deadline:
+                if self.timed_out:
+                    return
+                self.timed_out = True
+                deadline = now + grace
+                self._signal_group(signal.SIGTERM)
+            if now >= next_tick:
+                next_tick = now + 1
+                strays.reap(self._before, self._child.pid)
+                if tick is not None:
+                    tick(now - self._began)
+            ready = self._wait(output, min(deadline, next_tick) - time.monotonic())
+            if output is not None and output in ready and _drain(output, spool, _CHUNK):
+                output = None
+            if self._has_ended(ready):
+                return
+
+    def _wait(self, output: int | None, seconds: float) -> list[int]:
+        """Wait until there is output, an end (where the system tells of it), or the time is over."""
+        watched = [number for number in (output, self._exit) if number is not None]
+        seconds = max(0.0, seconds if self._exit is not None else min(seconds, _GLANCE))
+        poll = select.poll()
+        for number in watched:
+            poll.register(number, select.POLLIN)
+        return [number for number, _ in poll.poll(seconds * 1000)]
+
+    def _has_ended(self, ready: Sequence[int]) -> bool:
+        if self._exit is not None:
+            return self._exit in ready
+        assert self._child is not None
+        return self._child.poll() is not None
+
+    def _signal_group(self, number: signal.Signals) -> None:
+        assert self._child is not None
+        # Not yet reaped where the system tells of ends, so the id of the group is still its own.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._child.pid, number)
+
+    def end(self, spool: Spool) -> None:
+        """End everything that was started, and take in what it still wrote; twice is as good as once."""
+        if self._is_over:
+            return
+        if self._group_lives:
+            self._signal_group(signal.SIGKILL)
+            # From here on the id of the group may be given anew.
+            self._group_lives = False
+        unreaped = None
+        if (child := self._child) is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(_PATIENCE)
+            unreaped = child.pid if child.returncode is None else None
+        self.survivors = strays.end(self._before, _PATIENCE, spared=unreaped) + (unreaped is not None)
+        if child is not None and child.stdout is not None and not child.stdout.closed:
+            _drain(child.stdout.fileno(), spool, _PIPE)
+            child.stdout.close()
+        if self._exit is not None:
+            number, self._exit = self._exit, None
+            os.close(number)
+        self._is_over = True
+
+
+def _drain(output: int, spool: Spool, most: int) -> bool:
+    """Take in what stands in a pipe, about so many bytes at most; tells whether its end was reached."""
+    while most > 0:
+        try:
+            data = os.read(output, _CHUNK)
+        except BlockingIOError:
+            return False
+        if not data:
+            return True
+        spool.add(data)
+        most -= len(data)
+    return False
