@@ -48,7 +48,6 @@ def render(
     color: bool,
     limit: int = DEFAULT_LIMIT,
     verbose: bool = False,
-    retry: str | None = None,
 ) -> str:
     """Write a report for a terminal; the text ends with a line feed.
 
@@ -57,7 +56,6 @@ def render(
         color: whether to add ANSI colours.
         limit: how many findings are written out, errors first; the rest is counted by rule.
         verbose: whether to add, for each change, its ids, policy, gates and budgets.
-        retry: the command that tries again, None where there is none.
     """
     ink = _Ink(color)
     shown, rest = _select(report, limit)
@@ -67,7 +65,7 @@ def render(
     if rest:
         rules = ", ".join(f"{number} {rule}" for rule, number in rest.most_common())
         blocks.append(f"… and {rest.total()} more: {rules}")
-    blocks.append(_closing(report, ink, retry))
+    blocks.append(_closing(report, ink))
     return "\n\n".join(blocks) + "\n"
 
 
@@ -162,7 +160,7 @@ def _evidence(change: ChangeVerdict) -> str:
     return "\n".join(lines)
 
 
-def _closing(report: Report, ink: _Ink, retry: str | None) -> str:
+def _closing(report: Report, ink: _Ink) -> str:
     """Write the end in its fixed order: way out, verdict, retry (hardly anybody reads further up)."""
     lines = [f"{ink('warning', 'warning')}: {wording.safe(warning)}" for warning in report.warnings]
     lines += _ways_out(report)
@@ -171,13 +169,15 @@ def _closing(report: Report, ink: _Ink, retry: str | None) -> str:
         lines += [f"way out: {wording.safe(way.message)}", wording.safe(way.command)]
     if report.approve is not None and report.verdict is not Verdict.ACCEPTED:
         lines.append(f"approve: {wording.safe(report.approve)}")
+    if report.attempt is not None:
+        lines.append(wording.safe(wording.attempt_line(report.attempt)))
     tally = wording.tally_line(report)
     if tally is not None:
         lines.append(tally)
     word, _, rest = wording.verdict_line(report).partition(":")
     lines.append(f"{ink(word, word)}:{rest}")
-    if retry is not None and report.verdict is not Verdict.ACCEPTED:
-        lines.append(f"retry: {wording.safe(retry)}")
+    if report.retry is not None:
+        lines.append(wording.safe(wording.retry_line(report.retry)))
     return "\n".join(lines)
 
 

@@ -19,9 +19,18 @@ from patchgate.errors import ConfigError, PatchgateError
 from patchgate.verdict import wording
 from patchgate.verdict.report_schema import ERROR_SCHEMA, REPORT_SCHEMA, json_schema
 from patchgate.verdict.rules import RULES_VERSION
-from patchgate.verdict.verdict import ChangeVerdict, Finding, GateOutcome, Json, Report, fingerprints
+from patchgate.verdict.verdict import (
+    Attempt,
+    ChangeVerdict,
+    Finding,
+    GateOutcome,
+    Json,
+    Report,
+    Retry,
+    fingerprints,
+)
 
-__all__ = ["document", "error_document", "json_schema", "plain_json", "render"]
+__all__ = ["document", "error_document", "finding_documents", "json_schema", "plain_json", "render"]
 
 
 def render(report: Report) -> str:
@@ -53,14 +62,37 @@ def document(report: Report) -> dict[str, Json]:
         "tool": {"version": __version__, "rules": RULES_VERSION},
         "verdict": report.verdict.value,
         "changes": [_change(change) for change in report.changes],
-        "attempt": None,
-        "retry": None,
+        "attempt": _attempt(report.attempt),
+        "retry": _retry(report.retry),
         "warnings": [plain_json(warning) for warning in report.warnings],
         "ways_out": [
             {"message": plain_json(way.message), "command": plain_json(way.command)}
             for way in report.ways_out
         ],
         "approve": plain_json(report.approve),
+    }
+
+
+def _attempt(attempt: Attempt | None) -> Json:
+    if attempt is None:
+        return None
+    return {
+        "id": attempt.id,
+        "dir": plain_json(attempt.dir),
+        "applied": attempt.applied,
+        "fallback_reason": attempt.fallback_reason,
+        "temp_path": plain_json(attempt.temp_path),
+    }
+
+
+def _retry(retry: Retry | None) -> Json:
+    if retry is None:
+        return None
+    return {
+        "allowed": retry.allowed,
+        "number": retry.number,
+        "of": retry.of,
+        "command": plain_json(retry.command),
     }
 
 
@@ -108,11 +140,14 @@ def _change(verdict: ChangeVerdict) -> dict[str, Json]:
         "files": [row.json for row in rows],
         "gates": [_gate(gate) for gate in verdict.gates],
         "circumstances": [_gate(gate) for gate in verdict.circumstances],
-        "findings": [
-            _finding(finding, mark)
-            for finding, mark in zip(verdict.findings, fingerprints(verdict.findings), strict=True)
-        ],
+        "findings": finding_documents(verdict.findings),
     }
+
+
+def finding_documents(findings: Sequence[Finding]) -> list[Json]:
+    """Build the objects of `findings`, each with its fingerprint among them."""
+    marks = fingerprints(findings)
+    return [_finding(finding, mark) for finding, mark in zip(findings, marks, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +222,7 @@ def _finding(finding: Finding, fingerprint: str) -> dict[str, Json]:
         fix = {
             "applicability": finding.fix.applicability,
             "patch_line": finding.fix.patch_line,
+            "last_patch_line": finding.fix.last_patch_line or finding.fix.patch_line,
             "replace_with": plain_json(finding.fix.replace_with),
         }
     return {

@@ -128,7 +128,13 @@ def _finding() -> Schema:
         "properties": {"pattern": True, "limit": True, "actual": True},
         "required": ["pattern", "limit", "actual"],
     }
-    fix = {"applicability": _TEXT, "patch_line": {"type": "integer", "minimum": 1}, "replace_with": _TEXT}
+    line = {"type": "integer", "minimum": 1}
+    fix = {
+        "applicability": _TEXT,
+        "patch_line": line,
+        "last_patch_line": line,
+        "replace_with": {**_MAYBE_TEXT, "description": "null leaves the lines out"},
+    }
     return _object(
         {
             "rule": {"enum": sorted(RULES)},

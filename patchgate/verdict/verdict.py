@@ -52,11 +52,16 @@ class Fixer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """A mechanical mending of one line of a patch: what to put in the place of line `patch_line` (from 1)."""
+    """A mechanical mending of a patch: what to put in the place of a line, or of some.
+
+    They are `patch_line` (from 1) to `last_patch_line`, or that one alone. An LF in `replace_with` means two
+    lines; None leaves the lines out.
+    """
 
     applicability: str
     patch_line: int
-    replace_with: str
+    replace_with: str | None
+    last_patch_line: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +146,11 @@ class ChangeVerdict:
     @property
     def verdict(self) -> Verdict:
         """Compute the verdict from the evidence."""
-        if any(finding.level is Level.ERROR for finding in self.findings):
+        errors = [finding for finding in self.findings if finding.level is Level.ERROR]
+        if any(not finding.definition.undecided for finding in errors):
             return Verdict.REJECTED
+        if errors:
+            return Verdict.UNDECIDED
         # Asked several times of each change of a range: an enumeration hashes slowly, so none is looked up.
         for gate in (*self.gates, *self.circumstances):
             if gate.outcome is not Outcome.PASS and gate.outcome is not Outcome.NOT_APPLICABLE:
@@ -171,17 +179,47 @@ class WayOut:
 
 
 @dataclass(frozen=True, slots=True)
+class Attempt:
+    """One `apply` of one patch: its id, the folder of its evidence, whether the patch was written.
+
+    `fallback_reason` is the rule for which it was not, `temp_path` the scratch tree while it exists.
+    """
+
+    id: str
+    dir: str | None
+    applied: bool
+    fallback_reason: str | None = None
+    temp_path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """What may be tried after a refusal: the number of the next attempt in its chain, of how many.
+
+    `command` is what a person or an agent runs next: the retry, or where none is left what lets them begin
+    again.
+    """
+
+    allowed: bool
+    number: int
+    of: int
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """What one command has to say: the verdict on each change, and warnings about the circumstances.
 
     `ways_out` lead back or on after a refusal; `approve` is the command by which a person may grant an
-    exception, None where nothing of it can be approved.
+    exception, None where nothing of it can be approved. `attempt` and `retry` are those of an `apply`.
     """
 
     changes: tuple[ChangeVerdict, ...]
     warnings: tuple[str, ...] = ()
     ways_out: tuple[WayOut, ...] = ()
     approve: str | None = None
+    attempt: Attempt | None = None
+    retry: Retry | None = None
 
     @property
     def verdict(self) -> Verdict:

@@ -12,7 +12,16 @@ from collections.abc import Iterable
 from patchgate.change.path import RepoPath
 from patchgate.change.quoting import printable
 from patchgate.verdict.rules import Level, Stage
-from patchgate.verdict.verdict import ChangeVerdict, Finding, GateOutcome, Outcome, Report, Verdict
+from patchgate.verdict.verdict import (
+    Attempt,
+    ChangeVerdict,
+    Finding,
+    GateOutcome,
+    Outcome,
+    Report,
+    Retry,
+    Verdict,
+)
 
 LEVELS = (Level.ERROR, Level.WARNING, Level.NOTE)
 MAX_TEXT = 1000
@@ -129,6 +138,20 @@ def verdict_line(report: Report) -> str:
     paths = {finding.path for finding in findings if finding.path and finding.level is not Level.NOTE}
     files = f" in {count(len(paths), 'file')}" if paths else ""
     return f"rejected: {levels}{files}{_policy(report)}" + (f"; {owed}" if owed else "")
+
+
+def attempt_line(attempt: Attempt) -> str:
+    """Say whether an attempt wrote its patch, and where its evidence lies."""
+    what = "the patch was applied" if attempt.applied else "nothing was applied"
+    where = f"; evidence: {attempt.dir}" if attempt.dir else ""
+    return f"attempt {attempt.id}: {what}{where}"
+
+
+def retry_line(retry: Retry) -> str:
+    """Write the last line of a refused attempt: what may be sent next."""
+    if retry.allowed:
+        return f"retry {retry.number} of {retry.of}: send the whole patch again: {retry.command}"
+    return f"retry: none of {retry.of} is left; a person lets them begin again: {retry.command}"
 
 
 def _no_findings(report: Report) -> str:

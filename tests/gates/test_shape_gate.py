@@ -147,23 +147,32 @@ def test_lines_that_nobody_counted_leave_the_verdict_undecided() -> None:
     assert verdict(given).verdict is Verdict.UNDECIDED
 
 
-def test_the_split_keeps_every_part_within_the_budgets() -> None:
+def test_the_split_keeps_every_part_within_the_budgets_and_leaves_out_what_none_can_hold() -> None:
     files = [
         added(f"{each}.py", lines=lines) for each, lines in enumerate([300, 200, 150, 401, 1, 1, 1, 1, 1, 1])
     ]
     found = {finding.rule: finding for finding in findings(agents(*files))}
     for rule in ("max-files", "max-added-lines"):
         split: Any = found[rule].details["split"]
-        assert sorted(name for part in split for name in part) == sorted(f"{each}.py" for each in range(10))
+        assert found[rule].details["too_large"] == ["3.py"]
+        held = sorted(name for part in split for name in part)
+        assert held == sorted(f"{each}.py" for each in range(10) if each != 3)
         sizes = {f"{each}.py": file.added_lines or 0 for each, file in enumerate(files)}
         for part in split:
             assert len(part) <= 5
-            assert sum(sizes[name] for name in part) <= 400 or len(part) == 1
-        assert f"split it into {len(split)} changes" in str(found[rule].hint)
+            assert sum(sizes[name] for name in part) <= 400
+        hint = str(found[rule].hint)
+        assert hint.startswith("3.py alone is past the limit: change it in smaller steps")
+        assert f"the rest makes {len(split)} changes" in hint
 
 
 def test_one_file_that_is_too_large_cannot_be_split() -> None:
-    assert only(agents(added("a.py", lines=401))).hint == "split it into smaller changes"
+    finding = only(agents(added("a.py", lines=401)))
+    assert (finding.details["split"], finding.details["too_large"]) == ([], ["a.py"])
+    assert (
+        finding.hint
+        == "a.py alone is past the limit: change it in smaller steps, or have a person raise the limit"
+    )
 
 
 def test_the_report_tells_the_budgets_and_their_use() -> None:

@@ -5,13 +5,22 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
 from patchgate.change.model import FileChange
 from patchgate.verdict import concise, full
 from patchgate.verdict.rules import Level
-from patchgate.verdict.verdict import ChangeVerdict, GateOutcome, Outcome, PolicyReference, Report
+from patchgate.verdict.verdict import (
+    Attempt,
+    ChangeVerdict,
+    GateOutcome,
+    Outcome,
+    PolicyReference,
+    Report,
+    Retry,
+)
 from tests.verdict.verdict_reports import (
     BLIND,
     COMMIT,
@@ -63,7 +72,7 @@ warning: the policy on the remote differs
 way out: a line that is meant says why on itself: "patchgate: allow conflict-marker REASON"
 way out: a person can change the policy, in a commit of its own before this one
 rejected: 2 errors, 1 warning in 2 files (policy HEAD:patchgate.toml)
-retry: git commit
+retry 2 of 5: send the whole patch again: git patchgate apply - --retry-of a-7f3a
 """
 
 RANGE = Report(
@@ -115,7 +124,9 @@ def last_line(given: Report) -> str:
 
 
 def test_a_refusal_reads_from_rule_to_help_and_ends_with_verdict_and_retry() -> None:
-    assert full.render(REFUSED, color=False, retry="git commit") == REFUSED_TEXT
+    again = "git patchgate apply - --retry-of a-7f3a"
+    refused = replace(REFUSED, retry=Retry(True, 2, 5, again))
+    assert full.render(refused, color=False) == REFUSED_TEXT
 
 
 def test_a_range_names_the_commits_that_have_something_to_say() -> None:
@@ -269,7 +280,22 @@ def test_an_agent_is_offered_no_suppression() -> None:
 
 
 def test_an_accepted_change_has_nothing_to_retry() -> None:
-    assert "retry" not in full.render(report(), color=False, retry="git commit")
+    assert "retry" not in full.render(report(), color=False)
+
+
+def test_where_no_retry_is_left_a_person_is_named_the_command() -> None:
+    exhausted = replace(REFUSED, retry=Retry(False, 6, 5, "git patchgate attempts reset a-7f3a"))
+    assert last_line(exhausted) == (
+        "retry: none of 5 is left; a person lets them begin again: git patchgate attempts reset a-7f3a"
+    )
+
+
+@pytest.mark.parametrize(
+    ("applied", "what"), [(True, "the patch was applied"), (False, "nothing was applied")]
+)
+def test_an_attempt_is_named_with_its_evidence(applied: bool, what: str) -> None:
+    given = replace(report(), attempt=Attempt("a-7f3a", "/evidence", applied))
+    assert f"attempt a-7f3a: {what}; evidence: /evidence\n" in full.render(given, color=False)
 
 
 def test_concise_has_a_line_for_each_finding_and_the_verdict() -> None:

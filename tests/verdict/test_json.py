@@ -252,6 +252,7 @@ def test_a_mechanical_fix_is_written_out() -> None:
     assert only_change(report(mended))["findings"][0]["fix"] == {
         "applicability": "safe",
         "patch_line": 4,
+        "last_patch_line": 4,
         "replace_with": "+x\\udcff",
     }
 

@@ -29,7 +29,7 @@ _COMMIT = re.compile(r"[0-9a-f]{12,64}")
 GATE = "approvals"
 _KINDS = frozenset({"staged", "worktree", "commit", "merge"})
 # What these say is about a text or a message, not about the change that an approval is bound to.
-_OUT_OF_REACH = frozenset({Stage.PARSE, Stage.GIT_CHECK, Stage.MESSAGE})
+_OUT_OF_REACH = frozenset({Stage.PARSE, Stage.GIT_CHECK, Stage.APPLY, Stage.MESSAGE})
 
 
 @dataclass(frozen=True, slots=True)

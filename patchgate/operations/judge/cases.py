@@ -89,6 +89,7 @@ def judge_reading(reading: Reading, rules: Rules, profile: Profile) -> ChangeVer
         from_text=reading.is_proposed,
         copied=reading.copied,
         behind=reading.behind,
+        together=reading.together,
         has_budgets=not rules.is_root,
     )
     outcomes, findings = judge(case)

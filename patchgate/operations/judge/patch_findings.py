@@ -19,7 +19,7 @@ def finding_of(fault: Fault, path: RepoPath | None = None, also: str | None = No
     details.setdefault("patch_line", fault.line)
     where = "" if fault.line is None else f"patch line {fault.line}: "
     hint = fault.hint if also is None or fault.rule not in _MISFITS else f"{fault.hint}; {also}"
-    fix = None if fault.fix is None else Fix("mechanical", fault.fix[0], fault.fix[1])
+    fix = None if fault.fix is None else Fix("mechanical", *fault.fix)
     notes = tuple(line.strip() for line in tell(fault)[1:-1]) if fault.rule in _MISFITS else ()
     line = details.get("file_line")
     return Finding(

@@ -1,74 +1,145 @@
-"""The check of a patch or of edits: what each is laid on, and what comes of bytes that cannot be read.
+"""The judgement of a patch or of edits: what each is laid on, and what comes of bytes that cannot be read.
 
 A proposal is laid on the files as they are on disk, or on a commit (`--base`), whose result is merged with
-what came after it. The trial itself is in `trial`.
+what came after it. The trial itself is in `trial`. `check` asks for the report alone; who goes on to apply
+keeps the private store open, which holds the result.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 
 from patchgate.change.edits import parse_edits
 from patchgate.change.patch import parse
 from patchgate.change.path import faults
+from patchgate.declared.policy import Policy
 from patchgate.git.effect import PatchId
 from patchgate.git.objects import Objects
+from patchgate.git.preimages import ground_on_disk
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository
-from patchgate.operations.judge.bases import find_footing
+from patchgate.git.trees import resulting_tree
+from patchgate.operations.judge.bases import Footing, find_footing
 from patchgate.operations.judge.terms import Asked
 from patchgate.operations.judge.trial import Trial
-from patchgate.verdict.verdict import Report
+from patchgate.verdict.verdict import ChangeVerdict, Report
 
 
-def check_patch(
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A proposal that was judged, while what git made of it can still be read.
+
+    `patch` is what was judged, byte for byte (of edits the diff that they became); `policy` the one from
+    before the change, None where there was none. `objects` reads the repository and what lies in `store`.
+    `index_stamp` tells an index that was written since from the one of before the judgement.
+    """
+
+    verdict: ChangeVerdict
+    patch: bytes
+    policy: Policy | None
+    footing: Footing
+    objects: Objects
+    store: PrivateStore
+    index_stamp: tuple[int, ...]
+
+
+@contextmanager
+def judging(
     repository: Repository, raw: bytes, asked: Asked, *, base: str | None = None, kind: str = "patch"
-) -> Report:
-    """Judge a patch by what git would make of it.
+) -> Iterator[Judged]:
+    """Judge a patch or edits by what git would make of them; the private store lives as long as the block.
 
     Args:
-        raw: the patch, byte for byte.
+        raw: the patch, byte for byte, or the JSON document of edits.
         base: a revision that it was made for; None lays it on the files as they are.
-        kind: patch or edits, for the report.
+        kind: patch or edits.
 
     Raises:
         UsageError: the revision is unknown, or there is neither a working tree nor a base.
         UndecidedError: something could not be read.
     """
-    with (
-        PrivateStore(repository) as store,
-        _objects_of(repository, store) as objects,
-        PatchId(repository, raw) as patch_id,
-    ):
+    with ExitStack() as held:
+        store = held.enter_context(PrivateStore(repository))
+        objects = held.enter_context(_objects_of(repository, store))
+        # git computes the id while the footing is looked for.
+        patch_id = held.enter_context(PatchId(repository, raw)) if kind == "patch" else None
+        stamp = _stamp(repository)
         footing = find_footing(repository, objects, base)
         trial = Trial(repository, objects, store, footing, asked, kind)
-        parsed = parse(raw)
-        verdict = trial.unreadable(parsed) if isinstance(parsed, tuple) else trial.judge(parsed)
-        if not isinstance(parsed, tuple):
-            verdict = replace(verdict, n_hunks=parsed.n_hunks)
-        return Report((replace(verdict, patch_id=patch_id.read()),), repository.limits)
+        patch = raw
+        verdict = None
+        if kind == "edits":
+            made = _diff_of(trial, raw)
+            if isinstance(made, ChangeVerdict):
+                verdict = made
+            else:
+                patch = made
+                patch_id = held.enter_context(PatchId(repository, patch))
+                trial = Trial(repository, objects, store, footing, asked, kind)
+        if verdict is None:
+            parsed = parse(patch)
+            if isinstance(parsed, tuple):
+                verdict = trial.unreadable(parsed)
+            else:
+                verdict = replace(trial.judge(parsed), n_hunks=parsed.n_hunks)
+        if patch_id is not None:
+            verdict = replace(verdict, patch_id=patch_id.read())
+        yield Judged(verdict, patch, trial.policy, footing, objects, store, stamp)
+
+
+def is_as_judged(repository: Repository, judged: Judged) -> bool:
+    """Tell whether HEAD and the index are still those that a proposal was judged on.
+
+    An index that was only refreshed is: then what is staged is compared, and the files of the change.
+
+    Raises:
+        UndecidedError: the index cannot be read.
+    """
+    head = judged.objects.header("HEAD^{tree}")
+    if (head.oid if head else judged.objects.empty_tree) != judged.footing.policy_tree:
+        return False
+    if not judged.footing.on_disk or _stamp(repository) == judged.index_stamp:
+        return True
+    files = judged.verdict.change.files
+    removed = [file.path for file in files if file.new is None]
+    paths = [file.path for file in files]
+    tree = judged.footing.tree
+    ground = ground_on_disk(repository, judged.objects, judged.store, tree, paths, removed)
+    return resulting_tree(judged.objects, tree, ground.pending.values()).tree == judged.verdict.change.base
+
+
+def _stamp(repository: Repository) -> tuple[int, ...]:
+    try:
+        found = os.stat(repository.index_file)
+    except OSError:
+        return ()
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def check_patch(repository: Repository, raw: bytes, asked: Asked, *, base: str | None = None) -> Report:
+    """Judge a patch; arguments and errors are those of `judging`."""
+    with judging(repository, raw, asked, base=base) as judged:
+        return Report((judged.verdict,), repository.limits)
 
 
 def check_edits(repository: Repository, raw: bytes, asked: Asked, *, base: str | None = None) -> Report:
-    """Judge structured edits of one file: they become a unified diff, which goes through the same gates.
+    """Judge structured edits of one file: they become a unified diff, which goes through the same gates."""
+    with judging(repository, raw, asked, base=base, kind="edits") as judged:
+        return Report((judged.verdict,), repository.limits)
 
-    Args:
-        raw: the JSON document.
-        base: as in `check_patch`.
 
-    Raises:
-        UsageError, UndecidedError: as `check_patch`.
-    """
+def _diff_of(trial: Trial, raw: bytes) -> bytes | ChangeVerdict:
+    """Write edits as a diff of the file that they name, or refuse them."""
     edits = parse_edits(raw)
-    with PrivateStore(repository) as store, _objects_of(repository, store) as objects:
-        footing = find_footing(repository, objects, base)
-        trial = Trial(repository, objects, store, footing, asked, "edits")
-        if not isinstance(edits, tuple) and faults(edits.path, from_text=True):
-            return Report((trial.misnamed(edits.path),), repository.limits)
-        made = edits if isinstance(edits, tuple) else trial.diff_of(edits)
-        if isinstance(made, tuple):
-            return Report((trial.unreadable(made),), repository.limits)
-    return check_patch(repository, made, asked, base=base, kind="edits")
+    if isinstance(edits, tuple):
+        return trial.unreadable(edits)
+    if faults(edits.path, from_text=True):
+        return trial.misnamed(edits.path)
+    made = trial.diff_of(edits)
+    return trial.unreadable(made) if isinstance(made, tuple) else made
 
 
 def _objects_of(repository: Repository, store: PrivateStore) -> Objects:

@@ -140,6 +140,17 @@ def copied_by(patch: Patch) -> tuple[RepoPath, ...]:
     )
 
 
+def named_together(patch: Patch) -> tuple[tuple[RepoPath, RepoPath], ...]:
+    """Pair the two names of each rename and copy."""
+    return tuple(
+        (section.old_path, section.new_path)
+        for section in patch.sections
+        if section.kind in {Kind.RENAME, Kind.COPY}
+        and section.old_path is not None
+        and section.new_path is not None
+    )
+
+
 def _watched(section: Section, detail: Detail) -> tuple[Line, ...]:
     """Pick the suspicious ones of the lines that a section would add, by their numbers in its new file."""
     if detail.watch is None:

@@ -33,6 +33,7 @@ from patchgate.operations.judge.proposed import (
     behind_links,
     content_of,
     copied_by,
+    named_together,
     paths_of,
     proposed_files,
     standing,
@@ -92,6 +93,11 @@ class Trial:
         found = asked_policy(objects, self._policies, asked)
         self._before = found or self._policies.at(self._policies.key(footing.policy_tree))
 
+    @property
+    def policy(self) -> Policy | None:
+        """The policy from before the change; None where there was none that could be read."""
+        return self._before.policy
+
     def unreadable(self, found: tuple[Fault, ...]) -> ChangeVerdict:
         """Refuse what is no patch: nothing else was looked at."""
         tree = self._footing.tree
@@ -123,7 +129,8 @@ class Trial:
             # The change brings a policy of its own: read what that one asks too.
             judging = [each for each in (self._before.policy, after.policy) if each is not None]
             tried = self._try(patch, self._detail(judging))
-        verdict = self._by_policy(tried.reading, tried.after_root, judged=True)
+        reading = replace(tried.reading, together=named_together(patch))
+        verdict = self._by_policy(reading, tried.after_root, judged=True)
         failed = {each.definition.stage for each in tried.findings if each.level is Level.ERROR}
         made = Outcome.PASS if tried.is_made else Outcome.NOT_RUN
         gates = (

@@ -8,19 +8,31 @@ must start as fast as `--help`.
 
 from __future__ import annotations
 
+from patchgate.verdict.rules.apply import APPLY_RULES, TRY_RULES
 from patchgate.verdict.rules.content import CONTENT_RULES
 from patchgate.verdict.rules.message import MESSAGE_RULES
 from patchgate.verdict.rules.patch import PATCH_RULES
 from patchgate.verdict.rules.paths import PATH_RULES
 from patchgate.verdict.rules.policy import POLICY_RULES
 from patchgate.verdict.rules.refs import REF_RULES
+from patchgate.verdict.rules.reply import REPLY_RULES
 from patchgate.verdict.rules.rule import Level, Rule, Stage
 
 RULES_VERSION = 1
 
 RULES: dict[str, Rule] = {
     rule.id: rule
-    for rule in (*PATCH_RULES, *PATH_RULES, *POLICY_RULES, *CONTENT_RULES, *REF_RULES, *MESSAGE_RULES)
+    for rule in (
+        *PATCH_RULES,
+        *REPLY_RULES,
+        *PATH_RULES,
+        *POLICY_RULES,
+        *CONTENT_RULES,
+        *TRY_RULES,
+        *APPLY_RULES,
+        *REF_RULES,
+        *MESSAGE_RULES,
+    )
 }
 
 __all__ = ["RULES", "RULES_VERSION", "Level", "Rule", "Stage"]

@@ -29,6 +29,6 @@ CONTENT_RULES = (
         "An added line matches an expression in `[content] deny`.",
         "The repository's policy forbids this content.",
         'deny = ["DO NOT COMMIT"]',
-        "Remove the matching text.",
+        "Remove the matching text, or the line.",
     ),
 )

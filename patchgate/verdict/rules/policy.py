@@ -21,7 +21,7 @@ POLICY_RULES = (
         "A path lies outside every folder in `allow_roots`.",
         "The policy names the only places that changes may touch.",
         'allow_roots = ["src"] and a change to infra/main.tf',
-        "Keep the change inside the allowed folders, or have a person widen `allow_roots`.",
+        "Leave the path out of the change, or have a person widen `allow_roots`.",
     ),
     _rule(
         "policy",
@@ -84,7 +84,7 @@ POLICY_RULES = (
         "The change adds more lines than `max_added_lines`.",
         "Large changes are not read. Exact renames, deletions, lock and generated files do not count.",
         "max_added_lines = 400 and 401 added lines",
-        "Split the change into smaller ones.",
+        "Split the change; `details.split` in the JSON report proposes how.",
     ),
     _rule(
         "shape",
@@ -93,7 +93,7 @@ POLICY_RULES = (
         "An added or changed file is larger than `max_file_bytes`.",
         "Every clone carries it for ever.",
         "a video of 80 MB",
-        "Keep large files elsewhere (Git LFS, a release, object storage).",
+        "Leave the file out; keep large files elsewhere (Git LFS, a release, object storage).",
     ),
     _rule(
         "shape",
@@ -111,7 +111,7 @@ POLICY_RULES = (
         "A symlink is added or changed where `allow_symlinks` forbids it, or points out of the repository.",
         "Tools that follow it read or write somewhere else.",
         "config -> /etc/passwd",
-        "Use a regular file, or a relative target inside the repository.",
+        "Use a regular file, or a relative target inside the repository, or leave the symlink out.",
     ),
     _rule(
         "shape",

@@ -20,6 +20,7 @@ class Stage(StrEnum):
     PARSE = "parse"
     POLICY = "policy"
     GIT_CHECK = "git_check"
+    APPLY = "apply"
     MESSAGE = "message"
 
     @property
@@ -37,6 +38,7 @@ _CODES = {
     Stage.PARSE: "PATCH_PARSE_INVALID",
     Stage.POLICY: "PATCH_POLICY_DENY",
     Stage.GIT_CHECK: "PATCH_GIT_CHECK_FAIL",
+    Stage.APPLY: "PATCH_APPLY_FAIL",
     Stage.MESSAGE: "MESSAGE_REFUSED",
 }
 
@@ -47,6 +49,8 @@ class Rule:
 
     `level` is the level without any config (for limits: that of the `commit` profile). An `invariant` is
     out of reach of policy, levels, approvals and suppressions; `inline` rules can be suppressed on the line.
+    An `undecided` rule says that something could not be done, which is not the fault of the change: its
+    error makes the verdict undecided.
     """
 
     id: str
@@ -59,6 +63,7 @@ class Rule:
     fix: str
     invariant: bool = False
     inline: bool = False
+    undecided: bool = False
 
     @property
     def code(self) -> str:
