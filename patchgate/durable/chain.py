@@ -103,6 +103,30 @@ def append(
         return digest
 
 
+def require_appendable(
+    path: AnyPath,
+    *,
+    timeout_seconds: float = LOCK_SECONDS,
+    on_torn: Callable[[Path], None] | None = None,
+    faults: Steps | None = None,
+) -> None:
+    """Do all that `append` does, but for the record: take the lock, open the file, settle its end.
+
+    Raises:
+        UndecidedError: the lock is held, or the last record is damaged.
+        OSError: as the system gave it.
+    """
+    faults = faults or Steps()
+    path = os.fspath(path)
+    with (
+        lock.hold(path + _LOCK, timeout_seconds=timeout_seconds, faults=faults),
+        ExitStack() as closing,
+    ):
+        descriptor = _open(path, faults)
+        closing.callback(os.close, descriptor)
+        _settle_end(path, descriptor, on_torn, faults)
+
+
 def read(path: AnyPath) -> Iterator[Record]:
     """Yield the records in order, each checked; a missing file has none, and a torn last line is left out.
 

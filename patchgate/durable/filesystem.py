@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _APPENDING = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def _attempt(faults: Steps, call: Callable[[], _Result]) -> _Result:
+def attempt(faults: Steps, call: Callable[[], _Result]) -> _Result:
     """Make one call as one step, and once more for each EINTR.
 
     Python repeats `open`, `write` and `fsync` by itself (PEP 475), but not `rename`, `link` and the others.
@@ -56,7 +56,7 @@ def open_exclusive(path: AnyPath, mode: int, faults: Steps) -> int:
     Raises:
         OSError: EEXIST where anything has that name, a dangling symlink included.
     """
-    descriptor = _attempt(faults, lambda: os.open(path, _APPENDING | os.O_CREAT | os.O_EXCL, mode))
+    descriptor = attempt(faults, lambda: os.open(path, _APPENDING | os.O_CREAT | os.O_EXCL, mode))
     if faults.records:
         faults.done("open_exclusive", path, inode=os.fstat(descriptor).st_ino)
     return descriptor
@@ -83,7 +83,7 @@ def write_all(descriptor: int, content: bytes, faults: Steps) -> None:
 
 def truncate(descriptor: int, size: int, faults: Steps) -> None:
     """Cut an open file to `size` bytes."""
-    _attempt(faults, lambda: os.ftruncate(descriptor, size))
+    attempt(faults, lambda: os.ftruncate(descriptor, size))
     if faults.records:
         faults.done("truncate", inode=os.fstat(descriptor).st_ino, size=size)
 
@@ -94,14 +94,14 @@ def flush(descriptor: int, faults: Steps) -> None:
     A failed flush is never tried again: the kernel may have dropped the pages and would then say yes
     (Rebello et al., “Can Applications Recover from fsync Failures?”, USENIX ATC 2020).
     """
-    _attempt(faults, lambda: os.fsync(descriptor))
+    attempt(faults, lambda: os.fsync(descriptor))
     if faults.records:
         faults.done("flush", inode=os.fstat(descriptor).st_ino)
 
 
 def flush_folder(folder: AnyPath, faults: Steps) -> None:
     """Bring the names in a folder to the disk."""
-    _attempt(faults, lambda: _fsync_folder(folder))
+    attempt(faults, lambda: _fsync_folder(folder))
     faults.done("flush_folder", folder)
 
 
@@ -119,7 +119,7 @@ def _fsync_folder(folder: AnyPath) -> None:
 
 def rename(source: AnyPath, target: AnyPath, faults: Steps) -> None:
     """Give `source` the name `target`, over whatever file or symlink has it, in one instant."""
-    _attempt(faults, lambda: os.rename(source, target))
+    attempt(faults, lambda: os.rename(source, target))
     faults.done("rename", source, target)
 
 
@@ -129,13 +129,13 @@ def link(source: AnyPath, target: AnyPath, faults: Steps) -> None:
     Raises:
         OSError: EEXIST where anything has that name.
     """
-    _attempt(faults, lambda: os.link(source, target, follow_symlinks=False))
+    attempt(faults, lambda: os.link(source, target, follow_symlinks=False))
     faults.done("link", source, target)
 
 
 def unlink(path: AnyPath, faults: Steps) -> None:
     """Remove one name of a file."""
-    _attempt(faults, lambda: os.unlink(path))
+    attempt(faults, lambda: os.unlink(path))
     faults.done("unlink", path)
 
 
@@ -145,5 +145,5 @@ def make_folder(folder: AnyPath, mode: int, faults: Steps) -> None:
     Raises:
         OSError: EEXIST where anything has that name.
     """
-    _attempt(faults, lambda: os.mkdir(folder, mode))
+    attempt(faults, lambda: os.mkdir(folder, mode))
     faults.done("make_folder", folder)

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 
 from patchgate.change.model import Entry, FileChange
+from patchgate.change.patch import parse
 from patchgate.change.path import RepoPath
 from patchgate.change.quoting import printable
 from patchgate.git.diff import Detail
@@ -23,6 +25,7 @@ from patchgate.git.objects import TREE_MODE, Objects
 from patchgate.git.pairs import read_difference
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository, failed
+from patchgate.process import Completed
 
 _APPLY = (
     "-c",
@@ -34,6 +37,8 @@ _APPLY = (
     "--no-ignore-whitespace",
 )
 _TAIL = 10
+# A component `.` of a name in a header line: behind a slash, or where the name of a rename begins.
+_DOTTED = re.compile(rb'(/|^(?:rename|copy) (?:from|to) "?)(?:\./)+', re.MULTILINE)
 # Measured: 690 MB for a patch of 200 MB; four times that stays below what a machine has.
 _MEMORY = 4 << 30
 
@@ -57,6 +62,7 @@ class Making:
     Args:
         entries: every touched path with what stands there (None: nothing).
         patch: the very bytes that are judged.
+        reverse: git takes the patch back instead.
 
     Raises:
         UndecidedError: git itself failed, beyond refusing the patch.
@@ -68,6 +74,8 @@ class Making:
         store: PrivateStore,
         entries: Mapping[RepoPath, Entry | None],
         patch: bytes,
+        *,
+        reverse: bool = False,
     ) -> None:
         self._repository = repository
         self._variables = {**store.variables, "GIT_INDEX_FILE": store.index_file}
@@ -76,7 +84,8 @@ class Making:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(left)
         self._base = _seed(repository, entries, self._variables)
-        self._child = repository.child(*_APPLY, variables=self._variables, memory=_MEMORY)
+        arguments = (*_APPLY, "-R") if reverse else _APPLY
+        self._child = repository.child(*arguments, variables=self._variables, memory=_MEMORY)
         self._child.feed(patch)
 
     def __enter__(self) -> Making:
@@ -93,18 +102,34 @@ class Making:
         Raises:
             UndecidedError: git took too long, or its diff failed.
         """
-        while self._child.out.read(1 << 16):
-            pass
-        applied = self._child.finish()
+        applied = self._finish()
         said = _last_words(applied.err)
-        if b"ut of memory" in applied.err:
-            raise failed("apply", applied)
-        if applied.code != 0 or b"error:" in applied.err:
+        if _is_refused(applied):
             return Effect([], set(), True, said)
         files, binary = read_difference(
             self._repository, objects, ("diff-index", "--cached"), [self._base], detail, self._variables
         )
         return Effect(files, binary, False, said)
+
+    def is_taken(self) -> bool:
+        """Wait for git, and tell only whether it took the patch.
+
+        Raises:
+            UndecidedError: git took too long, or needs more memory than it may have.
+        """
+        return not _is_refused(self._finish())
+
+    def _finish(self) -> Completed:
+        while self._child.out.read(1 << 16):
+            pass
+        applied = self._child.finish()
+        if b"ut of memory" in applied.err:
+            raise failed("apply", applied)
+        return applied
+
+
+def _is_refused(applied: Completed) -> bool:
+    return applied.code != 0 or b"error:" in applied.err
 
 
 def _seed(
@@ -138,12 +163,15 @@ def differences(files: Sequence[FileChange], planned: Mapping[RepoPath, Entry | 
 
 
 class PatchId:
-    """`git patch-id --stable` of a patch, computed while the caller works; a context manager that ends it."""
+    """`git patch-id --stable` of a patch, computed while the caller works; a context manager that ends it.
+
+    `./a` and `a` are one file, so they have one id.
+    """
 
     def __init__(self, repository: Repository, patch: bytes) -> None:
         self._size = len(repository.zero_oid)
         self._child = repository.child("patch-id", "--stable")
-        self._child.feed(patch)
+        self._child.feed(_with_plain_names(patch))
 
     def __enter__(self) -> PatchId:
         return self
@@ -160,3 +188,18 @@ class PatchId:
             said = said or data
         word = said.split(b" ")[0].decode("ascii")
         return word if self._child.finish().code == 0 and len(word) == self._size else None
+
+
+def _with_plain_names(patch: bytes) -> bytes:
+    """Take the components `.` out of the names in a patch's headers; its hunks stay as they are."""
+    if b"./" not in patch or not _DOTTED.search(patch):
+        return patch
+    parsed = parse(patch)
+    if isinstance(parsed, tuple):
+        return patch
+    pieces: list[bytes] = []
+    for section in parsed.sections:
+        body = section.rows[0][6] if section.rows else section.end
+        headers = _DOTTED.sub(rb"\1", patch[section.start : body])
+        pieces += (headers, patch[body : section.end])
+    return b"".join(pieces)

@@ -102,9 +102,9 @@ def ground_on_disk(
             modes[path] = found
         else:
             entries[path] = found
-    entries |= _read(repository, store, modes, in_index.entries)
+    entries |= read_files(repository, store, modes, in_index.entries)
     absent = [path for path, entry in entries.items() if entry is None and path not in blocked]
-    entries |= _left_out(repository, {path: in_index.entries[path] for path in absent})
+    entries |= left_out(repository, {path: in_index.entries[path] for path in absent})
     pending = dict(staged)
     for path, entry in entries.items():
         if path in blocked or (entry is not None and entry.mode == TREE_MODE):
@@ -194,11 +194,11 @@ def _on_disk(
     if stat.S_ISDIR(found.st_mode):
         if in_index is not None and in_index.mode == GITLINK:
             return in_index
-        return None if _is_emptied_on_disk(root, path.raw, removed) else Entry(TREE_MODE, "")
+        return None if is_emptied_on_disk(root, path.raw, removed) else Entry(TREE_MODE, "")
     return EXECUTABLE if found.st_mode & 0o100 else REGULAR
 
 
-def _is_emptied_on_disk(root: bytes, folder: bytes, removed: Collection[RepoPath]) -> bool:
+def is_emptied_on_disk(root: bytes, folder: bytes, removed: Collection[RepoPath]) -> bool:
     """Tell whether a folder holds something, and only what is removed."""
     is_empty = True
     for above, folders, files in os.walk(os.path.join(root, folder)):
@@ -209,7 +209,7 @@ def _is_emptied_on_disk(root: bytes, folder: bytes, removed: Collection[RepoPath
     return not is_empty
 
 
-def _read(
+def read_files(
     repository: Repository,
     store: PrivateStore,
     modes: Mapping[RepoPath, str],
@@ -256,7 +256,7 @@ def _added(
     return found
 
 
-def _left_out(
+def left_out(
     repository: Repository, absent: Mapping[RepoPath, Entry | None]
 ) -> dict[RepoPath, Entry | None]:
     """Give what is absent because a sparse checkout leaves it out: it stands as in the index."""

@@ -37,7 +37,8 @@ class Reading:
     `folders` lists the resulting tree's folders above each new name. `root` holds the entries of the root
     folder that the index has otherwise than the base, also those that a merge took from one side. Of what a
     patch or edits proposed (`is_proposed`): `copied` are the sources of copies, which count as touched;
-    `behind` maps a path to what stands in its way and is no folder (a symlink, a submodule).
+    `behind` maps a path to what stands in its way and is no folder (a symlink, a submodule); `together` are
+    the two names of each rename and copy, which no part of the patch can have one by one.
     """
 
     change: Change
@@ -47,6 +48,7 @@ class Reading:
     is_proposed: bool = False
     copied: tuple[RepoPath, ...] = ()
     behind: Mapping[RepoPath, RepoPath] = field(default_factory=dict)
+    together: tuple[tuple[RepoPath, RepoPath], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

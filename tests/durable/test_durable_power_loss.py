@@ -1,23 +1,14 @@
 """The power goes out after any operation: what was not flushed is lost, or half there, in any order.
 
-The operations of a real run are recorded and replayed on a model of a disk. A flushed file has its content,
-a flushed folder its names. Of the rest, any subset of the changes to names may have reached the disk, and
-of each unflushed file nothing, the first half, the second half (over NUL bytes or what was there), or all.
-Each such disk is laid out in a folder and judged by the code itself. Leaving one flush out of the recording
+The operations of a real run are recorded and replayed on a model of a disk (`power_loss`). Each disk that
+may be found is laid out in a folder and judged by the code itself. Leaving one flush out of the recording
 must make the judgement fail: that is the proof of the proof.
-
-Source of the model: Pillai et al., “All File Systems Are Not Created Equal”, OSDI 2014.
 """
 
 from __future__ import annotations
 
-import errno
-import itertools
-import os
-import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -26,179 +17,10 @@ from patchgate.durable import chain
 from patchgate.durable.faults import Faults, Operation
 from patchgate.durable.replace import write_atomically
 from patchgate.errors import UndecidedError
+from tests.durable.power_loss import Disk, Judge, Killed, Trial
 
 OLD, NEW = b"the old content\n", b"the new content, which is longer\n"
 TORN = b'{"event":{"letter":"somewhat longer than what comes in its place","text":"' + b"t" * 300
-
-
-@dataclass(slots=True, eq=False)
-class Content:
-    """The bytes of one file: those that are safe, and those that a reader sees."""
-
-    safe: bytes = b""
-    seen: bytes = b""
-
-    def after_power_loss(self) -> set[bytes]:
-        pairs = zip(self.safe, self.seen, strict=False)
-        start = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
-        middle = (start + len(self.seen)) // 2
-        first_half = self.seen[:middle] + self.safe[middle:]
-        second_half = self.safe[:middle].ljust(middle, b"\0") + self.seen[middle:]
-        return {self.safe, self.seen, first_half, second_half}
-
-
-FOLDER = Content()
-Names = dict[Path, Content]
-Found = dict[Path, bytes | None]
-"""What is found when the power is back: the bytes of each file, None for a folder."""
-Judge = Callable[[Path, bool], bool]
-"""Says whether the disk under a folder is right; true as second argument: the call had returned."""
-
-
-@dataclass(slots=True)
-class Disk:
-    """A model of the folder `root`: the names that are safe, those that are seen, the changes in between."""
-
-    root: Path
-    safe: Names = field(default_factory=dict)
-    seen: Names = field(default_factory=dict)
-    waiting: list[dict[Path, Content | None]] = field(default_factory=list)
-    contents: dict[int, Content] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, root: Path) -> Disk:
-        disk = cls(root)
-        for path in root.rglob("*"):
-            content = FOLDER if path.is_dir() else Content(path.read_bytes(), path.read_bytes())
-            disk.safe[path] = disk.seen[path] = content
-            disk.contents[path.stat().st_ino] = content
-        return disk
-
-    def replay(self, operation: Operation) -> None:
-        match operation:
-            case Operation("open_exclusive", Path() as path, inode=int(inode)):
-                self.contents[inode] = Content()
-                self._change({path: self.contents[inode]})
-            case Operation("make_folder", Path() as path):
-                self._change({path: FOLDER})
-            case Operation("unlink", Path() as path):
-                self._change({path: None})
-            case Operation("link", Path() as path, Path() as other):
-                self._change({other: self.seen[path]})
-            case Operation("rename", Path() as path, Path() as other):
-                self._change({other: self.seen[path], path: None})
-            case Operation("write", inode=int(inode), content=content):
-                self.contents[inode].seen += content
-            case Operation("truncate", inode=int(inode), size=int(size)):
-                self.contents[inode].seen = self.contents[inode].seen[:size]
-            case Operation("flush", inode=int(inode)):
-                self.contents[inode].safe = self.contents[inode].seen
-            case Operation("flush_folder", Path() as folder):
-                self._flush_folder(folder)
-            case _:
-                raise AssertionError(operation)
-
-    def _change(self, change: dict[Path, Content | None]) -> None:
-        self.waiting.append(change)
-        _apply(self.seen, change)
-
-    def _flush_folder(self, folder: Path) -> None:
-        for change in [each for each in self.waiting if all(path.parent == folder for path in each)]:
-            _apply(self.safe, change)
-            self.waiting.remove(change)
-
-    def after_power_loss(self) -> Iterator[Found]:
-        for choice in itertools.product([False, True], repeat=len(self.waiting)):
-            names = dict(self.safe)
-            for change in itertools.compress(self.waiting, choice):
-                _apply(names, change)
-            paths = [path for path in sorted(names) if self._is_reachable(path, names)]
-            yield from self._with_contents(paths, names)
-
-    def _is_reachable(self, path: Path, names: Names) -> bool:
-        above = path.relative_to(self.root).parents
-        return all(self.root / each in names for each in above if each != Path())
-
-    def _with_contents(self, paths: Sequence[Path], names: Names) -> Iterator[Found]:
-        folders = {path for path in paths if names[path] is FOLDER}
-        files = [path for path in paths if path not in folders]
-        for contents in itertools.product(*(sorted(names[path].after_power_loss()) for path in files)):
-            yield dict.fromkeys(folders) | dict(zip(files, contents, strict=True))
-
-
-def _apply(names: Names, change: dict[Path, Content | None]) -> None:
-    for path, content in change.items():
-        if content is None:
-            names.pop(path, None)
-        else:
-            names[path] = content
-
-
-def _lay_out(found: Found, root: Path, target: Path) -> None:
-    shutil.rmtree(target, ignore_errors=True)
-    target.mkdir()
-    for path in sorted(found):
-        content, copy = found[path], target / path.relative_to(root)
-        if content is None:
-            copy.mkdir()
-        else:
-            copy.write_bytes(content)
-
-
-class Killed(Faults):
-    """From one step on nothing happens any more, undoing included: what a kill at that step leaves."""
-
-    __slots__ = ("last",)
-
-    def __init__(self, last: int, record: Callable[[Operation], None]) -> None:
-        super().__init__(record=record)
-        self.last = last
-
-    def reach(self) -> bool:
-        super().reach()
-        if self.steps >= self.last:
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-        return False
-
-
-@dataclass(slots=True)
-class Trial:
-    """One piece of work on a folder, as recorded, and how to judge what is left of it."""
-
-    before: Disk
-    operations: list[Operation]
-    judge: Judge
-    target: Path
-    restart: int
-
-    def failures(self, without: int | None = None) -> list[str]:
-        """Judge every disk after every operation; `without` leaves one operation out."""
-        disk = Disk(self.before.root, dict(self.before.safe), dict(self.before.seen))
-        copies = {content: Content(content.safe, content.seen) for content in self.before.contents.values()}
-        copies[FOLDER] = FOLDER
-        disk.safe = {path: copies[content] for path, content in disk.safe.items()}
-        disk.seen = {path: copies[content] for path, content in disk.seen.items()}
-        disk.contents = {inode: copies[content] for inode, content in self.before.contents.items()}
-        failures = []
-        judged: set[tuple[bool, frozenset[tuple[Path, bytes | None]]]] = set()
-        for number in range(len(self.operations) + 1):
-            if number and number - 1 != without:
-                disk.replay(self.operations[number - 1])
-            has_returned = number == len(self.operations)
-            for found in disk.after_power_loss():
-                key = (has_returned, frozenset(found.items()))
-                if key in judged:
-                    continue
-                judged.add(key)
-                _lay_out(found, disk.root, self.target)
-                if not self.judge(self.target, has_returned):
-                    names = sorted(str(path.relative_to(disk.root)) for path in found)
-                    failures.append(f"after operation {number}: {names}")
-        return failures
-
-    @property
-    def flushes(self) -> list[int]:
-        return [number for number, each in enumerate(self.operations) if each.name.startswith("flush")]
 
 
 def _trial(folder: Path, act: Callable[[Path, Faults], object], judge: Judge, killed_at: int = 0) -> Trial:

@@ -1,0 +1,276 @@
+"""Files on disk beside git's blobs: what stands at a path, and git's conversions between the two, both ways.
+
+Decides how the bytes of a touched path are read (no link is followed, on the way to it or at it), how git is
+asked what a checkout would write for a blob, and which blob it would store for some bytes. It does not decide
+which of several possible forms is written: `operations/land/disk_forms` does.
+
+The attributes are those of the files on disk, never of the index alone, and not those of the user's global
+file: so the patch was judged (`preimages`). A `.gitattributes` that the patch itself changes counts as it is
+before, as with `git apply`. Filters are the user's own and run in the root of the working tree.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+
+from patchgate.change.model import EXECUTABLE, REGULAR, SYMLINK
+from patchgate.change.path import RepoPath
+from patchgate.errors import UndecidedError
+from patchgate.git.places import Content
+from patchgate.git.private import PrivateStore
+from patchgate.git.repository import Repository, failed
+from patchgate.process import Child
+
+MOST_BYTES = 256 << 20
+"""How large a file may be that is written: as large as a patch may be."""
+# A filter holds a file two or three times.
+_MEMORY = 4 << 30
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# Not blocking: a FIFO that took the file's place must not hold us.
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_PIECE = 1 << 20
+_AT_ONCE = 500
+_CONVERTING = ("text", "crlf", "eol", "ident", "filter", "working-tree-encoding")
+_CONTENT_WORDS = (b"ident", b"filter", b"working-tree-encoding")
+_MOST_ATTRIBUTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Something that is neither a file nor a symlink, at a path or above it.
+
+    `path` is where it stands; `is_folder` tells that it is a folder, at the path itself.
+    """
+
+    path: RepoPath
+    is_folder: bool
+
+
+def read_standing(repository: Repository, path: RepoPath) -> Content | Obstacle | None:
+    """Read what stands at a path on disk; None for nothing.
+
+    Raises:
+        UndecidedError: it may not be read, or is larger than `MOST_BYTES`.
+    """
+    *folders, name = path.raw.split(b"/")
+    try:
+        above = os.open(repository.work_tree or "", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            for count, folder in enumerate(folders, start=1):
+                try:
+                    below = os.open(folder, _FOLDER, dir_fd=above)
+                except OSError as error:
+                    if error.errno in {errno.ENOTDIR, errno.ELOOP}:
+                        return Obstacle(RepoPath(b"/".join(folders[:count])), False)
+                    raise
+                os.close(above)
+                above = below
+                if _is_there(b".git", above):
+                    return Obstacle(RepoPath(b"/".join(folders[:count])), False)
+            return _read_in(above, name, path)
+        finally:
+            os.close(above)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise UndecidedError(
+            f"{path.quoted} cannot be read: {error.strerror}", "see who may read it and its folders"
+        ) from error
+
+
+def _is_there(name: bytes, folder: int) -> bool:
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _read_in(folder: int, name: bytes, path: RepoPath) -> Content | Obstacle:
+    found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    if stat.S_ISLNK(found.st_mode):
+        return Content(SYMLINK, os.readlink(name, dir_fd=folder))
+    if not stat.S_ISREG(found.st_mode):
+        return Obstacle(path, stat.S_ISDIR(found.st_mode))
+    with open(os.open(name, _FILE, dir_fd=folder), "rb", buffering=0) as file:
+        # What it is now counts: it may have been exchanged since.
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            return Obstacle(path, stat.S_ISDIR(found.st_mode))
+        if found.st_size > MOST_BYTES:
+            raise UndecidedError(
+                f"{path.quoted} has {found.st_size >> 20} MiB, and at most {MOST_BYTES >> 20} are written",
+                "change this file by hand",
+            )
+        return Content(EXECUTABLE if found.st_mode & 0o100 else REGULAR, file.read())
+
+
+def is_switched_off(repository: Repository, key: str) -> bool:
+    """Tell whether git's config says no to something that is on by default (`core.fileMode`)."""
+    return repository.git("config", "--type=bool", "--get", key).out.strip() == b"false"
+
+
+class ContentAttributes:
+    """Looks where attributes can change more of a file than its line ends: a filter, `ident`, an encoding.
+
+    Their names stand in an attributes file literally, also where a macro sets them; a file that holds none of
+    them needs no question to git.
+    """
+
+    def __init__(self, repository: Repository) -> None:
+        self._root = os.fsencode(repository.work_tree or "")
+        self._everywhere = _names_content(
+            os.path.join(os.fsencode(repository.common_dir), b"info", b"attributes")
+        )
+        self._folders: dict[bytes, bool] = {}
+
+    def reach(self, path: RepoPath) -> bool:
+        """Tell whether such an attribute may be set for a path."""
+        return self._everywhere or any(self._named_in(folder) for folder in path.parents())
+
+    def _named_in(self, folder: bytes) -> bool:
+        if folder not in self._folders:
+            place = os.path.join(self._root, folder, b".gitattributes")
+            self._folders[folder] = _names_content(place)
+        return self._folders[folder]
+
+
+def _names_content(place: bytes) -> bool:
+    try:
+        descriptor = os.open(place, _FILE)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    with open(descriptor, "rb", buffering=0) as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return True
+        content = file.read(_MOST_ATTRIBUTES + 1)
+    return len(content) > _MOST_ATTRIBUTES or any(word in content for word in _CONTENT_WORDS)
+
+
+class CheckedOut:
+    """Asks git what a checkout would write for a blob; a context manager that owns one child.
+
+    Measured: with `--filters` git gives the size of the blob, not of what follows, so that each answer is
+    followed by that to a name that nothing has, made up for this child.
+    """
+
+    def __init__(self, repository: Repository, store: PrivateStore) -> None:
+        self._repository = repository
+        self._variables = store.variables
+        self._mark = b"patchgate-" + secrets.token_hex(16).encode("ascii")
+        self._child = Child(
+            repository.argv(("cat-file", "--batch", "--filters", "-z"), in_work_tree=True),
+            cwd=repository.work_tree,
+            env={**repository.environment, **store.variables},
+            memory=_MEMORY,
+        )
+
+    def __enter__(self) -> CheckedOut:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._child.end()
+
+    def form(self, path: RepoPath, oid: str) -> bytes:
+        """Give the bytes that a checkout would write at a path.
+
+        Raises:
+            UndecidedError: the blob is not here, or a filter failed.
+        """
+        if path.raw.startswith((b" ", b"\t")):
+            # cat-file takes blanks before a name away, and would look for another file's attributes.
+            return self._alone(path, oid)
+        self._child.write(oid.encode("ascii") + b" " + path.raw + b"\0" + self._mark + b"\0")
+        end = b"\n" + self._mark + b" missing\n"
+        answer = bytearray()
+        while not answer.endswith(end):
+            piece = os.read(self._child.out.fileno(), _PIECE)
+            if not piece:
+                raise failed("cat-file", self._child.finish())
+            answer += piece
+        start = answer.find(b"\n") + 1
+        if not answer.startswith(oid.encode("ascii") + b" blob "):
+            raise UndecidedError(f"object {oid[:12]} is not in this repository", "run git fsck")
+        with memoryview(answer) as view:
+            return bytes(view[start : -len(end)])
+
+    def _alone(self, path: RepoPath, oid: str) -> bytes:
+        arguments = ("cat-file", "--filters", "--path=" + os.fsdecode(path.raw), oid)
+        done = self._repository.git(*arguments, variables=self._variables, in_work_tree=True, memory=_MEMORY)
+        if done.code != 0:
+            raise failed("cat-file", done)
+        return done.out
+
+
+def stored_as(
+    repository: Repository, store: PrivateStore, files: Sequence[tuple[RepoPath, bytes]]
+) -> list[str]:
+    """Compute which blob git would store for some bytes at a path; nothing is stored.
+
+    Files for which the same attributes hold are asked for together, but for those with a filter: it may look
+    at the name. The index is not looked at; where it holds a file with CR LF, `git add` keeps these in a file
+    that is text by guess alone (`text=auto`, `core.autocrlf`), and this answer is another one.
+
+    Raises:
+        UndecidedError: git or a filter failed.
+    """
+    if len(files) < 2:
+        return [oid for path, content in files for oid in _hashed(repository, path, ["--stdin"], content)]
+    groups: dict[tuple[bytes, ...], list[int]] = {}
+    for position, held in enumerate(_attributes(repository, store, [path for path, _ in files])):
+        groups.setdefault(held, []).append(position)
+    found: dict[int, str] = {}
+    folder = store.index_file + "-forms"
+    os.makedirs(folder, exist_ok=True)
+    for positions in groups.values():
+        for start in range(0, len(positions), _AT_ONCE):
+            chosen = positions[start : start + _AT_ONCE]
+            places = [os.path.join(folder, str(position)) for position in chosen]
+            for position, place in zip(chosen, places, strict=True):
+                with open(place, "wb") as file:
+                    file.write(files[position][1])
+            oids = _hashed(repository, files[chosen[0]][0], ["--", *places])
+            found.update(zip(chosen, oids, strict=True))
+            for place in places:
+                os.unlink(place)
+    return [found[position] for position in range(len(files))]
+
+
+def _hashed(repository: Repository, path: RepoPath, what: list[str], stdin: bytes = b"") -> list[str]:
+    # What git would only warn of in `git add` must not keep a file from being read.
+    named = ("-c", "core.safecrlf=false", "hash-object", "--path=" + os.fsdecode(path.raw), *what)
+    done = repository.git(*named, stdin=stdin, in_work_tree=True, memory=_MEMORY)
+    if done.code != 0:
+        raise failed("hash-object", done)
+    return done.out.decode("ascii").split()
+
+
+def _attributes(
+    repository: Repository, store: PrivateStore, paths: Sequence[RepoPath]
+) -> list[tuple[bytes, ...]]:
+    """Ask for the attributes that convert; under a filter the path itself is among them."""
+    # Without an index, as cat-file and hash-object see them.
+    variables: Mapping[str, str] = {"GIT_INDEX_FILE": store.index_file + "-none"}
+    names = b"".join(path.raw + b"\0" for path in paths)
+    done = repository.git(
+        "check-attr", "-z", "--stdin", *_CONVERTING, stdin=names, variables=variables, in_work_tree=True
+    )
+    values = done.out.split(b"\0")[2::3]
+    if done.code != 0 or len(values) != len(paths) * len(_CONVERTING):
+        raise failed("check-attr", done)
+    found = []
+    for position, path in enumerate(paths):
+        held = tuple(values[position * len(_CONVERTING) : (position + 1) * len(_CONVERTING)])
+        filtered = held[_CONVERTING.index("filter")] not in {b"unspecified", b"unset"}
+        found.append((*held, path.raw) if filtered else held)
+    return found

@@ -1,0 +1,195 @@
+"""The journal of one landing: everything that a later process needs to undo it, or to finish tidying.
+
+Decides the form on the disk, and whether what is found there can be believed. A journal is a chain of
+records (`durable.record`): one for the whole, then one for each place. It names contents by their hash; the
+bytes themselves lie beside the places. It does not decide what is undone.
+
+A transaction's folder holds it under a name that says how far the work is: `journal` while it may have to
+be undone, `landed` once it is in force, `undone` once it was taken back. A folder with none of them touched
+nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from patchgate.change.quoting import quote_path
+from patchgate.durable.folder import Folder
+from patchgate.durable.owner import Owner
+from patchgate.durable.record import START, Json, canonical_event, line_of, parse_line
+from patchgate.errors import UndecidedError
+from patchgate.git.places import Place, Trace, remove_if_there
+
+JOURNAL, LANDED, UNDONE = b"journal", b"landed", b"undone"
+LOCK = b"lock"
+_GROWING = b"journal.new"
+_FORM = "patchgate.journal/1"
+_MODE = 0o600
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """One landing.
+
+    `made` are the folders that it makes, the outermost first; `vanishing` those in whose place it puts a
+    file, with their permission bits, the innermost first. `prefix` is the folder where the user stood, which
+    is never removed. `lock_aside` is a free name in the index's folder.
+    """
+
+    id: str
+    owner: Owner
+    work_tree: str
+    index_file: str
+    prefix: bytes
+    note: Mapping[str, Json]
+    made: tuple[bytes, ...]
+    vanishing: tuple[tuple[bytes, int], ...]
+    lock_aside: bytes
+    places: tuple[Place, ...]
+
+    @property
+    def swaps(self) -> bool:
+        """Tell whether a name changes between a folder and something else."""
+        return bool(self.vanishing) or any(place.path in self.made for place in self.places)
+
+    def write(self, folder: Folder) -> None:
+        """Put the journal into its folder, whole, on the disk when this returns."""
+        folder.write(_GROWING, b"".join(self._lines()), mode=_MODE)
+        folder.rename(_GROWING, JOURNAL)
+        folder.flush()
+
+    def _lines(self) -> Iterator[bytes]:
+        previous = START
+        for event in self._events():
+            previous, line = line_of(canonical_event(event), previous)
+            yield line
+
+    def _events(self) -> Iterator[dict[str, Json]]:
+        yield {
+            "form": _FORM,
+            "id": self.id,
+            "owner": {
+                "pid": self.owner.pid,
+                "boot_id": self.owner.boot_id,
+                "started": self.owner.started,
+            },
+            "work_tree": self.work_tree,
+            "index_file": self.index_file,
+            "prefix": _text(self.prefix),
+            "note": self.note,
+            "made": [_text(each) for each in self.made],
+            "vanishing": [[_text(path), bits] for path, bits in self.vanishing],
+            "lock_aside": _text(self.lock_aside),
+            "places": len(self.places),
+        }
+        for place in self.places:
+            yield {
+                "path": _text(place.path),
+                "folder": _text(place.folder),
+                "aside": _text(place.aside),
+                "old": _plain(place.old),
+                "new": _plain(place.new),
+                "is_index": place.is_index,
+            }
+
+
+def read_journal(folder: Folder) -> tuple[bytes, Journal] | None:
+    """Read a transaction's journal and how far it is; None where there is none (yet, or any more).
+
+    Raises:
+        UndecidedError: there is one, and it cannot be believed.
+    """
+    for state in (JOURNAL, LANDED, UNDONE):
+        if folder.status(state) is not None:
+            try:
+                return state, _parsed(folder.read(state))
+            except (ValueError, KeyError, TypeError, IndexError, AttributeError, UnicodeError):
+                raise _damaged(folder, state) from None
+            except FileNotFoundError:
+                return None
+    return None
+
+
+def discard(above: Folder, name: bytes) -> None:
+    """Remove a transaction's folder with what we put there; a folder that holds more stays.
+
+    Nothing outside it may depend on it any more. The journal goes last but one, so that a kill leaves it or
+    nothing that counts.
+    """
+    with above.child(name) as folder:
+        for each in (_GROWING, JOURNAL, LANDED, UNDONE, LOCK):
+            remove_if_there(folder, each)
+        is_empty = not folder.names()
+    if is_empty:
+        above.remove(name)
+        above.flush()
+
+
+def _parsed(raw: bytes) -> Journal:
+    if not raw.endswith(b"\n"):
+        raise ValueError("is cut short")
+    events: list[Any] = []
+    previous = START
+    for line in raw[:-1].split(b"\n"):
+        record = parse_line(line)
+        if record.previous != previous:
+            raise ValueError("does not follow the record before it")
+        previous = record.hash
+        events.append(record.event)
+    head, *places = events
+    owner = head["owner"]
+    if head["form"] != _FORM or head["places"] != len(places):
+        raise ValueError("is not the form that is known here")
+    return Journal(
+        str(head["id"]),
+        Owner(int(owner["pid"]), str(owner["boot_id"]), str(owner["started"])),
+        str(head["work_tree"]),
+        str(head["index_file"]),
+        _raw(head["prefix"]),
+        head["note"],
+        tuple(_raw(each) for each in head["made"]),
+        tuple((_raw(path), int(bits)) for path, bits in head["vanishing"]),
+        _raw(head["lock_aside"]),
+        tuple(_place(each) for each in places),
+    )
+
+
+def _place(event: Any) -> Place:
+    return Place(
+        _raw(event["path"]),
+        _raw(event["folder"]),
+        _raw(event["aside"]),
+        _trace(event["old"]),
+        _trace(event["new"]),
+        event["is_index"] is True,
+    )
+
+
+def _plain(trace: Trace | None) -> Sequence[Json] | None:
+    return None if trace is None else [trace.mode, trace.size, trace.sha256]
+
+
+def _trace(value: Any) -> Trace | None:
+    if value is None:
+        return None
+    mode, size, digest = value
+    return Trace(str(mode), int(size), str(digest))
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def _raw(text: Any) -> bytes:
+    return str(text).encode("utf-8", "surrogateescape")
+
+
+def _damaged(folder: Folder, state: bytes) -> UndecidedError:
+    return UndecidedError(
+        f"the journal {quote_path(folder.at(state))} of an interrupted apply is damaged",
+        "look with git status at what it left (.patchgate-* holds old or new contents), put that right by"
+        f" hand, then move {quote_path(os.path.normpath(folder.path))} away",
+    )

@@ -1,0 +1,168 @@
+"""The places that a transaction writes: what stands at each, what is to stand there, and what lies beside it.
+
+Decides what counts as the same thing: kind, git's exec bit, and every byte. Everything is reached from an
+open root folder, component by component, and never through a link. It does not decide when something is
+written.
+
+Beside each place, in the deepest folder above it that stays, two names are kept for it. Under
+`<aside>.part` a new content grows. It gets the name `<aside>` when it is whole and on the disk, and that is
+exchanged with the place. So what lies at `<aside>` is the new content, whole, or what stood at the place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+
+from patchgate.change.path import RepoPath
+from patchgate.durable.folder import UNFINISHED, Folder
+
+FILE, EXECUTABLE, LINK = "100644", "100755", "120000"
+FOLDER, SPECIAL = "040000", "other"
+PART = b".part"
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What stands at a path, on the disk: mode 100644, 100755 or 120000, and every byte (a link's target)."""
+
+    mode: str
+    data: bytes
+
+    @property
+    def trace(self) -> Trace:
+        """The form that a journal keeps."""
+        return Trace(self.mode, len(self.data), hashlib.sha256(self.data).hexdigest())
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One path to write: `old` as it was judged, byte for byte, and `new`; None: nothing stands there."""
+
+    path: RepoPath
+    old: Content | None
+    new: Content | None
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What stands somewhere, without its bytes; a folder and a special file have none."""
+
+    mode: str
+    size: int = 0
+    sha256: str = ""
+
+
+@dataclass(frozen=True)
+class Place:
+    """One path of a transaction: below the working tree, or the index below the folder that it lies in.
+
+    `folder` is the one, below the same root, in which `aside` is kept.
+    """
+
+    path: bytes
+    folder: bytes
+    aside: bytes
+    old: Trace | None
+    new: Trace | None
+    is_index: bool = False
+
+    @cached_property
+    def parent(self) -> bytes:
+        """The folder of the path; empty at the root."""
+        return parent_of(self.path)
+
+    @property
+    def name(self) -> bytes:
+        """The last component of the path."""
+        return name_of(self.path)
+
+    @property
+    def part(self) -> bytes:
+        """The name under which the new content grows."""
+        return self.aside + PART
+
+    @property
+    def unfinished(self) -> bytes:
+        """The name that an exchange by three moves uses in between."""
+        return self.aside + UNFINISHED
+
+
+def trace_of(content: Content | None) -> Trace | None:
+    """Reduce a content to its trace; nothing stays nothing."""
+    return None if content is None else content.trace
+
+
+def look(root: Folder, path: bytes) -> Trace | None:
+    """Look at what stands at a path below an open folder; see `standing`."""
+    try:
+        with root.child(parent_of(path)) as folder:
+            return standing(folder, name_of(path))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError:
+        if is_reachable(root, parent_of(path)):
+            raise
+        return None
+
+
+def is_reachable(root: Folder, path: bytes) -> bool:
+    """Tell whether a path is a real folder, and each folder above it is."""
+    try:
+        with root.child(path):
+            return True
+    except OSError:
+        return False
+
+
+def standing(folder: Folder, name: bytes) -> Trace | None:
+    """Look at one name in an open folder: kind, exec bit, and the hash of every byte."""
+    status = folder.status(name)
+    if status is None:
+        return None
+    if stat.S_ISDIR(status.st_mode):
+        return Trace(FOLDER)
+    if stat.S_ISLNK(status.st_mode):
+        return Content(LINK, folder.read_link(name)).trace
+    if not stat.S_ISREG(status.st_mode):
+        return Trace(SPECIAL)
+    digest, size = hashlib.sha256(), 0
+    with os.fdopen(folder.open_file(name), "rb") as file:
+        mode = os.fstat(file.fileno()).st_mode
+        while block := file.read(_CHUNK):
+            digest.update(block)
+            size += len(block)
+    return Trace(EXECUTABLE if mode & stat.S_IXUSR else FILE, size, digest.hexdigest())
+
+
+def is_same_file(folder: Folder, name: bytes, other: Folder, other_name: bytes) -> bool:
+    """Tell whether two names mean one file."""
+    first, second = folder.status(name), other.status(other_name)
+    return first is not None and second is not None and os.path.samestat(first, second)
+
+
+def remove_if_there(folder: Folder, name: bytes) -> None:
+    """Remove a name of ours; it may be gone."""
+    if folder.status(name) is not None:
+        with suppress(FileNotFoundError):
+            folder.unlink(name)
+
+
+def parent_of(path: bytes) -> bytes:
+    """Name the folder that a path lies in; empty at the root."""
+    return path.rpartition(b"/")[0]
+
+
+def name_of(path: bytes) -> bytes:
+    """Take the last component of a path."""
+    return path.rpartition(b"/")[2]
+
+
+def join(folder: bytes, name: bytes) -> bytes:
+    """Name something in a folder."""
+    return folder + b"/" + name if folder else name

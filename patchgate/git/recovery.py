@@ -1,0 +1,218 @@
+"""What a killed landing left, and how it ends: all old, or all new.
+
+Decides which transactions are to be looked at, and hands each back with its outcome, for the caller to
+record. Nothing is guessed: what cannot be believed, or stands in the way, is told.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Literal
+
+from patchgate.change.path import RepoPath
+from patchgate.change.quoting import quote_path
+from patchgate.durable import lock
+from patchgate.durable.folder import Folder, is_folder
+from patchgate.durable.owner import Owner
+from patchgate.durable.record import Json
+from patchgate.durable.steps import Steps
+from patchgate.durable.unbroken import unbroken
+from patchgate.errors import UndecidedError
+from patchgate.git import index_lock
+from patchgate.git.journal import JOURNAL, LANDED, UNDONE, Journal, discard, read_journal
+from patchgate.git.keeping import Keeping
+from patchgate.git.landing_errors import DirtyWorkspaceError, WriteFailedError, said
+from patchgate.git.repository import Repository
+from patchgate.git.rollback import Rollback
+from patchgate.git.site import Site
+from patchgate.git.tidying import tidy
+
+_FOLDER = "patchgate/transactions"
+_LOCK = "patchgate/apply.lock"
+_PATIENCE_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A landing whose record is still there.
+
+    `interrupted`: it may be half done. `landed` and `undone`: it is whole, and was not recorded yet.
+    """
+
+    id: str
+    note: Mapping[str, Json]
+    state: Literal["interrupted", "landed", "undone"]
+    is_running: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """A landing that is whole now; `kept` are the paths that were left as a person wrote them."""
+
+    id: str
+    note: Mapping[str, Json]
+    outcome: Literal["undone", "landed"]
+    kept: tuple[RepoPath, ...]
+    _common_dir: str
+
+    def finish(self) -> None:
+        """Let the record go, for the caller has its own now; what cannot be removed comes back next time."""
+        with suppress(OSError), open_transactions(self._common_dir, Steps()) as transactions:
+            discard(transactions, os.fsencode(self.id))
+
+
+@contextmanager
+def open_transactions(common_dir: str, steps: Steps) -> Iterator[Folder]:
+    """Open the folder in which each transaction has its own; it is made where it is missing."""
+    with Folder.open(common_dir, steps) as root:
+        above, _, name = _FOLDER.partition("/")
+        with root.child(above.encode()) as own:
+            if own.status(name.encode()) is None:
+                own.make(name.encode(), 0o700)
+                own.flush()
+            with own.child(name.encode()) as transactions:
+                yield transactions
+
+
+def left(repository: Repository) -> list[Left]:
+    """List what landings left, without a lock; nothing is changed. One look where there is nothing."""
+    found = []
+    for name in _names(repository):
+        state, note, is_running = "interrupted", dict[str, Json](), False
+        with suppress(OSError), Folder.open(_path(repository, name)) as folder:
+            try:
+                read = read_journal(folder)
+            except UndecidedError:
+                read = None
+            else:
+                if read is None and folder.status(JOURNAL) is None:
+                    # No journal yet, or no longer: it touches nothing.
+                    continue
+            if read is not None:
+                state = read[0].decode() if read[0] in {LANDED, UNDONE} else "interrupted"
+                note, is_running = dict(read[1].note), read[1].owner.is_running()
+        found.append(Left(os.fsdecode(name), note, _state(state), is_running))
+    return found
+
+
+def recover(
+    repository: Repository,
+    *,
+    keep: bool = False,
+    patience_seconds: float = _PATIENCE_SECONDS,
+    faults: Steps | None = None,
+) -> list[Recovered]:
+    """Finish or undo what landings left; the caller records each, then calls its `finish`.
+
+    It may be killed at any point, and be called again. One whose process still runs and has only its own
+    record to make is left alone.
+
+    Args:
+        repository: any working tree of the repository.
+        keep: leave files that a person wrote since as they are, and undo the rest.
+        patience_seconds: how long to wait for each of the two locks.
+        faults: numbered fault points.
+
+    Raises:
+        DirtyWorkspaceError: a person wrote since; nothing of that landing was changed.
+        WriteFailedError: the system refused a step; try again when that is put right.
+        UndecidedError: a lock is held, a journal is damaged, or a working tree is gone.
+    """
+    if not _names(repository):
+        return []
+    steps = faults or Steps()
+    recovered = []
+    path = os.path.join(repository.common_dir, _LOCK)
+    try:
+        with (
+            lock.hold(path, timeout_seconds=patience_seconds, faults=steps),
+            unbroken(),
+            open_transactions(repository.common_dir, steps) as transactions,
+        ):
+            for name in sorted(transactions.names()):
+                if not is_folder(transactions.status(name)):
+                    continue
+                done = _recover_one(repository, transactions, name, keep, patience_seconds, steps)
+                if done is not None:
+                    recovered.append(done)
+    except OSError as error:
+        raise WriteFailedError(error, recovering=True) from error
+    return recovered
+
+
+def _recover_one(
+    repository: Repository,
+    transactions: Folder,
+    name: bytes,
+    keep: bool,
+    patience_seconds: float,
+    steps: Steps,
+) -> Recovered | None:
+    with transactions.child(name) as folder:
+        read = read_journal(folder)
+        if read is None:
+            discard(transactions, name)
+            return None
+        state, journal = read
+        if state != JOURNAL and journal.owner.is_running() and journal.owner != Owner.current():
+            return None
+        # A kill may have come between the journal's name and the flush of it.
+        folder.flush()
+        kept: tuple[RepoPath, ...] = ()
+        if state != UNDONE:
+            with _site_of(journal, folder, steps) as site:
+                keeping = Keeping(repository.common_dir, os.fsdecode(name), steps)
+                if state == LANDED:
+                    tidy(site, folder, journal, keeping)
+                else:
+                    kept = _undo(site, folder, journal, keeping, keep, patience_seconds)
+        outcome: Literal["undone", "landed"] = "landed" if state == LANDED else "undone"
+        return Recovered(os.fsdecode(name), journal.note, outcome, kept, repository.common_dir)
+
+
+def _undo(
+    site: Site, folder: Folder, journal: Journal, keeping: Keeping, keep: bool, patience_seconds: float
+) -> tuple[RepoPath, ...]:
+    index_lock.take(site, folder, journal, patience_seconds)
+    rollback = Rollback(site, journal, keeping)
+    try:
+        rollback.run(keep=keep)
+    except DirtyWorkspaceError:
+        index_lock.release_quietly(site, folder, journal)
+        raise
+    index_lock.release(site, folder, journal)
+    site.touch_index()
+    site.flush()
+    folder.rename(JOURNAL, UNDONE)
+    folder.flush()
+    return tuple(site.path_of(place) for place in rollback.kept)
+
+
+def _site_of(journal: Journal, folder: Folder, steps: Steps) -> Site:
+    try:
+        return Site(journal.work_tree, journal.index_file, steps)
+    except FileNotFoundError as error:
+        raise UndecidedError(
+            f"the working tree of an interrupted apply is gone ({said(error)})",
+            f"put it back, or remove the record {quote_path(folder.path)}, then run the command again",
+        ) from error
+
+
+def _names(repository: Repository) -> list[bytes]:
+    try:
+        return sorted(os.listdir(os.fsencode(os.path.join(repository.common_dir, _FOLDER))))
+    except FileNotFoundError:
+        return []
+
+
+def _path(repository: Repository, name: bytes) -> bytes:
+    return os.path.join(os.fsencode(repository.common_dir), _FOLDER.encode(), name)
+
+
+def _state(name: str) -> Literal["interrupted", "landed", "undone"]:
+    if name == "landed":
+        return "landed"
+    return "undone" if name == "undone" else "interrupted"

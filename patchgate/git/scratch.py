@@ -1,0 +1,211 @@
+"""Scratch trees: where the policy's commands try a patch, never in the user's own working tree.
+
+Decides what a command finds there, and that nothing of it stays. For commands that need only the touched
+files these alone, in a fresh folder; for the others the whole tree, kept and moved at the cost of the change.
+Neither shares a file with the user's repository. What it does not do: keep a command from writing anywhere
+else by an absolute path, or through a symlink that the tree itself holds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from patchgate.change.path import RepoPath
+from patchgate.durable.lock import hold
+from patchgate.errors import UndecidedError
+from patchgate.git.objects import TREE_MODE, Objects
+from patchgate.git.private import PrivateStore
+from patchgate.git.repository import Repository
+from patchgate.git.scratch_checkout import Checkout
+from patchgate.git.scratch_folders import let_time_pass
+from patchgate.git.scratch_kept import KeptTree, home_of, sweep_trees
+from patchgate.git.scratch_lent import lend, lend_index
+from patchgate.git.scratch_places import (
+    identity_of,
+    kept_places,
+    remove,
+    require_outside,
+    sweep_places,
+    telling,
+    temporary,
+)
+
+__all__ = ["Scratch", "kept_places", "sweep", "temporary", "touched_files", "whole_tree"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """A scratch tree while it is used; `path` is the folder in which commands run."""
+
+    path: str
+    _checkout: Checkout
+    _identity: tuple[int, int] | None
+    _put_back: Callable[[], None]
+
+    def changed(self) -> list[RepoPath]:
+        """List the tracked files that a command changed, removed or replaced.
+
+        Raises:
+            UndecidedError: the tree itself is gone, or git failed.
+        """
+        self._require()
+        return self._checkout.changed()
+
+    def put_back(self) -> None:
+        """Write the tracked files again as they were, for the next command.
+
+        Raises:
+            UndecidedError: the tree itself is gone, or git failed.
+        """
+        self._require()
+        with telling("what a command changed in the scratch tree cannot be put back"):
+            self._put_back()
+
+    def _require(self) -> None:
+        # git would follow a symlink that a command put in the tree's place.
+        if self._identity is None or identity_of(self.path) != self._identity:
+            raise UndecidedError(
+                "a command removed or replaced the scratch tree itself",
+                "let it write below its working directory only",
+            )
+
+
+@contextlib.contextmanager
+def touched_files(
+    repository: Repository,
+    objects: Objects,
+    store: PrivateStore,
+    tree: str,
+    paths: Iterable[RepoPath],
+    *,
+    cache: str,
+    keep: bool = False,
+) -> Iterator[Scratch]:
+    """Write some files of a tree into a fresh folder, as a checkout would.
+
+    Args:
+        objects: reads through `store`.
+        tree: what is tried.
+        paths: the touched paths; those that `tree` does not have are left out.
+        cache: the folder for scratch trees; made where it is missing.
+        keep: whether the folder stays as the commands left it.
+
+    Raises:
+        UndecidedError: it cannot be written, or a blob is missing.
+    """
+    cache = require_outside(repository, cache)
+    with temporary(repository, os.path.join(cache, "kept" if keep else "touched"), keep=keep) as place:
+        root = os.path.join(place, "tree")
+        checkout = _small(repository, objects, store, tree, paths, place)
+        with telling("the scratch tree cannot be made"):
+            os.mkdir(root)
+        identity = identity_of(root)
+
+        def write() -> None:
+            checkout.write()
+            let_time_pass(os.path.join(place, "probe"))
+            os.utime(checkout.index)
+
+        def again() -> None:
+            os.chmod(root, 0o700)
+            for name in os.listdir(root):
+                path = os.path.join(root, name)
+                if identity_of(path) is None:
+                    os.unlink(path)
+                elif not remove(path):
+                    raise PermissionError(1, "not permitted to remove it", path)
+            write()
+
+        with telling("the scratch tree cannot be written"):
+            write()
+        yield Scratch(root, checkout, identity, again)
+
+
+def _small(
+    repository: Repository,
+    objects: Objects,
+    store: PrivateStore,
+    tree: str,
+    paths: Iterable[RepoPath],
+    place: str,
+) -> Checkout:
+    """Make an index of some paths of a tree, and of the attributes that speak of them."""
+    wanted = {path: objects.entry(tree, path.raw) for path in paths}
+    names = frozenset(path for path, entry in wanted.items() if entry is not None and entry.mode != TREE_MODE)
+    for folder in {folder for path in names for folder in path.parents()}:
+        path = RepoPath((folder + b"/" if folder else b"") + b".gitattributes")
+        wanted.setdefault(path, objects.entry(tree, path.raw))
+    seed = b"".join(
+        f"{entry.mode} {entry.oid}\t".encode("ascii") + path.raw + b"\0"
+        for path, entry in wanted.items()
+        if entry is not None and entry.mode != TREE_MODE
+    )
+    index = os.path.join(place, "index")
+    variables = {**store.variables, "GIT_INDEX_FILE": index}
+    repository.output("update-index", "-z", "--index-info", stdin=seed, variables=variables)
+    root = os.path.join(place, "tree")
+    return Checkout(repository, root, index, place, store.variables, tree, names)
+
+
+@contextlib.contextmanager
+def whole_tree(
+    repository: Repository,
+    store: PrivateStore,
+    tree: str,
+    *,
+    cache: str,
+    commit: str | None = None,
+    keep: bool = False,
+    patience_seconds: float = 300.0,
+) -> Iterator[Scratch]:
+    """Have a whole tree checked out, in a place that is kept for the next time.
+
+    One at a time uses it. Afterwards it is as it was, and what the commands left is gone.
+
+    Args:
+        store: has the objects of `tree` that the repository does not; it outlives the block.
+        cache: the folder for scratch trees; made where it is missing.
+        commit: what HEAD names to commands that ask git; None for an unborn branch.
+        keep: whether this tree stays as the commands leave it, in a place of its own; the next use then
+            makes another.
+        patience_seconds: how long to wait for somebody else who uses it.
+
+    Raises:
+        UndecidedError: it cannot be written, a blob is missing, or somebody else uses it for too long.
+    """
+    cache = require_outside(repository, cache)
+    home = home_of(repository, cache)
+    with contextlib.ExitStack() as stack:
+        with telling("the scratch tree cannot be locked"):
+            stack.enter_context(hold(os.path.join(home, "lock"), timeout_seconds=patience_seconds))
+        with telling("the scratch tree cannot be made"):
+            kept = KeptTree(repository, store, home, tree)
+            kept.prepare()
+        if keep:
+            place = stack.enter_context(temporary(repository, os.path.join(cache, "kept"), keep=True))
+            with telling("the scratch tree cannot be kept"):
+                kept.detach(os.path.join(place, "tree"))
+        else:
+            stack.callback(kept.take_back)
+        checkout = kept.checkout
+        with telling("the scratch tree cannot be made"):
+            # The index is copied after its time is set, and the folders are marked after `.git` is there.
+            lend(repository, store, checkout.root, commit, copies=keep)
+            kept.settle()
+            lend_index(checkout.root, checkout.index)
+        yield Scratch(checkout.root, checkout, identity_of(checkout.root), kept.put_back)
+
+
+def sweep(repository: Repository, cache: str) -> list[str]:
+    """Remove what killed processes left, and the kept trees of repositories that are gone.
+
+    Returns:
+        The places that should have gone and could not be removed.
+
+    Raises:
+        UndecidedError: the folder of the records cannot be made.
+    """
+    return [*sweep_places(repository), *sweep_trees(os.path.realpath(cache))]

@@ -1,0 +1,320 @@
+"""The one whole tree that is kept for a repository, and moved from one patch to the next.
+
+Decides when it may be moved and when it is made anew: moved only if the last use ended well, with every file
+as git wrote it, and nothing that conversions depend on has changed since. What says so lies in the user's
+repository, out of a command's reach, and is gone while the tree is in use; so whoever finds it after a kill
+makes the tree anew, in another place: a command that was left behind may still write to the old one.
+
+    <cache>/trees/<hash of the common dir>/
+        lock            held while the tree is used
+        origin.json     whose tree this is, and which folder this is
+        index, folders  of the tree, as it was left
+        place-…/tree    the tree
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import replace
+
+from patchgate.change.quoting import printable
+from patchgate.durable.filesystem import flush_folder
+from patchgate.durable.lock import hold
+from patchgate.durable.steps import Steps
+from patchgate.errors import UndecidedError
+from patchgate.git.private import PrivateStore
+from patchgate.git.repository import Repository
+from patchgate.git.scratch_checkout import Checkout
+from patchgate.git.scratch_folders import Marks, let_time_pass, look, tidy, written_to
+from patchgate.git.scratch_places import identity_of, records_folder, remove, telling
+
+_PLACE = re.compile(r"place-[0-9a-f]{16}")
+_HOME = re.compile(r"[0-9a-f]{32}")
+_CONVERSIONS = r"^(core\.(autocrlf|eol|symlinks|checkroundtripencoding|precomposeunicode)|filter\..*)$"
+_MOST_BYTES = 1 << 16
+_FORMAT = 1
+
+
+def home_of(repository: Repository, cache: str) -> str:
+    """Name the folder of a repository's kept tree."""
+    return os.path.join(cache, "trees", _hash(os.path.realpath(repository.common_dir)))
+
+
+def _hash(path: str) -> str:
+    return hashlib.sha256(os.fsencode(path)).hexdigest()[:32]
+
+
+class KeptTree:
+    """The kept tree of a repository, for who holds its lock.
+
+    Raises:
+        UndecidedError: its folder belongs to something else.
+    """
+
+    def __init__(self, repository: Repository, store: PrivateStore, home: str, tree: str) -> None:
+        self._repository = repository
+        self._home = home
+        self._state = os.path.join(
+            records_folder(repository), f"tree-{_hash(os.path.realpath(home))[:16]}.json"
+        )
+        self._folders = os.path.join(home, "folders")
+        self._variables = store.variables
+        self._tree = tree
+        self._marks: Marks = {}
+        self._identity: tuple[int, int] | None = None
+        self._conversions = _conversions(repository)
+        _claim(repository, home)
+        self.checkout = self._at("")
+
+    def _at(self, place: str) -> Checkout:
+        root = os.path.join(self._home, place, "tree")
+        index = os.path.join(self._home, "index")
+        return Checkout(self._repository, root, index, self._home, self._variables, self._tree)
+
+    def prepare(self) -> None:
+        """Have the tree stand there, moved or made anew, and marked as in use.
+
+        Raises:
+            UndecidedError: git could not write it, or an old one cannot be removed.
+        """
+        found = self._left()
+        # From here on nothing says that the tree is clean.
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._state)
+            flush_folder(os.path.dirname(self._state), Steps())
+        if found is None or not self._is_moved(*found):
+            self._make_anew()
+
+    def settle(self) -> None:
+        """Mark the folders as they are, and let the clock move on, so that every later change is seen."""
+        self._marks = look(os.fsencode(self.checkout.root), self._marks)
+        let_time_pass(os.path.join(self._home, "probe"))
+        # git reads files again that are as new as its index; none is, for the clock has moved on.
+        os.utime(self.checkout.index)
+
+    def put_back(self) -> None:
+        """Write the tracked files as they were handed out, and leave what else a command wrote.
+
+        A planted file of attributes goes all the same: it would have a say in what git writes.
+
+        Raises:
+            OSError: a folder cannot be tidied.
+            UndecidedError: git failed.
+        """
+        root = os.fsencode(self.checkout.root)
+        tidy(root, self._marks, self.checkout.names_in_index, b".gitattributes")
+        self.checkout.write()
+
+    def take_back(self) -> None:
+        """Make the tree as it was handed out, and say so; where that fails, the next use makes it anew."""
+        with contextlib.suppress(OSError, UndecidedError, RecursionError):
+            root = os.fsencode(self.checkout.root)
+            if not self.is_there():
+                return
+            # First what does not belong, as in `put_back`.
+            self._remove_beside()
+            tidy(root, self._marks, self.checkout.names_in_index)
+            if self.checkout.touched():
+                self.checkout.write()
+                if self.checkout.touched():
+                    return
+            self._marks = look(root, self._marks)
+            self._save()
+
+    def is_there(self) -> bool:
+        """Tell whether the tree is still the folder that was handed out."""
+        return self._identity is not None and identity_of(self.checkout.root) == self._identity
+
+    def detach(self, root: str) -> None:
+        """Give the tree away: it stands at `root` from now on, and the next use makes another."""
+        os.rename(self.checkout.root, root)
+        self.checkout = replace(self.checkout, root=root)
+
+    def _left(self) -> tuple[str, Marks] | None:
+        """Find the tree as the last use left it; None where nobody says that it is clean."""
+        state = _read_json(self._state)
+        if state is None or state.get("format") != _FORMAT or state.get("home") != self._home:
+            return None
+        place = state.get("place")
+        if not isinstance(place, str) or not _PLACE.fullmatch(place):
+            return None
+        self._identity = identity_of(os.path.join(self._home, place, "tree"))
+        now = self._described(place)
+        if any(state.get(key) != value for key, value in now.items()):
+            return None
+        try:
+            with open(self._folders, "rb") as file:
+                return place, _read_marks(file.read())
+        except (OSError, ValueError):
+            return None
+
+    def _described(self, place: str) -> dict[str, object]:
+        """Say what must not have changed since the last use."""
+        return {
+            "format": _FORMAT,
+            "home": self._home,
+            "place": place,
+            "tree": list(self._identity or ()),
+            "index": _stamp(os.path.join(self._home, "index")),
+            "folders": _stamp(self._folders),
+            "conversions": self._conversions,
+        }
+
+    def _is_moved(self, place: str, marks: Marks) -> bool:
+        """Move the tree; false where it has to be made anew."""
+        self.checkout = self._at(place)
+        if written_to(os.fsencode(self.checkout.root), marks):
+            # Something that a command left running wrote there since.
+            return False
+        try:
+            if any(path.name == b".gitattributes" for path in self.checkout.moved_names()):
+                # git would not write files again whose attributes alone have changed.
+                return False
+            self.checkout.move()
+        except UndecidedError:
+            return False
+        self._marks = marks
+        return True
+
+    def _make_anew(self) -> None:
+        """Remove what is there, and check the tree out."""
+        for name in os.listdir(self._home):
+            if name in {"lock", "origin.json"}:
+                continue
+            path = os.path.join(self._home, name)
+            if identity_of(path) is None:
+                os.unlink(path)
+            elif not remove(path):
+                raise UndecidedError(
+                    f"an old scratch tree cannot be removed: {printable(path)}",
+                    "a command left files of another user there: remove that folder as that user",
+                )
+        place = f"place-{secrets.token_hex(8)}"
+        self.checkout = self._at(place)
+        os.mkdir(os.path.dirname(self.checkout.root), 0o700)
+        os.mkdir(self.checkout.root)
+        self._identity = identity_of(self.checkout.root)
+        self.checkout.write()
+        self._marks = look(os.fsencode(self.checkout.root), {})
+
+    def _remove_beside(self) -> None:
+        """Remove `.git`, and what a command put beside the tree (a worktree, say)."""
+        root = self.checkout.root
+        above = os.path.dirname(root)
+        for path in [os.path.join(root, ".git"), *(os.path.join(above, name) for name in os.listdir(above))]:
+            if path == root:
+                continue
+            if os.path.lexists(path) and identity_of(path) is None:
+                os.unlink(path)
+            elif not remove(path):
+                raise OSError(f"{path!r} cannot be removed")
+
+    def _save(self) -> None:
+        place = os.path.basename(os.path.dirname(self.checkout.root))
+        _replace(self._folders, _print_marks(self._marks))
+        _replace(self._state, json.dumps(self._described(place)).encode("ascii"))
+
+
+def sweep_trees(cache: str) -> list[str]:
+    """Remove the kept trees of repositories that are gone; give those that could not be removed."""
+    stuck: list[str] = []
+    with contextlib.suppress(OSError):
+        trees = os.path.join(cache, "trees")
+        for name in os.listdir(trees):
+            home = os.path.join(trees, name)
+            if not _HOME.fullmatch(name) or not _is_orphan(home):
+                continue
+            with (
+                contextlib.suppress(OSError, UndecidedError),
+                hold(os.path.join(home, "lock"), timeout_seconds=0),
+            ):
+                if _is_orphan(home) and not remove(home):
+                    stuck.append(home)
+    return stuck
+
+
+def _is_orphan(home: str) -> bool:
+    """Tell whether a folder is the home of a kept tree whose repository is no longer there."""
+    origin = _read_json(os.path.join(home, "origin.json"))
+    if origin is None or origin.get("folder") != _inode(home):
+        return False
+    whose = origin.get("common_dir")
+    if not isinstance(whose, str) or "\0" in whose or _hash(whose) != os.path.basename(home):
+        return False
+    return not os.path.lexists(whose)
+
+
+def _claim(repository: Repository, home: str) -> None:
+    """Write down whose tree this is; a folder that says something else is not touched."""
+    file = os.path.join(home, "origin.json")
+    whose = {"common_dir": os.path.realpath(repository.common_dir), "folder": _inode(home)}
+    if _read_json(file) == whose:
+        return
+    if any(name != "lock" for name in os.listdir(home)):
+        raise UndecidedError(
+            f"{printable(home)} is not the folder of this repository's scratch tree",
+            "move it away: it was copied, or something else wrote there",
+        )
+    _replace(file, json.dumps(whose).encode("ascii"))
+
+
+def _inode(folder: str) -> int | None:
+    """Say which folder this is; the number of its device may be another after a restart."""
+    identity = identity_of(folder)
+    return identity[1] if identity else None
+
+
+def _conversions(repository: Repository) -> str:
+    """Sum up what the bytes of a checkout depend on besides the tree: config, and `info/attributes`."""
+    found = repository.git("config", "-z", "--get-regexp", _CONVERSIONS).out
+    with (
+        contextlib.suppress(OSError),
+        open(os.path.join(repository.common_dir, "info", "attributes"), "rb") as file,
+    ):
+        found += b"\0\0" + file.read()
+    return hashlib.sha256(found).hexdigest()
+
+
+def _stamp(path: str) -> list[int]:
+    """Say which file this is and when it was written: nobody can set the time of its change (ctime)."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return []
+    return [found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns]
+
+
+def _read_json(path: str) -> Mapping[str, object] | None:
+    try:
+        with open(path, "rb") as file:
+            found = json.loads(file.read(_MOST_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _replace(path: str, content: bytes) -> None:
+    """Write a file whole; it need not outlive a power cut, after which its stamp no longer fits."""
+    with telling("the state of the scratch tree cannot be written"):
+        spare = f"{path}.{secrets.token_hex(8)}"
+        with open(spare, "wb") as file:
+            file.write(content)
+        os.rename(spare, path)
+
+
+def _print_marks(marks: Marks) -> bytes:
+    return b"".join(b"%d %d %d %d " % mark + folder + b"\0" for folder, mark in sorted(marks.items()))
+
+
+def _read_marks(raw: bytes) -> Marks:
+    found: Marks = {}
+    for record in raw.split(b"\0")[:-1]:
+        mode, inode, names, itself, folder = record.split(b" ", 4)
+        found[folder] = (int(mode), int(inode), int(names), int(itself))
+    return found

@@ -1,0 +1,244 @@
+"""Temporary places outside the repository: recorded before they are made, and removed by their record.
+
+Decides what may be removed after a kill: only a place whose record's owner has ended, and which is the very
+folder that the owner made (device and inode). A name alone never removes anything. A record lies in
+`<common dir>/patchgate/scratch/`. It survives a kill; after a power cut a place may stay without one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import secrets
+import shutil
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from patchgate.change.quoting import printable
+from patchgate.durable.owner import Owner
+from patchgate.errors import UndecidedError
+from patchgate.git.repository import Repository
+
+_RECORD = re.compile(r"place-[0-9a-f]{16}\.json")
+_MOST_BYTES = 1 << 16
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """One place: its absolute path, who made it, which folder it is (None until made), whether it stays."""
+
+    path: str
+    owner: Owner
+    identity: tuple[int, int] | None = None
+    kept: bool = False
+
+    def to_bytes(self) -> bytes:
+        plain = {
+            "path": self.path,
+            "owner": self.owner.to_bytes().decode("ascii"),
+            "identity": self.identity,
+            "kept": self.kept,
+        }
+        return json.dumps(plain).encode("ascii") + b"\n"
+
+    @classmethod
+    def from_bytes(cls, raw: bytes) -> _Record | None:
+        """Read what `to_bytes` wrote; None for anything else."""
+        try:
+            plain = json.loads(raw)
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(plain, dict) or not isinstance(owner := plain.get("owner"), str):
+            return None
+        path, identity = plain.get("path"), plain.get("identity")
+        by = Owner.from_bytes(owner.encode("utf-8", "replace"))
+        if by is None or not isinstance(path, str) or not os.path.isabs(path) or "\0" in path:
+            return None
+        if identity is None:
+            return cls(path, by, None, plain.get("kept") is True)
+        if isinstance(identity, list) and len(identity) == 2 and all(type(each) is int for each in identity):
+            return cls(path, by, (identity[0], identity[1]), plain.get("kept") is True)
+        return None
+
+
+def records_folder(repository: Repository) -> str:
+    """Name the folder of the records; it is made where it is missing."""
+    folder = os.path.join(repository.common_dir, "patchgate", "scratch")
+    with telling("the records of scratch trees cannot be written"):
+        os.makedirs(folder, 0o700, exist_ok=True)
+    return folder
+
+
+def require_outside(repository: Repository, cache: str) -> str:
+    """Give the real path of the cache folder, which lies neither in the working tree nor in git's folder.
+
+    Raises:
+        UndecidedError: it does.
+    """
+    real = os.path.realpath(cache)
+    for inside in (repository.work_tree, repository.git_dir, repository.common_dir):
+        if inside is not None and _is_within(real, os.path.realpath(inside)):
+            raise UndecidedError(
+                f"the folder for scratch trees lies inside the repository: {printable(cache)}",
+                "set XDG_CACHE_HOME to a folder outside of it",
+            )
+    return real
+
+
+def _is_within(path: str, folder: str) -> bool:
+    return os.path.commonpath([path, folder]) == folder
+
+
+@contextlib.contextmanager
+def temporary(repository: Repository, parent: str, *, keep: bool = False) -> Iterator[str]:
+    """Make a fresh folder in `parent`, mode 0700, and remove it at the end unless it is to be kept.
+
+    Raises:
+        UndecidedError: it cannot be made.
+    """
+    token = secrets.token_hex(8)
+    path = os.path.join(parent, token)
+    file = os.path.join(records_folder(repository), f"place-{token}.json")
+    record = _Record(path, Owner.current(), kept=keep)
+    with telling("a folder for the scratch tree cannot be made"):
+        os.makedirs(parent, 0o700, exist_ok=True)
+        _write(file, record)
+        os.mkdir(path, 0o700)
+        _write(file, replace(record, identity=identity_of(path)))
+    try:
+        yield path
+    finally:
+        # What stays (files of another user) is tried again by the next sweep, which tells of it.
+        if not keep and remove(path):
+            with contextlib.suppress(OSError):
+                os.unlink(file)
+
+
+def sweep_places(repository: Repository) -> list[str]:
+    """Remove what killed processes left; give the places that could not be removed."""
+    folder = records_folder(repository)
+    stuck: list[str] = []
+    for name, record in _records(folder):
+        file = os.path.join(folder, name)
+        if record is not None and record.owner.is_running():
+            continue
+        if record is not None and record.kept and os.path.lexists(record.path):
+            continue
+        if record is not None and not _is_gone(record):
+            stuck.append(record.path)
+            continue
+        with contextlib.suppress(OSError):
+            os.unlink(file)
+    return stuck
+
+
+def kept_places(repository: Repository) -> list[str]:
+    """List the scratch trees that were kept and are still there."""
+    found = (record for _, record in _records(records_folder(repository)))
+    return sorted(
+        each.path for each in found if each is not None and each.kept and os.path.lexists(each.path)
+    )
+
+
+def _is_gone(record: _Record) -> bool:
+    """Remove a place if it is the recorded one; tell whether nothing of ours is left there."""
+    if record.identity is None:
+        # Its owner was killed before it could say which folder it made: only an empty one is taken for it.
+        with contextlib.suppress(OSError):
+            os.rmdir(record.path)
+        return True
+    found = identity_of(record.path)
+    # The number of a device may be another after a restart.
+    is_same_boot = record.owner.boot_id == Owner.current().boot_id
+    if found is None or found[1] != record.identity[1] or (is_same_boot and found != record.identity):
+        return True
+    return remove(record.path)
+
+
+def _records(folder: str) -> list[tuple[str, _Record | None]]:
+    """Read every record; None where a file is not one (half written by somebody killed)."""
+    found: list[tuple[str, _Record | None]] = []
+    with contextlib.suppress(OSError):
+        for name in sorted(os.listdir(folder)):
+            if _RECORD.fullmatch(name):
+                with contextlib.suppress(OSError), open(os.path.join(folder, name), "rb") as file:
+                    found.append((name, _Record.from_bytes(file.read(_MOST_BYTES))))
+    return found
+
+
+def _write(file: str, record: _Record) -> None:
+    """Write a record whole; the name of the temporary file is that of a record's, so a sweep finds it."""
+    spare = os.path.join(os.path.dirname(file), f"place-{secrets.token_hex(8)}.json")
+    descriptor = os.open(spare, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with open(descriptor, "wb") as out:
+        out.write(record.to_bytes())
+    os.rename(spare, file)
+
+
+def identity_of(path: str) -> tuple[int, int] | None:
+    """Say which folder stands at a path: device and inode; None where there is none."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino) if stat.S_ISDIR(found.st_mode) else None
+
+
+def remove(path: str | bytes, *, within: int | None = None) -> bool:
+    """Remove a folder and all in it, following no link, also where a command took rights away.
+
+    Args:
+        within: a descriptor of the folder that `path` is a name in.
+
+    Returns:
+        Whether it is gone.
+    """
+    for _ in range(2):
+        try:
+            shutil.rmtree(path, dir_fd=within)
+        except FileNotFoundError:
+            return True
+        except (OSError, RecursionError):
+            with contextlib.suppress(OSError, RecursionError):
+                _give_rights(path, within)
+        else:
+            return True
+    return False
+
+
+def _give_rights(path: str | bytes, within: int | None) -> None:
+    """Let the owner into every folder below `path`."""
+    with contextlib.suppress(OSError):
+        if stat.S_ISDIR(os.lstat(path, dir_fd=within).st_mode):
+            os.chmod(path, 0o700, dir_fd=within)
+    descriptor = os.open(path, _FOLDER, dir_fd=within)
+    try:
+        os.fchmod(descriptor, 0o700)
+        with os.scandir(descriptor) as entries:
+            folders = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+        for name in folders:
+            _give_rights(name, descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def telling(what: str) -> Iterator[None]:
+    """Turn the system's refusals into one sentence.
+
+    Raises:
+        UndecidedError: instead of an OSError.
+    """
+    try:
+        yield
+    except OSError as error:
+        name = error.filename if isinstance(error.filename, str | bytes) else ""
+        where = f" ({printable(name)})" if name else ""
+        said = error.strerror or type(error).__name__
+        raise UndecidedError(
+            f"{what}: {said}{where}", "make room or give the right to write there, then try again"
+        ) from error

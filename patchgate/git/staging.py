@@ -1,0 +1,208 @@
+"""The index that `apply --index` leaves: whether it holds what was judged, and the new one, made aside.
+
+Decides how entries are set in a copy of the index and how the new blobs come into the repository before an
+index names them. Nothing here writes the index that the user has, but for `refresh_index`, after all is done.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from patchgate.change.model import GITLINK, Entry, FileChange
+from patchgate.change.path import RepoPath
+from patchgate.durable.filesystem import flush, flush_folder
+from patchgate.durable.steps import Steps
+from patchgate.errors import UndecidedError
+from patchgate.git.private import PrivateStore
+from patchgate.git.repository import Repository, failed
+
+# So many names go on a command line; with more the whole index is listed.
+_NAMED = 200
+_AT_ONCE = 500
+_PIECE = 1 << 18
+# Measured with git 2.39: in a sparse index, setting an entry below a folder that is one entry left both there.
+_UPDATE = ("-c", "index.sparse=false", "update-index")
+_LITERAL = {"GIT_LITERAL_PATHSPECS": "1"}
+
+
+@dataclass(frozen=True, slots=True)
+class StagedIndex:
+    """A new index file, whole, and the one that it was made from (None: there was none)."""
+
+    content: bytes
+    made_from: bytes | None
+
+    def is_current(self, repository: Repository) -> bool:
+        """Tell whether the index is still the one that this was made from; to be asked under its lock."""
+        return _read(repository.index_file) == self.made_from
+
+
+def index_entries(repository: Repository, paths: Collection[RepoPath]) -> dict[RepoPath, Entry]:
+    """Look up what the index holds at some paths and below them.
+
+    Raises:
+        UndecidedError: one of the paths is in conflict, or git failed.
+    """
+    named: list[str] = []
+    if len(paths) <= _NAMED:
+        named = ["--", *(os.fsdecode(path.raw) for path in paths)]
+    listed = repository.output("ls-files", "-z", "--stage", *named, variables=_LITERAL)
+    wanted = {path.raw for path in paths}
+    found: dict[RepoPath, Entry] = {}
+    for record in listed.split(b"\0")[:-1]:
+        about, _, name = record.partition(b"\t")
+        if not _is_within(name, wanted):
+            continue
+        path = RepoPath.from_git(name)
+        mode, oid, stage = about.decode("ascii").split(" ")
+        if stage != "0":
+            raise UndecidedError(f"{path.quoted} is in conflict in the index", "resolve it: git status")
+        found[path] = Entry(mode, oid)
+    return found
+
+
+def _is_within(name: bytes, wanted: Collection[bytes]) -> bool:
+    while name:
+        if name in wanted:
+            return True
+        name = name.rpartition(b"/")[0]
+    return False
+
+
+def index_differs(repository: Repository, files: Sequence[FileChange]) -> list[RepoPath]:
+    """Name the touched paths that the index does not hold as they were judged, in their order.
+
+    Raises:
+        UndecidedError: one of them is in conflict, or git failed.
+    """
+    touched = {file.path: file for file in files}
+    held = index_entries(repository, touched.keys())
+    wrong = {path for path, file in touched.items() if held.get(path) != file.old}
+    for path in held.keys() - touched.keys():
+        # It is staged below a path of the change, where nothing was judged to be.
+        wrong.update(RepoPath(folder) for folder in path.parents() if RepoPath(folder) in touched)
+    return [file.path for file in files if file.path in wrong]
+
+
+def new_index(repository: Repository, store: PrivateStore, files: Sequence[FileChange]) -> StagedIndex:
+    """Make the index that holds the result: a copy of the user's in which the touched entries are set.
+
+    It is one whole file with every entry, also where the user's is split or sparse; git makes it so again when
+    it next writes it. Whatever else it holds stays (stages of other paths, intent to add). Run in the working tree, for git looks there at files that are as new as
+    their index when it writes one (racy git).
+
+    Raises:
+        UndecidedError: an entry does not fit the index (a file where it holds a folder), or git failed.
+    """
+    # The trial of the patch may have left one of its own there.
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(store.index_file)
+    variables = store.copy_index()
+    made_from = _read(store.index_file)
+    nothing = f"0 {repository.zero_oid}\t".encode("ascii")
+    gone = b"".join(nothing + file.path.raw + b"\0" for file in files if file.new is None)
+    calls = [(["-z", "--index-info"], gone)] if gone else []
+    named = [
+        f"{file.new.mode},{file.new.oid},{os.fsdecode(file.path.raw)}"
+        for file in files
+        if file.new is not None
+    ]
+    for start in range(0, len(named), _AT_ONCE):
+        # Not by --index-info: that takes what is in the way out of the index without a word.
+        chosen = [part for name in named[start : start + _AT_ONCE] for part in ("--cacheinfo", name)]
+        calls.append((["--add", *chosen], b""))
+    for arguments, stdin in calls:
+        done = repository.git(*_UPDATE, *arguments, stdin=stdin, variables=variables, in_work_tree=True)
+        if done.code != 0:
+            raise failed("update-index", done)
+    content = _read(store.index_file)
+    if content is None:
+        raise UndecidedError("git made no index", "run git status to see why")
+    return StagedIndex(content, made_from)
+
+
+def keep_objects(
+    repository: Repository, store: PrivateStore, files: Iterable[FileChange], *, faults: Steps | None = None
+) -> None:
+    """Bring the new blobs into the repository's own objects, flushed, so that an index may name them.
+
+    Should nothing come of it, they are loose objects that nothing names; `git gc` takes them away.
+
+    Raises:
+        UndecidedError: git failed, or the disk refused.
+    """
+    wanted = {file.new.oid for file in files if file.new is not None and file.new.mode != GITLINK}
+    if not wanted:
+        return
+    names = "".join(f"{oid}\n" for oid in sorted(wanted)).encode("ascii")
+    flushed = ("-c", "core.fsync=loose-object", "-c", "core.fsyncMethod=fsync")
+    with (
+        repository.child(
+            "pack-objects", "--stdout", "--window=0", "-q", variables=store.variables
+        ) as packing,
+        repository.child(*flushed, "unpack-objects", "-q") as unpacking,
+    ):
+        packing.feed(names)
+        while piece := os.read(packing.out.fileno(), _PIECE):
+            unpacking.write(piece)
+        packed = packing.finish()
+        unpacking.close_input()
+        unpacked = unpacking.finish()
+    for command, done in (("pack-objects", packed), ("unpack-objects", unpacked)):
+        if done.code != 0:
+            raise failed(command, done)
+    objects = os.path.join(repository.common_dir, "objects")
+    try:
+        _flush_names(objects, wanted, faults or Steps())
+    except OSError as error:
+        raise UndecidedError(
+            f"the new objects could not be brought to the disk: {error.strerror}", "look at the disk"
+        ) from error
+
+
+def _flush_names(objects: str, oids: Collection[str], faults: Steps) -> None:
+    """Flush what git does not: the names of loose objects, and objects that were there before, unflushed."""
+    folders = set()
+    for oid in oids:
+        try:
+            descriptor = os.open(os.path.join(objects, oid[:2], oid[2:]), os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            continue  # It is in a pack.
+        try:
+            flush(descriptor, faults)
+        finally:
+            os.close(descriptor)
+        folders.add(os.path.join(objects, oid[:2]))
+    for folder in (*sorted(folders), objects):
+        flush_folder(folder, faults)
+
+
+def refresh_index(repository: Repository, paths: Iterable[RepoPath]) -> bool:
+    """Let the index learn the new files' times, so that the next `git status` need not read them.
+
+    Best effort, after the locks are free; a file that somebody changed since is not staged by it.
+
+    Returns:
+        Whether git did; where it did not, nothing is wrong.
+    """
+    names = b"".join(path.raw + b"\0" for path in paths)
+    if not names:
+        return True
+    done = repository.git(
+        *("add", "--refresh", "--sparse", "--pathspec-from-file=-", "--pathspec-file-nul"),
+        stdin=names,
+        variables=_LITERAL,
+        in_work_tree=True,
+    )
+    return done.code == 0
+
+
+def _read(place: str) -> bytes | None:
+    try:
+        with open(place, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None

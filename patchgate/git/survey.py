@@ -1,0 +1,188 @@
+"""What a landing finds before it writes, and the places that follow from it.
+
+Decides whether everything is as it was judged (each path, each folder above it), which folders will be made,
+which make room for a file, and where contents are kept aside. It writes nothing.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from patchgate.change.path import RepoPath, is_git_alias
+from patchgate.durable.folder import Folder, is_folder
+from patchgate.errors import UndecidedError
+from patchgate.git.landing_errors import ConcurrentChangeError
+from patchgate.git.places import FOLDER, Place, Write, join, look, name_of, parent_of, trace_of
+from patchgate.git.site import Site
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """The places in the order of their paths, the index last; folders as `journal.Journal` has them."""
+
+    places: tuple[Place, ...]
+    made: tuple[bytes, ...]
+    vanishing: tuple[tuple[bytes, int], ...]
+
+
+def survey(site: Site, writes: Sequence[Write], name: Callable[[], bytes]) -> Survey:
+    """Look at everything that will be written.
+
+    Args:
+        site: the roots.
+        writes: what is to be written; those that change nothing are only looked at.
+        name: gives a new, free name for a content that is kept aside.
+
+    Raises:
+        ConcurrentChangeError: something is not as it was judged.
+        UndecidedError: the same path comes twice, or one that no file may have.
+    """
+    ordered = sorted(writes, key=lambda write: write.path)
+    _refuse_impossible(ordered)
+    surveyor = _Surveyor(site, {write.path.raw for write in ordered if write.old and not write.new})
+    changed = [write.path for write in ordered if not surveyor.is_as_judged(write)]
+    if changed:
+        raise ConcurrentChangeError(changed)
+    vanishing = tuple(sorted(surveyor.vanishing.items(), reverse=True))
+    places = tuple(
+        Place(
+            write.path.raw,
+            surveyor.staying_folder(write.path),
+            name(),
+            trace_of(write.old),
+            trace_of(write.new),
+        )
+        for write in ordered
+        if write.old != write.new
+    )
+    return Survey(places, tuple(sorted(surveyor.made)), vanishing)
+
+
+def _refuse_impossible(writes: Sequence[Write]) -> None:
+    seen: set[bytes] = set()
+    for write in writes:
+        parts = write.path.raw.split(b"/")
+        if write.path.raw in seen or any(not part or part in {b".", b".."} for part in parts):
+            raise UndecidedError(f"{write.path.quoted} cannot be written", "name each file once, by its path")
+        if any(is_git_alias(part) for part in parts):
+            raise UndecidedError(f"{write.path.quoted} lies in a git directory", "leave it out")
+        seen.add(write.path.raw)
+
+
+class _Surveyor:
+    """What was found on the way."""
+
+    def __init__(self, site: Site, deleted: set[bytes]) -> None:
+        self._tree = site.tree
+        self._deleted = deleted
+        self._folders: dict[bytes, bool] = {b"": True}
+        self.made: set[bytes] = set()
+        self.vanishing: dict[bytes, int] = {}
+
+    def is_as_judged(self, write: Write) -> bool:
+        """Tell whether a path and all above it are as they were judged."""
+        path = write.path.raw
+        stands = self._stands(parent_of(path))
+        if not stands:
+            if write.new is None:
+                return write.old is None
+            return write.old is None and self._can_make(write.path)
+        found = look(self._tree, path)
+        if write.old is None and write.new is not None and found is not None and found.mode == FOLDER:
+            return self._can_vanish(path)
+        return found == trace_of(write.old)
+
+    def staying_folder(self, path: RepoPath) -> bytes:
+        """Name the deepest folder above a path that is there now and stays."""
+        staying = [each for each in path.parents() if self._stands(each) and each not in self.vanishing]
+        return staying[-1]
+
+    def _stands(self, folder: bytes) -> bool:
+        """Tell whether a path below the root is a real folder of this working tree."""
+        known = self._folders.get(folder)
+        if known is None:
+            above = parent_of(folder)
+            known = self._stands(above) and self._is_own_folder(above, name_of(folder))
+            self._folders[folder] = known
+        return known
+
+    def _is_own_folder(self, above: bytes, name: bytes) -> bool:
+        with self._tree.child(above) as folder:
+            if not is_folder(folder.status(name)):
+                return False
+            with folder.child(name) as inner:
+                # Another repository, or a submodule: its files are not ours.
+                return inner.status(b".git") is None
+
+    def _can_make(self, path: RepoPath) -> bool:
+        """Tell whether the missing folders above a path can be made: nothing else has their names."""
+        for each in list(path.parents())[1:]:
+            if self._stands(each):
+                continue
+            if self._stands(parent_of(each)) and each not in self._deleted:
+                with self._tree.child(parent_of(each)) as above:
+                    if above.status(name_of(each)) is not None:
+                        return False
+            self.made.add(each)
+        return True
+
+    def _can_vanish(self, path: bytes) -> bool:
+        """Tell whether a folder holds nothing but deleted files, so that a file can take its place."""
+        found: dict[bytes, int] = {}
+        with self._tree.child(path) as folder:
+            if not self._is_emptied(folder, path, found):
+                return False
+        self.vanishing |= found
+        return True
+
+    def _is_emptied(self, folder: Folder, path: bytes, found: dict[bytes, int]) -> bool:
+        found[path] = stat.S_IMODE(_status(folder).st_mode)
+        for name in folder.names():
+            inner = join(path, name)
+            if is_folder(folder.status(name)):
+                with folder.child(name) as below:
+                    if not self._is_emptied(below, inner, found):
+                        return False
+            elif inner not in self._deleted:
+                return False
+        return True
+
+
+def _status(folder: Folder) -> os.stat_result:
+    found = folder.status(b".")
+    if found is None:
+        raise FileNotFoundError(errno.ENOENT, "is gone", folder.path)
+    return found
+
+
+def verify(site: Site, places: Iterable[Place]) -> None:
+    """Look again at places that nothing was written to yet.
+
+    Raises:
+        ConcurrentChangeError: something is not as it was surveyed.
+    """
+    _raise_changed(site, [place for place in places if not _is_still(site, place)])
+
+
+def verify_kept(site: Site, places: Iterable[Place]) -> None:
+    """Look at what came out of the places, for an editor may have saved just before, or writes there still.
+
+    Raises:
+        ConcurrentChangeError: it is not what was judged.
+    """
+    kept = [place for place in places if place.old is not None]
+    _raise_changed(site, [place for place in kept if site.at_aside(place) != place.old])
+
+
+def _is_still(site: Site, place: Place) -> bool:
+    found = site.at_target(place)
+    return found == place.old or (place.old is None and found is not None and found.mode == FOLDER)
+
+
+def _raise_changed(site: Site, changed: Sequence[Place]) -> None:
+    if changed:
+        raise ConcurrentChangeError([site.path_of(place) for place in changed])

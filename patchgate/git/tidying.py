@@ -1,0 +1,44 @@
+"""What remains to do once a landing is in force; it can be begun again at any point.
+
+Decides that order alone: the old contents go, then the folders that deletions left empty, then git's lock.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from patchgate.durable.folder import Folder
+from patchgate.git import index_lock
+from patchgate.git.journal import Journal
+from patchgate.git.keeping import Keeping
+from patchgate.git.places import is_reachable
+from patchgate.git.rollback import drop_aside, emptied
+from patchgate.git.site import Site
+
+_NOT_EMPTY = {errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY, errno.EINVAL}
+
+
+def tidy(site: Site, transaction: Folder, journal: Journal, keeping: Keeping) -> tuple[str, ...]:
+    """Remove what a landing left, on the disk when this returns; name what was kept, for it was a person's.
+
+    Raises:
+        OSError: a step failed; the rest is for another time.
+    """
+    kept = []
+    for place in journal.places:
+        if is_reachable(site.root(place), place.folder):
+            saved = drop_aside(site, place, keeping)
+            if saved is not None:
+                kept.append(os.fsdecode(saved))
+    for path in emptied(journal):
+        if is_reachable(site.tree, path):
+            try:
+                site.remove_folder(path)
+            except OSError as error:
+                if error.errno not in _NOT_EMPTY:
+                    raise
+    index_lock.release(site, transaction, journal)
+    site.touch_index()
+    site.flush()
+    return tuple(kept)

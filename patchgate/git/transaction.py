@@ -1,0 +1,330 @@
+"""Land a set of files in the working tree, and the index with them: all of it, or nothing.
+
+Decides the order of steps. `journal` says what is written down before, `site` how a content changes places,
+`rollback` the way back, `recovery` what a later process does. It does not decide what is written, nor whether
+it may be.
+
+The order: our lock; a look at every path; the journal, on the disk; git's lock on the index; the look again;
+the new contents, each beside its place and on the disk; then each changes places with the old one, which
+stays beside it; a look at every old one; the folders' flush; then the journal is renamed to `landed`, and
+with that one rename the patch is in force. Until then every error undoes everything. Afterwards the old
+contents go, the folders that became empty, and git's lock.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+
+from patchgate.change.quoting import quote_path
+from patchgate.durable import lock
+from patchgate.durable.folder import Folder
+from patchgate.durable.owner import Owner
+from patchgate.durable.record import Json
+from patchgate.durable.steps import Steps
+from patchgate.durable.unbroken import unbroken
+from patchgate.errors import UndecidedError, UsageError
+from patchgate.git import index_lock
+from patchgate.git.journal import JOURNAL, LANDED, Journal, discard
+from patchgate.git.keeping import Keeping
+from patchgate.git.landing_errors import (
+    ConcurrentChangeError,
+    DirtyWorkspaceError,
+    WriteFailedError,
+    said,
+)
+from patchgate.git.places import EXECUTABLE, LINK, Content, Place, Write
+from patchgate.git.recovery import Left, Recovered, left, open_transactions, recover
+from patchgate.git.repository import Repository
+from patchgate.git.rollback import Rollback
+from patchgate.git.site import Site
+from patchgate.git.survey import Survey, survey, verify, verify_kept
+from patchgate.git.tidying import tidy
+
+__all__ = [
+    "ConcurrentChangeError",
+    "Content",
+    "DirtyWorkspaceError",
+    "Landing",
+    "Left",
+    "Recovered",
+    "Write",
+    "WriteFailedError",
+    "land",
+    "left",
+    "recover",
+]
+
+LOCK = "patchgate/apply.lock"
+PATIENCE_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """A patch that is in force.
+
+    `kept` names what was kept aside, because somebody wrote into an old file after the last look.
+    """
+
+    id: str
+    kept: tuple[str, ...]
+    _common_dir: str
+    _is_tidy: bool
+
+    def finish(self) -> None:
+        """Let the record go, for the caller has its own now; what cannot be removed, `recover` will."""
+        if not self._is_tidy:
+            return
+        with suppress(OSError), open_transactions(self._common_dir, Steps()) as transactions:
+            discard(transactions, os.fsencode(self.id))
+
+
+def land(
+    repository: Repository,
+    writes: Sequence[Write],
+    *,
+    note: Mapping[str, Json],
+    index: bytes | None = None,
+    patience_seconds: float = PATIENCE_SECONDS,
+    look: Callable[[], None] = lambda: None,
+    faults: Steps | None = None,
+) -> Landing:
+    """Write all of it, or nothing; in force and on the disk when this returns.
+
+    SIGINT, SIGTERM and SIGHUP wait meanwhile. A kill or a power cut at any point leaves what `recover` makes
+    all old, or all new.
+
+    Args:
+        repository: with a working tree.
+        writes: each path once; `old` is held against the disk, byte for byte.
+        note: the caller's own words, kept in the journal, handed back by `recover`.
+        index: the whole new content of the index file; None leaves it alone.
+        patience_seconds: how long to wait for each of the two locks.
+        look: the caller's second look, under both locks; what it raises passes through, nothing written.
+        faults: numbered fault points.
+
+    Raises:
+        ConcurrentChangeError: something is not as it was judged; nothing was written, or it was taken back.
+        WriteFailedError: the system refused a step; everything is as it was.
+        DirtyWorkspaceError: the way back is blocked too; the journal stays for `recover`.
+        UndecidedError: a lock is held, or an earlier landing was interrupted and waits for `recover`.
+        UsageError: there is no working tree.
+    """
+    if repository.work_tree is None:
+        raise UsageError("there is no working tree here", "go to the working tree")
+    steps = faults or Steps()
+    lock_file = os.path.join(repository.common_dir, LOCK)
+    try:
+        with (
+            lock.hold(lock_file, timeout_seconds=patience_seconds, faults=steps),
+            unbroken(),
+            Site(repository.work_tree, repository.index_file, steps) as site,
+            open_transactions(repository.common_dir, steps) as transactions,
+        ):
+            _refuse_to_pile(transactions)
+            work = _Work(repository, site, transactions, steps)
+            return work.run(writes, note, index, patience_seconds, look)
+    except OSError as error:
+        raise WriteFailedError(error) from error
+
+
+class _Work:
+    """One landing, under our lock."""
+
+    def __init__(self, repository: Repository, site: Site, transactions: Folder, steps: Steps) -> None:
+        self._repository = repository
+        self._site = site
+        self._transactions = transactions
+        self._steps = steps
+        self._id = secrets.token_hex(8)
+        self._keeping = Keeping(repository.common_dir, self._id, steps)
+        self._untouched: dict[bytes, Place] = {}
+
+    def run(
+        self,
+        writes: Sequence[Write],
+        note: Mapping[str, Json],
+        index: bytes | None,
+        patience_seconds: float,
+        look: Callable[[], None],
+    ) -> Landing:
+        found = survey(self._site, writes, _new_name)
+        contents = {write.path.raw: write.new for write in writes}
+        journal = self._journal(found, note, index)
+        self._untouched = {place.aside: place for place in journal.places}
+        name = os.fsencode(self._id)
+        with ExitStack() as undo:
+            undo.callback(self._discard, name)
+            self._transactions.make(name, 0o700)
+            with self._transactions.child(name) as folder:
+                index_lock.prepare(folder, self._id)
+                journal.write(folder)
+                self._transactions.flush()
+                with self._undone_on_error(folder, journal, undo):
+                    index_lock.take(self._site, folder, journal, patience_seconds)
+                    look()
+                    verify(self._site, journal.places)
+                    self._prepare(journal, contents, index)
+                    self._change_places(journal)
+                    verify_kept(self._site, journal.places)
+                    self._site.flush()
+                    self._commit(folder)
+                undo.pop_all()
+                kept: tuple[str, ...] = ()
+                is_tidy = False
+                # In force: what cannot be tidied now, recover will.
+                with suppress(OSError):
+                    kept = tidy(self._site, folder, journal, self._keeping)
+                    is_tidy = True
+        return Landing(self._id, kept, self._repository.common_dir, is_tidy)
+
+    def _journal(self, found: Survey, note: Mapping[str, Json], index: bytes | None) -> Journal:
+        places = found.places
+        if index is not None:
+            places += tuple(self._index_place(index))
+        return Journal(
+            self._id,
+            Owner.current(),
+            self._repository.work_tree or "",
+            self._repository.index_file,
+            os.fsencode(self._repository.prefix),
+            note,
+            found.made,
+            found.vanishing,
+            _new_name(),
+            places,
+        )
+
+    def _index_place(self, index: bytes) -> Iterator[Place]:
+        place = Place(self._site.index_name, b"", _new_name(), None, Content("100644", index).trace, True)
+        old = self._site.at_target(place)
+        if old != place.new:
+            yield Place(place.path, b"", place.aside, old, place.new, True)
+
+    def _prepare(
+        self, journal: Journal, contents: Mapping[bytes, Content | None], index: bytes | None
+    ) -> None:
+        """Bring each new content to the disk, beside its place."""
+        for place in journal.places:
+            content = Content("100644", index or b"") if place.is_index else contents[place.path]
+            if content is None:
+                continue
+            with self._site.root(place).child(place.folder) as aside:
+                if content.mode == LINK:
+                    aside.symlink(place.part, content.data)
+                else:
+                    bits = self._bits(place)
+                    natural = 0o777 if content.mode == EXECUTABLE else 0o666
+                    mode = natural if bits is None else _with_exec_bit(bits, content.mode)
+                    aside.write(place.part, content.data, mode=mode, exactly=bits is not None)
+                aside.rename(place.part, place.aside)
+
+    def _bits(self, place: Place) -> int | None:
+        """Read the permission bits of the file that stands at a place; None where none does."""
+        if place.old is None or place.old.mode == LINK:
+            return None
+        with self._site.root(place).child(place.parent) as folder:
+            status = folder.status(place.name)
+        return None if status is None else status.st_mode & 0o7777
+
+    def _change_places(self, journal: Journal) -> None:
+        """Take out what goes, exchange what changes, put in what is new; the index comes last."""
+        for place in journal.places:
+            if place.new is None:
+                with self._touching(place):
+                    self._site.take_out(place)
+        if journal.swaps:
+            # Else a power cut could keep what takes a name, and lose where the old owner of it went.
+            self._site.flush()
+        for path, _ in journal.vanishing:
+            with self._touching(None, path):
+                self._site.remove_folder(path)
+        for path in journal.made:
+            with self._touching(None, path):
+                self._site.make_folder(path)
+        for place in journal.places:
+            if place.new is not None:
+                with self._touching(place):
+                    if place.old is None:
+                        self._site.put_in(place)
+                    else:
+                        self._site.exchange(place)
+
+    @contextmanager
+    def _touching(self, place: Place | None, path: bytes = b"") -> Iterator[None]:
+        """Note that a place is no longer untouched, and read some refusals as what they are."""
+        try:
+            yield
+        except OSError as error:
+            if error.errno in {errno.ENOENT, errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR, errno.ELOOP}:
+                raise ConcurrentChangeError([self._site.path_of(place, path)]) from error
+            raise
+        if place is not None:
+            self._untouched.pop(place.aside)
+
+    def _commit(self, folder: Folder) -> None:
+        folder.rename(JOURNAL, LANDED)
+        try:
+            folder.flush()
+        except OSError:
+            # Perhaps it is on the disk and perhaps not; the way back begins by saying that it is not. Where
+            # that cannot be said any more, the patch is in force.
+            try:
+                folder.rename(LANDED, JOURNAL)
+            except OSError:
+                return
+            folder.flush()
+            raise
+
+    @contextmanager
+    def _undone_on_error(self, folder: Folder, journal: Journal, undo: ExitStack) -> Iterator[None]:
+        try:
+            yield
+        except BaseException as error:
+            try:
+                Rollback(self._site, journal, self._keeping, self._untouched.values()).run()
+                index_lock.release(self._site, folder, journal)
+                self._site.touch_index()
+                self._site.flush()
+            except DirtyWorkspaceError:
+                undo.pop_all()
+                index_lock.release_quietly(self._site, folder, journal)
+                raise
+            except OSError as second:
+                undo.pop_all()
+                index_lock.release_quietly(self._site, folder, journal)
+                first = f"{said(error)}, and " if isinstance(error, OSError) else ""
+                raise DirtyWorkspaceError(
+                    f"{first}the way back failed: {said(second)}",
+                    [self._site.shown(place) for place in journal.places],
+                ) from error
+            raise
+
+    def _discard(self, name: bytes) -> None:
+        """Remove the transaction's folder, for nothing outside it is left."""
+        with suppress(OSError):
+            discard(self._transactions, name)
+
+
+def _refuse_to_pile(transactions: Folder) -> None:
+    """Refuse to begin while an earlier landing is half done: its way back needs the places as they are."""
+    for name in transactions.names():
+        with suppress(FileNotFoundError, NotADirectoryError), transactions.child(name) as folder:
+            if folder.status(JOURNAL) is not None:
+                raise UndecidedError(
+                    f"an earlier apply was interrupted ({quote_path(folder.path)})",
+                    "run git patchgate recover, then apply the patch again",
+                )
+
+
+def _with_exec_bit(bits: int, mode: str) -> int:
+    """Give permission bits the exec bit wherever they allow to read, or take it away everywhere."""
+    return bits | (bits & 0o444) >> 2 if mode == EXECUTABLE else bits & ~0o111
+
+
+def _new_name() -> bytes:
+    return b".patchgate-" + secrets.token_hex(8).encode()

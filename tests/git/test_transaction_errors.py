@@ -1,0 +1,93 @@
+"""A landing that the system refuses at some step: everything is as it was before the call returns.
+
+`PATCHGATE_LONG=1 pytest tests/git/test_transaction_errors.py` takes every pair of errors instead of a sample.
+"""
+
+from __future__ import annotations
+
+import resource
+import signal
+from contextlib import suppress
+
+import pytest
+
+from patchgate.durable.faults import Fault, Faults, Kind, Operation
+from patchgate.errors import UndecidedError
+from patchgate.git.transaction import DirtyWorkspaceError, WriteFailedError, left
+from tests.git.landings import CASES, FIVE, ONE, Case, expected, in_child, steps_of, text, world
+from tests.git.test_transaction_kills import names, sample
+
+
+@pytest.mark.parametrize("case", CASES, ids=names)
+@pytest.mark.parametrize("kind", [Kind.ENOSPC, Kind.EIO, Kind.EACCES])
+def test_an_error_at_each_step_leaves_everything_as_it_was(case: Case, kind: Kind) -> None:
+    new, failed = expected(case), 0
+    for step in range(1, steps_of(case) + 1):
+        with world(case) as here:
+            try:
+                here.land(Faults([Fault(step, kind)])).finish()
+            except WriteFailedError:
+                failed += 1
+                here.assert_settled(here.old)
+            else:
+                # In force; what could not be tidied is tidied the next time.
+                assert here.state() == new or here.litter()
+                here.recover()
+                here.assert_settled(new)
+    assert failed > len(case.writes)
+
+
+@pytest.mark.parametrize("case", CASES, ids=names)
+@pytest.mark.parametrize("kind", [Kind.EINTR, Kind.SHORT])
+def test_an_interruption_at_any_step_changes_nothing(case: Case, kind: Kind) -> None:
+    new = expected(case)
+    for step in range(1, steps_of(case) + 1):
+        with world(case) as here:
+            here.land(Faults([Fault(step, kind)])).finish()
+            here.assert_settled(new)
+
+
+@pytest.mark.parametrize("case", CASES, ids=names)
+def test_a_second_error_on_the_way_back_is_told_and_recovered(case: Case) -> None:
+    new, blocked = expected(case), 0
+    for first in sample(steps_of(case), 12, case.name):
+        for second in sample(60, 6, f"{case.name} {first}"):
+            with world(case) as here:
+                faults = Faults([Fault(first, Kind.ENOSPC), Fault(first + second, Kind.EIO)])
+                try:
+                    here.land(faults).finish()
+                except DirtyWorkspaceError:
+                    blocked += 1
+                    assert [each.state for each in left(here.repository)] == ["interrupted"]
+                except WriteFailedError:
+                    assert here.state() == here.old
+                here.recover()
+                here.assert_settled((here.old, new))
+    assert blocked
+
+
+def test_an_error_names_the_file_what_the_system_said_and_the_next_step() -> None:
+    with world(ONE) as here:
+        operations: list[Operation] = []
+        with world(ONE) as other:
+            other.land(Faults(record=operations.append))
+        step = next(number for number, each in enumerate(operations, 1) if each.name == "exchange")
+        with pytest.raises(WriteFailedError) as caught:
+            here.land(Faults([Fault(step, Kind.ENOSPC)]))
+        assert "/tree/a: No space left on device; everything is as it was" in caught.value.message
+        assert caught.value.hint == "free some space, then apply the patch again"
+
+
+def test_a_real_limit_of_a_files_size_is_told_and_nothing_was_written() -> None:
+    large = Case("large", FIVE.before, {**FIVE.after, "a": text("x" * 200_000)})
+    with world(large) as here:
+
+        def act() -> None:
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+            with suppress(UndecidedError):
+                here.land()
+                raise AssertionError("it was written")
+
+        assert in_child(act) == 0
+        here.assert_settled(here.old)

@@ -1,0 +1,112 @@
+"""A landing that is killed at any step, and a recovery that is killed too: all old or all new in the end.
+
+`PATCHGATE_LONG=1 pytest tests/git/test_transaction_kills.py` takes every pair of kills instead of a sample.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from contextlib import nullcontext, suppress
+
+import pytest
+
+from patchgate.durable.faults import Fault, Faults, Kind
+from patchgate.git.transaction import WriteFailedError, left
+from tests.git.landings import (
+    CASES,
+    FIVE,
+    KILLED,
+    ONE,
+    TWENTY,
+    Case,
+    World,
+    expected,
+    in_child,
+    steps_of,
+    world,
+)
+
+HARMLESS = {Kind.EINTR, Kind.SHORT}
+LONG = bool(os.environ.get("PATCHGATE_LONG"))
+
+
+def names(case: Case) -> str:
+    return case.name
+
+
+def killed(here: World, step: int) -> None:
+    assert in_child(lambda: here.land(Faults([Fault(step, Kind.KILL)]))) == KILLED
+
+
+def sample(steps: int, size: int, seed: str) -> list[int]:
+    """Choose steps, each time the same; the long form takes all."""
+    every = range(1, steps + 1)
+    return list(every) if LONG or steps <= size else sorted(random.Random(seed).sample(every, size))
+
+
+@pytest.mark.parametrize("case", CASES, ids=names)
+def test_a_landing_that_nothing_disturbs_writes_exactly_what_was_asked(case: Case) -> None:
+    with world(case) as here:
+        landing = here.land()
+        assert here.state() == expected(case)
+        assert [each.state for each in left(here.repository)] == ["landed"]
+        landing.finish()
+        here.assert_settled(expected(case))
+
+
+@pytest.mark.parametrize("case", CASES, ids=names)
+def test_a_kill_at_each_step_leaves_all_old_or_all_new(case: Case) -> None:
+    new, seen = expected(case), set()
+    for step in sample(steps_of(case) - 1, 120, case.name):
+        with world(case) as here:
+            killed(here, step)
+            outcomes = here.recover()
+            here.assert_settled(new if outcomes == ["landed"] else here.old)
+            seen.add(tuple(outcomes))
+    assert seen == {(), ("undone",), ("landed",)}
+
+
+@pytest.mark.parametrize("case", CASES, ids=names)
+def test_a_kill_while_recovering_and_another_while_recovering_from_that(case: Case) -> None:
+    new = expected(case)
+    for first in sample(steps_of(case) - 1, 9, case.name):
+        for second in sample(_steps_of_recovery(case, [first]), 3, f"{case.name} {first}"):
+            for third in sample(_steps_of_recovery(case, [first, second]), 2, f"{first} {second}"):
+                with world(case) as here:
+                    _killed_again(here, [first, second, third])
+                    here.recover()
+                    here.assert_settled((here.old, new))
+
+
+def _killed_again(here: World, steps: list[int]) -> None:
+    first, *others = steps
+    killed(here, first)
+    for step in others:
+        in_child(lambda step=step: here.recover(Faults([Fault(step, Kind.KILL)])))  # type: ignore[misc]
+
+
+def _steps_of_recovery(case: Case, kills: list[int]) -> int:
+    with world(case) as here:
+        _killed_again(here, kills)
+        faults = Faults()
+        here.recover(faults)
+        return faults.steps
+
+
+@pytest.mark.parametrize("case", CASES, ids=names)
+@pytest.mark.parametrize("kind", [Kind.EIO, Kind.ENOSPC, Kind.EINTR])
+def test_an_error_while_recovering_is_told_and_the_next_recovery_goes_on(case: Case, kind: Kind) -> None:
+    new = expected(case)
+    for first in sample(steps_of(case) - 1, 6, case.name):
+        for second in sample(_steps_of_recovery(case, [first]), 5, f"{case.name} {first}"):
+            with world(case) as here:
+                killed(here, first)
+                with nullcontext() if kind in HARMLESS else suppress(WriteFailedError):
+                    here.recover(Faults([Fault(second, kind)]))
+                here.recover()
+                here.assert_settled((here.old, new))
+
+
+def test_the_patches_are_as_large_as_they_are_called() -> None:
+    assert [len(each.writes) for each in (ONE, FIVE, TWENTY)] == [1, 5, 26]

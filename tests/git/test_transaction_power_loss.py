@@ -1,0 +1,131 @@
+"""The power goes out during a landing, or during a recovery: all old or all new, once it is back.
+
+The operations of real runs are replayed on the model of `tests.durable.power_loss`; each disk that may be
+found is laid out where the landing was, recovered, and judged. Leaving out one flush must lead to a disk that
+is judged wrong; which flushes are pinned that way is listed here. The long form takes each kill, not every
+third: `PATCHGATE_LONG=1 pytest tests/git/test_transaction_power_loss.py`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from patchgate.durable.faults import Faults, Operation
+from patchgate.errors import PatchgateError
+from tests.durable.power_loss import Disk, Killed, Trial
+from tests.git.landings import Case, State, World, expected, link, steps_of, text, world
+
+LONG = bool(os.environ.get("PATCHGATE_LONG"))
+CHANGED = Case("changed", {"a": text("old\n")}, {"a": text("new, which is longer\n")})
+MODE = Case("mode", {"a": text("old\n")}, {"a": text("new\n", "100755")}, index=b"the new index")
+MADE = Case("made", {"a": text("stays\n")}, {"a": text("stays\n"), "b/c": text("new\n")})
+GONE = Case("gone", {"a": text("stays\n"), "b/c": text("goes\n")}, {"a": text("stays\n")})
+TO_FOLDER = Case("to folder", {"a": text("a file\n")}, {"a/b": text("in a folder\n")})
+TO_FILE = Case("to file", {"a/b": text("in a folder\n")}, {"a": text("a file\n")})
+SEVERAL = Case(
+    "several",
+    {"a": text("old\n"), "gone": text("goes\n"), "link": link("a")},
+    {"a": text("new\n"), "link": link("b")},
+)
+CASES = (CHANGED, MODE, MADE, GONE, TO_FOLDER, TO_FILE, SEVERAL)
+
+
+def judging(here: World, case: Case, after_return: Callable[[State], bool]) -> Callable[[Path, bool], bool]:
+    """Recover on each disk; it must be old or new then, new exactly where it says so."""
+    new, old = expected(case), here.old
+
+    def judge(_root: Path, has_returned: bool) -> bool:
+        try:
+            outcomes = here.recover()
+        except PatchgateError:
+            return False
+        found = here.state()
+        if outcomes == ["landed"] and found != new:
+            return False
+        if outcomes != ["landed"] and found not in ((old, new) if has_returned else (old,)):
+            return False
+        return not here.litter() and here.recover() == [] and (not has_returned or after_return(found))
+
+    return judge
+
+
+def landing(here: World, *, finished: bool = True) -> Trial:
+    """Record one landing, up to its return or to the end of its record."""
+    case = here.case
+    new = expected(case)
+    before, operations = Disk.of(here.root), list[Operation]()
+    done = here.land(Faults(record=operations.append))
+    if finished:
+        done.finish()
+    return Trial(before, operations, judging(here, case, lambda found: found == new), here.root)
+
+
+def prepared(here: World) -> None:
+    """Make what the first landing of a repository makes, so that only a landing itself is looked at."""
+    (here.git / "patchgate" / "transactions").mkdir(parents=True)
+    (here.git / "patchgate" / "apply.lock").touch()
+
+
+def names(case: Case) -> str:
+    return case.name
+
+
+@pytest.mark.parametrize("case", CASES, ids=names)
+def test_a_power_loss_at_any_point_of_a_landing_leaves_all_old_or_all_new(case: Case) -> None:
+    with world(case) as here:
+        prepared(here)
+        assert landing(here).failures() == []
+
+
+def test_a_power_loss_in_the_very_first_landing_of_a_repository_leaves_old_or_new() -> None:
+    with world(CHANGED) as here:
+        assert landing(here).failures() == []
+
+
+@pytest.mark.parametrize("case", CASES, ids=names)
+def test_without_any_one_flush_a_landing_would_not_survive(case: Case) -> None:
+    with world(case) as here:
+        prepared(here)
+        trial = landing(here)
+        unpinned = [
+            f"{trial.operations[flush].name} {_where(here, trial.operations, flush)}"
+            for flush in trial.flushes
+            if not trial.failures(without=flush, most=1)
+        ]
+    assert unpinned == []
+
+
+def _where(here: World, operations: list[Operation], number: int) -> str:
+    path = operations[number].path
+    return f"{number}: " + ("" if path is None else str(path.relative_to(here.root)))
+
+
+@pytest.mark.parametrize("case", CASES, ids=names)
+def test_a_power_loss_while_recovering_from_a_kill_leaves_what_the_recovery_says(case: Case) -> None:
+    with world(case) as other:
+        prepared(other)
+        faults = Faults()
+        other.land(faults)
+        steps = faults.steps
+    for killed_at in range(1, steps + 1, 1 if LONG else 5):
+        with world(case) as here:
+            prepared(here)
+            before, operations = Disk.of(here.root), list[Operation]()
+            with suppress(PatchgateError):
+                here.land(Killed(killed_at, operations.append))
+            restart = len(operations)
+            here.recover(Faults(record=operations.append))
+            left = here.state()
+            judge = judging(here, case, lambda found, left=left: found == left)  # type: ignore[misc]
+            trial = Trial(before, operations, judge, here.root, restart)
+            assert trial.failures() == [], killed_at
+
+
+def test_the_steps_of_a_landing_are_all_recorded() -> None:
+    with world(SEVERAL) as here:
+        assert len(landing(here, finished=False).operations) <= steps_of(SEVERAL)
