@@ -3,8 +3,8 @@
     python -m docs.generate
 
 The reference comes from the registry of rules, the model of the config and the commands themselves. In
-`README.md` and `docs/patches.md` every line that begins with `$ ` in a `console` block is run, in order, in a
-throw-away repository, and what it printed is put under it. A test fails where a page is not what this makes.
+`README.md`, `docs/patches.md` and `docs/apply.md` every line that begins with `$ ` in a `console` block is
+run, in order, in a throw-away repository, and what it printed is put under it. A test fails where a page is not what this makes.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ import click
 from patchgate.declared.classes import CLASSES
 from patchgate.declared.config_schema import json_schema
 from patchgate.surfaces.cli import COMMANDS
-from patchgate.verdict.rules import RULES
+from patchgate.verdict.rules import RULES, Rule
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 REFERENCE = ROOT / "docs" / "reference.md"
 PATCHES = ROOT / "docs" / "patches.md"
+APPLY = ROOT / "docs" / "apply.md"
+AGENTS = ROOT / "docs" / "agents.md"
 
 _HEAD = """\
 # Reference
@@ -107,7 +109,7 @@ def _config() -> str:
             lines += [table["description"], ""]
         lines += ["| key | takes | default | |", "| --- | --- | --- | --- |"]
         for name, each in table["properties"].items():
-            if not _resolve(each, schema).get("properties"):
+            if not (_resolve(each, schema).get("properties") or _named(each, schema)):
                 about = _cell(each.get("description", ""))
                 lines.append(f"| `{name}` | {_takes(each, schema)} | {_default(name, each)} | {about} |")
     return "\n".join(lines) + "\n"
@@ -122,6 +124,15 @@ def _tables(node: dict[str, Any], name: str, schema: dict[str, Any]) -> Iterator
             yield from _tables(inner, f"[{f'{name[1:-1]}.{key}' if name else key}]", schema)
         elif (element := _resolve(each.get("items", {}), schema)).get("properties"):
             yield from _tables(element, f"[[{key}]]", schema)
+        elif named := _named(each, schema):
+            yield from _tables(named, f"[{key}.NAME]", schema)
+
+
+def _named(node: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any] | None:
+    """Give the table that each key of a table of tables holds; None where it is none."""
+    element = node.get("additionalProperties")
+    found = _resolve(element, schema) if isinstance(element, dict) else {}
+    return found if found.get("properties") else None
 
 
 def _resolve(node: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
@@ -147,12 +158,14 @@ def _takes(node: dict[str, Any], schema: dict[str, Any]) -> str:
         return "tables" if element.get("properties") else f"list of {_takes(element, schema)}"
     if node["type"] == "object":
         return f"table of {_takes(node['additionalProperties'], schema)}"
-    return {"string": "text", "integer": "whole number", "boolean": "`true`, `false`"}[node["type"]]
+    return {"string": "text", "integer": "whole number", "number": "number", "boolean": "`true`, `false`"}[
+        node["type"]
+    ]
 
 
 def _default(name: str, node: dict[str, Any]) -> str:
     if "default" not in node:
-        return "`{}`" if name == "rules" else "absent"
+        return "`{}`" if name in {"rules", "env"} else "absent"
     value = node["default"]
     if isinstance(value, list):
         return "`[" + ", ".join(f'"{each}"' for each in value) + "]`"
@@ -193,15 +206,26 @@ def _cell(text: str) -> str:
 
 def patches(page: str) -> str:
     """Run the commands of the page about patches, and list the rules of the contract."""
-    rows = ["| rule | what is wrong | how to mend it |", "| --- | --- | --- |"]
-    rows += [
-        f"| `{rule.id}` | {_cell(rule.what)} | {_cell(rule.fix)} |"
+    named = [
+        rule
         for rule in RULES.values()
-        if rule.stage.value in {"parse", "git_check"} and rule.level.value == "error"
+        if rule.stage.value in {"parse", "git_check"} and rule.level.value == "error" and rule.gate != "reply"
     ]
-    table = "<!-- patch-rules -->\n" + "\n".join(rows) + "\n<!-- /patch-rules -->"
-    page = re.sub(r"<!-- patch-rules -->.*<!-- /patch-rules -->", lambda _: table, page, flags=re.DOTALL)
-    return tour(page, _make_market)
+    return tour(_with_rules(page, named), _make_market)
+
+
+def agents(page: str) -> str:
+    """Run the commands of the page about replies, and list the rules of their protocol."""
+    return tour(_with_rules(page, [rule for rule in RULES.values() if rule.gate == "reply"]), _make_market)
+
+
+def _with_rules(page: str, named: list[Rule]) -> str:
+    rows = ["| rule | what is wrong | how to mend it |", "| --- | --- | --- |"]
+    rows += [f"| `{rule.id}` | {_cell(rule.what)} | {_cell(rule.fix)} |" for rule in named]
+    table = "\n".join(rows)
+    return re.sub(
+        r"(?<=<!-- patch-rules -->\n).*(?=\n<!-- /patch-rules -->)", lambda _: table, page, flags=re.DOTALL
+    )
 
 
 def tour(page: str, make: Callable[[Path, dict[str, str]], None] | None = None) -> str:
@@ -214,12 +238,13 @@ def tour(page: str, make: Callable[[Path, dict[str, str]], None] | None = None) 
     with tempfile.TemporaryDirectory(prefix="patchgate-tour-") as folder:
         shop = Path(folder, "shop")
         (make or _make_shop)(shop, _pinned(folder))
+        steady = _Steady(folder)
 
         def run(block: re.Match[str]) -> str:
             told = ["```console\n"]
             for command in re.findall(r"^\$ (.*)$", block[1], re.MULTILINE):
                 told.append(f"$ {command}\n")
-                told.append(_output(command, shop, _pinned(folder)))
+                told.append(steady.output(_output(steady.command(command), shop, _pinned(folder))))
             return "".join(told) + "```"
 
         return re.sub(r"^```console\n(.*?)^```", run, page, flags=re.MULTILINE | re.DOTALL)
@@ -272,6 +297,108 @@ def _make_market(market: Path, environment: dict[str, str]) -> None:
     (market / "edits.json").write_text(json.dumps({"patch": {"edits": [edit]}}) + "\n", encoding="utf-8")
 
 
+_KIOSK = {
+    "prices.py": "apples = 1\npears = 3\n\n\ndef total(count):\n    return count * apples\n",
+    "test_prices.py": """\
+import unittest
+
+import prices
+
+
+class Prices(unittest.TestCase):
+    def test_total(self):
+        self.assertEqual(prices.total(2), 2 * prices.apples)
+
+
+unittest.main(argv=["prices"], verbosity=0)
+""",
+    "runs/record": "run 1: 2\n",
+    "patchgate.toml": """\
+[policy]
+deny_prefixes = ["runs"]
+
+[commands.syntax]
+kind = "lint"
+command = ["python3", "-m", "py_compile", "{files}"]
+
+[commands.tests]
+kind = "test"
+command = ["python3", "test_prices.py"]
+timeout = "1m"
+""",
+    ".gitignore": "*.patch\n__pycache__/\n",
+}
+_KIOSK_PATCHES = {
+    "first.patch": """\
+diff --git a/prices.py b/prices.py
+--- a/prices.py
++++ b/prices.py
+@@ -3,4 +3,4 @@
+
+
+ def total(number):
+-    return count * apples
++    return number * apples
+diff --git a/runs/record b/runs/record
+--- a/runs/record
++++ b/runs/record
+@@ -1 +1 @@
+-run 1: 2
++run 1: 3
+""".replace("\n\n\n def", "\n \n \n def"),
+    "second.patch": """\
+diff --git a/prices.py b/prices.py
+--- a/prices.py
++++ b/prices.py
+@@ -5,2 +5,2 @@
+ def total(count):
+-    return count * apples
++    return count * pears
+""",
+    "third.patch": """\
+diff --git a/prices.py b/prices.py
+--- a/prices.py
++++ b/prices.py
+@@ -5,2 +5,2 @@
+ def total(count):
+-    return count * apples
++    return max(0, count) * apples
+""",
+}
+
+
+def make_kiosk(kiosk: Path, environment: dict[str, str]) -> None:
+    (kiosk / "runs").mkdir(parents=True)
+    for name, text in (_KIOSK | _KIOSK_PATCHES).items():
+        (kiosk / name).write_text(text, encoding="utf-8")
+    for command in ("git init -q -b main", "git add -A", "git commit -q -m 'Open the kiosk'"):
+        _output(command, kiosk, environment)
+
+
+class _Steady:
+    """Makes what differs at each run the same: ids of attempts, seconds, dates, the temporary folder."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._real: dict[str, str] = {}
+
+    def command(self, text: str) -> str:
+        """Put the ids of this run into a command of the page."""
+        return re.sub(r"a-000\d", lambda found: self._real.get(found[0], found[0]), text)
+
+    def output(self, text: str) -> str:
+        """Take out of an output what is of this run alone."""
+        text = text.replace(self._folder, "/home/you").replace(os.path.realpath(self._folder), "/home/you")
+        text = re.sub(r"\b\d{4}-\d\d-\d\dT[\d:]+Z", "2026-01-01T12:00:00Z", text)
+        text = re.sub(r"\b\d+\.\d+ ?s\b", "0.1 s", text)
+        for found in re.findall(r"\ba-[0-9a-f]{4,}\b", text):
+            if found not in self._real.values():
+                self._real[f"a-{len(self._real) + 1:04}"] = found
+        for steady, real in self._real.items():
+            text = text.replace(real, steady)
+        return text
+
+
 def _output(command: str, folder: Path, environment: dict[str, str]) -> str:
     done = subprocess.run(
         ["sh", "-c", command],
@@ -289,7 +416,9 @@ def main() -> None:
     """Write the pages."""
     REFERENCE.write_text(reference(), encoding="utf-8")
     README.write_text(tour(README.read_text(encoding="utf-8")), encoding="utf-8")
+    APPLY.write_text(tour(APPLY.read_text(encoding="utf-8"), make_kiosk), encoding="utf-8")
     PATCHES.write_text(patches(PATCHES.read_text(encoding="utf-8")), encoding="utf-8")
+    AGENTS.write_text(agents(AGENTS.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -143,3 +143,15 @@ def test_the_page_about_patches_is_what_the_commands_really_print() -> None:
     page = generate.PATCHES.read_text(encoding="utf-8")
     told = generate.patches(page).splitlines()
     assert told == page.splitlines(), "docs/patches.md is stale: run python -m docs.generate"
+
+
+def test_the_page_about_replies_is_what_the_commands_really_print() -> None:
+    page = generate.AGENTS.read_text(encoding="utf-8")
+    told = generate.agents(page).splitlines()
+    assert told == page.splitlines(), "docs/agents.md is stale: run python -m docs.generate"
+
+
+def test_the_page_about_apply_is_what_the_commands_really_print() -> None:
+    page = generate.APPLY.read_text(encoding="utf-8")
+    told = generate.tour(page, generate.make_kiosk).splitlines()
+    assert told == page.splitlines(), "docs/apply.md is stale: run python -m docs.generate"

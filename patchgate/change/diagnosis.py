@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from patchgate.change.lines import FileLines, HunkLines, patch_line_of_old
-from patchgate.change.patch_model import Detail, Fault, Hunk, Section, range_text
+from patchgate.change.misfit_mending import with_context, with_line_ends, with_new_start, without_hunk
+from patchgate.change.patch_model import Detail, Fault, Hunk, Mending, Section, mend, range_text
 from patchgate.change.quoting import printable
 
 MAX_PLACES = 10
@@ -67,6 +68,7 @@ def explain_misfit(
     obstacle: Obstacle,
     *,
     search: bool = True,
+    shift: int = 0,
 ) -> Fault:
     """Say why a hunk does not fit.
 
@@ -79,6 +81,7 @@ def explain_misfit(
         obstacle: what `fitting` met.
         search: look for the longest run of its lines where the whole is absent; the cost of one pass over
             the file.
+        shift: how many lines the hunks before it add.
 
     Returns:
         A fault whose details hold `patch_line`, `hunk`, `file_line`, `expected`, `actual`, `found_at` (lines
@@ -97,7 +100,7 @@ def explain_misfit(
         "found_lines": run.length,
     }
     if index is None:
-        return _explain_place(hunk, number, obstacle, details)
+        return _explain_place(hunk, number, obstacle, details, shift)
     expected = lines.old[index]
     place = stated + index
     actual = file.lines[place] if place < file.count else None
@@ -111,6 +114,7 @@ def explain_misfit(
     rule = "hunk-ambiguous" if obstacle.reason == "ambiguous" else "hunk-mismatch"
     message = f"hunk {number} does not fit: {_compare(expected, actual, place, file.count)}"
     hint = _where_now(run, len(lines.old), obstacle)
+    fix = with_context(section, hunk, lines, file, index, patch_line)
     if actual is not None and actual != expected and actual.rstrip(b"\r") == expected.rstrip(b"\r"):
         rule = "eol-mixed"
         ends = "CR LF" if actual.endswith(b"\r") else "LF"
@@ -118,9 +122,10 @@ def explain_misfit(
             f"hunk {number} does not fit: line {place + 1} of the file ends in {ends}, the patch's does not"
         )
         hint = "give each line of the hunk the line end that the file has there"
+        fix = with_line_ends(section, hunk, lines, file)
     elif file.lines[stated : stated + len(lines.new)] == lines.new and lines.new:
         hint = "the file already has what this hunk makes; leave the hunk out"
-    fix = None
+        fix = without_hunk(section, hunk)
     if obstacle.reason in {"beginning", "end"} and len(obstacle.places) == 1:
         fix = _moved_header(hunk, obstacle.places[0])
     return Fault(rule, patch_line, message, hint, fix, details)
@@ -140,7 +145,9 @@ def tell(fault: Fault) -> tuple[str, ...]:
     return tuple(told)
 
 
-def _explain_place(hunk: Hunk, number: int, obstacle: Obstacle, details: dict[str, Detail]) -> Fault:
+def _explain_place(
+    hunk: Hunk, number: int, obstacle: Obstacle, details: dict[str, Detail], shift: int
+) -> Fault:
     """Say why a hunk may not stand where all its lines are."""
     message, hint = {
         "no-context": (
@@ -165,7 +172,8 @@ def _explain_place(hunk: Hunk, number: int, obstacle: Obstacle, details: dict[st
         ),
     }.get(obstacle.reason, ("does not fit at its line", "make the patch again from the current file"))
     rule = "hunk-ambiguous" if obstacle.reason == "ambiguous" else "hunk-mismatch"
-    return Fault(rule, hunk.line, f"hunk {number} {message}", hint, None, details)
+    fix = with_new_start(hunk, shift) if obstacle.reason == "ambiguous" else None
+    return Fault(rule, hunk.line, f"hunk {number} {message}", hint, fix, details)
 
 
 def _compare(expected: bytes, actual: bytes | None, place: int, count: int) -> str:
@@ -189,15 +197,12 @@ def _where_now(run: Run, wanted: int, obstacle: Obstacle) -> str:
     return "make the patch again from the current file"
 
 
-def _moved_header(hunk: Hunk, place: int) -> tuple[int, str] | None:
+def _moved_header(hunk: Hunk, place: int) -> Mending | None:
     """Write the hunk header that would be right at `place`."""
     shift = place - hunk.old_position
     old = range_text(hunk.old_start + shift, hunk.old_count)
     new = range_text(max(hunk.new_start + shift, 0), hunk.new_count)
-    try:
-        return hunk.line, (b"@@ -%b +%b @@%b" % (old, new, hunk.section_text)).decode("utf-8")
-    except UnicodeDecodeError:
-        return None
+    return mend(hunk.line, b"@@ -%b +%b @@%b" % (old, new, hunk.section_text))
 
 
 def _find_run(lines: HunkLines, file: FileLines, obstacle: Obstacle, *, search: bool) -> Run:

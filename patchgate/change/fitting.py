@@ -78,15 +78,17 @@ def fit(section: Section, preimage: bytes) -> Fitted | tuple[Fault, ...]:
     for number, hunk in enumerate(section.hunks, start=1):
         lines = read_hunk(section, hunk)
         is_sound = hunk.new_position == hunk.old_position + drift
-        drift += hunk.added - hunk.removed
         place = search.place(hunk, lines, done, is_sound=is_sound)
         if isinstance(place, Obstacle):
+            is_searched = len(faults) < _SEARCHED
             faults.append(
-                explain_misfit(section, number, hunk, lines, file, place, search=len(faults) < _SEARCHED)
+                explain_misfit(section, number, hunk, lines, file, place, search=is_searched, shift=drift)
             )
             if len(faults) >= MAX_FAULTS:
                 break
+            drift += hunk.added - hunk.removed
             continue
+        drift += hunk.added - hunk.removed
         placements.append(
             Placement(number, hunk.old_start + place - hunk.old_position, place - hunk.old_position)
         )

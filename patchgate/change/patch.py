@@ -13,10 +13,11 @@ import re
 from collections.abc import Iterator
 
 from patchgate.change.patch_header_faults import explain_headers
-from patchgate.change.patch_headers import SECTION, mend, read_section
+from patchgate.change.patch_headers import SECTION, read_section
 from patchgate.change.patch_hunk_faults import explain_hunk
 from patchgate.change.patch_hunks import scan_hunks
 from patchgate.change.patch_line_faults import ONLY_THE_DIFF, Place, carriage_return, foreign, lines_of, prose
+from patchgate.change.patch_mendings import with_mendings
 from patchgate.change.patch_model import (
     MAX_FAULTS,
     MAX_HEADER_BYTES,
@@ -29,6 +30,7 @@ from patchgate.change.patch_model import (
     Kind,
     Patch,
     Section,
+    mend,
 )
 from patchgate.change.patch_names import DEV_NULL, quote
 
@@ -44,13 +46,23 @@ _SECOND_LOOK = 1024 * 1024
 def parse(raw: bytes) -> Patch | tuple[Fault, ...]:
     """Read a patch; for bytes that are none, say every fault that can be told soundly, by line.
 
-    At most one fault for each hunk or header block and `MAX_FAULTS` in all. Time and memory are linear.
+    At most `MAX_FAULTS` in all, each with its mending where there is a mechanical one. Time and memory are
+    linear.
     """
+    found = _read(raw)
+    if isinstance(found, Patch):
+        return found
+    whole = raw if raw.endswith(b"\n") else raw + b"\n"
+    return with_mendings(whole, found, lambda text: isinstance(_read(text), Patch))
+
+
+def _read(raw: bytes) -> Patch | tuple[Fault, ...]:
+    """Read a patch; for bytes that are none, at most one fault for each hunk or header block."""
     fault = _find_unreadable(raw)
     if fault:
         return (fault,)
     if not raw.endswith(b"\n"):
-        rest = parse(raw + b"\n") if len(raw) <= _SECOND_LOOK else ()
+        rest = _read(raw + b"\n") if len(raw) <= _SECOND_LOOK else ()
         return (_missing_newline(raw), *(rest if isinstance(rest, tuple) else ()))
     blank_lines = _blank_lines(raw)
     faults: list[Fault] = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from patchgate.change.patch_model import Fault, Kind, Row, Section
+from patchgate.change.patch_model import Fault, Kind, Row, Section, mend
 from patchgate.change.patch_names import DEV_NULL, quote, split_equal_names, strip_tab, unquote
 from patchgate.change.path import RepoPath
 from patchgate.change.quoting import printable, quote_path
@@ -242,14 +242,6 @@ def _dev_null_fault(kind: Kind, git_line: bytes, minus: bytes, plus: bytes, line
                 "write `/dev/null` on the side where the file does not exist",
             )
     return None
-
-
-def mend(line: int, text: bytes) -> tuple[int, str] | None:
-    """Make a fix of a line's new text; None where the text is not UTF-8."""
-    try:
-        return line, text.decode("utf-8")
-    except UnicodeDecodeError:
-        return None
 
 
 def _contradiction(groups: tuple[bytes | None, ...], kind: Kind, line: int) -> Fault | None:

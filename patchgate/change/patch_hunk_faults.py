@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from patchgate.change.patch_headers import mend
 from patchgate.change.patch_hunks import HEADER
 from patchgate.change.patch_line_faults import Place, explain_hunk_header, foreign, lines_of, prose
-from patchgate.change.patch_model import MARKER, MAX_FAULTS, Fault, Row, range_text
+from patchgate.change.patch_model import MARKER, MAX_FAULTS, Fault, Row, mend, range_text
 from patchgate.change.quoting import printable
 
 _BODY = (b" ", b"+", b"-", b"\\")
@@ -203,7 +202,7 @@ class _Walk:
             place.number,
             "an empty line inside a hunk has lost its leading space",
             "an empty context line is written as one space",
-            (place.number, " "),
+            mend(place.number, b" "),
         )
 
 

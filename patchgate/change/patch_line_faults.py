@@ -9,8 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from patchgate.change.patch_headers import mend
-from patchgate.change.patch_model import Fault
+from patchgate.change.patch_model import Fault, mend
 from patchgate.change.quoting import printable
 
 ONLY_THE_DIFF = "send only the diff: no text, fences or mail headers before, between or after its sections"

@@ -28,20 +28,30 @@ MARKER = b"\\ No newline at end of file"
 OLD_INCOMPLETE, NEW_INCOMPLETE, OLD_ONE_WRITTEN, NEW_ONE_WRITTEN = 1, 2, 4, 8
 
 
+class Mending(NamedTuple):
+    """A mechanical mending of a patch: lines `first` to `last` (from 1) are replaced by `text`.
+
+    `text` is without its last LF, and an LF inside it means two lines; None leaves the lines out.
+    """
+
+    first: int
+    text: str | None
+    last: int
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
     """One thing that is wrong with a patch or an edit, or with how it meets the file.
 
-    `line` counts from 1 in the patch; None where there is no line (an edit's field). `fix` is the line of
-    the patch to replace and the text to put there (without LF; an LF inside it means two lines).
-    `message` and `hint` are safe for a terminal.
+    `line` counts from 1 in the patch; None where there is no line (an edit's field). `message` and `hint` are
+    safe for a terminal. `fix` is the mending, where one is mechanical: words only, judged anew.
     """
 
     rule: str
     line: int | None
     message: str
     hint: str
-    fix: tuple[int, str] | None = None
+    fix: Mending | None = None
     details: Mapping[str, Detail] = field(default_factory=dict)
 
 
@@ -117,6 +127,14 @@ class Hunk(NamedTuple):
         old = range_text(self.old_start, self.old_count, written=bool(self.form & OLD_ONE_WRITTEN))
         new = range_text(self.new_start, self.new_count, written=bool(self.form & NEW_ONE_WRITTEN))
         return b"@@ -%b +%b @@%b" % (old, new, self.section_text)
+
+
+def mend(first: int, text: bytes, last: int | None = None) -> Mending | None:
+    """Make a mending of one line, or of lines up to `last`; None where the text is not UTF-8."""
+    try:
+        return Mending(first, text.decode("utf-8"), last or first)
+    except UnicodeDecodeError:
+        return None
 
 
 def range_text(start: int, count: int, *, written: bool = False) -> bytes:

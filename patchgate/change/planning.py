@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from patchgate.change.fitting import fit
 from patchgate.change.line_ends import adapt_line_ends
+from patchgate.change.misfit_mending import as_new_file, with_mode, without_section
 from patchgate.change.model import GITLINK, REGULAR
 from patchgate.change.patch import parse
-from patchgate.change.patch_model import Fault, Kind, Section
+from patchgate.change.patch_model import Fault, Kind, Mending, Section
 from patchgate.change.path import RepoPath
 
 _FOLDER = "040000"
@@ -91,6 +92,9 @@ def plan_section(section: Section, around: Surroundings) -> Planned | tuple[Faul
         section_now = section
     fitted = fit(section_now, preimage)
     if isinstance(fitted, tuple):
+        if adapted is not None:
+            # A mending of the adapted lines would bring their line ends into the patch that was sent.
+            fitted = tuple(replace(fault, fix=_without_lines(fault.fix)) for fault in fitted)
         return tuple(_at(fault, section.line - section_now.line) for fault in fitted)
     if len(fitted.moved) > 0:
         notes.extend(_moved(section, each.hunk, each.line, each.offset) for each in fitted.moved)
@@ -113,7 +117,10 @@ def _misplaced(section: Section, around: Surroundings) -> tuple[Fault, ...]:
                     "target-missing",
                     section.line,
                     f"{section.old_path.quoted} does not exist",
-                    "name a file that exists; a new file needs `new file mode 100644` and --- /dev/null",
+                    "leave the section out; there is nothing to delete"
+                    if section.kind is Kind.DELETE
+                    else "name a file that exists; a new file needs `new file mode 100644` and --- /dev/null",
+                    without_section(section) if section.kind is Kind.DELETE else as_new_file(section),
                 )
             )
         elif section.old_mode is not None and section.old_mode != old.mode:
@@ -124,7 +131,8 @@ def _misplaced(section: Section, around: Surroundings) -> tuple[Fault, ...]:
                     f"the patch says that {section.old_path.quoted} has mode {section.old_mode}, "
                     f"but it has {old.mode}",
                     "make the patch from the file as it is: git diff",
-                    details={"expected": section.old_mode, "actual": old.mode},
+                    with_mode(section, old.mode),
+                    {"expected": section.old_mode, "actual": old.mode},
                 )
             )
     is_new_name = section.new_path is not None and section.new_path != section.old_path
@@ -134,15 +142,27 @@ def _misplaced(section: Section, around: Surroundings) -> tuple[Fault, ...]:
         and around.preimages.get(section.new_path) is not None
         and section.new_path not in around.removed
     ):
+        is_there = _is_made(section, around.preimages[section.new_path])
         found.append(
             Fault(
                 "already-exists",
                 section.line,
-                f"{section.new_path.quoted} exists already",
-                "change the existing file instead, or give the new one another name",
+                f"{section.new_path.quoted} exists already" + (", just as the patch makes it" * is_there),
+                "leave the section out"
+                if is_there
+                else "change the existing file instead, or give the new one another name",
+                without_section(section) if is_there else None,
             )
         )
     return tuple(found)
+
+
+def _is_made(section: Section, standing: Preimage | None) -> bool:
+    """Tell whether what an added file would be is what stands there."""
+    if section.kind is not Kind.ADD or standing is None or standing.mode != section.new_mode:
+        return False
+    fitted = fit(section, b"")
+    return not isinstance(fitted, tuple) and fitted.result == standing.content
 
 
 def _steps(section: Section, mode: str, content: bytes) -> tuple[Step, ...]:
@@ -170,9 +190,15 @@ def _plan_gitlink(section: Section, old: Preimage | None) -> Planned | tuple[Fau
             section.line,
             f"{section.path.quoted} is a submodule's entry, but the patch names no commit for it",
             "leave the submodule out of the patch",
+            without_section(section),
         )
         return (fault,)
     return Planned(_steps(section, section.new_mode or GITLINK, found[0]), raw)
+
+
+def _without_lines(fix: Mending | None) -> Mending | None:
+    """Keep a mending that brings no line of a file: a header, or lines that are left out."""
+    return fix if fix is None or fix.text is None or fix.text.startswith("@@ ") else None
 
 
 def _at(fault: Fault, shift: int) -> Fault:
@@ -183,7 +209,7 @@ def _at(fault: Fault, shift: int) -> Fault:
     if isinstance(details.get("patch_line"), int):
         details["patch_line"] = int(str(details["patch_line"])) + shift
     line = None if fault.line is None else fault.line + shift
-    fix = None if fault.fix is None else (fault.fix[0] + shift, fault.fix[1])
+    fix = fault.fix and Mending(fault.fix.first + shift, fault.fix.text, fault.fix.last + shift)
     return Fault(fault.rule, line, fault.message, fault.hint, fix, details)
 
 

@@ -33,7 +33,7 @@ class Case:
     """One change before the gates.
 
     `folders` lists the resulting tree's folders above each new name. `from_text` is true for what a patch
-    or edits proposed, `copied` and `behind` are as in `git.sources.Reading`. `has_budgets` is
+    or edits proposed, `copied`, `behind` and `together` are as in `git.sources.Reading`. `has_budgets` is
     false for a root commit, and where all tracked files are judged.
     """
 
@@ -45,6 +45,7 @@ class Case:
     from_text: bool = False
     copied: tuple[RepoPath, ...] = ()
     behind: Mapping[RepoPath, RepoPath] = field(default_factory=dict)
+    together: tuple[tuple[RepoPath, RepoPath], ...] = ()
     has_budgets: bool = True
 
     def is_control(self, path: RepoPath) -> bool:

@@ -13,6 +13,7 @@ from patchgate.change.path import is_git_alias
 from patchgate.declared.policy import FileLimits
 from patchgate.errors import UndecidedError
 from patchgate.gates.case import Case, find
+from patchgate.gates.splitting import Split, propose_split
 from patchgate.verdict.verdict import Budget, Finding, Json
 
 
@@ -183,40 +184,26 @@ def _is_surely_within(case: Case) -> bool:
 
 
 def _budgets(case: Case) -> Iterator[Finding]:
-    for limits, name, used, files in _spent(case):
+    proposal: Split | None = None
+    for limits, name, used, _ in _spent(case):
         limit = getattr(limits, name)
         if limit is None or used <= limit:
             continue
+        if proposal is None:
+            costs = [(getattr(each, key), key, files) for each, key, _, files in _spent(case)]
+            proposal = propose_split(case, costs)
         whose = "" if limits.owner is None else f" of overrides[{limits.owner}]"
         unit = "files" if name == "max_files" else "added lines"
-        split = _split(files, limits)
-        details: dict[str, Json] = {"limit": limit, "actual": used, "split": split}
+        details: dict[str, Json] = {
+            "limit": limit,
+            "actual": used,
+            "split": [[path.quoted for path in part] for part in proposal.parts],
+            "too_large": [path.quoted for path in proposal.too_large],
+        }
         yield find(
             name.replace("_", "-"),
             f"the change has {used:,} {unit}; the limit{whose} is {limit:,}",
             None,
-            f"split it into {len(split)} changes (details.split in the JSON report names the files)"
-            if len(split) > 1
-            else "split it into smaller changes",
+            proposal.hint,
             details=details,
         )
-
-
-def _split(files: Sequence[FileChange], limits: FileLimits) -> list[list[str]]:
-    """Propose parts that each stay within the budgets; a file that is too large stands alone."""
-    parts: list[list[str]] = []
-    lines = 0
-    for file in files:
-        more = file.added_lines or 0
-        fits = (
-            parts
-            and (limits.max_files is None or len(parts[-1]) < limits.max_files)
-            and (limits.max_added_lines is None or lines + more <= limits.max_added_lines)
-        )
-        if fits:
-            parts[-1].append(file.path.quoted)
-            lines += more
-        else:
-            parts.append([file.path.quoted])
-            lines = more
-    return parts

@@ -2,17 +2,21 @@
 
 Belongs here: the permanent record of events (`ledger`, `event`), the notes that a change was accepted and the
 tips that were there at install (`receipts`), how far each branch has been told of the rest (`told`), the
-exceptions that people granted (`approvals`). Does not: judging, git, what any of it means for a verdict,
-printing.
-Callers: `operations`; `surfaces` for the names of the kinds. Imports `durable`, `change` and `errors`. No
-pydantic: an event is written in a hook, where its import costs more than all the rest.
+exceptions that people granted (`approvals`); of each `apply` its record (`attempts`) and its evidence
+(`evidence`, `evidence_folders`, `masking`). Does not: judging, git, what any of it means for a verdict, what
+a review says, printing.
+Callers: `operations`; `surfaces` for the names of the kinds. Imports `durable`, `declared` (the forms of
+secrets), `change` and `errors`. No pydantic: an event is written in a hook, where its import costs more than
+all the rest.
 
 All of it lies in `<git common dir>/patchgate/`: shared by the worktrees, never tracked, out of a checkout's
-reach. Public: `Ledger.record`, `.events`, `.lines`, `.verify`; `Receipts.has`, `.commits`, `.by_tree`,
-`.recent_parents`, `.add`; `Told.covers`, `.note`; `settle` and `settled`. A clean commit makes these objects
-and records nothing: the chain and regular expressions are imported where they are used. Recording one event
-is nearly all that a hook does at a push, so what it loads is `json`, `hashlib` and little else (18 ms of CPU
-above a bare Python, 13 of them for those two; 46 with `dataclasses`, `pathlib` and `typing`); a test pins it.
+reach. Public: `Ledger.record`, `.require_writable`, `.events`, `.lines`, `.mentions`, `.verify`;
+`Receipts.has`, `.commits`, `.by_tree`, `.recent_parents`, `.add`; `Told.covers`, `.note`; `settle` and
+`settled`; `attempts.record`, `.records`, `.past`, `.find`; `open_evidence` and `Evidence`; `Masks`. A clean
+commit makes these objects and records nothing: the chain and regular expressions are imported where they are
+used. Recording one event is nearly all that a hook does at a push, so what it loads is `json`, `hashlib` and
+little else (18 ms of CPU above a bare Python, 13 of them for those two; 46 with `dataclasses`, `pathlib` and
+`typing`); a test pins it.
 
 Decisions:
 
@@ -30,4 +34,13 @@ Decisions:
   commit once it is made anew, reset or merged, and no length of the ledger shows that. So `told` says up to
   which commit a branch was told, and from there only plain commits with a receipt lead on. Price: the first
   commit after a merge or a fetch asks git again, where something was ever let through.
+* **Evidence is opened before anything is judged, and only its candidate is flushed.** A folder that cannot be
+  written ends `apply` while nothing has been done. Of what comes later a failure is a warning, for the patch
+  has landed by then. Opening costs 2 ms, of which one flush is most; report, review and bundle are written
+  without: the verdict and its rules are in the event. Price: after a power cut they may be missing or empty.
+* **Whose a folder of evidence is, the marker in it says, and whether its attempt goes on, a lock on that.**
+  The kernel drops the lock however the process ends, also of one in another pid namespace. A name alone
+  removes nothing. Price: a kill in the microseconds before the marker is written leaves an empty folder.
+* **The candidate is never masked, all the rest is.** It has to be the bytes that were judged; the folder is
+  its owner's alone (0700). What is encoded in some other way than `masking` knows is not found in the rest.
 """

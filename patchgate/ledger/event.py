@@ -30,6 +30,9 @@ KINDS: Mapping[str, str] = {
     "installed": "the hooks were installed",
     "uninstalled": "the hooks were taken out",
     "pushed": "a push was let through; names the commits that no hook had judged here",
+    "attempted": "apply tried a patch: it was applied, refused, or could not be judged",
+    "reset": "a person let the retries after an attempt begin again, with a reason",
+    "recovered": "an apply that was cut short was found, and finished or undone",
 }
 
 _OWN_KEYS = frozenset({"schema", "hash", "kind", "at", "version", "part"})

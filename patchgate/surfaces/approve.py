@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ import click
 from patchgate.errors import UsageError
 from patchgate.surfaces.options import directory_option, open_here
 from patchgate.surfaces.output import complain, write
+from patchgate.surfaces.person import is_meant, require_person
 
 if TYPE_CHECKING:
     from patchgate.operations.land.approve import Exemption
@@ -54,7 +54,9 @@ def command(
 
     reason = check_reason(reason or "")
     if not sign:
-        _require_person()
+        require_person(
+            "an approval needs a person at a terminal, or a signature", "run it in a terminal, or add --sign"
+        )
     repository = open_here(context, directory)
     from patchgate.declared.policy import Profile
     from patchgate.operations.judge.terms import Asked
@@ -70,7 +72,7 @@ def command(
     statement = exemption.state(reason, by, at)
     if sign:
         granted = grant_signed(repository, exemption, statement, os.environ)
-    elif _is_meant():
+    elif is_meant("Approve this?"):
         granted = grant(repository, exemption, statement)
     else:
         complain("nothing was approved: the answer was not yes")
@@ -79,14 +81,6 @@ def command(
         complain(f"warning: {warning}")
     write(_said(exemption, granted.by, signed=sign))
     return 0
-
-
-def _require_person() -> None:
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError(
-            "an approval needs a person at a terminal, or a signature",
-            "run it in a terminal, or add --sign",
-        )
 
 
 def _tell(exemption: Exemption, reason: str, by: str) -> None:
@@ -105,12 +99,6 @@ def _tell(exemption: Exemption, reason: str, by: str) -> None:
             complain(f"    and {len(places) - _MOST_PATHS} more")
     complain(f"reason: {printable(reason, 1000)}")
     complain(f"by: {by}")
-
-
-def _is_meant() -> bool:
-    sys.stderr.write("Approve this? Only the answer yes does: ")
-    sys.stderr.flush()
-    return sys.stdin.readline().strip() == "yes"
 
 
 def _said(exemption: Exemption, by: str, *, signed: bool) -> str:

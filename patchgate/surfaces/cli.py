@@ -16,6 +16,7 @@ from patchgate.surfaces.output import asks_for_json, complain, fail
 COMMANDS = (
     ("init", "init", "Look at the repository, write patchgate.toml, rehearse on the last commits."),
     ("check", "check", "Judge a change: the staged one, REV, A..B, --worktree or --all."),
+    ("apply", "apply", "Judge a patch, try it, and apply it whole or not at all."),
     ("approve", "approve", "Grant one exception, with a reason."),
     ("explain", "explain", "Say what a rule means, or which line decides about a path."),
     ("doctor", "doctor", "Tell whether the gate really runs here, in every worktree."),
@@ -23,6 +24,9 @@ COMMANDS = (
     ("log", "log", "Show the ledger: refusals, exceptions, what was skipped and why."),
     ("uninstall", "uninstall", "Take the hooks out; what was there before is there again."),
     ("hook", "hook", "What the installed hooks call."),
+    ("recover", "recover", "Finish or undo what a killed apply has left."),
+    ("attempts", "attempts", "What was tried: list, show, prune, reset."),
+    ("agent", "agent", "Hold an agent's reply against the reply protocol."),
     ("policy", "policy", "Show the policy in force, and where each key comes from."),
     ("selftest", "selftest", "Raise every rule from its built-in case."),
     ("schema", "schema", "Print the JSON Schema of the config or of an output."),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from patchgate.surfaces.output import FORMATS
+from patchgate.surfaces.output import FORMATS, complain
 
 if TYPE_CHECKING:
     from patchgate.git.repository import Repository
@@ -45,6 +45,32 @@ def open_here(context: click.Context, directory: str | None) -> Repository:
     from patchgate.git.repository import open_repository
 
     return open_repository(os.environ, directory_of(context, directory))
+
+
+def open_to_write(context: click.Context, directory: str | None) -> Repository:
+    """Open the repository for a command that writes: what a killed apply has left is settled first.
+
+    Raises:
+        PatchgateError: as `open_here`; or what was left cannot be settled.
+    """
+    from patchgate.operations.land.left import finish_left
+
+    repository = open_here(context, directory)
+    finished = finish_left(repository)
+    for line in (*finished.lines, *finished.warnings):
+        complain(f"warning: {line}")
+    return repository
+
+
+def cache_folder(environ: Mapping[str, str]) -> str:
+    """Name the folder for what can be made anew (XDG Base Directory); a temporary one without a home."""
+    import tempfile
+
+    home = environ.get("HOME", "")
+    cache = environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(cache):
+        cache = os.path.join(home, ".cache") if os.path.isabs(home) else ""
+    return os.path.join(cache or tempfile.gettempdir(), "patchgate" if cache else f"patchgate-{os.getuid()}")
 
 
 def directory_of(context: click.Context, directory: str | None) -> str:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from patchgate.change import patch_model
 from patchgate.change.fitting import Fitted, fit
 from patchgate.change.patch import Kind, Patch, parse, print_patch
+from patchgate.change.patch_model import Mending
 from patchgate.change.path import RepoPath
 from tests.change.patch_world import CORPUS, HEAD, PatchWorld, accepted, refused
 
@@ -82,7 +83,7 @@ def test_the_corpus_of_bad_patches_is_refused_with_the_rule_and_line_beside_it(p
 
 def test_a_blank_context_line_is_refused_with_the_line_to_put_there() -> None:
     (fault,) = refused(HEAD + b"@@ -1,3 +1,3 @@\n a\n\n-x\n+y\n")
-    assert (fault.rule, fault.line, fault.fix) == ("blank-context-line", 6, (6, " "))
+    assert (fault.rule, fault.line, fault.fix) == ("blank-context-line", 6, Mending(6, " ", 6))
 
 
 def test_every_blank_context_line_of_a_hunk_is_told_at_once() -> None:
@@ -96,9 +97,8 @@ def test_every_blank_context_line_of_a_hunk_is_told_at_once() -> None:
 def test_wrong_counts_are_refused_with_the_header_that_would_be_right() -> None:
     raw = HEAD + b"@@ -7,9 +7 @@ def f():\n a\n-x\n+y\n+z\n b\n"
     (fault,) = refused(raw)
-    assert (fault.rule, fault.fix) == ("hunk-count-mismatch", (4, "@@ -7,3 +7,4 @@ def f():"))
-    assert fault.fix is not None
-    mended = raw.replace(b"@@ -7,9 +7 @@ def f():", fault.fix[1].encode())
+    assert (fault.rule, fault.fix) == ("hunk-count-mismatch", Mending(4, "@@ -7,3 +7,4 @@ def f():", 4))
+    mended = raw.replace(b"@@ -7,9 +7 @@ def f():", b"@@ -7,3 +7,4 @@ def f():")
     assert accepted(mended).added_lines == 2
 
 
@@ -129,7 +129,7 @@ def test_dev_null_without_a_mode_is_refused_because_git_would_write_to_dev_null(
     raw = b"diff --git a/f b/f\n--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n"
     (fault,) = refused(raw)
     assert fault.rule == "missing-file-header"
-    assert fault.fix == (1, "diff --git a/f b/f\ndeleted file mode 100644")
+    assert fault.fix == Mending(1, "diff --git a/f b/f\ndeleted file mode 100644", 1)
     world.put({b"f": ("100644", b"x\n")})
     assert world.apply(raw)
     assert b"dev/null" in world.files()

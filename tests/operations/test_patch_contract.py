@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from patchgate.operations.land.apply_cases import RULES_WITH_A_CASE
 from patchgate.operations.tell.selftest_cases import CASES
 from patchgate.verdict.json import json_schema
 from patchgate.verdict.rules import RULES, Level
@@ -60,7 +61,7 @@ def test_paths_are_those_of_the_root_wherever_the_command_is_called(repo: Repo) 
 def test_every_rule_has_one_of_the_stages_and_the_code_that_goes_with_it() -> None:
     """B16, B17."""
     codes = {rule.stage.value: rule.code for rule in RULES.values()}
-    assert codes == STAGES | {"message": "MESSAGE_REFUSED"}
+    assert codes == STAGES | {"apply": "PATCH_APPLY_FAIL", "message": "MESSAGE_REFUSED"}
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -80,7 +81,7 @@ def test_a_refusal_tells_the_stage_and_code_of_what_failed_first(repo: Repo, sta
 
 def test_the_registry_is_the_one_source_of_rules_codes_and_cases(repo: Repo) -> None:
     """E1: the cases, the schema and a real report know the rules of the registry and no others."""
-    assert {case.rule for case in CASES} == set(RULES)
+    assert {case.rule for case in CASES} | RULES_WITH_A_CASE == set(RULES)
     schema = json.dumps(json_schema())
     assert all(code in schema for code in STAGES.values())
     answer = check(repo, GOOD.replace(b"-one", b"-eins"))

@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from patchgate.operations.land.apply_cases import raised_by_applying
 from patchgate.operations.tell import selftest as room
 from patchgate.operations.tell.selftest import selftest, summary
 from patchgate.operations.tell.selftest_cases import CASES
@@ -13,7 +14,7 @@ from patchgate.verdict.rules import RULES
 
 
 def test_every_rule_of_the_registry_is_raised_by_its_built_in_case() -> None:
-    results = list(selftest(os.environ))
+    results = list(selftest(os.environ, raised_by_applying))
     assert [each.rule for each in results] == list(RULES)
     assert [each.rule for each in results if not each.is_raised] == []
     assert summary(results).endswith(f"{len(RULES)} of {len(RULES)} rules raised from their built-in case\n")
@@ -21,7 +22,7 @@ def test_every_rule_of_the_registry_is_raised_by_its_built_in_case() -> None:
 
 def test_a_rule_without_a_case_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "CASES", tuple(case for case in CASES if case.rule != "deny-prefix"))
-    missing = [each.rule for each in selftest(os.environ) if not each.is_raised]
+    missing = [each.rule for each in selftest(os.environ, raised_by_applying) if not each.is_raised]
     assert missing == ["deny-prefix"]
 
 
@@ -29,7 +30,7 @@ def test_a_case_that_breaks_another_rule_is_told(monkeypatch: pytest.MonkeyPatch
     kept = tuple(case for case in CASES if case.rule != "secret")
     wrong = next(case for case in CASES if case.rule == "conflict-marker")
     monkeypatch.setattr(room, "CASES", (*kept, type(wrong)("secret", wrong.proposal)))
-    results = {each.rule: each for each in selftest(os.environ)}
+    results = {each.rule: each for each in selftest(os.environ, raised_by_applying)}
     assert not results["secret"].is_raised
     assert "secret" in summary(list(results.values()))
     assert "NOT RAISED, but conflict-marker" in summary(list(results.values()))

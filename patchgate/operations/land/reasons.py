@@ -1,4 +1,4 @@
-"""Whether the reason of an approval says something: somebody will read it when nobody remembers.
+"""Whether a reason (of an approval, of a reset) says something: somebody will read it when nobody remembers.
 
 Decides what is refused as a reason: nothing, one word, words that would fit every change, and the phrases
 that the message gate calls vague. Whether a reason is a good one, only a person can say.
@@ -30,15 +30,20 @@ _FILLERS = """
 _EMPTY_WORDS = frozenset(_FILLERS.split())
 
 
-def check_reason(text: str) -> str:
+def check_reason(text: str, what: str = "an approval", hint: str = _HINT) -> str:
     """Give a reason back, without space around it.
+
+    Args:
+        text: the reason.
+        what: it is for.
+        hint: the next step, where it says nothing.
 
     Raises:
         UsageError: it says nothing that would not fit every change, or it cannot be printed.
     """
     reason = text.strip()
     if not reason:
-        raise UsageError("an approval needs a reason", _HINT)
+        raise UsageError(f"{what} needs a reason", hint)
     if len(reason) > MOST_REASON:
         raise UsageError(f"the reason has more than {MOST_REASON} characters", "say it in fewer")
     if not all(map(is_printable, reason)):
@@ -46,11 +51,11 @@ def check_reason(text: str) -> str:
     words = [word.casefold() for word in _WORD.findall(reason)]
     # Some scripts put no spaces between words: there one run of letters may be a sentence.
     if len(words) < 2 and not (words and not words[0].isascii() and len(words[0]) >= 5):
-        raise UsageError(f'"{printable(reason, 60)}" is no reason: one word says nothing', _HINT)
+        raise UsageError(f'"{printable(reason, 60)}" is no reason: one word says nothing', hint)
     if _EMPTY_WORDS.issuperset(words):
-        raise UsageError(f'"{printable(reason, 60)}" is no reason: it would fit every change', _HINT)
+        raise UsageError(f'"{printable(reason, 60)}" is no reason: it would fit every change', hint)
     for finding in examine(Message(b"Approve\n\n" + reason.encode("utf-8") + b"\n")):
         if finding.rule == "message-vague":
             phrase = finding.details.get("pattern")
-            raise UsageError(f'the reason says "{phrase}", and nobody can check what that means', _HINT)
+            raise UsageError(f'the reason says "{phrase}", and nobody can check what that means', hint)
     return reason

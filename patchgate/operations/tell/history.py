@@ -155,6 +155,9 @@ def as_text(event: Event) -> list[str]:
         key: value for key, value in event.about.items() if value not in (None, "", [], {})
     }
     at = event.at if _TIME.fullmatch(event.at) else "(no time)"
+    if event.kind == "attempted":
+        # All the rest of it is shown by `attempts show`.
+        return [f"{at} attempted {_tried(rest)}"]
     words = [f"{at} {_word(event.kind)}", *_what(rest)]
     for key, form in (("ref", "on {}"), ("remote", "to {}"), ("hook", "by {}")):
         value = rest.get(key)
@@ -212,9 +215,25 @@ def _unreadable(ledger: Ledger, error: OSError) -> UndecidedError:
     )
 
 
+def _tried(about: Mapping[str, Json]) -> str:
+    """Say in a line what was tried and what became of it: applied, or the verdict with the rules."""
+    attempt, applied, verdict, rules = (about.get(key) for key in ("attempt", "applied", "verdict", "rules"))
+    words = [safe(_shown(attempt), 60) + ":", "applied" if applied is True else safe(_shown(verdict), 60)]
+    if about.get("dry_run") is True:
+        words.append("(dry run)")
+    if "retry_of" in about:
+        words.append(f"(retry of {safe(_shown(about['retry_of']), 60)})")
+    return " ".join(words) + (f": {safe(_shown(rules))}" if rules else "")
+
+
 def _what(rest: dict[str, Json]) -> list[str]:
     """Take out of an event what it is about, and word it: the commit, some commits, or a staged change."""
     commit, commits, source = rest.get("commit"), rest.get("commits"), rest.get("source")
+    for key in ("attempt", "chain"):
+        named = rest.get(key)
+        if isinstance(named, str):
+            del rest[key]
+            return [f"{'attempt' if key == 'attempt' else 'the chain of'} {safe(named, 60)}"]
     if isinstance(commit, str):
         del rest["commit"]
         if source == "commit":

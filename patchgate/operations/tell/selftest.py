@@ -7,9 +7,10 @@ throw-away repository that git makes.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from patchgate.declared.reply import read_reply
 from patchgate.git.pushes import Remote, read_pushed
 from patchgate.git.repository import Repository, open_repository
 from patchgate.operations.judge.commits import check_revision
@@ -38,8 +39,17 @@ class Raised:
         return self.rule in self.found and self.rule not in self.beside
 
 
-def selftest(environ: Mapping[str, str]) -> Iterator[Raised]:
+Elsewhere = Callable[[str, Mapping[str, str]], tuple[tuple[str, ...], tuple[str, ...]] | None]
+"""Gives what the case of a rule and its neighbour raise, None where it has no case there."""
+
+
+def selftest(
+    environ: Mapping[str, str], elsewhere: Elsewhere = lambda rule, environ: None
+) -> Iterator[Raised]:
     """Run every case, in the order of the registry; a rule without a case is not raised.
+
+    Args:
+        elsewhere: the cases of what writes, which this room does not know.
 
     Raises:
         UndecidedError: git is missing, or could not make the repository.
@@ -53,13 +63,15 @@ def selftest(environ: Mapping[str, str]) -> Iterator[Raised]:
         for rule in RULES:
             case = cases.get(rule)
             if case is None:
-                yield Raised(rule, (), ())
+                yield Raised(rule, *(elsewhere(rule, environ) or ((), ())))
                 continue
             found = _found(repository, case, case.proposal, commits[rule])
             yield Raised(rule, found, _found(repository, case, case.kept, commits[rule]))
 
 
 def _found(repository: Repository, case: SelftestCase, proposal: bytes, commit: str) -> tuple[str, ...]:
+    if case.kind is Kind.REPLY:
+        return tuple(dict.fromkeys(fault.rule for fault in read_reply(proposal).faults))
     base = commit
     if case.rule == "base-conflict":
         base = _move_head_past(repository, commit)

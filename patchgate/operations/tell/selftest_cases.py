@@ -1,4 +1,4 @@
-"""The built-in case of every rule: a policy, and a patch, edits, a message or a push that break it there.
+"""The built-in case of every rule: a policy, and a patch, edits, a message, a push or a reply that break it.
 
 `SHARED` is what every case finds there. A case gives the text of `patchgate.toml` before the change, and what
 is proposed; `selftest` puts it through the same door as any other proposal.
@@ -29,6 +29,7 @@ class Kind(StrEnum):
     EDITS = "edits"
     MESSAGE = "message"
     PUSH = "push"
+    REPLY = "reply"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +92,29 @@ def _message_case(rule: str, message: bytes, neighbour: bytes | None = None) -> 
     return SelftestCase(rule, message, '[message]\nlevel = "error"\n', Kind.MESSAGE, neighbour)
 
 
+def _reply_case(rule: str, reply: str, neighbour: str | None = None) -> SelftestCase:
+    kept = None if neighbour is None else neighbour.encode()
+    return SelftestCase(rule, reply.encode(), kind=Kind.REPLY, neighbour=kept)
+
+
+def _asking(action: str, *values: tuple[str, str]) -> str:
+    lines = [f'<param name="{name}">{value}</param>' for name, value in values]
+    return f"<function={action}>{''.join(lines)}</function>"
+
+
 GOOD = _context("src/app.py", " one\n-two\n+TWO\n three\n", 1)
 GOOD_EDITS = _edits(_edit())
 GOOD_MESSAGE = b"Add the parser\n\nIt reads patches.\n"
 # What git tells pre-push; OURS is the case's commit, OTHER one without a common history.
 GOOD_PUSH = b"x OURS refs/heads/main OURS\n"
-_GOOD = {Kind.PATCH: GOOD, Kind.EDITS: GOOD_EDITS, Kind.MESSAGE: GOOD_MESSAGE, Kind.PUSH: GOOD_PUSH}
+GOOD_REPLY = b"<function=noop></function>"
+_GOOD = {
+    Kind.PATCH: GOOD,
+    Kind.EDITS: GOOD_EDITS,
+    Kind.MESSAGE: GOOD_MESSAGE,
+    Kind.PUSH: GOOD_PUSH,
+    Kind.REPLY: GOOD_REPLY,
+}
 _LINK = _add("out", "/etc/passwd", "120000").rstrip(b"\n") + b"\n\\ No newline at end of file\n"
 _GITLINK = _add("sub", "Subproject commit " + "1" * 40, "160000")
 _TOKEN = "AK" + "IA" + "ABCDEFGHIJKLMNOP"
@@ -141,6 +159,20 @@ CASES: tuple[SelftestCase, ...] = (
         "multi-file-diff", _edits(_edit(), _edit(path="README.md", start=1, end=1)), kind=Kind.EDITS
     ),
     SelftestCase("invalid-patch-schema", _edits(_edit(start=1.9)), kind=Kind.EDITS),
+    _reply_case("missing-function-tag", "<function=noop>"),
+    _reply_case("invalid-multi-block", _asking("noop") + _asking("submit")),
+    _reply_case(
+        "duplicate-param", _asking("noop", ("reason", "a"), ("reason", "a")), _asking("noop", ("reason", "a"))
+    ),
+    _reply_case("unknown-param", _asking("noop", ("summary", "a")), _asking("submit", ("summary", "a"))),
+    _reply_case("missing-required-param", _asking("explore"), _asking("explore", ("anchors", '["a.py"]'))),
+    _reply_case(
+        "invalid-json-param",
+        _asking("explore", ("anchors", "a.py")),
+        _asking("explore", ("anchors", '["a.py"]')),
+    ),
+    _reply_case("unknown-action", _asking("nop")),
+    _reply_case("extra-text", "Done: " + _asking("noop")),
     SelftestCase("effect-mismatch", GOOD.replace(b"--- a/", b"old mode 100755\nnew mode 100644\n--- a/")),
     SelftestCase("hunk-mismatch", _context("src/app.py", " one\n-zwei\n+TWO\n three\n", 1)),
     SelftestCase(

@@ -1,0 +1,144 @@
+"""What the headers of one section should have been, where they leave no choice.
+
+Decides candidates only: each is a whole block of headers, to be read by the grammar again. The name is never
+guessed: whatever is named must be the one name of the `diff --git` line, or nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from patchgate.change.patch_names import DEV_NULL, quote, split_equal_names, unquote
+
+_START = b"diff --git "
+_MODE = re.compile(rb"100[0-7]{3}|120000|160000")
+_PREFIXES = (
+    *(b"old mode ", b"new mode ", b"new file mode ", b"deleted file mode ", b"index ", b"--- ", b"+++ "),
+    *(b"similarity index ", b"dissimilarity index "),
+)
+
+
+def candidates(headers: Sequence[bytes], *, has_hunks: bool) -> Iterator[bytes]:
+    """Propose blocks of headers (lines joined by LF, none at the end), the least changed first.
+
+    Args:
+        headers: the lines from `diff --git` up to the first hunk, without LF.
+        has_hunks: whether a hunk follows.
+    """
+    texts = [line.rstrip(b"\r") for line in headers]
+    if texts != list(headers):
+        yield b"\n".join(texts)
+    without_index = [text for text in texts if not text.startswith(b"index ")]
+    if without_index != texts:
+        yield b"\n".join(without_index)
+    name = _only_name(texts)
+    if name is None:
+        return
+    values = {prefix: _value(texts, prefix) for prefix in _PREFIXES}
+    known = all(text in {b"---", b"+++"} or text.startswith(_PREFIXES) for text in texts[1:])
+    if not known or not _agrees(values, name):
+        return
+    modes = _modes(values)
+    if modes is None:
+        return
+    lines = [texts[0], *modes]
+    if has_hunks:
+        is_new = any(line.startswith(b"new file") for line in modes)
+        is_gone = any(line.startswith(b"deleted") for line in modes)
+        yield b"\n".join((*lines, *name_lines(name, is_new=is_new, is_gone=is_gone)))
+    else:
+        yield b"\n".join(lines)
+
+
+def begin_section(minus: bytes, plus: bytes) -> bytes | None:
+    """Write the headers for `---` and `+++` lines without `diff --git`; None where the names differ.
+
+    Args:
+        minus: what stands behind `--- `, plus: what stands behind `+++ `; both may lack `a/` and `b/`.
+    """
+    minus, plus = (_plain_token(token) for token in (minus, plus))
+    is_new, is_gone = minus == DEV_NULL, plus == DEV_NULL
+    if is_new and is_gone:
+        return None
+    old, new = _stripped(minus, b"a/"), _stripped(plus, b"b/")
+    name = new if is_new else old
+    if not name or (not is_new and not is_gone and old != new):
+        return None
+    lines = [_START + quote(b"a/" + name, high=True) + b" " + quote(b"b/" + name, high=True)]
+    if is_new:
+        lines.append(b"new file mode 100644")
+    if is_gone:
+        lines.append(b"deleted file mode 100644")
+    return b"\n".join((*lines, *name_lines(name, is_new=is_new, is_gone=is_gone)))
+
+
+def name_lines(name: bytes, *, is_new: bool, is_gone: bool) -> tuple[bytes, bytes]:
+    """Write the `---` and `+++` lines of a file."""
+    tab = b"\t" if b" " in name else b""
+    old = DEV_NULL if is_new else quote(b"a/" + name, high=True) + tab
+    new = DEV_NULL if is_gone else quote(b"b/" + name, high=True) + tab
+    return b"--- " + old, b"+++ " + new
+
+
+def _only_name(texts: Sequence[bytes]) -> bytes | None:
+    """Read the one name of the `diff --git` line."""
+    halves = split_equal_names(texts[0][len(_START) :])
+    if halves is None:
+        return None
+    old, new = unquote(halves[0]), unquote(halves[1])
+    if old is None or new is None or not old.startswith(b"a/") or not new.startswith(b"b/"):
+        return None
+    return old[2:] if old[2:] == new[2:] and old[2:] else None
+
+
+def _value(texts: Sequence[bytes], prefix: bytes) -> bytes | None:
+    return next((text[len(prefix) :] for text in texts if text.startswith(prefix)), None)
+
+
+def _agrees(values: dict[bytes, bytes | None], name: bytes) -> bool:
+    """Tell whether the other names are this one, or none."""
+    for prefix, side in ((b"--- ", b"a/"), (b"+++ ", b"b/")):
+        value = values[prefix]
+        if value and _plain_token(value) != DEV_NULL and _stripped(_plain_token(value), side) != name:
+            return False
+    return True
+
+
+def _modes(values: dict[bytes, bytes | None]) -> list[bytes] | None:
+    """Write the lines of the modes; None where they contradict each other."""
+    added, gone = values[b"new file mode "], values[b"deleted file mode "]
+    minus, plus = values[b"--- "], values[b"+++ "]
+    old, new = _canonical(values[b"old mode "]), _canonical(values[b"new mode "])
+    if added is None and gone is None:
+        added = b"100644" if minus == DEV_NULL else None
+        gone = b"100644" if plus == DEV_NULL else None
+    if added is not None and gone is not None:
+        return None
+    for word, mode in ((b"new", _canonical(added)), (b"deleted", _canonical(gone))):
+        if mode is not None:
+            return [word + b" file mode " + mode]
+    if old is None or new is None or old == new:
+        return []
+    return [b"old mode " + old, b"new mode " + new]
+
+
+def _canonical(mode: bytes | None) -> bytes | None:
+    """Give the mode that git keeps: of a file only whether its owner may run it (git's `create_ce_mode`)."""
+    if mode is None:
+        return None
+    if not _MODE.fullmatch(mode):
+        return b"100644"
+    if mode.startswith(b"100"):
+        return b"100755" if int(mode[3:4]) & 1 else b"100644"
+    return mode
+
+
+def _plain_token(token: bytes) -> bytes:
+    """Read a name as other tools write it: a time behind a TAB, a CR."""
+    token = token.rstrip(b"\r").partition(b"\t")[0]
+    return unquote(token) or token
+
+
+def _stripped(token: bytes, prefix: bytes) -> bytes:
+    return token.removeprefix(prefix)

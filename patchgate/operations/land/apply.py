@@ -1,0 +1,199 @@
+"""Apply: a patch is judged, tried, and written whole or not at all; whatever comes of it leaves its evidence.
+
+Decides the order: the judgement, the retry rule and duplicates, the commands of the policy in a scratch tree,
+the transaction, the record. Nothing is written to the working tree before all of it has passed. How each step
+is done is its own module's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from dataclasses import replace
+
+from patchgate.change.narrowing import narrow, path_to_keep, untouched
+from patchgate.change.patch import parse
+from patchgate.errors import PatchgateError, UsageError
+from patchgate.git.repository import Repository
+from patchgate.ledger.attempts import is_known
+from patchgate.ledger.evidence import open_evidence
+from patchgate.ledger.ledger import Ledger
+from patchgate.ledger.masking import Masks
+from patchgate.operations.judge.patches import Judged, judging
+from patchgate.operations.land.duplicates import find_duplicate
+from patchgate.operations.land.landing import land_judged
+from patchgate.operations.land.recording import Course, Place, Request, conclude, record_failure, record_of
+from patchgate.operations.land.retries import (
+    after_judging,
+    before_judging,
+    find_chain,
+)
+from patchgate.operations.land.trying import Surroundings, try_commands
+from patchgate.verdict.json import plain_json
+from patchgate.verdict.rules import Level
+from patchgate.verdict.verdict import (
+    ChangeVerdict,
+    Finding,
+    GateOutcome,
+    Outcome,
+    Report,
+    Verdict,
+)
+
+
+def apply(repository: Repository, request: Request, place: Place) -> Report:
+    """Judge a patch, try it, and write it to the working tree whole or not at all.
+
+    Raises:
+        UsageError: the request cannot be meant so; nothing was judged and nothing is left.
+        UndecidedError: it could not be judged, or its evidence could not be kept; nothing was written.
+    """
+    if repository.work_tree is None:
+        raise UsageError("a bare repository has no files for the patch", "use check --patch --base REV")
+    began = time.monotonic()
+    ledger = Ledger(repository.common_dir)
+    damaged = ledger.require_writable()
+    chain = find_chain(ledger, request.retry_of)
+    candidate = _narrowed(request)
+    digest = hashlib.sha256(candidate).hexdigest()
+    _require_outside(repository, request.run_dir)
+    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(place.clock()))
+    opened = open_evidence(
+        repository.common_dir,
+        candidate,
+        chance=place.chance,
+        is_known=is_known(ledger),
+        at=at,
+        about={
+            "kind": request.kind,
+            "patch_sha256": digest,
+            "chain": chain.first,
+            "retry_of": chain.retry_of,
+            "work_tree": plain_json(repository.work_tree),
+        },
+        run_dir=request.run_dir,
+        masks=Masks([place.environ]),
+    )
+    with opened as evidence:
+        course = Course(repository, request, place, ledger, chain, candidate, evidence, began)
+        try:
+            report = _judged_and_landed(course)
+        except UsageError:
+            evidence.discard()
+            raise
+        except PatchgateError as error:
+            record_failure(course, error)
+            raise
+        return replace(report, warnings=(*report.warnings, *([damaged] if damaged else [])))
+
+
+def _narrowed(request: Request) -> bytes:
+    """Take from a patch what `--only` names."""
+    if not request.only:
+        return request.raw
+    paths = [path_to_keep(text) for text in request.only]
+    parsed = parse(request.raw)
+    if isinstance(parsed, tuple):
+        # It is refused as a whole, with its own faults.
+        return request.raw
+    missed = untouched(parsed, paths)
+    if missed:
+        raise UsageError(
+            f"the patch does not speak of {missed[0].quoted}", "name paths of the patch with --only"
+        )
+    return narrow(parsed, paths)
+
+
+def _require_outside(repository: Repository, run_dir: str | None) -> None:
+    """See to it that no evidence lies among the files that are applied to."""
+    if run_dir is None or repository.work_tree is None:
+        return
+    top, place = os.path.realpath(repository.work_tree), os.path.realpath(run_dir)
+    if os.path.commonpath([top, place]) != top:
+        return
+    inside = os.path.relpath(place, top)
+    # A folder that is not there yet is one only to who looks below it.
+    below = os.path.join(inside, "artifacts")
+    ignored = inside != "." and repository.git("check-ignore", "-q", "--", below, in_work_tree=True).code == 0
+    if not ignored and not place.startswith(os.path.realpath(repository.git_dir) + os.sep):
+        raise UsageError(
+            "the folder of --run-dir lies in the working tree and is not ignored",
+            "name one outside, or one that .gitignore names",
+        )
+
+
+def _judged_and_landed(course: Course) -> Report:
+    request = course.request
+    with judging(
+        course.repository, course.candidate, request.asked, base=request.base, kind=request.kind
+    ) as judged:
+        if judged.policy is not None:
+            course.limit = judged.policy.config.apply.max_attempts
+        verdict = _with_history(course, judged)
+        landing = None
+        written = False
+        is_new = not any(finding.rule == "duplicate-patch" for finding in verdict.findings)
+        if verdict.verdict is Verdict.ACCEPTED and is_new and verdict.change.files:
+            place = course.place
+            around = Surroundings(place.environ, place.cache, place.tell, request.keeps_scratch)
+            course.tried = try_commands(course.repository, judged, course.evidence, around)
+            verdict = replace(
+                verdict,
+                gates=(*verdict.gates, *course.tried.gates),
+                findings=(*verdict.findings, *course.tried.findings),
+            )
+            if verdict.verdict is Verdict.ACCEPTED:
+                note = record_of(course, verdict, applied=True).plain()
+                landed = land_judged(
+                    course.repository,
+                    judged,
+                    note=note,
+                    with_index=request.with_index,
+                    writes=not request.is_dry_run,
+                    faults=course.place.faults,
+                )
+                landing, written = landed.landing, landed.landing is not None
+                course.warnings.extend(landed.warnings)
+                verdict = replace(
+                    verdict,
+                    gates=(*verdict.gates, *landed.gates),
+                    findings=(*verdict.findings, *landed.findings),
+                )
+        return conclude(course, verdict, landing, written)
+
+
+def _with_history(course: Course, judged: Judged) -> ChangeVerdict:
+    """Add what earlier attempts mean for this one."""
+    verdict = judged.verdict
+    digest = course.sha256
+    refusal = before_judging(course.chain, course.candidate, course.request.kind, course.limit)
+    if refusal is None:
+        duplicate = find_duplicate(
+            course.repository,
+            judged.objects,
+            judged.store,
+            course.ledger,
+            tree=judged.footing.tree,
+            patch=judged.patch,
+            patch_id=verdict.patch_id,
+            patch_sha256=digest,
+        )
+        if duplicate is not None:
+            return _already(verdict, duplicate, is_fine=course.request.is_fine_if_applied)
+        refusal = after_judging(course.chain, verdict, digest)
+    if refusal is None:
+        return verdict
+    return replace(
+        verdict,
+        gates=(*verdict.gates, GateOutcome("retry", Outcome.FAIL)),
+        findings=(refusal, *verdict.findings),
+    )
+
+
+def _already(verdict: ChangeVerdict, duplicate: Finding, *, is_fine: bool) -> ChangeVerdict:
+    """Say that a patch is there already; that it does not fit any more is nothing else."""
+    outcome = Outcome.PASS if is_fine else Outcome.FAIL
+    found = replace(duplicate, level=Level.NOTE) if is_fine else duplicate
+    gates = (GateOutcome("parse", Outcome.PASS), GateOutcome("retry", outcome))
+    return replace(verdict, gates=gates, findings=(found,))

@@ -1,0 +1,189 @@
+"""Landing: a patch that was accepted and tried gets written, if everything is still as it was judged.
+
+Decides what is looked at once more (files, HEAD, index), under the locks too, and which finding each obstacle
+is: the patch's fault, or nobody's. Which bytes are written is `disk_forms`'s, how they are is
+`git/transaction`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from patchgate.change.path import RepoPath
+from patchgate.durable.steps import Steps
+from patchgate.errors import UndecidedError
+from patchgate.git.repository import Repository
+from patchgate.git.staging import StagedIndex, index_differs, keep_objects, new_index
+from patchgate.git.transaction import (
+    ConcurrentChangeError,
+    DirtyWorkspaceError,
+    Landing,
+    WriteFailedError,
+    land,
+)
+from patchgate.operations.judge.patches import Judged, is_as_judged
+from patchgate.operations.land.disk_forms import Forms, forms, standing
+from patchgate.verdict.rules import RULES
+from patchgate.verdict.verdict import Finding, Fixer, GateOutcome, Json, Outcome
+
+_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """What became of the writing: gates and findings for the verdict, warnings, the landing if any."""
+
+    gates: tuple[GateOutcome, ...]
+    findings: tuple[Finding, ...] = ()
+    warnings: tuple[str, ...] = ()
+    landing: Landing | None = None
+
+
+class _MovedOnError(UndecidedError):
+    """HEAD or the index is not what was judged any more."""
+
+
+def land_judged(
+    repository: Repository,
+    judged: Judged,
+    *,
+    note: Mapping[str, Json],
+    with_index: bool,
+    writes: bool,
+    faults: Steps | None = None,
+) -> Landed:
+    """Write an accepted change to the working tree, and to the index where asked.
+
+    Args:
+        note: what the journal keeps of the attempt.
+        writes: false looks whether it could be done, and does nothing.
+        faults: numbered fault points.
+
+    Returns:
+        What became of it; an obstacle is a finding.
+    """
+    files = judged.verdict.change.files
+    try:
+        stands = standing(repository, judged.objects, judged.store, files, with_index=with_index)
+        if stands.differing:
+            return _refused(_differing(judged, stands.differing))
+        if with_index and (differs := index_differs(repository, files)):
+            return _refused([_index_differs(path) for path in differs])
+        made = forms(repository, judged.objects, judged.store, files, stands)
+        warnings = tuple(
+            f"{path.quoted} keeps its line ends; git will store others when it is next added"
+            for path in made.unsteady[:_SHOWN]
+        )
+        if not writes:
+            gate = GateOutcome("apply", Outcome.NOT_APPLICABLE, "a dry run writes nothing")
+            return Landed((gate,), warnings=warnings)
+        staged = None
+        if with_index:
+            staged = new_index(repository, judged.store, files)
+            keep_objects(repository, judged.store, files)
+        landing = _write(repository, judged, made, staged, note, faults)
+    except ConcurrentChangeError as error:
+        return _refused([_concurrent(path) for path in error.paths])
+    except _MovedOnError as error:
+        return _refused([_finding("concurrent-change", error.message)])
+    except WriteFailedError as error:
+        return _refused([_unwritten(error)])
+    except DirtyWorkspaceError as error:
+        return _refused([_dirty(error)])
+    except UndecidedError as error:
+        reason = f"{error.message}; {error.hint}" if error.hint else error.message
+        return Landed((GateOutcome("apply", Outcome.UNDECIDED, reason),))
+    late = tuple(f"somebody wrote while the patch landed; it is kept in {place}" for place in landing.kept)
+    gate = GateOutcome("apply", Outcome.PASS)
+    return Landed((gate,), warnings=(*warnings, *late), landing=landing)
+
+
+def _write(
+    repository: Repository,
+    judged: Judged,
+    made: Forms,
+    staged: StagedIndex | None,
+    note: Mapping[str, Json],
+    faults: Steps | None,
+) -> Landing:
+    def look() -> None:
+        if not is_as_judged(repository, judged):
+            raise _MovedOnError("HEAD or the index was changed while the patch was tried")
+        if staged is not None and not staged.is_current(repository):
+            raise _MovedOnError("the index was changed while the patch was tried")
+
+    index = None if staged is None else staged.content
+    return land(repository, made.writes, note=note, index=index, look=look, faults=faults)
+
+
+def _refused(findings: Sequence[Finding]) -> Landed:
+    undecided = all(finding.definition.undecided for finding in findings)
+    outcome = Outcome.UNDECIDED if undecided else Outcome.FAIL
+    reason = f"{findings[0].rule}: {findings[0].message}" if undecided else None
+    return Landed((GateOutcome("apply", outcome, reason),), tuple(findings[:_SHOWN]))
+
+
+def _finding(
+    rule: str,
+    message: str,
+    path: RepoPath | None = None,
+    *,
+    hint: str | None = None,
+    who: Fixer = Fixer.ENVIRONMENT,
+    details: Mapping[str, Json] | None = None,
+    notes: tuple[str, ...] = (),
+) -> Finding:
+    definition = RULES[rule]
+    return Finding(
+        rule,
+        definition.level,
+        message,
+        path,
+        hint=hint or definition.fix,
+        who_can_fix=who,
+        details={"pattern": None, "limit": None, "actual": None, **(details or {})},
+        notes=notes,
+    )
+
+
+def _differing(judged: Judged, paths: Sequence[RepoPath]) -> list[Finding]:
+    if judged.footing.on_disk:
+        return [_concurrent(path) for path in paths]
+    return [
+        replace(
+            _finding("base-conflict", f"{path.quoted} is not as the patch's base has it", path),
+            hint="commit or stash what was changed there, then apply the same patch again",
+            who_can_fix=Fixer.PERSON,
+        )
+        for path in paths
+    ]
+
+
+def _concurrent(path: RepoPath) -> Finding:
+    return _finding("concurrent-change", f"{path.quoted} was changed while the patch was tried", path)
+
+
+def _index_differs(path: RepoPath) -> Finding:
+    return _finding(
+        "index-differs",
+        f"the index does not hold {path.quoted} as it is on disk",
+        path,
+        who=Fixer.PERSON,
+    )
+
+
+def _unwritten(error: WriteFailedError) -> Finding:
+    return _finding("write-failed", error.message, hint=error.hint)
+
+
+def _dirty(error: DirtyWorkspaceError) -> Finding:
+    places = list(error.places)
+    return _finding(
+        "dirty-workspace",
+        error.message,
+        hint=error.hint,
+        who=Fixer.PERSON,
+        details={"places": places},
+        notes=tuple(places[:_SHOWN]),
+    )

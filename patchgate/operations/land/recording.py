@@ -1,0 +1,190 @@
+"""One attempt as it goes on, and what stays of it: the ledger's event, the report, the review, the feedback.
+
+Decides what is recorded of an attempt, when it has come to its end or could not be judged. It does not decide
+what becomes of a patch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from patchgate.declared.settings import ApplySettings
+from patchgate.durable.steps import Steps
+from patchgate.errors import PatchgateError
+from patchgate.git.repository import Repository
+from patchgate.git.staging import refresh_index
+from patchgate.git.transaction import Landing
+from patchgate.ledger.attempts import AttemptRecord, TouchedFile, events_of, record
+from patchgate.ledger.evidence import Evidence
+from patchgate.ledger.ledger import Ledger
+from patchgate.operations.judge.terms import Asked
+from patchgate.operations.land import review
+from patchgate.operations.land.retries import Chain, next_retry
+from patchgate.operations.land.trying import Tried
+from patchgate.verdict.json import document
+from patchgate.verdict.rules import Level
+from patchgate.verdict.verdict import Attempt, ChangeVerdict, Report, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What somebody wants applied, and how.
+
+    `raw` is a patch, or the JSON of edits (`kind`). `only` narrows a patch to paths, as `--only` takes them.
+    `run_dir` is the folder of the evidence, absolute. `is_fine_if_applied`: a patch that is there already is
+    no error.
+    """
+
+    raw: bytes
+    asked: Asked
+    kind: str = "patch"
+    base: str | None = None
+    only: tuple[str, ...] = ()
+    retry_of: str | None = None
+    run_dir: str | None = None
+    is_dry_run: bool = False
+    with_index: bool = False
+    is_fine_if_applied: bool = False
+    keeps_scratch: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What only a mouth knows: the environment of the commands, a folder for caches, whom to tell progress.
+
+    `tell` is called with what runs and for how many seconds; `clock` gives seconds since the epoch; `faults`
+    are the numbered fault points of the landing.
+    """
+
+    environ: Mapping[str, str]
+    cache: str
+    tell: Callable[[str, float], None] = lambda what, seconds: None
+    clock: Callable[[], float] = time.time
+    chance: Callable[[int], bytes] = os.urandom
+    faults: Steps | None = None
+
+
+@dataclass(slots=True)
+class Course:
+    """One attempt as it goes on."""
+
+    repository: Repository
+    request: Request
+    place: Place
+    ledger: Ledger
+    chain: Chain
+    candidate: bytes
+    evidence: Evidence
+    began: float
+    tried: Tried = field(default_factory=Tried)
+    warnings: list[str] = field(default_factory=list)
+    limit: int = ApplySettings().max_attempts
+
+    @property
+    def sha256(self) -> str:
+        """The digest of the candidate."""
+        return hashlib.sha256(self.candidate).hexdigest()
+
+
+def conclude(course: Course, verdict: ChangeVerdict, landing: Landing | None, applied: bool) -> Report:
+    """Record what became of the attempt, and keep its evidence."""
+    evidence, chain = course.evidence, course.chain
+    counts = verdict.verdict is Verdict.REJECTED and not course.request.is_dry_run
+    decisive = verdict.decisive
+    reason = None
+    if not applied and decisive is not None:
+        reason = decisive.rule
+    attempt = Attempt(evidence.id, evidence.dir, applied, reason, course.tried.kept)
+    retry = next_retry(chain, evidence.id, verdict.verdict, counts=counts, limit=course.limit)
+    report = Report((verdict,), course.repository.limits, attempt=attempt, retry=retry)
+    warnings: list[str | None] = [*course.tried.warnings, *course.warnings]
+    warnings.append(record(course.ledger, record_of(course, verdict, applied=applied)))
+    if landing is not None:
+        landing.finish()
+        if course.request.with_index:
+            refresh_index(course.repository, [file.path for file in verdict.change.files])
+    warnings.append(_keep(course, report))
+    return replace(report, warnings=(*report.warnings, *(each for each in warnings if each)))
+
+
+def _keep(course: Course, report: Report) -> str | None:
+    request = course.request
+    told = review.Tried(
+        course.sha256,
+        course.chain.id_with(course.evidence.id),
+        course.chain.number,
+        time.monotonic() - course.began,
+        retry_of=course.chain.retry_of,
+        limit=course.limit,
+        kind=request.kind,
+        dry_run=request.is_dry_run,
+        commands=course.tried.runs,
+        only=request.only,
+    )
+    is_refused = report.verdict is Verdict.REJECTED
+    return course.evidence.keep(
+        document(report),
+        review.review(report, told),
+        review.feedback(report),
+        events_of(course.ledger, course.evidence.id) if is_refused else None,
+    )
+
+
+def record_of(course: Course, verdict: ChangeVerdict, *, applied: bool) -> AttemptRecord:
+    decisive = verdict.decisive
+    errors = [finding.rule for finding in verdict.findings if finding.level is Level.ERROR]
+    files = verdict.change.files
+    added = [file.added_lines for file in files if file.added_lines is not None]
+    removed = [file.removed_lines for file in files if file.removed_lines is not None]
+    return AttemptRecord(
+        course.evidence.id,
+        course.chain.id_with(course.evidence.id),
+        course.chain.retry_of,
+        course.chain.number,
+        verdict.verdict.value,
+        applied,
+        verdict.verdict is Verdict.REJECTED and not course.request.is_dry_run,
+        course.request.is_dry_run,
+        course.request.kind,
+        course.sha256,
+        patch_id=verdict.patch_id,
+        base=verdict.change.base,
+        after=verdict.change.after,
+        policy=verdict.policy.digest,
+        stage=decisive.definition.stage.value if decisive else None,
+        code=decisive.definition.code if decisive else None,
+        rules=tuple(dict.fromkeys(errors)),
+        n_hunks=verdict.n_hunks,
+        added_lines=sum(added),
+        removed_lines=sum(removed),
+        files=tuple(TouchedFile(file.path, file.old, file.new) for file in files),
+        dir=course.evidence.dir,
+        work_tree=course.repository.work_tree,
+    )
+
+
+def record_failure(course: Course, error: PatchgateError) -> None:
+    """Leave on record that an attempt could not be judged; the error itself goes on to who asked."""
+    chain, evidence = course.chain, course.evidence
+    about = AttemptRecord(
+        evidence.id,
+        chain.id_with(evidence.id),
+        chain.retry_of,
+        chain.number,
+        Verdict.UNDECIDED.value,
+        False,
+        False,
+        course.request.is_dry_run,
+        course.request.kind,
+        course.sha256,
+        dir=evidence.dir,
+        work_tree=course.repository.work_tree,
+    )
+    record(course.ledger, about)
+    said = f"undecided: {error.message}" + (f"; {error.hint}" if error.hint else "")
+    text = f"# {evidence.id}: undecided\n\n{review.code_block(said)}\n"
+    evidence.keep({"schema": "patchgate.error/1", "error": {"message": said}}, text, text)

@@ -1,0 +1,193 @@
+"""The retry rule: what may be sent after a refusal, how often, and what the last line says of it.
+
+Decides to which chain an attempt belongs, whether it may be judged at all, and whether it is the very patch
+that was refused. A chain is what `--retry-of` joins; an attempt without it begins a new one. Only refusals
+count: not what could not be decided, not a dry run, not `check`. Whether a patch is good is not asked here.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from patchgate.change.patch import parse
+from patchgate.change.quoting import printable
+from patchgate.errors import UsageError
+from patchgate.ledger.attempts import (
+    AttemptRecord,
+    chain_since_reset,
+    find,
+    records,
+)
+from patchgate.ledger.ledger import Ledger
+from patchgate.operations.judge.patch_findings import finding_of
+from patchgate.verdict.rules import RULES, Level, Stage
+from patchgate.verdict.verdict import ChangeVerdict, Finding, Fixer, Json, Retry, Verdict
+
+_NO_DIFF = frozenset({"not-a-unified-diff", "prose-around-patch"})
+_JSON = re.compile(rb"\s*[\[{]")
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The attempts at one change so far, as the one that is made now sees them.
+
+    `first` is the id of the first attempt and `retry_of` that of the one that is tried again; both are None
+    where a new chain begins. `refusals` are those that count, since a person last let it begin again.
+    """
+
+    first: str | None = None
+    retry_of: str | None = None
+    refusals: tuple[AttemptRecord, ...] = ()
+
+    @property
+    def number(self) -> int:
+        """The number of the attempt that is made now; an earlier one that did not count is not counted."""
+        return len(self.refusals) + 1
+
+    def id_with(self, attempt: str) -> str:
+        """Give the chain's id, where the attempt that is made now has this id."""
+        return self.first or attempt
+
+
+def find_chain(ledger: Ledger, retry_of: str | None) -> Chain:
+    """Find the chain that an attempt continues; without `retry_of` it begins a new one.
+
+    An attempt that was refused, or that could not be decided, may be tried again, also by a dry run.
+
+    Raises:
+        UsageError: the ledger does not know the attempt, or it needs no retry.
+    """
+    if retry_of is None:
+        return Chain()
+    tried = find(ledger, retry_of)
+    if tried is None:
+        raise UsageError(
+            f"there is no attempt {printable(retry_of, 60)}",
+            "git patchgate attempts list shows them; without --retry-of a new chain begins",
+        )
+    for each in records(ledger, f'"{tried.chain}"'):
+        if each.chain == tried.chain and each.applied:
+            by = "" if each.attempt == tried.attempt else f" with {each.attempt}"
+            raise UsageError(
+                f"attempt {tried.attempt} has landed{by}, so there is nothing to retry",
+                "leave --retry-of out: another change is a new attempt",
+            )
+    if tried.verdict == Verdict.ACCEPTED:
+        raise UsageError(
+            f"attempt {tried.attempt} was accepted, so there is nothing to retry",
+            "leave --retry-of out: what a dry run accepted is applied as a new attempt",
+        )
+    refusals = tuple(each for each in chain_since_reset(ledger, tried.chain) if each.counts)
+    return Chain(tried.chain, tried.attempt, refusals)
+
+
+def before_judging(chain: Chain, raw: bytes, kind: str, limit: int) -> Finding | None:
+    """Say what keeps a retry from being judged at all: too many refusals, or no whole unified diff.
+
+    Args:
+        chain: the chain.
+        raw: what was sent, byte for byte.
+        kind: the channel that it came by: patch or edits.
+        limit: `[apply] max_attempts`.
+    """
+    if chain.first is None or chain.retry_of is None:
+        return None
+    refused = len(chain.refusals)
+    if refused >= limit:
+        return _refuse(
+            "retry-exhausted",
+            f"{refused} attempts of the chain {chain.first} were refused; the limit is {limit}",
+            f"a person looks at the evidence, then runs {reset_command(chain.retry_of)}",
+            {"limit": limit, "actual": refused, "chain": chain.first},
+            who=Fixer.PERSON,
+        )
+    return _not_a_diff(raw, kind)
+
+
+def _not_a_diff(raw: bytes, kind: str) -> Finding | None:
+    hint = "send the whole patch again, as git diff writes it, from its first diff --git line on"
+    if kind != "patch":
+        return _refuse(
+            "retry-not-a-diff", f"a retry came as {kind}; only a unified diff may come again", hint
+        )
+    parsed = parse(raw)
+    if not isinstance(parsed, tuple):
+        return None
+    found = [fault for fault in parsed if fault.rule in _NO_DIFF]
+    if not found:
+        return None
+    first = finding_of(found[0])
+    if found[0].rule == "not-a-unified-diff":
+        what = "JSON" if _JSON.match(raw) else "no diff at all: text, or the content of a file"
+        return _refuse("retry-not-a-diff", f"the retry is {what}", hint)
+    return _refuse(
+        "retry-not-a-diff",
+        f"the retry holds more than a diff: {first.message}",
+        "send the whole patch again, and nothing before, between or after its sections",
+        {"patch_line": found[0].line},
+        first,
+    )
+
+
+def after_judging(chain: Chain, verdict: ChangeVerdict, patch_sha256: str) -> Finding | None:
+    """Say that a retry is the very patch that was refused, where it would be refused again.
+
+    That is so where base and policy are the same, and the cause is: a rule that refused it then refuses it
+    now, or a command did, which is not asked again about the same bytes on the same base.
+    """
+    now = {each.rule for each in verdict.findings if each.level is Level.ERROR}
+    for earlier in reversed(chain.refusals):
+        if (
+            earlier.patch_sha256 == patch_sha256
+            and earlier.base == verdict.change.base
+            and earlier.policy == verdict.policy.digest
+            and (earlier.stage == Stage.APPLY or now.intersection(earlier.rules))
+        ):
+            cause = ", ".join(printable(rule, 40) for rule in earlier.rules[:3])
+            return _refuse(
+                "retry-identical",
+                f"this is the very patch that attempt {earlier.attempt} was refused for ({cause}), "
+                "and its base and the policy are the same",
+                "mend what that refusal names, then send the whole patch again",
+                {"attempt": earlier.attempt, "rules": list(earlier.rules[:20])},
+            )
+    return None
+
+
+def next_retry(chain: Chain, attempt: str, verdict: Verdict, *, counts: bool, limit: int) -> Retry | None:
+    """Say what may be sent next; None where nothing is to be tried again.
+
+    Args:
+        chain: the chain, as it was before this attempt.
+        attempt: this attempt's id, which the next one names.
+        verdict: what became of it.
+        counts: whether it is a refusal that counts.
+        limit: `[apply] max_attempts`.
+    """
+    if verdict is Verdict.ACCEPTED:
+        return None
+    number = chain.number + counts
+    if number > limit:
+        return Retry(False, number, limit, reset_command(attempt))
+    return Retry(True, number, limit, f"git patchgate apply - --retry-of {attempt}")
+
+
+def reset_command(attempt: str) -> str:
+    """Write the command by which a person lets the retries of a chain begin again."""
+    return f"git patchgate attempts reset {attempt}"
+
+
+def _refuse(
+    rule: str,
+    message: str,
+    hint: str,
+    details: dict[str, Json] | None = None,
+    like: Finding | None = None,
+    *,
+    who: Fixer = Fixer.AGENT,
+) -> Finding:
+    """Make a finding; `like` has the mending, where another finding knows one."""
+    known: dict[str, Json] = {"pattern": None, "limit": None, "actual": None, **(details or {})}
+    fix = like.fix if like is not None else None
+    return Finding(rule, RULES[rule].level, message, hint=hint, who_can_fix=who, details=known, fix=fix)
