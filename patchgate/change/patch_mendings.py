@@ -31,6 +31,8 @@ _MENDABLE = frozenset(
         *("range-invalid", "missing-hunk"),
     }
 )
+# Headers that may stand where `diff --git` is missing.
+_BEGINS = (b"--- ", b"index ", b"new file mode ", b"deleted file mode ", b"old mode ", b"new mode ")
 _BODY = (b" ", b"+", b"-", b"\\")
 # A section is read again for each candidate; past this size only whole lines are left out.
 _MOST_BYTES = 1 << 20
@@ -113,35 +115,80 @@ def _mended(raw: bytes, fault: Fault, line: int, is_sound: IsSound) -> list[Faul
     """Mend one fault; further ones of the same kind may follow it."""
     offset = _offset(raw, line)
     if fault.rule == "prose-around-patch":
-        ended = _ENDS_PROSE.search(raw, offset)
-        last = line + raw.count(b"\n", offset, ended.start() if ended else len(raw)) - 1
-        return [replace(fault, fix=Mending(line, None, max(line, last)))]
+        return list(_without_prose(raw, fault, offset, line, is_sound))
     if fault.rule == "encoding-unsupported" and raw.startswith(_MARK):
-        first = raw[len(_MARK) : raw.find(b"\n") + 1].removesuffix(b"\n")
+        first = raw[len(_MARK) : raw.find(b"\n")]
         return [replace(fault, fix=mend(1, first) if len(first) <= _MOST_TEXT else None)]
-    if (
-        fault.rule == "missing-file-header"
-        and not raw.startswith(_START, offset)
-        and _NAMES.search(raw, offset)
-    ):
-        return list(_begun(raw, fault, offset, line))
-    start = offset if raw.startswith(_START, offset) else raw.rfind(b"\n" + _START, 0, offset) + 1
-    if not raw.startswith(_START, start):
-        return [fault]
-    end = raw.find(b"\n" + _START, offset) + 1 or len(raw)
-    first_line = line - raw.count(b"\n", start, offset)
+    if fault.rule == "missing-file-header" and raw.startswith(_BEGINS, offset):
+        return list(_begun(raw, fault, offset, line)) or [fault]
     if fault.rule == "binary-payload":
-        last = line + raw.count(b"\n", offset, end) - 1
-        return [replace(fault, fix=Mending(first_line, None, last))]
-    if end - start > _MOST_BYTES:
+        return [replace(fault, fix=_without_section(raw, offset, line))]
+    section = _section_at(raw, offset, line)
+    if section is None:
         return [fault]
-    section = _Section(raw[start:end].split(b"\n")[:-1], first_line, line)
     if fault.rule == "duplicate-section":
         return [_repeated(raw, fault, section)]
     if fault.rule == _RETURNS:
         return list(_without_returns(fault, section, is_sound))
     mending = next(filter(None, _proposals(fault, section, is_sound)), None)
     return [replace(fault, fix=mending)]
+
+
+def _begin_of(raw: bytes, offset: int) -> int | None:
+    """Find where the section around an offset begins; None in front of the first."""
+    start = offset if raw.startswith(_START, offset) else raw.rfind(b"\n" + _START, 0, offset) + 1
+    return start if raw.startswith(_START, start) else None
+
+
+def _section_at(raw: bytes, offset: int, line: int) -> _Section | None:
+    """Read the section around a line; None where there is none, or it is too large to be read again."""
+    start, end = _begin_of(raw, offset), raw.find(b"\n" + _START, offset) + 1 or len(raw)
+    if start is None or end - start > _MOST_BYTES:
+        return None
+    return _Section(raw[start:end].split(b"\n")[:-1], line - raw.count(b"\n", start, offset), line)
+
+
+def _without_section(raw: bytes, offset: int, line: int) -> Mending | None:
+    """Leave the section around a line out, however large it is."""
+    start, end = _begin_of(raw, offset), raw.find(b"\n" + _START, offset) + 1 or len(raw)
+    if start is None:
+        return None
+    last = line + raw.count(b"\n", offset, end) - 1
+    return Mending(line - raw.count(b"\n", start, offset), None, last)
+
+
+def _without_prose(raw: bytes, fault: Fault, offset: int, line: int, is_sound: IsSound) -> Iterator[Fault]:
+    """Leave prose out: as few lines as make its section sound.
+
+    Where what stands before it is whole, all is prose up to the next line of a diff. Inside a hunk that is not
+    whole yet, lines that begin as a hunk's do are never left out.
+    """
+    ended = _ENDS_PROSE.search(raw, offset)
+    end = ended.start() if ended else len(raw)
+    last = max(line, line + raw.count(b"\n", offset, end) - 1)
+    section = _section_at(raw, offset, line)
+    found = None
+    if section is not None:
+        index, n_headers = section.index, section.n_headers
+        stop = index + 1
+        while stop < len(section.lines) and not section.lines[stop].startswith((*_BODY, b"@@")):
+            stop += 1
+        found = section.mending(index, stop, None, is_sound)
+        if found is None and index < n_headers:
+            known = (*section.lines[:index], *section.lines[index + 1 : n_headers])
+            for block in candidates(known, has_hunks=n_headers < len(section.lines)):
+                found = found or section.mending(0, n_headers, block.split(b"\n"), is_sound)
+        if found is None and not is_sound(section.changed(index, len(section.lines), ())):
+            found = Mending(line, None, section.first + stop - 1)
+    yield replace(fault, fix=found or Mending(line, None, last))
+    if found is None and ended and not raw.startswith((_START, b"@@"), end):
+        unbegun = Fault(
+            "missing-file-header",
+            last + 1,
+            "a file begins without its `diff --git` line",
+            "begin each file's section with `diff --git a/… b/…`",
+        )
+        yield from _begun(raw, unbegun, end, last + 1)
 
 
 def _proposals(fault: Fault, section: _Section, is_sound: IsSound) -> Iterator[Mending | None]:
@@ -181,12 +228,12 @@ def _as_context(section: _Section, is_sound: IsSound) -> Mending | None:
 
 
 def _without_returns(fault: Fault, section: _Section, is_sound: IsSound) -> Iterator[Fault]:
-    """Take the CR off the headers, and off those of the hunks, one fault each."""
+    """Take the CR off the headers, and off those of the hunks and the markers, one fault each."""
     n_headers = section.n_headers
     hunks = [
         number
         for number in range(n_headers, len(section.lines))
-        if section.lines[number].startswith(b"@@ -") and section.lines[number].endswith(b"\r")
+        if section.lines[number].startswith((b"@@ -", b"\\")) and section.lines[number].endswith(b"\r")
     ]
     rest = [text.rstrip(b"\r") if number in hunks else text for number, text in enumerate(section.lines)][
         n_headers:

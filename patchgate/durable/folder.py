@@ -123,11 +123,12 @@ class Folder:
         first = mode & 0o600 if exactly else mode
         descriptor = self._try(name, lambda: os.open(name, _CREATING, first, dir_fd=self.descriptor))
         try:
-            self._tell("open_exclusive", name, inode=os.fstat(descriptor).st_ino, size=mode)
+            made = os.fstat(descriptor)
+            self._tell("open_exclusive", name, inode=made.st_ino, size=stat.S_IMODE(made.st_mode))
             write_all(descriptor, content, self.steps)
             if exactly:
                 self._try(name, lambda: os.fchmod(descriptor, mode))
-                self._tell("set_mode", name, inode=os.fstat(descriptor).st_ino, size=mode)
+                self._tell("set_mode", name, inode=made.st_ino, size=mode)
             if flushed:
                 flush(descriptor, self.steps)
         except OSError as error:

@@ -20,9 +20,10 @@ from patchgate.git.repository import Repository
 class PrivateStore:
     """A context manager: a temporary object directory, and room for a private index beside it."""
 
-    def __init__(self, repository: Repository) -> None:
+    def __init__(self, repository: Repository, folder: str | None = None) -> None:
         self._repository = repository
-        self._folder = tempfile.mkdtemp(prefix="patchgate-")
+        # Who records its folders, so that they can be swept after a kill, brings an empty one.
+        self._folder = folder or tempfile.mkdtemp(prefix="patchgate-")
         self.index_file = os.path.join(self._folder, "index")
         objects = os.path.join(self._folder, "objects")
         os.mkdir(objects)

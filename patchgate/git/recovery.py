@@ -29,8 +29,8 @@ from patchgate.git.repository import Repository
 from patchgate.git.rollback import Rollback
 from patchgate.git.site import Site
 from patchgate.git.tidying import tidy
+from patchgate.git.transactions import FOLDER
 
-_FOLDER = "patchgate/transactions"
 _LOCK = "patchgate/apply.lock"
 _PATIENCE_SECONDS = 5.0
 
@@ -57,10 +57,11 @@ class Recovered:
     outcome: Literal["undone", "landed"]
     kept: tuple[RepoPath, ...]
     _common_dir: str
+    _steps: Steps
 
     def finish(self) -> None:
         """Let the record go, for the caller has its own now; what cannot be removed comes back next time."""
-        with suppress(OSError), open_transactions(self._common_dir, Steps()) as transactions:
+        with suppress(OSError), open_transactions(self._common_dir, self._steps) as transactions:
             discard(transactions, os.fsencode(self.id))
 
 
@@ -68,7 +69,7 @@ class Recovered:
 def open_transactions(common_dir: str, steps: Steps) -> Iterator[Folder]:
     """Open the folder in which each transaction has its own; it is made where it is missing."""
     with Folder.open(common_dir, steps) as root:
-        above, _, name = _FOLDER.partition("/")
+        above, _, name = FOLDER.partition("/")
         with root.child(above.encode()) as own:
             if own.status(name.encode()) is None:
                 own.make(name.encode(), 0o700)
@@ -159,8 +160,9 @@ def _recover_one(
         state, journal = read
         if state != JOURNAL and journal.owner.is_running() and journal.owner != Owner.current():
             return None
-        # A kill may have come between the journal's name and the flush of it.
+        # A kill may have come between these names and their flush.
         folder.flush()
+        transactions.flush()
         kept: tuple[RepoPath, ...] = ()
         if state != UNDONE:
             with _site_of(journal, folder, steps) as site:
@@ -170,7 +172,7 @@ def _recover_one(
                 else:
                     kept = _undo(site, folder, journal, keeping, keep, patience_seconds)
         outcome: Literal["undone", "landed"] = "landed" if state == LANDED else "undone"
-        return Recovered(os.fsdecode(name), journal.note, outcome, kept, repository.common_dir)
+        return Recovered(os.fsdecode(name), journal.note, outcome, kept, repository.common_dir, steps)
 
 
 def _undo(
@@ -203,13 +205,13 @@ def _site_of(journal: Journal, folder: Folder, steps: Steps) -> Site:
 
 def _names(repository: Repository) -> list[bytes]:
     try:
-        return sorted(os.listdir(os.fsencode(os.path.join(repository.common_dir, _FOLDER))))
+        return sorted(os.listdir(os.fsencode(os.path.join(repository.common_dir, FOLDER))))
     except FileNotFoundError:
         return []
 
 
 def _path(repository: Repository, name: bytes) -> bytes:
-    return os.path.join(os.fsencode(repository.common_dir), _FOLDER.encode(), name)
+    return os.path.join(os.fsencode(repository.common_dir), FOLDER.encode(), name)
 
 
 def _state(name: str) -> Literal["interrupted", "landed", "undone"]:

@@ -81,7 +81,7 @@ class Checkout:
             self.git("checkout-index", "-f", "-u", "-z", "--stdin", stdin=_listed(self.names))
 
     def move(self) -> None:
-        """Go from the tree of the index to `tree` at the cost of what differs; the files are as git wrote them.
+        """Go from the tree of the index to `tree` at the cost of what differs; no file was touched since.
 
         Raises:
             UndecidedError: git failed, for instance because they are not.

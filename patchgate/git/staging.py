@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from patchgate.change.model import GITLINK, Entry, FileChange
@@ -23,8 +23,9 @@ from patchgate.git.repository import Repository, failed
 _NAMED = 200
 _AT_ONCE = 500
 _PIECE = 1 << 18
-# Measured with git 2.39: in a sparse index, setting an entry below a folder that is one entry left both there.
-_UPDATE = ("-c", "index.sparse=false", "update-index")
+# Measured with git 2.39: set below a folder that is one entry of a sparse index, an entry left both there.
+_WHOLE = ("-c", "index.sparse=false")
+_SPARSE = b"sdir"
 _LITERAL = {"GIT_LITERAL_PATHSPECS": "1"}
 
 
@@ -90,9 +91,9 @@ def index_differs(repository: Repository, files: Sequence[FileChange]) -> list[R
 def new_index(repository: Repository, store: PrivateStore, files: Sequence[FileChange]) -> StagedIndex:
     """Make the index that holds the result: a copy of the user's in which the touched entries are set.
 
-    It is one whole file with every entry, also where the user's is split or sparse; git makes it so again when
-    it next writes it. Whatever else it holds stays (stages of other paths, intent to add). Run in the working tree, for git looks there at files that are as new as
-    their index when it writes one (racy git).
+    It is one file with every entry, also where the user's is split or sparse; git makes it so again when it
+    writes one. Whatever else it holds stays (stages of other paths, intent to add). git runs in the working
+    tree, for it looks there at files that are as new as their index when it writes one (racy git).
 
     Raises:
         UndecidedError: an entry does not fit the index (a file where it holds a folder), or git failed.
@@ -115,13 +116,31 @@ def new_index(repository: Repository, store: PrivateStore, files: Sequence[FileC
         chosen = [part for name in named[start : start + _AT_ONCE] for part in ("--cacheinfo", name)]
         calls.append((["--add", *chosen], b""))
     for arguments, stdin in calls:
-        done = repository.git(*_UPDATE, *arguments, stdin=stdin, variables=variables, in_work_tree=True)
+        done = repository.git(
+            *_WHOLE, "update-index", *arguments, stdin=stdin, variables=variables, in_work_tree=True
+        )
         if done.code != 0:
             raise failed("update-index", done)
     content = _read(store.index_file)
+    if made_from is not None and _SPARSE in made_from:
+        _require_readable(repository, variables)
     if content is None:
         raise UndecidedError("git made no index", "run git status to see why")
     return StagedIndex(content, made_from)
+
+
+def _require_readable(repository: Repository, variables: Mapping[str, str]) -> None:
+    """See to it that git reads a whole index as it is, where it makes a sparse one of it first.
+
+    Measured with git 2.39: with an entry that is only intended to be added, it read one file over and over.
+    """
+    listing = ("ls-files", "-z", "--stage")
+    as_git_does = repository.git(*listing, variables=variables)
+    if as_git_does != repository.git(*_WHOLE, *listing, variables=variables):
+        raise UndecidedError(
+            "git does not read back the sparse index that would be written",
+            "leave --index out, or make the index whole: git sparse-checkout init --no-sparse-index",
+        )
 
 
 def keep_objects(

@@ -74,12 +74,13 @@ class Landing:
     kept: tuple[str, ...]
     _common_dir: str
     _is_tidy: bool
+    _steps: Steps
 
     def finish(self) -> None:
         """Let the record go, for the caller has its own now; what cannot be removed, `recover` will."""
         if not self._is_tidy:
             return
-        with suppress(OSError), open_transactions(self._common_dir, Steps()) as transactions:
+        with suppress(OSError), open_transactions(self._common_dir, self._steps) as transactions:
             discard(transactions, os.fsencode(self.id))
 
 
@@ -180,7 +181,7 @@ class _Work:
                 with suppress(OSError):
                     kept = tidy(self._site, folder, journal, self._keeping)
                     is_tidy = True
-        return Landing(self._id, kept, self._repository.common_dir, is_tidy)
+        return Landing(self._id, kept, self._repository.common_dir, is_tidy, self._steps)
 
     def _journal(self, found: Survey, note: Mapping[str, Json], index: bytes | None) -> Journal:
         places = found.places

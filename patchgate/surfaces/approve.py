@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from patchgate.errors import UsageError
-from patchgate.surfaces.options import directory_option, open_here
+from patchgate.surfaces.options import directory_option, open_to_write
 from patchgate.surfaces.output import complain, write
 from patchgate.surfaces.person import is_meant, require_person
 
@@ -57,7 +57,7 @@ def command(
         require_person(
             "an approval needs a person at a terminal, or a signature", "run it in a terminal, or add --sign"
         )
-    repository = open_here(context, directory)
+    repository = open_to_write(context, directory)
     from patchgate.declared.policy import Profile
     from patchgate.operations.judge.terms import Asked
     from patchgate.operations.land.approve import exempt, grant, grant_signed, who_approves

@@ -64,6 +64,7 @@ def command(
     repository = open_here(context, directory)
     from patchgate.declared.policy import Profile
     from patchgate.operations.judge.terms import Asked, trusted
+    from patchgate.operations.land.left import left_behind
 
     if policy_from is None:
         policy_from = trusted(repository).policy_from
@@ -84,6 +85,7 @@ def command(
         report = check_pending(repository, asked, whole_tree=worktree)
     if report.verdict == "rejected" and not (proposal or everything):
         report = _with_approvals(repository, report, policy_from, profile)
+    report = replace(report, warnings=(*report.warnings, *left_behind(repository)))
     show(report, form, color, verbose=verbose, quiet=quiet)
     code = report.verdict.exit_code
     return 0 if exit_zero and code == 1 else code

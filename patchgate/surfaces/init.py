@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from patchgate.errors import UsageError
-from patchgate.surfaces.options import directory_option, open_here
+from patchgate.surfaces.options import directory_option, open_to_write
 from patchgate.surfaces.output import write
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def command(context: click.Context, yes: bool, only_show: bool, directory: str |
     Nothing is overwritten: where there is a policy already, that one is rehearsed; a hook that is there runs
     before ours. With CI=true in the environment no hooks are installed.
     """
-    repository = open_here(context, directory)
+    repository = open_to_write(context, directory)
     from patchgate.change.quoting import printable
     from patchgate.operations.judge.terms import Asked
     from patchgate.operations.land.policy_file import existing_policy_file, first_policy, write_first_policy

@@ -12,7 +12,7 @@ import click
 
 from patchgate.change.quoting import printable
 from patchgate.errors import UndecidedError
-from patchgate.surfaces.options import directory_option, open_here
+from patchgate.surfaces.options import directory_option, open_to_write
 from patchgate.surfaces.output import complain, write
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def command(
     if is_ci(os.environ):
         write(f"{NOTHING_IN_CI}\n")
         return
-    repository = open_here(context, directory)
+    repository = open_to_write(context, directory)
     from patchgate.operations.land.install import install_hooks
 
     done = install_hooks(

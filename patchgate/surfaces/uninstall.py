@@ -7,7 +7,7 @@ import os
 import click
 
 from patchgate.change.quoting import printable
-from patchgate.surfaces.options import directory_option, open_here
+from patchgate.surfaces.options import directory_option, open_to_write
 from patchgate.surfaces.output import complain, write
 
 
@@ -20,7 +20,7 @@ def command(context: click.Context, everywhere: bool, directory: str | None) -> 
 
     Reads no policy. What the ledger and the receipts hold stays in the git directory.
     """
-    repository = open_here(context, directory)
+    repository = open_to_write(context, directory)
     from patchgate.operations.land.uninstall import record_uninstall, uninstall_hooks
 
     done = uninstall_hooks(repository, os.environ, is_global=everywhere)

@@ -327,8 +327,9 @@ def test_planted_attributes_have_no_say_in_what_is_put_back(trial: Trial) -> Non
         first = contents(scratch.path)
         trial.run(
             scratch,
-            "for f in a.txt d/b.txt; do echo x > $f; done; cp ../../../../elsewhere/.gitattributes .;"
-            f"cp .gitattributes d; rm -rf e; ln -s '{elsewhere}' e; echo made > d/made; chmod a-w d",
+            "for f in a.txt d/b.txt; do echo x > $f; done; "
+            f"cp '{elsewhere}/.gitattributes' .; cp .gitattributes d; rm -rf e; ln -s '{elsewhere}' e;"
+            "echo made > d/made; chmod a-w d",
         )
         assert len(scratch.changed()) == 3
         scratch.put_back()

@@ -36,7 +36,7 @@ def names(case: Case) -> str:
 
 
 def killed(here: World, step: int) -> None:
-    assert in_child(lambda: here.land(Faults([Fault(step, Kind.KILL)]))) == KILLED
+    assert in_child(lambda: here.land(Faults([Fault(step, Kind.KILL)])).finish()) == KILLED
 
 
 def sample(steps: int, size: int, seed: str) -> list[int]:
@@ -58,11 +58,14 @@ def test_a_landing_that_nothing_disturbs_writes_exactly_what_was_asked(case: Cas
 @pytest.mark.parametrize("case", CASES, ids=names)
 def test_a_kill_at_each_step_leaves_all_old_or_all_new(case: Case) -> None:
     new, seen = expected(case), set()
-    for step in sample(steps_of(case) - 1, 120, case.name):
+    for step in sample(steps_of(case), 120, case.name):
         with world(case) as here:
             killed(here, step)
             outcomes = here.recover()
-            here.assert_settled(new if outcomes == ["landed"] else here.old)
+            # At the end the landing's own record is gone, and nothing is left to recover.
+            here.assert_settled(
+                (here.old, new) if not outcomes else new if "landed" in outcomes else here.old
+            )
             seen.add(tuple(outcomes))
     assert seen == {(), ("undone",), ("landed",)}
 
@@ -70,7 +73,7 @@ def test_a_kill_at_each_step_leaves_all_old_or_all_new(case: Case) -> None:
 @pytest.mark.parametrize("case", CASES, ids=names)
 def test_a_kill_while_recovering_and_another_while_recovering_from_that(case: Case) -> None:
     new = expected(case)
-    for first in sample(steps_of(case) - 1, 9, case.name):
+    for first in sample(steps_of(case), 9, case.name):
         for second in sample(_steps_of_recovery(case, [first]), 3, f"{case.name} {first}"):
             for third in sample(_steps_of_recovery(case, [first, second]), 2, f"{first} {second}"):
                 with world(case) as here:
@@ -98,7 +101,7 @@ def _steps_of_recovery(case: Case, kills: list[int]) -> int:
 @pytest.mark.parametrize("kind", [Kind.EIO, Kind.ENOSPC, Kind.EINTR])
 def test_an_error_while_recovering_is_told_and_the_next_recovery_goes_on(case: Case, kind: Kind) -> None:
     new = expected(case)
-    for first in sample(steps_of(case) - 1, 6, case.name):
+    for first in sample(steps_of(case), 6, case.name):
         for second in sample(_steps_of_recovery(case, [first]), 5, f"{case.name} {first}"):
             with world(case) as here:
                 killed(here, first)

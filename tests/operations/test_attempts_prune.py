@@ -129,7 +129,10 @@ def test_a_folder_whose_marker_is_gone_is_ours_if_the_ledger_names_it(repo: Repo
 def test_an_attempt_that_goes_on_keeps_its_evidence_and_one_that_was_killed_does_not(repo: Repo) -> None:
     tried(repo, 0, is_recorded=False)
     with opened(common(repo), chance=chances("0009")) as running:
-        assert prune(open_it(repo), keep=0, now=NOON).removed == ("a-0000",)
+        would = prune(open_it(repo), keep=0, now=NOON, dry_run=True)
+        done = prune(open_it(repo), keep=0, now=NOON)
+        assert done == would
+        assert (done.removed, done.kept, done.warnings) == (("a-0000",), 1, ())
         assert lying(repo) == ["a-0009"]
     assert running.id == "a-0009"
     assert prune(open_it(repo), keep=0, now=NOON).removed == ("a-0009",)

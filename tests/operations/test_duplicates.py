@@ -17,7 +17,7 @@ from patchgate.operations.judge.patches import judging
 from patchgate.operations.judge.terms import Asked
 from patchgate.operations.land.duplicates import find_duplicate
 from patchgate.verdict.verdict import Finding
-from tests.proposals import addition, deletion, moved
+from tests.proposals import addition, deletion, edits_of, moved
 from tests.world import Repo
 
 LINES = "".join(f"line {number}\n" for number in range(1, 21))
@@ -36,11 +36,11 @@ class World:
         self.ledger = Ledger(self.repository.common_dir)
         self.number = 0
 
-    def apply(self, patch: bytes, *, work_tree: str | None = None) -> str:
+    def apply(self, patch: bytes, *, work_tree: str | None = None, kind: str = "patch") -> str:
         """Apply a patch with git, and record it as the apply of ours does."""
-        with judging(self.repository, patch, Asked()) as judged:
+        with judging(self.repository, patch, Asked(), kind=kind) as judged:
             verdict = judged.verdict
-        self.repo.git("apply", "--whitespace=nowarn", "-", stdin=patch)
+            self.repo.git("apply", "--whitespace=nowarn", "-", stdin=judged.patch)
         self.number += 1
         name = f"a-{self.number:04x}"
         made = AttemptRecord(
@@ -52,7 +52,7 @@ class World:
             applied=True,
             counts=False,
             dry_run=False,
-            kind="patch",
+            kind=kind,
             patch_sha256=hashlib.sha256(patch).hexdigest(),
             patch_id=verdict.patch_id,
             files=tuple(TouchedFile(each.path, each.old, each.new) for each in verdict.change.files),
@@ -61,17 +61,17 @@ class World:
         assert record(self.ledger, made) is None
         return name
 
-    def find(self, patch: bytes) -> Finding | None:
+    def find(self, patch: bytes, kind: str = "patch") -> Finding | None:
         """Ask whether a patch is a duplicate, as an apply would, from a new process's view."""
         repository = open_repository(self.repo.env, str(self.repo.path))
-        with judging(repository, patch, Asked()) as judged:
+        with judging(repository, patch, Asked(), kind=kind) as judged:
             return find_duplicate(
                 repository,
                 judged.objects,
                 judged.store,
                 Ledger(repository.common_dir),
                 tree=judged.footing.tree,
-                patch=patch,
+                patch=judged.patch,
                 patch_id=judged.verdict.patch_id,
                 patch_sha256=hashlib.sha256(patch).hexdigest(),
             )
@@ -173,6 +173,15 @@ def test_what_has_no_hunks_is_known_by_its_bytes(world: World, patch: bytes) -> 
     assert world.find(patch) is not None
     world.repo.git("apply", "-R", "-", stdin=patch)
     assert world.find(patch) is None
+
+
+@pytest.mark.parametrize("end", [2, 1], ids=["a line replaced", "a line put in"])
+def test_the_same_edits_again_are_a_duplicate_though_their_diff_is_another(world: World, end: int) -> None:
+    edits = json.dumps(edits_of((2, end, "new\n"))).encode()
+    world.apply(edits, kind="edits")
+    assert world.find(edits, "edits") is not None
+    world.repo.write("f", LINES)
+    assert world.find(edits, "edits") is None
 
 
 def test_what_another_working_tree_applied_is_none(world: World) -> None:

@@ -12,10 +12,13 @@ from dataclasses import dataclass
 
 from patchgate.change.quoting import printable
 from patchgate.git.repository import Repository
-from patchgate.git.transaction import Recovered, left, recover
-from patchgate.ledger.attempts import AttemptRecord, RecoveredRecord, find, record, record_recovered
-from patchgate.ledger.ledger import Ledger
-from patchgate.verdict.verdict import Json
+from patchgate.git.transactions import is_any_left
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from patchgate.git.transaction import Recovered
+    from patchgate.ledger.ledger import Ledger
+    from patchgate.verdict.verdict import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +38,13 @@ def finish_left(repository: Repository, *, keep: bool = False) -> Finished:
     Raises:
         UndecidedError: an apply is running, or something stands where neither the old nor the new file does.
     """
-    if not left(repository):
+    if not is_any_left(repository.common_dir):
         return Finished()
+    # Only here is the machinery loaded (40 ms): every command that writes asks, and hardly ever is there one.
+    from patchgate.git.transaction import recover
+    from patchgate.ledger.attempts import RecoveredRecord, record_recovered
+    from patchgate.ledger.ledger import Ledger
+
     lines: list[str] = []
     warnings: list[str | None] = []
     ledger = Ledger(repository.common_dir)
@@ -51,6 +59,8 @@ def finish_left(repository: Repository, *, keep: bool = False) -> Finished:
 
 def _record_landed(ledger: Ledger, note: Mapping[str, Json]) -> str | None:
     """Record an attempt that landed and was killed before it could say so itself."""
+    from patchgate.ledger.attempts import AttemptRecord, find, record
+
     with suppress(ValueError):
         attempt = AttemptRecord.from_plain(note)
         known = find(ledger, attempt.attempt)
@@ -60,6 +70,10 @@ def _record_landed(ledger: Ledger, note: Mapping[str, Json]) -> str | None:
 
 def left_behind(repository: Repository) -> tuple[str, ...]:
     """Tell of what a killed apply has left, in a warning each; changes nothing."""
+    if not is_any_left(repository.common_dir):
+        return ()
+    from patchgate.git.transaction import left
+
     return tuple(
         f"attempt {_name(each.note)} was cut short while it was applied: run git patchgate recover"
         for each in left(repository)

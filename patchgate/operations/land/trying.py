@@ -155,6 +155,8 @@ def _run_all(
     from patchgate.tools.runner import run
 
     masks = Masks([around.environ, *(settings.env for settings in commands.values())])
+    # The report, the review and the bundle are kept without these secrets too.
+    evidence.masks = masks
     files = files_of(judged.verdict.change.files)
     findings: list[Finding] = []
     warnings: list[str] = []
