@@ -116,7 +116,7 @@ def test_the_reference_page_is_what_the_program_says() -> None:
 
 
 def test_every_output_in_the_readme_is_real() -> None:
-    told = generate.tour(README).splitlines()
+    told = generate.readme(README).splitlines()
     assert told == README.splitlines(), "README.md is stale: run python -m docs.generate"
 
 

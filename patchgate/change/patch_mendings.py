@@ -160,8 +160,8 @@ def _without_section(raw: bytes, offset: int, line: int) -> Mending | None:
 def _without_prose(raw: bytes, fault: Fault, offset: int, line: int, is_sound: IsSound) -> Iterator[Fault]:
     """Leave prose out: as few lines as make its section sound.
 
-    Where what stands before it is whole, all is prose up to the next line of a diff. Inside a hunk that is not
-    whole yet, lines that begin as a hunk's do are never left out.
+    Where what stands before it is whole, all is prose up to the next line of a diff. Inside a hunk that is
+    not whole yet, lines that begin as a hunk's do are never left out.
     """
     ended = _ENDS_PROSE.search(raw, offset)
     end = ended.start() if ended else len(raw)

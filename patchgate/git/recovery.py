@@ -166,6 +166,9 @@ def _recover_one(
         kept: tuple[RepoPath, ...] = ()
         if state != UNDONE:
             with _site_of(journal, folder, steps) as site:
+                # What the killed process saw as done need not be on the disk; what follows builds on it.
+                site.touch_all(journal.places, [path for path, _ in journal.vanishing])
+                site.flush()
                 keeping = Keeping(repository.common_dir, os.fsdecode(name), steps)
                 if state == LANDED:
                     tidy(site, folder, journal, keeping)

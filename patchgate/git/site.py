@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from patchgate.change.path import RepoPath
 from patchgate.change.quoting import quote_path
 from patchgate.durable.folder import Folder, is_folder
 from patchgate.durable.steps import Steps
-from patchgate.git.places import Place, Trace, join, look, name_of, parent_of
+from patchgate.git.places import Place, Trace, is_reachable, join, look, name_of, parent_of
 
 
 class Site:
@@ -118,6 +118,19 @@ class Site:
     def touch_index(self) -> None:
         """Note that a name changed in the folder of the index."""
         self._touched.add((True, b""))
+
+    def touch_all(self, places: Iterable[Place], folders: Iterable[bytes]) -> None:
+        """Note every folder in which a landing of these places may have changed a name."""
+        self.touch_index()
+        for place in places:
+            above = {place.folder, *RepoPath(place.path).parents()}
+            self._touched |= {(place.is_index, path) for path in above}
+        self._touched |= {(False, path) for folder in folders for path in RepoPath(folder).parents()}
+        self._touched = {
+            (is_index, path)
+            for is_index, path in self._touched
+            if is_reachable(self.index if is_index else self.tree, path)
+        }
 
     def flush(self) -> None:
         """Bring every name that was changed to the disk."""

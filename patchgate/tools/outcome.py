@@ -26,6 +26,10 @@ _MAX_SHOWN = 300
 _TERMINAL = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-Z\\^_]")
 
 
+_MEND = "mend what the command names, then send the whole patch again"
+_HINTS = {"lint-failed": _MEND, "build-failed": _MEND}
+
+
 class Status(StrEnum):
     """How a command ended."""
 
@@ -109,7 +113,7 @@ def finding_of(outcome: CommandOutcome) -> Finding | None:
         rule,
         Level.ERROR,
         f"command `{outcome.name}` {_how(outcome)}",
-        hint=outcome.hint,
+        hint=outcome.hint or _HINTS.get(rule),
         who_can_fix=fixer,
         details=details,
         notes=outcome.tail[-_NOTED:],

@@ -158,20 +158,25 @@ def injecting(point: Point, log: Path, what: str = "signal=KILL") -> list[str]:
     ]
 
 
-def children(program: Program, case: Case, folder: Path) -> list[Point]:
-    """Trace each git that the program starts; give each of their calls that changes something in the copy."""
+def children(
+    program: Program, case: Case, folder: Path, chance: random.Random, most: int | None = None
+) -> list[Point]:
+    """Trace each git that the program starts, or `most` of them; give their calls that change the copy."""
     place = case.fresh(folder)
     answer = ended(started(program.command(place.patch), place, _in_front_of_git(place, 0, ["true"])))
     assert answer.code == 0, answer.err + answer.out
-    number = len((place.folder / "count").read_bytes())
+    numbers = range(1, len((place.folder / "count").read_bytes()) + 1)
     found: list[Point] = []
-    for child in range(1, number + 1):
+    for child in numbers if most is None else chance.sample(numbers, len(numbers)):
         place = case.fresh(folder)
         log = place.folder.with_suffix(".trace")
+        log.unlink(missing_ok=True)
         tracing = ["strace", "-y", "-s", "0", "-o", str(log), "-e", f"trace={_known(CHANGING)}"]
         ended(started(program.command(place.patch), place, _in_front_of_git(place, child, tracing)))
         lines = log.read_text("utf-8", "replace").splitlines() if log.exists() else []
         found += [Point(each.name, each.number, each.line, child) for each in _changing(lines, place)]
+        if most is not None and len({point.child for point in found}) >= most:
+            break
     return found
 
 

@@ -67,7 +67,7 @@ class Plan:
         """Kill at every call that changes something."""
         for size in SIZES:
             case, found = self.case(size), self.points(size)
-            chosen = kill_points.spread(found, self.number(len(found), 8), self.chance)
+            chosen = kill_points.spread(found, self.number(len(found), 5), self.chance)
             for step, point in enumerate(chosen):
                 yield self._task(f"kill, {case.name}", point, self._killed(case, point, again=step % 10 == 0))
 
@@ -76,8 +76,10 @@ class Plan:
         if not self.program.ours:
             return
         case = self.case(5)
-        found = kill_points.children(self.program, case, self.folder / "traced")
-        for point in kill_points.spread(found, self.number(len(found), 4), self.chance):
+        found = kill_points.children(
+            self.program, case, self.folder / "traced", self.chance, None if self.is_long else 1
+        )
+        for point in kill_points.spread(found, self.number(len(found), 3), self.chance):
             yield self._task(f"kill its git, {case.name}", point, self._killed(case, point, again=False))
 
     def recover(self) -> Iterable[Task]:
@@ -86,7 +88,7 @@ class Plan:
             return
         for size in SIZES[1:]:
             case = self.case(size)
-            for point in kill_points.spread(self.points(size), self.number(100, 3), self.chance):
+            for point in kill_points.spread(self.points(size), self.number(100, 2), self.chance):
                 seed = self.chance.random()
                 yield self._task(
                     f"kill, kill recover twice, {case.name}", point, self._deeper(case, point, seed)
@@ -119,7 +121,7 @@ class Plan:
         """Let two to eight apply at once."""
         case = self.several()
         for how in ("disjoint", "overlapping", "same"):
-            for step in range(self.number(67, 2)):
+            for step in range(self.number(67, 1)):
                 wanted = writers.wishes(self.chance.choice([2, 3, 5, 8]), how, self.chance)
 
                 def do(folder: Path, wanted: Sequence[writers.Wish] = wanted) -> Found:
@@ -150,7 +152,7 @@ class Plan:
         """Let a person save a target."""
         case = self.case(5)
         for killed, found in ((False, self.points(5, reading=True)), (True, self.points(5))):
-            for point in (self.chance.choice(found) for _ in range(self.number(300, 4))):
+            for point in (self.chance.choice(found) for _ in range(self.number(300, 3))):
                 chance = random.Random(f"{self.chance.random()}")
 
                 def do(
@@ -187,7 +189,7 @@ class Plan:
         """Apply where one folder may not be written."""
         case = self.case(50)
         names = disks.folders(case.fresh(self.folder / "timed"))
-        for name in names if self.is_long else self.chance.sample(names, 4):
+        for name in names if self.is_long else self.chance.sample(names, 3):
 
             def do(folder: Path, name: str = name) -> Found:
                 return disks.with_a_closed_folder(self.program, case, case.fresh(folder), name)[1]
@@ -204,7 +206,7 @@ class Plan:
 
     def _steps(self, low: int, high: int, step: int) -> list[int]:
         every = list(range(low, high, step))
-        return every if self.is_long else sorted(self.chance.sample(every, 4))
+        return every if self.is_long else sorted(self.chance.sample(every, 3))
 
     def _task(self, row: str, point: Point, do: Callable[[Path], Found]) -> Task:
         return Task(row, str(point), do)

@@ -371,3 +371,44 @@ def test_one_input_is_needed_and_one_only(repo: Repo) -> None:
     assert repo.run("apply", "x", "--edits", "y").code == 2
     assert repo.run("apply", "nowhere").code == 2
     assert EXECUTABLE.exists()
+
+
+def test_a_ledger_that_cannot_be_written_refuses_before_anything(repo: Repo) -> None:
+    (repo.path / ".git/patchgate/events.jsonl").mkdir(parents=True)
+    answer = apply(repo, change_of())
+    assert (answer.code, "events.jsonl" in answer.error["message"]) == (3, True)
+    assert status(repo) == ""
+    assert not (repo.path / ".git/patchgate/attempts").exists()
+
+
+def test_a_ledger_that_fails_after_the_patch_landed_is_a_warning_and_recorded_later(repo: Repo) -> None:
+    repo.policy(command("test", 'rm -f "$LEDGER"; mkdir "$LEDGER"'))
+    ledger = repo.path / ".git/patchgate/events.jsonl"
+    answer = apply(repo, change_of(), LEDGER=str(ledger))
+    assert (answer.code, answer.report["attempt"]["applied"]) == (0, True)
+    assert any("the ledger has no record of this" in warning for warning in answer.report["warnings"])
+    ledger.rmdir()
+    assert "had landed, and is finished" in repo.run("recover").out
+    assert apply(repo, change_of()).errors == ["duplicate-patch"]
+    assert repo.run("recover").out == "nothing was left to recover\n"
+
+
+def test_a_new_process_knows_what_an_old_one_applied_until_it_is_reverted(repo: Repo) -> None:
+    """E17."""
+    first = apply(repo, change_of()).report["attempt"]["id"]
+    again = apply(repo, change_of())
+    assert (again.code, again.errors, again.report["retry"]) == (1, ["duplicate-patch"], None)
+    assert first in again.findings[0]["message"]
+    assert again.change["stage"] == "policy"
+    fine = apply(repo, change_of(), "--if-applied", "ok")
+    assert (fine.code, fine.report["attempt"]["applied"], fine.rules) == (0, False, ["duplicate-patch"])
+    repo.git("checkout", "-q", "f")
+    assert apply(repo, change_of()).report["attempt"]["applied"]
+
+
+def test_what_looks_like_a_secret_is_masked_in_logs_and_never_in_the_candidate(repo: Repo) -> None:
+    repo.policy(command("test", 'echo "token $MY_API_TOKEN"; exit 1'))
+    answer = apply(repo, change_of(), MY_API_TOKEN="hunter2-hunter2")
+    for file in attempt_of(answer).rglob("*"):
+        assert not file.is_file() or b"hunter2" not in file.read_bytes()
+    assert "hunter2" not in answer.out

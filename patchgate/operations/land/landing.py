@@ -140,7 +140,7 @@ def _finding(
         definition.level,
         message,
         path,
-        hint=hint or definition.fix,
+        hint=hint or definition.fix[:1].lower() + definition.fix[1:],
         who_can_fix=who,
         details={"pattern": None, "limit": None, "actual": None, **(details or {})},
         notes=notes,

@@ -21,6 +21,13 @@ if TYPE_CHECKING:
     from patchgate.verdict.verdict import Json
 
 
+_LEFT = {
+    "interrupted": "was cut short while it was applied",
+    "landed": "was applied, and is not on record",
+    "undone": "was undone, and is not on record",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Finished:
     """What was finished or undone, in a sentence each, and warnings."""
@@ -52,8 +59,10 @@ def finish_left(repository: Repository, *, keep: bool = False) -> Finished:
         lines.append(_said(each))
         if each.outcome == "landed":
             warnings.append(_record_landed(ledger, each.note))
-        warnings.append(record_recovered(ledger, RecoveredRecord(_name(each.note), each.outcome)))
-        each.finish()
+        unrecorded = record_recovered(ledger, RecoveredRecord(_name(each.note), each.outcome))
+        warnings.append(unrecorded)
+        if unrecorded is None:
+            each.finish()
     return Finished(tuple(lines), tuple(warning for warning in warnings if warning))
 
 
@@ -75,7 +84,7 @@ def left_behind(repository: Repository) -> tuple[str, ...]:
     from patchgate.git.transaction import left
 
     return tuple(
-        f"attempt {_name(each.note)} was cut short while it was applied: run git patchgate recover"
+        f"attempt {_name(each.note)} {_LEFT[each.state]}: run git patchgate recover"
         for each in left(repository)
         if not each.is_running
     )

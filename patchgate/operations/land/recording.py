@@ -18,7 +18,7 @@ from patchgate.errors import PatchgateError
 from patchgate.git.repository import Repository
 from patchgate.git.staging import refresh_index
 from patchgate.git.transaction import Landing
-from patchgate.ledger.attempts import AttemptRecord, TouchedFile, events_of, record
+from patchgate.ledger.attempts import AttemptRecord, TouchedFile, events_of, find, record
 from patchgate.ledger.evidence import Evidence
 from patchgate.ledger.ledger import Ledger
 from patchgate.operations.judge.terms import Asked
@@ -99,12 +99,17 @@ def conclude(course: Course, verdict: ChangeVerdict, landing: Landing | None, ap
     if not applied and decisive is not None:
         reason = decisive.rule
     attempt = Attempt(evidence.id, evidence.dir, applied, reason, course.tried.kept)
-    retry = next_retry(chain, evidence.id, verdict.verdict, counts=counts, limit=course.limit)
+    retry = None
+    if reason != "duplicate-patch":
+        retry = next_retry(chain, evidence.id, verdict.verdict, counts=counts, limit=course.limit)
     report = Report((verdict,), course.repository.limits, attempt=attempt, retry=retry)
     warnings: list[str | None] = [*course.tried.warnings, *course.warnings]
-    warnings.append(record(course.ledger, record_of(course, verdict, applied=applied)))
+    unrecorded = record(course.ledger, record_of(course, verdict, applied=applied))
+    warnings.append(unrecorded)
     if landing is not None:
-        landing.finish()
+        # Where the ledger has no word of it, the landing's own record stays for the next command that writes.
+        if unrecorded is None or find(course.ledger, evidence.id) is not None:
+            landing.finish()
         if course.request.with_index:
             refresh_index(course.repository, [file.path for file in verdict.change.files])
     warnings.append(_keep(course, report))
