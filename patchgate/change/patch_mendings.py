@@ -34,8 +34,10 @@ _MENDABLE = frozenset(
 # Headers that may stand where `diff --git` is missing.
 _BEGINS = (b"--- ", b"index ", b"new file mode ", b"deleted file mode ", b"old mode ", b"new mode ")
 _BODY = (b" ", b"+", b"-", b"\\")
-# A section is read again for each candidate; past this size only whole lines are left out.
-_MOST_BYTES = 1 << 20
+_ENDS_RUN = re.compile(rb"^(?:[ +\\-]|@@|diff --git )", re.MULTILINE)
+# A section is read again for each candidate; past this size lines are only ever left out.
+_MOST_BYTES = 256 * 1024
+_MOST_LINES = 5_000
 _MOST_TEXT = 64 * 1024
 _BLOCK = 1 << 20
 
@@ -143,7 +145,7 @@ def _begin_of(raw: bytes, offset: int) -> int | None:
 def _section_at(raw: bytes, offset: int, line: int) -> _Section | None:
     """Read the section around a line; None where there is none, or it is too large to be read again."""
     start, end = _begin_of(raw, offset), raw.find(b"\n" + _START, offset) + 1 or len(raw)
-    if start is None or end - start > _MOST_BYTES:
+    if start is None or end - start > _MOST_BYTES or raw.count(b"\n", start, end) > _MOST_LINES:
         return None
     return _Section(raw[start:end].split(b"\n")[:-1], line - raw.count(b"\n", start, offset), line)
 
@@ -166,20 +168,14 @@ def _without_prose(raw: bytes, fault: Fault, offset: int, line: int, is_sound: I
     ended = _ENDS_PROSE.search(raw, offset)
     end = ended.start() if ended else len(raw)
     last = max(line, line + raw.count(b"\n", offset, end) - 1)
+    run = _ENDS_RUN.search(raw, raw.find(b"\n", offset) + 1)
+    stop = raw.count(b"\n", offset, run.start() if run else len(raw))
     section = _section_at(raw, offset, line)
     found = None
     if section is not None:
-        index, n_headers = section.index, section.n_headers
-        stop = index + 1
-        while stop < len(section.lines) and not section.lines[stop].startswith((*_BODY, b"@@")):
-            stop += 1
-        found = section.mending(index, stop, None, is_sound)
-        if found is None and index < n_headers:
-            known = (*section.lines[:index], *section.lines[index + 1 : n_headers])
-            for block in candidates(known, has_hunks=n_headers < len(section.lines)):
-                found = found or section.mending(0, n_headers, block.split(b"\n"), is_sound)
-        if found is None and not is_sound(section.changed(index, len(section.lines), ())):
-            found = Mending(line, None, section.first + stop - 1)
+        found = _least_prose(section, stop, is_sound)
+    elif _begin_of(raw, offset) is not None:
+        found = Mending(line, None, line + stop - 1)
     yield replace(fault, fix=found or Mending(line, None, last))
     if found is None and ended and not raw.startswith((_START, b"@@"), end):
         unbegun = Fault(
@@ -189,6 +185,19 @@ def _without_prose(raw: bytes, fault: Fault, offset: int, line: int, is_sound: I
             "begin each file's section with `diff --git a/… b/…`",
         )
         yield from _begun(raw, unbegun, end, last + 1)
+
+
+def _least_prose(section: _Section, run: int, is_sound: IsSound) -> Mending | None:
+    """Leave `run` lines of prose out of a section; None where all that follows is to be left out."""
+    index, n_headers = section.index, section.n_headers
+    found = section.mending(index, index + run, None, is_sound)
+    if found is None and index < n_headers:
+        known = (*section.lines[:index], *section.lines[index + 1 : n_headers])
+        for block in candidates(known, has_hunks=n_headers < len(section.lines)):
+            found = found or section.mending(0, n_headers, block.split(b"\n"), is_sound)
+    if found is None and not is_sound(section.changed(index, len(section.lines), ())):
+        found = Mending(section.line, None, section.line + run - 1)
+    return found
 
 
 def _proposals(fault: Fault, section: _Section, is_sound: IsSound) -> Iterator[Mending | None]:

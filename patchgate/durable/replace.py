@@ -60,7 +60,7 @@ def write_atomically(
             file system refused the hard link that would have led back.
     """
     faults = faults or Steps()
-    _sweep(path.parent, faults)
+    sweep(path.parent, faults)
     owner = Owner.current()
     stem = f".patchgate-{owner.pid}-{owner.started}-{owner.boot_id}-{secrets.token_hex(8)}"
     new, old = path.with_name(f"{stem}.new"), path.with_name(f"{stem}.old")
@@ -140,7 +140,7 @@ def _remove(path: Path, faults: Steps) -> None:
         unlink(path, faults)
 
 
-def _sweep(folder: Path, faults: Steps) -> None:
+def sweep(folder: Path, faults: Steps) -> None:
     """Remove temporary files whose owner has ended; what cannot be removed is no reason not to write."""
     try:
         names = os.listdir(folder)

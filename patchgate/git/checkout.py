@@ -247,8 +247,7 @@ def stored_as(
 
 
 def _hashed(repository: Repository, path: RepoPath, what: list[str], stdin: bytes = b"") -> list[str]:
-    # What git would only warn of in `git add` must not keep a file from being read.
-    named = ("-c", "core.safecrlf=false", "hash-object", "--path=" + os.fsdecode(path.raw), *what)
+    named = ("hash-object", "--path=" + os.fsdecode(path.raw), *what)
     done = repository.git(*named, stdin=stdin, in_work_tree=True, memory=_MEMORY)
     if done.code != 0:
         raise failed("hash-object", done)

@@ -123,7 +123,7 @@ class Making:
         while self._child.out.read(1 << 16):
             pass
         applied = self._child.finish()
-        if b"ut of memory" in applied.err:
+        if _is_hindered(applied):
             raise failed("apply", applied)
         return applied
 
@@ -144,6 +144,15 @@ def _seed(
     # -z: names may hold anything; --info-only: git need not look the objects up.
     repository.output("update-index", "-z", "--index-info", stdin=listed, variables=variables)
     return repository.output("write-tree", "--missing-ok", variables=variables).decode("ascii").strip()
+
+
+def _is_hindered(applied: Completed) -> bool:
+    """Tell whether git could not do its work (no memory, no room, killed), which is no word on the patch.
+
+    What is wrong with a patch it calls an `error:`.
+    """
+    hindrances = (b"ut of memory", b"fatal:", b"unable to write", b"o space left", b"ile too large")
+    return applied.code < 0 or any(each in applied.err for each in hindrances)
 
 
 def _last_words(stderr: bytes) -> tuple[str, ...]:

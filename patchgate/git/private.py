@@ -9,21 +9,21 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import tempfile
 import zlib
 from dataclasses import replace
 from types import TracebackType
 
+from patchgate.durable.temporary import TemporaryFolder
 from patchgate.git.repository import Repository
 
 
 class PrivateStore:
     """A context manager: a temporary object directory, and room for a private index beside it."""
 
-    def __init__(self, repository: Repository, folder: str | None = None) -> None:
+    def __init__(self, repository: Repository) -> None:
         self._repository = repository
-        # Who records its folders, so that they can be swept after a kill, brings an empty one.
-        self._folder = folder or tempfile.mkdtemp(prefix="patchgate-")
+        self._place = TemporaryFolder()
+        self._folder = self._place.path
         self.index_file = os.path.join(self._folder, "index")
         objects = os.path.join(self._folder, "objects")
         os.mkdir(objects)
@@ -88,7 +88,7 @@ class PrivateStore:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._place.__exit__(kind, error, trace)
 
 
 def _write(place: str, text: str) -> None:

@@ -168,6 +168,9 @@ class Rollback:
             except (FileExistsError, NotADirectoryError):
                 if not keep:
                     raise
+        if self._journal.vanishing:
+            # What is put into them is nowhere else.
+            self._site.flush()
 
     def _drop_asides(self) -> None:
         for place in self._journal.places:

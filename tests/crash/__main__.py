@@ -9,8 +9,8 @@ for each git that the apply starts), `recover` (recover killed too, twice), `sig
 at any time), `together` (two to eight applies), `commit` (`git commit -a` races), `editor` (a person saves a
 target), `disk` (full), `limit` (files may not grow), `closed` (a folder may not be written).
 
-A part for which the machine lacks something (strace, root, a mount) is skipped and says so. Each failure is
-told with what led to it; the exit code is 1 if our program failed anywhere.
+A part for which the machine lacks something (strace, root, a mount) is skipped and says so. Each failure of
+ours is told with what led to it; the exit code is 1 if our program failed anywhere.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ HEAD = ("points", "all old", "all new", "partial", "litter", "after recover: old
 _tasks: list[Task] = []
 
 
-def _perform(number: int, above: str) -> tuple[int, Found]:
+def _perform(job: tuple[int, str]) -> tuple[int, Found]:
+    number, above = job
     folder = Path(above, f"worker-{os.getpid()}")
     try:
         return number, _tasks[number].do(folder)
@@ -77,24 +78,26 @@ def _perform(number: int, above: str) -> tuple[int, Found]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def broken_off(
-    program: Program, parts: Sequence[str], folder: Path, seed: int, jobs: int, *, is_long: bool
-) -> dict[str, Row]:
-    """Do the parts for one program; give the rows."""
-    plan = Plan(program, folder, seed, is_long=is_long)
-    _tasks.clear()
-    for part in parts:
-        if (reason := plan.why_not(part)) is not None:
-            print(f"{program.name}: {part} skipped: {reason}", file=sys.stderr)
-        else:
-            _tasks.extend(getattr(plan, part)())
+def broken_off(plan: Plan, part: str, jobs: int) -> dict[str, Row]:
+    """Do one part for one program, and tell each failure of ours at once; give the rows."""
+    program = plan.program
+    if (reason := plan.why_not(part)) is not None:
+        print(f"{program.name}: {part} skipped: {reason}", file=sys.stderr)
+        return {}
+    _tasks[:] = getattr(plan, part)()
     rows: dict[str, Row] = {}
     # Forked, so that each worker has the tasks, which are functions, as they are.
     with multiprocessing.get_context("fork").Pool(jobs) as pool:
-        arguments = [(number, str(folder)) for number in range(len(_tasks))]
-        for number, found in pool.starmap(_perform, arguments, chunksize=4):
+        work = [(number, str(plan.folder)) for number in range(len(_tasks))]
+        for number, found in pool.imap(_perform, work):
             task = _tasks[number]
-            rows.setdefault(task.row, Row(Counts(f"{program.name}, {task.row}"))).add(task.where, found)
+            row = rows.setdefault(task.row, Row(Counts(f"{program.name}, {task.row}")))
+            known = len(row.counts.failures)
+            row.add(task.where, found)
+            if program.ours:
+                print(*row.counts.failures[known:], sep="\n", end="\n" * (len(row.counts.failures) > known))
+                sys.stdout.flush()
+    print(f"{program.name}: {part} is done", file=sys.stderr)
     return rows
 
 
@@ -118,21 +121,15 @@ def main() -> int:
     reader.add_argument("--part", choices=PARTS, action="append")
     reader.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = reader.parse_args()
-    told = []
+    told: list[tuple[Program, dict[str, Row]]] = []
     for name in options.program or list(PROGRAMS):
         for program in PROGRAMS[name]:
+            rows: dict[str, Row] = {}
             with tempfile.TemporaryDirectory(prefix="crash-") as folder:
-                rows = broken_off(
-                    program,
-                    options.part or PARTS,
-                    Path(folder),
-                    options.seed,
-                    options.jobs,
-                    is_long=options.long,
-                )
+                plan = Plan(program, Path(folder), options.seed, is_long=options.long)
+                for part in options.part or PARTS:
+                    rows |= broken_off(plan, part, options.jobs)
             told.append((program, rows))
-    failures = [failure for _, rows in told for row in rows.values() for failure in row.counts.failures]
-    print(*failures, sep="\n")
     print(table(told))
     return int(any(row.broken for program, rows in told if program.ours for row in rows.values()))
 

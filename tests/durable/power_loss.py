@@ -145,7 +145,13 @@ class Disk:
             change.folders.discard(folder)
             if not change.folders:
                 _apply(self.safe, change.names)
+                before = self.waiting.index(change)
                 self.waiting.remove(change)
+                # An older change that still waits for another folder no longer decides these names.
+                for older in self.waiting[:before]:
+                    older.names = {
+                        path: each for path, each in older.names.items() if path not in change.names
+                    }
 
     def after_power_loss(self) -> Iterator[Found]:
         for choice in itertools.product([False, True], repeat=len(self.waiting)):

@@ -53,10 +53,13 @@ def test_every_part_is_within_every_budget_and_all_parts_are_the_whole() -> None
         for number in range(chance.randrange(4, 30)):
             name = f"{chance.choice(['docs', 'big', 'free', 'gen', 'src', 'lib'])}/{number}"
             lines = chance.choice([0, 1, 3, 7, 10])
-            made = chance.choice([added, modified, deleted])
+            made = chance.choice(["added", "modified", "deleted"])
             if chance.random() < 0.1:
                 name += "/uv.lock"
-            files.append(made(name) if made is deleted else made(name, lines=lines))
+            if made == "deleted":
+                files.append(deleted(name))
+            else:
+                files.append((added if made == "added" else modified)(name, lines=lines))
         paths = [file.path for file in files]
         together = tuple(
             (paths[index], paths[index + 1]) for index in range(0, len(paths) - 1, 2) if chance.random() < 0.3

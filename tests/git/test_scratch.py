@@ -111,6 +111,8 @@ def contents(root: str | Path) -> Snapshot:
             mode = os.lstat(path).st_mode
             if stat.S_ISLNK(mode):
                 found[key] = b"link " + os.readlink(path)
+            elif stat.S_ISFIFO(mode):
+                found[key] = b"pipe"
             elif stat.S_ISDIR(mode):
                 found[key] = b"folder %o" % stat.S_IMODE(mode)
             else:

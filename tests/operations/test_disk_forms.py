@@ -240,6 +240,9 @@ CASES = {
     "ident under autocrlf, LF on disk": Case(
         TEN, CHANGED, CHANGED, disk=TEN, config=AUTO, attributes="f ident\n", like_git=False
     ),
+    "ident under autocrlf, CR LF in the blob goes": Case(
+        crlf(TEN), TEN, config=AUTO, attributes="f ident\n", like_git=False
+    ),
     "an encoding": Case(TEN, CHANGED, utf16(CHANGED), attributes=f"f {UTF16}\n"),
     "an encoding with CR LF": Case(
         TEN, CHANGED, utf16(crlf(CHANGED)), attributes=f"f text eol=crlf {UTF16}\n"
@@ -476,11 +479,16 @@ def test_the_patchs_own_attributes_count_only_afterwards(tmp_path: Path) -> None
     assert tree_of(world.repo.path) == tree_of(copy.path)
 
 
-def test_a_line_end_that_git_will_not_keep_is_told(tmp_path: Path) -> None:
-    world = prepare(tmp_path, {}, {"f": crlf(TEN)}, config=INPUT)
-    made = world.land()
-    assert made.unsteady == (RepoPath(b"f"),)
-    assert (world.repo.path / "f").read_bytes() == crlf(TEN)
+@pytest.mark.parametrize("attributes", [{}, {"": "f ident\n"}])
+@pytest.mark.parametrize(("old", "new"), [(None, crlf(TEN)), (TEN, TEN + b"x\r\n"), (TEN, crlf(TEN))])
+def test_a_line_end_that_git_will_not_keep_is_told(
+    tmp_path: Path, attributes: dict[str, str], old: bytes | None, new: bytes
+) -> None:
+    """It is written as it was judged, all the same."""
+    before = {} if old is None else {"f": old}
+    world = prepare(tmp_path, before, {"f": new}, config=INPUT, attributes=attributes)
+    assert world.land().unsteady == (RepoPath(b"f"),)
+    assert (world.repo.path / "f").read_bytes() == new
 
 
 def test_where_the_index_holds_carriage_returns_a_new_file_gets_none(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+from contextlib import ExitStack
 from dataclasses import replace
 
 from patchgate.change.narrowing import narrow, path_to_keep, untouched
@@ -22,7 +23,7 @@ from patchgate.ledger.ledger import Ledger
 from patchgate.ledger.masking import Masks
 from patchgate.operations.judge.patches import Judged, judging
 from patchgate.operations.land.duplicates import find_duplicate
-from patchgate.operations.land.landing import land_judged
+from patchgate.operations.land.landing import Landed, land_judged
 from patchgate.operations.land.recording import Course, Place, Request, conclude, record_failure, record_of
 from patchgate.operations.land.retries import (
     after_judging,
@@ -124,43 +125,39 @@ def _require_outside(repository: Repository, run_dir: str | None) -> None:
 
 
 def _judged_and_landed(course: Course) -> Report:
-    request = course.request
-    with judging(
-        course.repository, course.candidate, request.asked, base=request.base, kind=request.kind
-    ) as judged:
+    repository, request, place = course.repository, course.request, course.place
+    with (
+        judging(repository, course.candidate, request.asked, base=request.base, kind=request.kind) as judged,
+        ExitStack() as shield,
+    ):
         if judged.policy is not None:
             course.limit = judged.policy.config.apply.max_attempts
         verdict = _with_history(course, judged)
-        landing = None
-        written = False
+        landed = Landed()
         is_new = not any(finding.rule == "duplicate-patch" for finding in verdict.findings)
         if verdict.verdict is Verdict.ACCEPTED and is_new and verdict.change.files:
-            place = course.place
             around = Surroundings(place.environ, place.cache, place.tell, request.keeps_scratch)
-            course.tried = try_commands(course.repository, judged, course.evidence, around)
-            verdict = replace(
-                verdict,
-                gates=(*verdict.gates, *course.tried.gates),
-                findings=(*verdict.findings, *course.tried.findings),
-            )
+            course.tried = try_commands(repository, judged, course.evidence, around)
+            verdict = _adding(verdict, course.tried.gates, course.tried.findings)
             if verdict.verdict is Verdict.ACCEPTED:
-                note = record_of(course, verdict, applied=True).plain()
                 landed = land_judged(
-                    course.repository,
+                    repository,
                     judged,
-                    note=note,
+                    note=record_of(course, verdict, applied=True).plain(),
                     with_index=request.with_index,
                     writes=not request.is_dry_run,
-                    faults=course.place.faults,
+                    shield=shield,
+                    faults=place.faults,
                 )
-                landing, written = landed.landing, landed.landing is not None
                 course.warnings.extend(landed.warnings)
-                verdict = replace(
-                    verdict,
-                    gates=(*verdict.gates, *landed.gates),
-                    findings=(*verdict.findings, *landed.findings),
-                )
-        return conclude(course, verdict, landing, written)
+                verdict = _adding(verdict, landed.gates, landed.findings)
+        return conclude(course, verdict, landed.landing)
+
+
+def _adding(
+    verdict: ChangeVerdict, gates: tuple[GateOutcome, ...], findings: tuple[Finding, ...]
+) -> ChangeVerdict:
+    return replace(verdict, gates=(*verdict.gates, *gates), findings=(*verdict.findings, *findings))
 
 
 def _with_history(course: Course, judged: Judged) -> ChangeVerdict:

@@ -8,10 +8,12 @@ is: the patch's fault, or nobody's. Which bytes are written is `disk_forms`'s, h
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from patchgate.change.path import RepoPath
 from patchgate.durable.steps import Steps
+from patchgate.durable.unbroken import unbroken
 from patchgate.errors import UndecidedError
 from patchgate.git.repository import Repository
 from patchgate.git.staging import StagedIndex, index_differs, keep_objects, new_index
@@ -34,7 +36,7 @@ _SHOWN = 20
 class Landed:
     """What became of the writing: gates and findings for the verdict, warnings, the landing if any."""
 
-    gates: tuple[GateOutcome, ...]
+    gates: tuple[GateOutcome, ...] = ()
     findings: tuple[Finding, ...] = ()
     warnings: tuple[str, ...] = ()
     landing: Landing | None = None
@@ -51,6 +53,7 @@ def land_judged(
     note: Mapping[str, Json],
     with_index: bool,
     writes: bool,
+    shield: ExitStack,
     faults: Steps | None = None,
 ) -> Landed:
     """Write an accepted change to the working tree, and to the index where asked.
@@ -58,6 +61,7 @@ def land_judged(
     Args:
         note: what the journal keeps of the attempt.
         writes: false looks whether it could be done, and does nothing.
+        shield: from the first write on holds signals back, until the caller has recorded what was done.
         faults: numbered fault points.
 
     Returns:
@@ -82,6 +86,7 @@ def land_judged(
         if with_index:
             staged = new_index(repository, judged.store, files)
             keep_objects(repository, judged.store, files)
+        shield.enter_context(unbroken())
         landing = _write(repository, judged, made, staged, note, faults)
     except ConcurrentChangeError as error:
         return _refused([_concurrent(path) for path in error.paths])

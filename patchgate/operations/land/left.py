@@ -11,6 +11,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from patchgate.change.quoting import printable
+from patchgate.durable.replace import sweep
+from patchgate.durable.steps import Steps
+from patchgate.durable.temporary import sweep_temporary_folders
 from patchgate.git.repository import Repository
 from patchgate.git.transactions import is_any_left
 
@@ -45,6 +48,7 @@ def finish_left(repository: Repository, *, keep: bool = False) -> Finished:
     Raises:
         UndecidedError: an apply is running, or something stands where neither the old nor the new file does.
     """
+    _sweep(repository)
     if not is_any_left(repository.common_dir):
         return Finished()
     # Only here is the machinery loaded (40 ms): every command that writes asks, and hardly ever is there one.
@@ -64,6 +68,14 @@ def finish_left(repository: Repository, *, keep: bool = False) -> Finished:
         if unrecorded is None:
             each.finish()
     return Finished(tuple(lines), tuple(warning for warning in warnings if warning))
+
+
+def _sweep(repository: Repository) -> None:
+    """Remove temporary files of processes that were killed; what cannot be removed is no reason to stop."""
+    from pathlib import Path
+
+    sweep_temporary_folders()
+    sweep(Path(repository.common_dir, "patchgate", "policies"), Steps())
 
 
 def _record_landed(ledger: Ledger, note: Mapping[str, Json]) -> str | None:

@@ -90,9 +90,10 @@ class Course:
         return hashlib.sha256(self.candidate).hexdigest()
 
 
-def conclude(course: Course, verdict: ChangeVerdict, landing: Landing | None, applied: bool) -> Report:
+def conclude(course: Course, verdict: ChangeVerdict, landing: Landing | None) -> Report:
     """Record what became of the attempt, and keep its evidence."""
     evidence, chain = course.evidence, course.chain
+    applied = landing is not None
     counts = verdict.verdict is Verdict.REJECTED and not course.request.is_dry_run
     decisive = verdict.decisive
     reason = None
