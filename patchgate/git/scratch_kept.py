@@ -68,6 +68,7 @@ class KeptTree:
         self._tree = tree
         self._marks: Marks = {}
         self._identity: tuple[int, int] | None = None
+        self._own_index: list[int] = []
         self._conversions = _conversions(repository)
         _claim(repository, home)
         self.checkout = self._at("")
@@ -97,6 +98,7 @@ class KeptTree:
         let_time_pass(os.path.join(self._home, "probe"))
         # git reads files again that are as new as its index; none is, for the clock has moved on.
         os.utime(self.checkout.index)
+        self._own_index = _stamp(self.checkout.index)
 
     def put_back(self) -> None:
         """Write the tracked files as they were handed out, and leave what else a command wrote.
@@ -105,17 +107,22 @@ class KeptTree:
 
         Raises:
             OSError: a folder cannot be tidied.
-            UndecidedError: git failed.
+            UndecidedError: git failed, or a command wrote to the index beside the tree.
         """
+        if _stamp(self.checkout.index) != self._own_index:
+            raise UndecidedError(
+                "a command wrote beside the scratch tree", "let it write below its working directory only"
+            )
         root = os.fsencode(self.checkout.root)
         tidy(root, self._marks, self.checkout.names_in_index, b".gitattributes")
         self.checkout.write()
+        self._own_index = _stamp(self.checkout.index)
 
     def take_back(self) -> None:
         """Make the tree as it was handed out, and say so; where that fails, the next use makes it anew."""
         with contextlib.suppress(OSError, UndecidedError, RecursionError):
             root = os.fsencode(self.checkout.root)
-            if not self.is_there():
+            if not self.is_there() or _stamp(self.checkout.index) != self._own_index:
                 return
             # First what does not belong, as in `put_back`.
             self._remove_beside()

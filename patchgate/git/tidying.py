@@ -16,7 +16,15 @@ from patchgate.git.places import is_reachable
 from patchgate.git.rollback import drop_aside, emptied
 from patchgate.git.site import Site
 
-_NOT_EMPTY = {errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY, errno.EINVAL}
+_STAYING = {
+    errno.ENOTEMPTY,
+    errno.EEXIST,
+    errno.EBUSY,
+    errno.EINVAL,
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+}
 
 
 def tidy(site: Site, transaction: Folder, journal: Journal, keeping: Keeping) -> tuple[str, ...]:
@@ -26,19 +34,29 @@ def tidy(site: Site, transaction: Folder, journal: Journal, keeping: Keeping) ->
         OSError: a step failed; the rest is for another time.
     """
     kept = []
-    for place in journal.places:
-        if is_reachable(site.root(place), place.folder):
-            saved = drop_aside(site, place, keeping)
-            if saved is not None:
-                kept.append(os.fsdecode(saved))
+    try:
+        for place in journal.places:
+            if is_reachable(site.root(place), place.folder):
+                saved = drop_aside(site, place, keeping)
+                if saved is not None:
+                    kept.append(os.fsdecode(saved))
+        _remove_emptied(site, journal)
+    except OSError:
+        # What is in force need not keep git out.
+        index_lock.release_quietly(site, transaction, journal)
+        raise
+    index_lock.release(site, transaction, journal)
+    site.touch_index()
+    site.flush()
+    return tuple(kept)
+
+
+def _remove_emptied(site: Site, journal: Journal) -> None:
+    """Remove the folders that deletions left empty; one that must stay, stays, as git leaves it."""
     for path in emptied(journal):
         if is_reachable(site.tree, path):
             try:
                 site.remove_folder(path)
             except OSError as error:
-                if error.errno not in _NOT_EMPTY:
+                if error.errno not in _STAYING:
                     raise
-    index_lock.release(site, transaction, journal)
-    site.touch_index()
-    site.flush()
-    return tuple(kept)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from tests.crash.cases import Case, Place
 from tests.crash.comparer import Kind, Standing, everything, litter
-from tests.crash.programs import Program
+from tests.crash.programs import Program, ours
 from tests.world import Answer
 
 
@@ -55,7 +55,7 @@ def look(case: Case, place: Place, program: Program, *, recovering: bool = True)
     if not recovering:
         return Aftermath(at_once, left, at_once, tuple(_problems(place, at_once, left)))
     failures = []
-    first = place.repo.cli("recover")
+    first = ours(place, "recover")
     if first.code != 0:
         failures.append(f"recover said {first.code}: {told(first)}")
     afterwards = case.standing(place, index=program.index)
@@ -63,7 +63,7 @@ def look(case: Case, place: Place, program: Program, *, recovering: bool = True)
         failures.append(f"recover made {afterwards.kind} of {at_once.kind}")
     failures += _problems(place, afterwards, tuple(litter(place.repo, place.temporary)))
     before = everything(place.folder)
-    second = place.repo.cli("recover")
+    second = ours(place, "recover")
     if second.code != 0:
         failures.append(f"the second recover said {second.code}: {told(second)}")
     after = everything(place.folder)
@@ -83,7 +83,7 @@ def _problems(place: Place, stands: Standing, left: tuple[str, ...]) -> list[str
     fsck = place.repo.try_git("fsck", "--strict", "--no-dangling", "--no-progress")
     if fsck.returncode or fsck.stderr:
         problems.append(f"git fsck: {fsck.stderr.decode('utf-8', 'replace').strip()}")
-    chain = place.repo.cli("log", "--verify")
+    chain = ours(place, "log", "--verify")
     if chain.code != 0:
         problems.append(f"log --verify said {chain.code}: {told(chain)}")
     return problems

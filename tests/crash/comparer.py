@@ -130,7 +130,8 @@ def litter(repo: Repo, temporary: Path) -> list[str]:
     for above, folders, files in os.walk(repo.path):
         for name in (*folders, *files):
             inside = Path(above).is_relative_to(git_dir)
-            gits_own = inside and (name.endswith(".lock") or name.startswith("tmp_"))
+            # `tmp_obj_…` is not named: git leaves such where a disk is full, and `git gc` removes them.
+            gits_own = inside and name.endswith(".lock")
             ours = Path(above).is_relative_to(git_dir / "patchgate")
             if name.startswith(OURS) or (gits_own and not ours):
                 found.append(str(Path(above, name).relative_to(repo.path)))

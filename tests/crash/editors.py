@@ -20,7 +20,7 @@ from tests.crash.aftermath import told
 from tests.crash.cases import Case, Place
 from tests.crash.comparer import State, litter, state_of
 from tests.crash.kill_points import Point, injecting, kill
-from tests.crash.programs import Program, ended, started
+from tests.crash.programs import Program, ended, ours, started
 from tests.world import Answer
 
 HOWS = ("in place", "by rename")
@@ -74,7 +74,7 @@ def saved_after_a_kill(
     """Kill a program at a point, save, recover; say what was lost."""
     if not kill(program, place, point) or not save(place.repo.path / name, how):
         return []
-    answers = [place.repo.cli("recover")] if program.ours else []
+    answers = [ours(place, "recover")] if program.ours else []
     problems = lost(place, name, answers)
     if program.ours:
         if answers[0].code not in {0, 3} or "Traceback" in answers[0].err:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 from tests.crash.cases import Place
 from tests.world import EXECUTABLE, Answer
@@ -79,3 +81,10 @@ def ended(process: subprocess.Popen[bytes]) -> Answer:
     """Wait for a process; give its exit code and what it said."""
     out, err = process.communicate()
     return Answer(process.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
+
+
+def ours(place: Place, *arguments: str) -> Answer:
+    """Run the command line in this process, as one that has just been started in that copy."""
+    # Where temporary files go is remembered for the length of a process.
+    with mock.patch.object(tempfile, "tempdir", None):
+        return place.repo.cli(*arguments)

@@ -72,7 +72,10 @@ def trial(
 def _misanswered(answer: Answer, number: signal.Signals, found: Aftermath) -> list[str]:
     """Hold the exit code against what was found."""
     kind = found.at_once.kind
-    problems = []
+    problems: list[str] = []
+    if kind is Kind.OLD and "Fatal Python error: init_import_site" in answer.err:
+        # Python itself was not up yet, and nothing of ours had begun.
+        return problems
     if "Traceback" in answer.err:
         problems.append(f"a traceback: {told(answer)}")
     # Its own end by the signal: Python was not up yet.

@@ -243,7 +243,7 @@ class Trial:
         """Judge every disk after every operation.
 
         Args:
-            without: leaves one operation out.
+            without: leaves one operation out; what was found before it was judged without leaving it out.
             most: is enough failures to stop.
         """
         disk = self.before.copy()
@@ -253,6 +253,8 @@ class Trial:
             if number and number - 1 != without:
                 disk.replay(self.operations[number - 1])
             has_returned = number == len(self.operations)
+            if without is not None and number <= without:
+                continue
             for found in disk.after_power_loss():
                 key = (has_returned, frozenset(found.items()))
                 if key in judged:

@@ -24,6 +24,8 @@ from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository, open_repository
 from tests.world import Repo
 
+UTF16 = "working-tree-encoding=UTF-16BE\n"
+
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:

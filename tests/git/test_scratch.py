@@ -22,6 +22,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import open_repository
 from patchgate.git.scratch import Scratch, kept_places, sweep, touched_files, whole_tree
+from patchgate.git.scratch_folders import let_time_pass
 from patchgate.git.standing import tried_tree
 from tests.world import Repo
 
@@ -258,6 +259,37 @@ def test_nothing_that_a_command_did_is_there_for_the_next_one(trial: Trial) -> N
         assert scratch.changed() == []
 
 
+def test_what_a_command_left_running_wrote_later_is_not_there_for_the_next_one(trial: Trial) -> None:
+    trial.repo.commit({"a": "a\n", "d/b": "b\n"})
+    with trial.tree() as scratch:
+        first = contents(scratch.path)
+    Path(scratch.path, "d", "late").write_text("late\n")
+    with trial.tree() as scratch:
+        assert contents(scratch.path) == first
+
+
+def test_a_change_of_what_conversions_depend_on_makes_the_tree_anew(trial: Trial, tmp_path: Path) -> None:
+    trial.repo.commit({"a.txt": "a\n"})
+    with trial.tree():
+        pass
+    trial.repo.git("config", "core.autocrlf", "true")
+    with trial.tree() as scratch:
+        assert contents(scratch.path) == fresh_checkout(trial, scratch, tmp_path / "copy")
+        assert contents(scratch.path) == {"a.txt": b"0 a\r\n"}
+    (trial.repo.path / ".git/info").mkdir(exist_ok=True)
+    (trial.repo.path / ".git/info/attributes").write_text("*.txt -text\n")
+    with trial.tree() as scratch:
+        assert contents(scratch.path) == {"a.txt": b"0 a\n"}
+
+
+def test_time_passes_for_the_file_system(tmp_path: Path) -> None:
+    for _ in range(5):
+        (tmp_path / "before").touch()
+        let_time_pass(str(tmp_path / "probe"))
+        (tmp_path / "after").touch()
+        assert (tmp_path / "before").stat().st_mtime_ns < (tmp_path / "after").stat().st_mtime_ns
+
+
 def test_a_tree_whose_rights_were_taken_away_is_cleaned_all_the_same(trial: Trial) -> None:
     trial.repo.commit({"d/e/f": "f\n", "g": "g\n"})
     with trial.tree() as scratch:
@@ -276,6 +308,7 @@ def test_a_tree_whose_rights_were_taken_away_is_cleaned_all_the_same(trial: Tria
         "echo x > ../../index",
         "echo x >> ../../folders",
         "rm -rf ../../place-*",
+        "git update-index --assume-unchanged a; echo evil > a; cp .git/index ../../index",
         "git config core.hooksPath /x; mkdir -p .git/hooks .git/info; echo '* -text' > .git/info/attributes",
         "rm .git/objects/info/alternates .git/HEAD",
     ],
@@ -318,6 +351,17 @@ def test_what_a_command_changes_is_told_and_put_back_and_what_it_only_touches_is
         scratch.put_back()
         assert scratch.changed() == []
         assert {**first, "new": b"0 new\n"} == contents(scratch.path)
+
+
+def test_config_that_hides_changes_from_git_does_not_hide_them_here(trial: Trial) -> None:
+    trial.repo.commit({"a": "a\n", "b": "b\n"})
+    trial.repo.git("config", "core.fileMode", "false")
+    trial.repo.git("config", "core.ignoreStat", "true")
+    with trial.tree({"b": b"c\n"}) as scratch:
+        trial.run(scratch, "chmod +x a; echo d > b")
+        assert [path.raw for path in scratch.changed()] == [b"a", b"b"]
+    with trial.tree({"b": b"c\n"}) as scratch:
+        assert contents(scratch.path) == {"a": b"0 a\n", "b": b"0 c\n"}
 
 
 def test_planted_attributes_have_no_say_in_what_is_put_back(trial: Trial) -> None:
@@ -502,9 +546,15 @@ def test_the_kept_tree_of_a_repository_that_is_gone_is_swept_and_nothing_else(
     (trial.cache / "trees" / ("0" * 32)).mkdir()
     (trial.cache / "trees" / "notes").write_text("mine\n")
     (home,) = [each for each in trial.homes() if "gone" in _origin(each)]
-    copied = home.with_name("1" * 32)
+    copied, aside = home.with_name("1" * 32), tmp_path / "aside"
     subprocess.run(["cp", "-a", home, copied], check=True)
     subprocess.run(["rm", "-rf", gone.repo.path], check=True)
+    home.rename(aside)
+    subprocess.run(["cp", "-a", aside, home], check=True)
+    assert trial.sweep() == []
+    assert home.exists(), "a copy is not what was recorded"
+    subprocess.run(["rm", "-rf", home], check=True)
+    aside.rename(home)
     assert trial.sweep() == []
     assert not home.exists()
     assert {"0" * 32, "1" * 32, "notes"} <= {each.name for each in trial.homes()}

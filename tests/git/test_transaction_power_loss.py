@@ -33,8 +33,9 @@ SEVERAL = Case(
     {"a": text("old\n"), "gone": text("goes\n"), "link": link("a")},
     {"a": text("new\n"), "link": link("b")},
 )
-CASES = (CHANGED, MODE, MADE, GONE, TO_FOLDER, TO_FILE, SEVERAL)
-QUICK = CASES if LONG else (CHANGED, MADE, GONE)
+INDEX = Case("index", {"a": text("stays\n")}, {"a": text("stays\n")}, index=b"the new index")
+CASES = (CHANGED, MADE, GONE, TO_FOLDER, TO_FILE, INDEX, *((MODE, SEVERAL) if LONG else ()))
+QUICK = CASES if LONG else (CHANGED, GONE)
 
 
 Judge = Callable[[Path, bool], bool]

@@ -243,6 +243,10 @@ CASES = {
     "ident under autocrlf, CR LF in the blob goes": Case(
         crlf(TEN), TEN, config=AUTO, attributes="f ident\n", like_git=False
     ),
+    "autocrlf, a lone CR goes": Case(b"a\rb\nc\n", b"b\nc\n", config=AUTO, like_git=False),
+    "ident under autocrlf, a lone CR goes": Case(
+        b"a\rb\nc\n", b"b\nc\n", config=AUTO, attributes="f ident\n", like_git=False
+    ),
     "an encoding": Case(TEN, CHANGED, utf16(CHANGED), attributes=f"f {UTF16}\n"),
     "an encoding with CR LF": Case(
         TEN, CHANGED, utf16(crlf(CHANGED)), attributes=f"f text eol=crlf {UTF16}\n"
@@ -486,7 +490,8 @@ def test_a_line_end_that_git_will_not_keep_is_told(
 ) -> None:
     """It is written as it was judged, all the same."""
     before = {} if old is None else {"f": old}
-    world = prepare(tmp_path, before, {"f": new}, config=INPUT, attributes=attributes)
+    config = AUTO if old else INPUT
+    world = prepare(tmp_path, before, {"f": new}, config=config, attributes=attributes, disk=before)
     assert world.land().unsteady == (RepoPath(b"f"),)
     assert (world.repo.path / "f").read_bytes() == new
 

@@ -154,10 +154,8 @@ def _require_forms(repository: Repository, files: Sequence[FileChange], *, with_
             )
     links = [file for file in files for side in (file.old, file.new) if side and side.mode == SYMLINK]
     if links and is_switched_off(repository, "core.symlinks"):
-        raise UndecidedError(
-            f"{links[0].path.quoted} is a symlink, and core.symlinks is false here",
-            "apply this in a working tree that has symlinks",
-        )
+        said = f"{links[0].path.quoted} is a symlink, and core.symlinks is false here"
+        raise UndecidedError(said, "apply this in a working tree that has symlinks")
 
 
 def _makes_room(
@@ -228,7 +226,7 @@ def forms(
         for (file, new, _), data in zip(asked, answers.of(asked), strict=True):
             made[file.path] = Content(_mode(file, new, stands.contents[file.path]), data)
         unsteady = answers.unsteady
-    writes = tuple(Write(path, stands.contents[path], content) for path, content in made.items())
+    writes = (Write(path, stands.contents[path], content) for path, content in made.items())
     return Forms(tuple(each for each in writes if each.old != each.new), tuple(unsteady))
 
 
@@ -335,7 +333,7 @@ class _Conversions:
         held = index_entries(self.repository, doubtful.keys())
         for path, position in doubtful.items():
             entry = held.get(path)
-            if entry is not None and entry.is_file and b"\r\n" in self.objects.read(entry.oid, MOST_BYTES):
+            if entry and entry.is_file and b"\r\n" in self.objects.read(entry.oid, MOST_BYTES):
                 found[position] = asked[position][2]
 
     def _may_be_kept(self, path: RepoPath) -> bool:
