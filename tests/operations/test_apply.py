@@ -412,3 +412,18 @@ def test_what_looks_like_a_secret_is_masked_in_logs_and_never_in_the_candidate(r
     for file in attempt_of(answer).rglob("*"):
         assert not file.is_file() or b"hunter2" not in file.read_bytes()
     assert "hunter2" not in answer.out
+
+
+@pytest.mark.parametrize("arguments", [(), ("--keep-scratch",)])
+def test_what_one_command_changes_the_next_does_not_see(repo: Repo, arguments: tuple[str, ...]) -> None:
+    repo.policy(command("lint", "echo B >f") + command("test", "cat f"))
+    answer = apply(repo, change_of(), *arguments)
+    assert (attempt_of(answer) / "logs/test.log").read_text() == "a\nB\nc\n"
+    assert "command-changed-files" in answer.rules
+
+
+def test_what_an_attempt_leaves_in_the_scratch_tree_does_not_let_the_next_one_pass(repo: Repo) -> None:
+    repo.commit({".gitignore": "ignored\n"})
+    repo.policy(command("test", "[ -e ignored ] && exit 0; echo x >ignored; echo x >untracked; exit 1"))
+    assert apply(repo, change_of()).errors == ["build-failed"]
+    assert apply(repo, change_of(new=b"BB")).errors == ["build-failed"]

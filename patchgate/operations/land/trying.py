@@ -138,7 +138,7 @@ class _Trees:
     def changed(self, scope: str) -> list[RepoPath]:
         """Name the tracked files that a command changed, and put them back."""
         paths = self._made[scope].changed()
-        if paths and not self._around.keeps_scratch:
+        if paths:
             self._made[scope].put_back()
         return paths
 
