@@ -4,8 +4,9 @@ Belongs here: locks between processes, files that are replaced whole, the hash-c
 few calls that change a disk, and the numbered points where a test makes those calls fail. Does not: what
 the bytes mean, git, the environment, wording of verdicts.
 Callers: every room above. Imports only `errors`. Public: `lock.hold`, `replace.write_atomically`,
-`chain.append`, `chain.read`, `chain.verify`, `faults.Faults`, `owner.Owner`, `value.Value`, and `filesystem`
-for protocols that are longer than one file.
+`chain.append`, `chain.read`, `chain.verify`, `faults.Faults`, `owner.Owner`, `value.Value`,
+`temporary.TemporaryFolder`, and, for protocols that are longer than one file, `filesystem`, `folder.Folder`
+(the same calls below an open folder, no link followed) and `unbroken.unbroken` (signals wait).
 
 Errors: an `OSError` passes through as the system gave it, for only the caller knows what it costs.
 `UndecidedError` is for what the room itself finds: a held lock, a damaged chain, a record that is too large.
@@ -21,6 +22,9 @@ Decisions:
 * **Temporary names carry their owner** (pid, start time, boot), so that the next write in the folder can
   remove what a killed process left and nothing else. Price: a process in another pid namespace looks dead;
   at worst its write fails, and the file is whole.
+* **Two names are exchanged by the system.** `renameat2` and `renameatx_np` leave no instant at which a name
+  means nothing, and what came out can be looked at before it is let go. Price: `ctypes` (4 ms), and on file
+  systems without it three moves, whose middle states `folder` tells.
 * **A chain proves order and content, not length.** Records cut off at the end, whole, leave a whole chain.
 * **An append loads little, for hooks make it.** No `dataclasses`, `pathlib` or `typing` on its way (28 ms):
   paths are text there, values are `value.Value`, and fault points are `steps.Steps`, which do nothing. Who

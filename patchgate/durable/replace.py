@@ -24,6 +24,7 @@ from patchgate.durable.filesystem import (
 )
 from patchgate.durable.owner import Owner
 from patchgate.durable.steps import Steps
+from patchgate.durable.unbroken import unbroken
 
 _TEMPORARY = re.compile(
     r"\.patchgate-(?P<pid>[0-9]{1,10})-(?P<started>[0-9]*)-(?P<boot_id>[0-9a-f-]*)-[0-9a-f]{16}\.(?:new|old)"
@@ -64,7 +65,8 @@ def write_atomically(
     owner = Owner.current()
     stem = f".patchgate-{owner.pid}-{owner.started}-{owner.boot_id}-{secrets.token_hex(8)}"
     new, old = path.with_name(f"{stem}.new"), path.with_name(f"{stem}.old")
-    with ExitStack() as undo:
+    # A signal in the middle would leave the new file beside the old one.
+    with unbroken(), ExitStack() as undo:
         descriptor = open_exclusive(new, mode, faults)
         undo.callback(_remove, new, faults)
         try:

@@ -88,7 +88,7 @@ class PrivateStore:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._place.__exit__(kind, error, trace)
+        self._place.remove()
 
 
 def _write(place: str, text: str) -> None:

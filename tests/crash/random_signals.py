@@ -73,8 +73,8 @@ def _misanswered(answer: Answer, number: signal.Signals, found: Aftermath) -> li
     """Hold the exit code against what was found."""
     kind = found.at_once.kind
     problems: list[str] = []
-    if kind is Kind.OLD and "Fatal Python error: init_import_site" in answer.err:
-        # Python itself was not up yet, and nothing of ours had begun.
+    if kind is Kind.OLD and answer.err and "surfaces" not in answer.err and answer.code in {1, -number}:
+        # Python itself, or the script that pip wrote, was not up yet: no line of ours had run.
         return problems
     if "Traceback" in answer.err:
         problems.append(f"a traceback: {told(answer)}")

@@ -11,8 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from patchgate.durable.owner import Owner
 from patchgate.durable.temporary import TemporaryFolder, sweep_temporary_folders
 
+NOBODYS = "00000000-0000-0000-0000-000000000000"
+ME = Owner.current()
+MINE = f"{ME.pid}-{ME.started}-{ME.boot_id}"
 HOLDS = """\
 import sys
 from patchgate.durable.temporary import TemporaryFolder
@@ -65,15 +69,34 @@ def test_the_folder_of_a_living_owner_stays(place: Path) -> None:
     assert not folder.exists()
 
 
-@pytest.mark.parametrize("content", [None, b"", b"something else\n"])
-def test_a_folder_is_never_swept_by_its_name_alone(place: Path, content: bytes | None) -> None:
-    other = place / "patchgate-abcdefgh"
+@pytest.mark.parametrize("name", [".patchgate-owner", "file"])
+def test_a_folder_is_never_swept_by_its_name_alone(place: Path, name: str) -> None:
+    other = place / f"patchgate-{os.getpid()}-1-{NOBODYS}-abcdefgh"
     other.mkdir()
-    if content is not None:
-        (other / ".patchgate-owner").write_bytes(content)
-    (place / "patchgate-link").symlink_to(other)
+    (other / name).write_bytes(b"somebody's\n")
+    (place / "patchgate-abcdefgh").mkdir()
     sweep_temporary_folders()
     assert other.exists()
+    assert (place / "patchgate-abcdefgh").exists()
+
+
+@pytest.mark.parametrize("is_marked", [True, False])
+def test_what_was_killed_before_it_could_say_anything_is_swept(place: Path, is_marked: bool) -> None:
+    living, ended = (place / f"patchgate-{of}-abcdefgh" for of in (MINE, f"{os.getpid()}-1-{NOBODYS}"))
+    for folder in (living, ended):
+        folder.mkdir()
+        if is_marked:
+            (folder / ".patchgate-owner").touch()
+    sweep_temporary_folders()
+    assert living.exists()
+    assert not ended.exists()
+
+
+def test_one_that_no_block_has_taken_over_is_removed_too(place: Path) -> None:
+    folder = TemporaryFolder()
+    assert list(place.iterdir()) == [Path(folder.path)]
+    del folder
+    assert list(place.iterdir()) == []
 
 
 def test_a_link_to_a_folder_that_may_go_is_not_followed(
@@ -83,6 +106,6 @@ def test_a_link_to_a_folder_that_may_go_is_not_followed(
     process, folder = held(elsewhere)
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    (place / "patchgate-link").symlink_to(folder)
+    (place / folder.name).symlink_to(folder)
     sweep_temporary_folders()
     assert (folder / "file").exists()

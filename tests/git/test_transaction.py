@@ -279,6 +279,20 @@ def test_what_the_second_look_raises_passes_through_and_nothing_was_written() ->
         here.assert_settled(here.old)
 
 
+def test_what_changes_during_the_second_look_is_found_before_anything_is_written() -> None:
+    with world(FIVE) as here:
+        made: list[Path | None] = []
+        faults = Faults(record=lambda each: made.append(each.path) if each.name == "open_exclusive" else None)
+
+        def look() -> None:
+            (here.root / "a").write_bytes(b"a person's")
+
+        with pytest.raises(ConcurrentChangeError):
+            here.land(faults, look=look)
+        assert (here.root / "a").read_bytes() == b"a person's"
+        assert [path for path in made if path is None or here.git not in path.parents] == []
+
+
 def test_git_is_shut_out_while_we_write(tmp_path: Path) -> None:
     repo = repository(tmp_path)
     opened = open_repository(repo.env, str(repo.path))
@@ -390,7 +404,7 @@ def test_a_signal_ends_the_wait_for_gits_lock() -> None:
                 return super().reach()
 
         with pytest.raises(KeyboardInterrupt):
-            here.land(Interrupting(), patience=3600)
+            here.land(Interrupting(), patience=60)
         held.unlink()
         here.assert_settled(here.old)
 

@@ -70,6 +70,22 @@ def test_a_kill_at_each_step_leaves_all_old_or_all_new(case: Case) -> None:
     assert seen == {(), ("undone",), ("landed",)}
 
 
+@pytest.mark.parametrize("case", [ONE, FIVE], ids=names)
+def test_a_kill_on_the_way_back_from_a_failed_last_flush_leaves_all_old(case: Case) -> None:
+    operations: list[str] = []
+    with world(case) as here:
+        here.land(Faults(record=lambda each: operations.append(f"{each.name} {each.other}")))
+    last = next(number for number, each in enumerate(operations, 1) if each.endswith("/landed")) + 1
+    ends = set()
+    for step in range(last + 2, last + 60, 1 if LONG else 3):
+        with world(case) as here:
+            plan = [Fault(last, Kind.EIO), Fault(step, Kind.KILL)]
+            ends.add(in_child(lambda: here.land(Faults(plan))))  # noqa: B023
+            assert set(here.recover()) <= {"undone"}
+            here.assert_settled(here.old)
+    assert ends == {KILLED, 1}
+
+
 @pytest.mark.parametrize("case", CASES, ids=names)
 def test_a_kill_while_recovering_and_another_while_recovering_from_that(case: Case) -> None:
     new = expected(case)
