@@ -44,7 +44,6 @@ class TemporaryFolder:
                 fcntl.flock(self._held, fcntl.LOCK_EX)
                 os.write(self._held, _SAYS)
             except OSError:
-                shutil.rmtree(self.path, ignore_errors=True)
                 self.remove()
                 raise
 
@@ -64,10 +63,10 @@ class TemporaryFolder:
         """Remove the folder; doing it twice changes nothing."""
         # A signal in the middle would leave the rest of it.
         with unbroken():
-            held, self._held = self._held, None
-            if held is not None:
-                shutil.rmtree(self.path, ignore_errors=True)
-                os.close(held)
+            _remove(self.path)
+            if self._held is not None:
+                os.close(self._held)
+                self._held = None
 
 
 def sweep_temporary_folders() -> None:
@@ -97,6 +96,20 @@ def _sweep(folder: str, owner: Owner) -> None:
         said = os.read(mark, len(_SAYS) + 1)
         if said == _SAYS or (not said and not owner.is_running()):
             with unbroken():
-                shutil.rmtree(folder, ignore_errors=True)
+                _remove(folder)
     finally:
         os.close(mark)
+
+
+def _remove(folder: str) -> None:
+    """Remove a folder, its mark last: a kill in the middle leaves what the next one may sweep."""
+    with contextlib.suppress(OSError):
+        for name in os.listdir(folder):
+            place = os.path.join(folder, name)
+            if os.path.isdir(place) and not os.path.islink(place):
+                shutil.rmtree(place, ignore_errors=True)
+            elif name != _MARK:
+                os.unlink(place)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(folder, _MARK))
+        os.rmdir(folder)

@@ -6,10 +6,16 @@ code. Which commands there are is told in `cli`.
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import sys
+
+# Until `main` takes over, an interrupt ends this program without Python's traceback of an import.
+_IS_ALONE = os.path.basename(sys.argv[0]) in {"git-patchgate", "patchgate"}
+if _IS_ALONE and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+import gc
 from types import FrameType
 
 from patchgate.errors import PatchgateError
@@ -28,8 +34,14 @@ def main() -> None:
     """Run the command line and end the process with its exit code."""
     # One command, one process: nothing lives long enough to be worth the collector's walks (13 % of a range).
     gc.disable()
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _end)
+    # One that is ignored (nohup, a job in the background) stays so.
+    for number, handler in (
+        (signal.SIGTERM, _end),
+        (signal.SIGHUP, _end),
+        (signal.SIGINT, signal.default_int_handler),
+    ):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, handler)
     # Whoever closed them does not want to read; but no other file may take their numbers.
     sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - until the end
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - until the end

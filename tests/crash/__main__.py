@@ -97,19 +97,22 @@ def broken_off(plan: Plan, part: str, jobs: int) -> dict[str, Row]:
             if program.ours:
                 print(*row.counts.failures[known:], sep="\n", end="\n" * (len(row.counts.failures) > known))
                 sys.stdout.flush()
-    print(f"{program.name}: {part} is done", file=sys.stderr)
+    print(*lines_of(program, rows), sep="\n", file=sys.stderr)
     return rows
+
+
+def lines_of(program: Program, rows: dict[str, Row]) -> list[str]:
+    """Write the rows of one program."""
+    return [
+        f"| `{program.name}` | {name} | {' | '.join(row.cells(ours=program.ours))} |"
+        for name, row in rows.items()
+    ]
 
 
 def table(told: Sequence[tuple[Program, dict[str, Row]]]) -> str:
     """Write the counts as a Markdown table."""
     lines = [f"| program | broken off by | {' | '.join(HEAD)} |", "| --- | --- " + "| --: " * len(HEAD) + "|"]
-    lines += [
-        f"| `{program.name}` | {name} | {' | '.join(row.cells(ours=program.ours))} |"
-        for program, rows in told
-        for name, row in rows.items()
-    ]
-    return "\n".join(lines)
+    return "\n".join([*lines, *(line for program, rows in told for line in lines_of(program, rows))])
 
 
 def main() -> int:

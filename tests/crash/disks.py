@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -121,8 +121,20 @@ def with_a_closed_folder(program: Program, case: Case, place: Place, name: str) 
     closed.chmod(0o555)
     answer = ended(started([*prefix, *program.command(place.patch)], place))
     closed.chmod(was)
+    if answer.code == 0:
+        _remove_empty(closed)
     found = look(case, place, program, recovering=False)
     return answer, held(answer, found, _retried(program, case, place, answer))
+
+
+def _remove_empty(closed: Path) -> None:
+    """Remove the folders that could not be: one that must stay stays, empty, as git leaves it."""
+    for above, _, _ in os.walk(closed, topdown=False):
+        if ".git" not in Path(above).parts and not os.listdir(above):
+            os.rmdir(above)
+            # And what became empty with it, as it would have.
+            with suppress(OSError):
+                os.removedirs(os.path.dirname(above))
 
 
 def _retried(program: Program, case: Case, place: Place, answer: Answer) -> list[str]:

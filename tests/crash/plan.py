@@ -67,7 +67,7 @@ class Plan:
         """Kill at every call that changes something."""
         for size in SIZES:
             case, found = self.case(size), self.points(size)
-            chosen = kill_points.spread(found, self.number(len(found), 5), self.chance)
+            chosen = kill_points.spread(found, self.number(len(found), 4), self.chance)
             for step, point in enumerate(chosen):
                 yield self._task(f"kill, {case.name}", point, self._killed(case, point, again=step % 10 == 0))
 

@@ -144,6 +144,49 @@ def test_a_file_that_a_person_wrote_after_the_kill_is_not_overwritten(name: str)
         assert kept == {"a": [b"old\n"], "gone": [b"goes\n"], "made": []}[name]
 
 
+@pytest.mark.parametrize("name", ["a", "made"])
+def test_what_is_saved_while_recovering_stands_where_it_was_saved(name: str) -> None:
+    with world(SMALL) as here:
+        killed_when_all_is_in_place(here)
+        faults = Faults()
+        here.recover(faults)
+    ends = set()
+    for step in range(1, faults.steps + 1):
+        with world(SMALL) as here:
+            killed_when_all_is_in_place(here)
+            try:
+                ends.update(here.recover(Meanwhile(step, lambda here=here: by_rename(here.root / name))))  # type: ignore[misc]
+            except DirtyWorkspaceError:
+                ends.add("dirty")
+                here.recover(keep=True)
+            assert (here.root / name).read_bytes() == WORDS
+            assert {**here.state(), name: None} == {**here.old, name: None}
+            assert here.litter() == []
+    assert ends == {"undone", "dirty"}
+
+
+def test_a_folder_that_was_moved_away_after_the_kill_is_told() -> None:
+    with world(Case("deep", {"d/a": text("old\n")}, {"d/a": text("new\n")})) as here:
+        killed_when_all_is_in_place(here)
+        (here.root / "d").rename(here.root / "e")
+        (here.root / "d").symlink_to("e")
+        with pytest.raises(DirtyWorkspaceError, match="d/a"):
+            here.recover()
+        (here.root / "d").unlink()
+        (here.root / "e").rename(here.root / "d")
+        assert here.recover() == ["undone"]
+        here.assert_settled(here.old)
+
+
+def test_a_folder_that_made_room_comes_back_with_its_permission_bits() -> None:
+    with world(Case("swap", {"d/a": text("old\n")}, {"d": text("a file\n")})) as here:
+        (here.root / "d").chmod(0o750)
+        old = here.state()
+        killed_when_all_is_in_place(here)
+        assert here.recover() == ["undone"]
+        here.assert_settled(old)
+
+
 def test_an_old_content_that_somebody_removed_is_told() -> None:
     with world(ONE) as here:
         killed_when_all_is_in_place(here)
