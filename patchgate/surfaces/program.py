@@ -6,18 +6,13 @@ code. Which commands there are is told in `cli`.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
-
-# Until `main` takes over, an interrupt ends this program without Python's traceback of an import.
-_IS_ALONE = os.path.basename(sys.argv[0]) in {"git-patchgate", "patchgate"}
-if _IS_ALONE and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-import gc
 from types import FrameType
 
+import patchgate.surfaces.early  # noqa: F401 - it comes before what takes time
 from patchgate.errors import PatchgateError
 from patchgate.surfaces.output import complain, fail
 
