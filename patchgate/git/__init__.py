@@ -1,15 +1,21 @@
 """Room 3, the wing of git: what git says a change is.
 
 Belongs here: opening repositories, reading objects and lists, turning them into `Change` values, the effect
-of a patch; and the form of the files that the fast path reads below git's folder (`fast_files`: `land` writes
-them, `tell` looks at them). Does not: policy, verdicts, wording of refusals. Imports `change`, `process`,
-`errors`; pygit2 has its only home here.
+of a patch; what is written to a working tree and its index, whole or not at all (`transaction`, `staging`,
+`checkout`); the scratch trees in which a patch is tried (`scratch`, `standing`); and the form of the files
+that the fast path reads below git's folder (`fast_files`: `land` writes them, `tell` looks at them). Does
+not: policy, verdicts, wording of refusals. Imports `change`, `process`, `durable`, `errors`; pygit2 has its
+only home here.
 
 Decision: git's plumbing is the truth for lists, trees and bytes; libgit2 diffs pairs of buffers that git's
 attributes hide. Context: libgit2 1.9 reads no SHA-256, reftable, split- or sparse-index repository, ignores
 `GIT_INDEX_FILE`, and its import costs 85 ms, while one `cat-file --batch-command` answers everything in 2 ms.
 Price: two or three children a command. Because plumbing comes first, nothing is lost where libgit2 cannot
 read; `Repository.limits` still says so in the report.
+
+Decision: a scratch tree is a repository of its own, not a linked worktree. Context: a test that runs
+`git tag`, `git stash` or `git config` in a linked worktree reaches the original's refs and config, and the
+tree shows in `git worktree list`. Price: some hundred lines that lend it objects, refs and the config of filters.
 
 Decision: nothing is diffed under a repository's attributes. A tracked `.gitattributes` with `-diff` turned
 490 added lines into `-` (measured), so trees are diffed as in a bare repository without an index, and what

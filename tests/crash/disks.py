@@ -128,13 +128,12 @@ def with_a_closed_folder(program: Program, case: Case, place: Place, name: str) 
 
 
 def _remove_empty(closed: Path) -> None:
-    """Remove the folders that could not be: one that must stay stays, empty, as git leaves it."""
-    for above, _, _ in os.walk(closed, topdown=False):
-        if ".git" not in Path(above).parts and not os.listdir(above):
-            os.rmdir(above)
-            # And what became empty with it, as it would have.
-            with suppress(OSError):
-                os.removedirs(os.path.dirname(above))
+    """Remove the folders that could not be, and what is empty above them: as with git, such a one stays."""
+    inside = [above for above, _, _ in os.walk(closed, topdown=False) if ".git" not in Path(above).parts]
+    for folder in inside:
+        # Refused where anything is in it.
+        with suppress(OSError):
+            os.removedirs(folder)
 
 
 def _retried(program: Program, case: Case, place: Place, answer: Answer) -> list[str]:
