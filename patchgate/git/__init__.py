@@ -15,7 +15,7 @@ read; `Repository.limits` still says so in the report.
 
 Decision: a scratch tree is a repository of its own, not a linked worktree. Context: a test that runs
 `git tag`, `git stash` or `git config` in a linked worktree reaches the original's refs and config, and the
-tree shows in `git worktree list`. Price: some hundred lines that lend it objects, refs and the config of filters.
+tree shows in `git worktree list`. Price: some hundred lines that lend it objects, refs and filters.
 
 Decision: nothing is diffed under a repository's attributes. A tracked `.gitattributes` with `-diff` turned
 490 added lines into `-` (measured), so trees are diffed as in a bare repository without an index, and what

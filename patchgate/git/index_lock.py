@@ -25,7 +25,7 @@ _NO_LINK = {errno.EXDEV, errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLI
 
 
 def prepare(transaction: Folder, identity: str) -> None:
-    """Make the file that becomes the lock. The flush of its folder is the journal's; its text is for people."""
+    """Make the file that becomes the lock. The flush of its folder is the journal's, its text for people."""
     transaction.write(LOCK, _token(identity), mode=_MODE, flushed=False)
 
 

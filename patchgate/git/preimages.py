@@ -256,9 +256,7 @@ def _added(
     return found
 
 
-def left_out(
-    repository: Repository, absent: Mapping[RepoPath, Entry | None]
-) -> dict[RepoPath, Entry | None]:
+def left_out(repository: Repository, absent: Mapping[RepoPath, Entry | None]) -> dict[RepoPath, Entry | None]:
     """Give what is absent because a sparse checkout leaves it out: it stands as in the index."""
     known = {path: entry for path, entry in absent.items() if entry is not None and entry.mode != TREE_MODE}
     if not known:

@@ -51,7 +51,7 @@ class Rollback:
         self.kept: list[Place] = []
 
     def run(self, *, keep: bool = False) -> None:
-        """Undo everything, on the disk when this returns; the journal and the locks are the caller's.
+        """Undo everything; the last flush of the site, the journal and the locks are the caller's.
 
         Args:
             keep: leave what a person wrote, keep aside what had stood there, and undo the rest.
@@ -76,7 +76,6 @@ class Rollback:
             self._restore(place, way, keep)
         self._site.flush()
         self._drop_asides()
-        self._site.flush()
 
     def _way(self, place: Place) -> _Way:
         if place.aside in self._untouched:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from patchgate.errors import UsageError
-from patchgate.surfaces.options import directory_option, open_here
+from patchgate.surfaces.options import directory_of, directory_option, open_here
 from patchgate.surfaces.output import read_input, show, write
 
 if TYPE_CHECKING:
@@ -47,7 +47,9 @@ def reply(
         raise UsageError("no reply is named", "name a file, or - for standard input; or --describe")
     from patchgate.operations.judge.replies import check_reply
 
-    judged = check_reply(read_input(file), lambda: open_here(context, directory), base=base)
+    judged = check_reply(
+        read_input(file, directory_of(context, directory)), lambda: open_here(context, directory), base=base
+    )
     if form == "json":
         import json
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
-from collections.abc import Callable
 
 import click
 
 from patchgate.errors import UsageError
 from patchgate.surfaces.options import cache_folder, directory_of, open_to_write, report_options
 from patchgate.surfaces.output import complain, read_input, show
+
+# To the line's beginning, and what stands there is erased (ECMA-48, EL).
+_ERASE = "\r\x1b[K"
+_SELDOM = 30.0
+"""Seconds between two lines about one command, where a line cannot be written over."""
 
 
 @click.command("apply", context_settings={"help_option_names": ["-h", "--help"]})
@@ -60,13 +65,13 @@ def command(
         raise UsageError("apply takes one patch", "name a file, - for standard input, or --edits FILE")
     if edits is not None and only:
         raise UsageError("--only narrows a patch, and edits name one file", "leave it out")
-    raw = read_input(file or edits or "-")
+    here = directory_of(context, directory)
+    raw = read_input(file or edits or "-", here)
     repository = open_to_write(context, directory)
     from patchgate.operations.judge.terms import Asked, trusted
     from patchgate.operations.land.apply import apply
     from patchgate.operations.land.recording import Place, Request
 
-    here = directory_of(context, directory)
     request = Request(
         raw,
         Asked(trusted(repository).policy_from, None),
@@ -80,19 +85,41 @@ def command(
         is_fine_if_applied=if_applied == "ok",
         keeps_scratch=keep_scratch,
     )
-    report = apply(repository, request, Place(os.environ, cache_folder(os.environ), _tell_progress()))
+    progress = _Progress(quiet=quiet)
+    try:
+        place = Place(os.environ, cache_folder(os.environ), progress.tell)
+        report = apply(repository, request, place)
+    finally:
+        progress.end()
     show(report, form, color, verbose=verbose, quiet=quiet)
     return report.verdict.exit_code
 
 
-def _tell_progress() -> Callable[[str, float], None]:
-    """Make what tells, from the second second on, which command runs: once a command, on a terminal anew."""
-    told: set[str] = set()
-    is_terminal = sys.stderr.isatty()
+class _Progress:
+    """Tells, from the second second on, which command runs: in one line of a terminal, elsewhere at times."""
 
-    def tell(what: str, seconds: float) -> None:
-        if is_terminal or what not in told:
-            told.add(what)
-            complain(f"running {what} for {seconds:.0f} s …")
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._is_terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self._told: dict[str, float] = {}
 
-    return tell
+    def tell(self, what: str, seconds: float) -> None:
+        """Say that a command has run for so many seconds."""
+        if self._quiet:
+            return
+        text = f"running {what} for {seconds:.0f} s …"
+        if self._is_terminal:
+            self._told[what] = seconds
+            self._write(f"{_ERASE}{text}\r")
+        elif seconds - self._told.get(what, -_SELDOM) >= _SELDOM:
+            self._told[what] = seconds
+            complain(text)
+
+    def end(self) -> None:
+        """Leave no line behind on a terminal."""
+        if self._is_terminal and self._told:
+            self._write(_ERASE)
+
+    def _write(self, text: str) -> None:
+        with contextlib.suppress(OSError):
+            print(text, end="", file=sys.stderr, flush=True)

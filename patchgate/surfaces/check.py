@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from patchgate.errors import UsageError
-from patchgate.surfaces.options import open_here, report_options
+from patchgate.surfaces.options import directory_of, open_here, report_options
 from patchgate.surfaces.output import read_input, show
 
 if TYPE_CHECKING:
@@ -70,7 +70,9 @@ def command(
         policy_from = trusted(repository).policy_from
     asked = Asked(policy_from, Profile(profile) if profile else None)
     if proposal:
-        report = _proposed(repository, asked, patch, edits, base)
+        name = patch if patch is not None else edits or "-"
+        raw = read_input(name, directory_of(context, directory))
+        report = _proposed(repository, asked, raw, base, is_patch=patch is not None)
     elif revision is not None:
         from patchgate.operations.judge.commits import check_revision
 
@@ -105,10 +107,8 @@ def _with_approvals(
 
 
 def _proposed(
-    repository: Repository, asked: Asked, patch: str | None, edits: str | None, base: str | None
+    repository: Repository, asked: Asked, raw: bytes, base: str | None, *, is_patch: bool
 ) -> Report:
     from patchgate.operations.judge.patches import check_edits, check_patch
 
-    if patch is not None:
-        return check_patch(repository, read_input(patch), asked, base=base)
-    return check_edits(repository, read_input(edits or "-"), asked, base=base)
+    return (check_patch if is_patch else check_edits)(repository, raw, asked, base=base)

@@ -106,5 +106,6 @@ def _fail_arguments(error: click.UsageError, arguments: list[str]) -> int:
     told = io.StringIO()
     error.show(told)
     for line in told.getvalue().splitlines():
-        complain(printable(line))
+        # What git calls itself it answers `--help` for by a man page.
+        complain(printable(line.replace(" --help'", " -h'")))
     return error.exit_code

@@ -35,8 +35,11 @@ def wants_color(choice: str, environ: Mapping[str, str], is_terminal: bool) -> b
 MOST_INPUT = 256 << 20
 
 
-def read_input(name: str) -> bytes:
+def read_input(name: str, directory: str = "") -> bytes:
     """Read a file, or standard input for `-`: at most one byte more than any patch may have.
+
+    Args:
+        directory: where a relative name begins.
 
     Raises:
         UsageError: there is no such file, or it cannot be read.
@@ -44,10 +47,12 @@ def read_input(name: str) -> bytes:
     try:
         if name == "-":
             return sys.stdin.buffer.read(MOST_INPUT + 1)
-        with open(name, "rb") as file:
+        with open(os.path.join(directory, name), "rb") as file:
             return file.read(MOST_INPUT + 1)
     except OSError as error:
-        raise UsageError(f"{printable(name)} cannot be read: {error.strerror}", "name a file") from error
+        raise UsageError(
+            f"{printable(name)} cannot be read: {error.strerror}", "name a file, or - for standard input"
+        ) from error
 
 
 def write(text: str) -> None:

@@ -20,14 +20,10 @@ from patchgate.verdict.verdict import Finding, Fixer, Json
 
 _MAX_LINES = 40
 _MAX_LINE = 400
-_NOTED = 10
+_NOTED = 40
 _MAX_SHOWN = 300
 # ECMA-48: colours and other controls of a terminal, and titles (OSC) up to their end.
 _TERMINAL = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-Z\\^_]")
-
-
-_MEND = "mend what the command names, then send the whole patch again"
-_HINTS = {"lint-failed": _MEND, "build-failed": _MEND}
 
 
 class Status(StrEnum):
@@ -113,11 +109,18 @@ def finding_of(outcome: CommandOutcome) -> Finding | None:
         rule,
         Level.ERROR,
         f"command `{outcome.name}` {_how(outcome)}",
-        hint=outcome.hint or _HINTS.get(rule),
+        hint=outcome.hint or _hint(rule, outcome),
         who_can_fix=fixer,
         details=details,
         notes=outcome.tail[-_NOTED:],
     )
+
+
+def _hint(rule: str, outcome: CommandOutcome) -> str | None:
+    if rule not in {"lint-failed", "build-failed"}:
+        return None
+    whole = f" (all of its output: logs/{outcome.log} of the evidence)" if outcome.log else ""
+    return f"mend what the command names{whole}, then send the whole patch again"
 
 
 def _how(outcome: CommandOutcome) -> str:

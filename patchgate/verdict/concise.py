@@ -27,8 +27,12 @@ def render(report: Report) -> str:
                 for gate in wording.unanswered(change)
             ]
     lines += [f"warning: {wording.safe(warning)}" for warning in report.warnings]
+    if report.attempt is not None:
+        lines.append(wording.safe(wording.attempt_line(report.attempt)))
     tally = wording.tally_line(report)
     if tally is not None:
         lines.append(tally)
     lines.append(wording.verdict_line(report))
+    if report.retry is not None:
+        lines.append(wording.safe(wording.retry_line(report.retry)))
     return "\n".join(lines) + "\n"

@@ -28,6 +28,7 @@ MAX_TEXT = 1000
 MAX_REASONS = 3
 SHORT_OID = 12
 
+_TRYING = frozenset({"lint", "test"})
 _SILENCE = {Outcome.NOT_RUN: "was not run", Outcome.FAIL: "failed without a finding"}
 
 # Build logs obey these wherever they stand in a line: GitHub's first command syntax (actions/runner,
@@ -130,7 +131,7 @@ def verdict_line(report: Report) -> str:
     findings = [finding for change in report.changes for finding in change.findings]
     levels = count_levels(findings)
     if verdict is Verdict.ACCEPTED:
-        return f"accepted: {levels or _no_findings(report)}"
+        return f"accepted: {levels or _no_findings(report)}{_untried(report)}"
     owed = _owed(report)
     if verdict is Verdict.UNDECIDED:
         also = f"; {levels}" if levels else ""
@@ -140,11 +141,20 @@ def verdict_line(report: Report) -> str:
     return f"rejected: {levels}{files}{_policy(report)}" + (f"; {owed}" if owed else "")
 
 
+def _untried(report: Report) -> str:
+    """Say of an applied patch that no command of the policy has tried it, for that is no test that passed."""
+    if report.attempt is None or not report.attempt.applied:
+        return ""
+    tried = {gate.outcome for change in report.changes for gate in change.gates if gate.gate in _TRYING}
+    return "" if tried - {Outcome.NOT_APPLICABLE} else "; no commands tried it"
+
+
 def attempt_line(attempt: Attempt) -> str:
-    """Say whether an attempt wrote its patch, and where its evidence lies."""
+    """Say whether an attempt wrote its patch, and where its evidence and a kept scratch tree lie."""
     what = "the patch was applied" if attempt.applied else "nothing was applied"
     where = f"; evidence: {attempt.dir}" if attempt.dir else ""
-    return f"attempt {attempt.id}: {what}{where}"
+    kept = f"; scratch tree: {attempt.temp_path}" if attempt.temp_path else ""
+    return f"attempt {attempt.id}: {what}{where}{kept}"
 
 
 def retry_line(retry: Retry) -> str:

@@ -149,7 +149,7 @@ def test_what_could_not_be_tried_is_undecided_and_no_fault_of_the_patch(
     answer = apply(repo, change_of())
     assert (answer.code, answer.verdict, answer.errors) == (3, "undecided", [rule])
     assert answer.findings[0]["who_can_fix"] in {"environment", "person"}
-    assert answer.report["retry"]["number"] == 1
+    assert answer.report["retry"] is None
     assert (repo.path / "f").read_text() == ABC
 
 
@@ -265,7 +265,7 @@ def test_a_file_that_is_changed_while_the_tests_run_is_not_overwritten(repo: Rep
     answer = apply(repo, change_of(), ORIGINAL=str(repo.path / "f"))
     assert (answer.code, answer.verdict, answer.errors) == (3, "undecided", ["concurrent-change"])
     assert (repo.path / "f").read_text() == "mine\n"
-    assert answer.report["retry"]["number"] == 1
+    assert answer.report["retry"] is None
 
 
 @pytest.mark.parametrize("what", ["commit", "stage"])
@@ -427,3 +427,42 @@ def test_what_an_attempt_leaves_in_the_scratch_tree_does_not_let_the_next_one_pa
     repo.policy(command("test", "[ -e ignored ] && exit 0; echo x >ignored; echo x >untracked; exit 1"))
     assert apply(repo, change_of()).errors == ["build-failed"]
     assert apply(repo, change_of(new=b"BB")).errors == ["build-failed"]
+
+
+def test_a_patch_that_no_command_tried_says_so(repo: Repo) -> None:
+    assert repo.run("apply", "-", stdin=change_of()).out.endswith(
+        "accepted: 1 file, no findings; no commands tried it\n"
+    )
+    repo.policy(TRUE)
+    done = repo.run("apply", "-", stdin=change_of(b"sub/g"))
+    assert done.out.endswith("accepted: 1 file, no findings\n")
+
+
+def test_a_command_that_had_nothing_to_look_at_did_not_pass(repo: Repo) -> None:
+    repo.policy('[commands.c]\nkind = "lint"\ncommand = ["true", "{files}"]\n')
+    repo.commit({"gone": "x\n"})
+    answer = apply(repo, deletion(b"gone"))
+    outcomes = {gate["gate"]: gate["outcome"] for gate in answer.change["gates"]}
+    assert (answer.code, outcomes["lint"]) == (0, "not-applicable")
+
+
+def test_what_could_not_land_is_refused_before_the_commands_take_their_time(repo: Repo) -> None:
+    repo.policy(command("test", "echo ran >$WITNESS"))
+    repo.write("f", "a\nb\nc\nlocal\n")
+    witness = repo.path.parent / "witness"
+    answer = apply(repo, change_of(), "--index", WITNESS=str(witness))
+    assert (answer.code, answer.errors) == (1, ["index-differs"])
+    assert not witness.exists()
+
+
+def test_a_file_is_named_from_where_the_command_is_told_to_run(repo: Repo) -> None:
+    repo.write("sub/p.patch", change_of())
+    done = repo.run("-C", str(repo.path / "sub"), "apply", "p.patch", cwd=repo.path.parent)
+    assert done.code == 0
+    refused = repo.run("-C", "sub", "check", "--patch", "p.patch")
+    assert (refused.code, "hunk-mismatch" in refused.out) == (1, True)
+
+
+def test_a_retry_line_keeps_what_was_asked(repo: Repo) -> None:
+    answer = apply(repo, change_of(old=b"other"), "--index", "--only", "f")
+    assert answer.report["retry"]["command"].endswith(" --index --only f")

@@ -22,7 +22,7 @@ from patchgate.operations.land.retries import (
     reset_command,
 )
 from patchgate.verdict.rules import RULES
-from patchgate.verdict.verdict import ChangeVerdict, Finding, Fixer, PolicyReference, Retry, Verdict
+from patchgate.verdict.verdict import ChangeVerdict, Finding, Fixer, PolicyReference, Retry
 from patchgate.verdict.wording import retry_line
 from tests.proposals import addition, change_of
 
@@ -223,19 +223,17 @@ def test_an_attempt_that_did_not_count_makes_no_retry_identical(ledger: Ledger) 
 
 
 def test_the_last_line_names_the_attempt_that_was_just_refused() -> None:
-    first = next_retry(Chain(), "a-7f3a", Verdict.REJECTED, counts=True, limit=5)
+    first = next_retry(Chain(), "a-7f3a", limit=5)
     assert first == Retry(True, 2, 5, "git patchgate apply - --retry-of a-7f3a")
     assert retry_line(first) == (
         "retry 2 of 5: send the whole patch again: git patchgate apply - --retry-of a-7f3a"
     )
     chain = Chain("a-0001", "a-0004", tuple(tried(f"a-000{number}") for number in range(1, 5)))
-    last = next_retry(chain, "a-0005", Verdict.REJECTED, counts=True, limit=5)
+    last = next_retry(chain, "a-0005", limit=5)
     assert last == Retry(False, 6, 5, reset_command("a-0005"))
     assert "git patchgate attempts reset a-0005" in retry_line(last)
 
 
-def test_what_did_not_count_leaves_the_number_and_what_was_accepted_has_no_retry() -> None:
-    again = next_retry(Chain(), "a-7f3a", Verdict.UNDECIDED, counts=False, limit=5)
-    assert again is not None
-    assert (again.allowed, again.number) == (True, 1)
-    assert next_retry(Chain(), "a-7f3a", Verdict.ACCEPTED, counts=False, limit=5) is None
+def test_the_retry_takes_the_arguments_that_were_given() -> None:
+    again = next_retry(Chain(), "a-7f3a", limit=5, also=("--index", "--only", "a b"))
+    assert again.command == "git patchgate apply - --retry-of a-7f3a --index --only 'a b'"

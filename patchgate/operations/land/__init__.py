@@ -1,6 +1,6 @@
 """Landing: what writes. Each write is whole or not at all.
 
-To the working tree `apply` writes, and nothing else does: `trying`, `disk_forms`, `landing` and `recording` are
-its steps, `retries` and `duplicates` what earlier attempts mean for it, `left` what a killed one leaves. The
-others write below git's folder: hooks, receipts, approvals, the fast path's state.
+To the working tree `apply` writes, and nothing else does: `trying`, `disk_forms`, `landing` and `recording`
+are its steps, `retries` and `duplicates` what earlier attempts mean for it, `left` what a killed one leaves.
+The others write below git's folder: hooks, receipts, approvals, the fast path's state.
 """

@@ -23,7 +23,7 @@ from patchgate.ledger.ledger import Ledger
 from patchgate.ledger.masking import Masks
 from patchgate.operations.judge.patches import Judged, judging
 from patchgate.operations.land.duplicates import find_duplicate
-from patchgate.operations.land.landing import Landed, land_judged
+from patchgate.operations.land.landing import Landed, find_obstacles, land_judged
 from patchgate.operations.land.recording import Course, Place, Request, conclude, record_failure, record_of
 from patchgate.operations.land.retries import (
     after_judging,
@@ -137,8 +137,14 @@ def _judged_and_landed(course: Course) -> Report:
         is_new = not any(finding.rule == "duplicate-patch" for finding in verdict.findings)
         if verdict.verdict is Verdict.ACCEPTED and is_new and verdict.change.files:
             around = Surroundings(place.environ, place.cache, place.tell, request.keeps_scratch)
-            course.tried = try_commands(repository, judged, course.evidence, around)
-            verdict = _adding(verdict, course.tried.gates, course.tried.findings)
+            landed = find_obstacles(repository, judged, with_index=request.with_index)
+            if not landed.gates:
+                course.tried = try_commands(repository, judged, course.evidence, around)
+            verdict = _adding(
+                verdict,
+                (*course.tried.gates, *landed.gates),
+                (*course.tried.findings, *landed.findings),
+            )
             if verdict.verdict is Verdict.ACCEPTED:
                 landed = land_judged(
                     repository,

@@ -25,7 +25,7 @@ from patchgate.git.transaction import (
     land,
 )
 from patchgate.operations.judge.patches import Judged, is_as_judged
-from patchgate.operations.land.disk_forms import Forms, forms, standing
+from patchgate.operations.land.disk_forms import Forms, Standing, forms, standing
 from patchgate.verdict.rules import RULES
 from patchgate.verdict.verdict import Finding, Fixer, GateOutcome, Json, Outcome
 
@@ -70,10 +70,8 @@ def land_judged(
     files = judged.verdict.change.files
     try:
         stands = standing(repository, judged.objects, judged.store, files, with_index=with_index)
-        if stands.differing:
-            return _refused(_differing(judged, stands.differing))
-        if with_index and (differs := index_differs(repository, files)):
-            return _refused([_index_differs(path) for path in differs])
+        if found := _obstacles(repository, judged, stands, with_index=with_index):
+            return _refused(found)
         made = forms(repository, judged.objects, judged.store, files, stands)
         warnings = tuple(
             f"{path.quoted} keeps its line ends; git will store others when it is next added"
@@ -97,11 +95,36 @@ def land_judged(
     except DirtyWorkspaceError as error:
         return _refused([_dirty(error)])
     except UndecidedError as error:
-        reason = f"{error.message}; {error.hint}" if error.hint else error.message
-        return Landed((GateOutcome("apply", Outcome.UNDECIDED, reason),))
+        return _undecided(error)
     late = tuple(f"somebody wrote while the patch landed; it is kept in {place}" for place in landing.kept)
     gate = GateOutcome("apply", Outcome.PASS)
     return Landed((gate,), warnings=(*warnings, *late), landing=landing)
+
+
+def find_obstacles(repository: Repository, judged: Judged, *, with_index: bool) -> Landed:
+    """Look whether a patch could land as things are, before its commands take their time."""
+    files = judged.verdict.change.files
+    try:
+        stands = standing(repository, judged.objects, judged.store, files, with_index=with_index)
+        found = _obstacles(repository, judged, stands, with_index=with_index)
+    except UndecidedError as error:
+        return _undecided(error)
+    return _refused(found) if found else Landed()
+
+
+def _obstacles(
+    repository: Repository, judged: Judged, stands: Standing, *, with_index: bool
+) -> list[Finding]:
+    if stands.differing:
+        return _differing(judged, stands.differing)
+    if not with_index:
+        return []
+    return [_index_differs(path) for path in index_differs(repository, judged.verdict.change.files)]
+
+
+def _undecided(error: UndecidedError) -> Landed:
+    reason = f"{error.message}; {error.hint}" if error.hint else error.message
+    return Landed((GateOutcome("apply", Outcome.UNDECIDED, reason),))
 
 
 def _write(

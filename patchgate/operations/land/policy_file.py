@@ -44,6 +44,17 @@ deny_classes = ["lock", "binary", "artifact"]
 secrets = true
 # Left-over conflict markers.
 conflict_markers = true
+
+# What `git patchgate apply` runs in a scratch tree before a patch of an agent lands. Without commands a patch
+# is judged, and not tried.
+# [commands.lint]
+# kind = "lint"
+# command = ["ruff", "check", "."]
+# [commands.tests]
+# kind = "test"
+# command = ["python", "-m", "pytest", "-q"]
+# env = { PYTHONPATH = "src" }    # an editable install would bring the tests to the unpatched code
+# timeout = "5m"
 """
 """The policy that `init` writes: the defaults, with the reason for each."""
 

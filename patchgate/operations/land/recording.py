@@ -51,6 +51,13 @@ class Request:
     is_fine_if_applied: bool = False
     keeps_scratch: bool = False
 
+    @property
+    def again(self) -> tuple[str, ...]:
+        """The arguments that the next try of the same takes too."""
+        given = ["--index"] if self.with_index else []
+        given += [] if self.base is None else ["--base", self.base]
+        return (*given, *(word for path in self.only for word in ("--only", path)))
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -101,8 +108,9 @@ def conclude(course: Course, verdict: ChangeVerdict, landing: Landing | None) ->
         reason = decisive.rule
     attempt = Attempt(evidence.id, evidence.dir, applied, reason, course.tried.kept)
     retry = None
-    if reason != "duplicate-patch":
-        retry = next_retry(chain, evidence.id, verdict.verdict, counts=counts, limit=course.limit)
+    # Where nothing is wrong with the patch, the finding itself says what comes next.
+    if counts and reason != "duplicate-patch":
+        retry = next_retry(chain, evidence.id, limit=course.limit, also=course.request.again)
     report = Report((verdict,), course.repository.limits, attempt=attempt, retry=retry)
     warnings: list[str | None] = [*course.tried.warnings, *course.warnings]
     unrecorded = record(course.ledger, record_of(course, verdict, applied=applied))

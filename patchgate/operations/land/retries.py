@@ -8,6 +8,8 @@ count: not what could not be decided, not a dry run, not `check`. Whether a patc
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from patchgate.change.patch import parse
@@ -155,27 +157,25 @@ def after_judging(chain: Chain, verdict: ChangeVerdict, patch_sha256: str) -> Fi
     return None
 
 
-def next_retry(chain: Chain, attempt: str, verdict: Verdict, *, counts: bool, limit: int) -> Retry | None:
-    """Say what may be sent next; None where nothing is to be tried again.
+def next_retry(chain: Chain, attempt: str, *, limit: int, also: Sequence[str] = ()) -> Retry:
+    """Say what may be sent after a refusal that counts.
 
     Args:
         chain: the chain, as it was before this attempt.
         attempt: this attempt's id, which the next one names.
-        verdict: what became of it.
-        counts: whether it is a refusal that counts.
         limit: `[apply] max_attempts`.
+        also: further arguments of the command, as they were given.
     """
-    if verdict is Verdict.ACCEPTED:
-        return None
-    number = chain.number + counts
+    number = chain.number + 1
     if number > limit:
         return Retry(False, number, limit, reset_command(attempt))
-    return Retry(True, number, limit, f"git patchgate apply - --retry-of {attempt}")
+    words = ["git", "patchgate", "apply", "-", "--retry-of", attempt, *also]
+    return Retry(True, number, limit, shlex.join(words))
 
 
 def reset_command(attempt: str) -> str:
     """Write the command by which a person lets the retries of a chain begin again."""
-    return f"git patchgate attempts reset {attempt}"
+    return f'git patchgate attempts reset {attempt} --reason "..."'
 
 
 def _refuse(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from patchgate.verdict import wording
 from patchgate.verdict.json import document
-from patchgate.verdict.rules import Level
+from patchgate.verdict.rules import Level, Stage
 from patchgate.verdict.verdict import ChangeVerdict, Finding, GateOutcome, Json, Report, Verdict
 
 MOST_FEEDBACK = 2000
@@ -105,11 +105,13 @@ def _short(finding: Finding) -> str:
     lines = [
         f"error[{finding.rule}]{' at ' + place if place else ''}: {_fit(wording.safe(finding.message), 300)}"
     ]
-    lines += [f"  {_fit(wording.safe(note), 160)}" for note in finding.notes[:6]]
+    # The end of an output has its sum; of what a patch should be, the beginning has the place.
+    notes = finding.notes[-12:] if finding.definition.stage is Stage.APPLY else finding.notes[:6]
+    lines += [f"  {_fit(wording.safe(note), 160)}" for note in notes]
     hint = wording.hint_of(finding)
     if hint:
         lines.append(f"help: {_fit(wording.safe(hint), 300)}")
-    return _fit("\n".join(lines), 900)
+    return _fit("\n".join(lines), 1400)
 
 
 def _verdict(report: Report) -> list[str]:

@@ -163,7 +163,7 @@ def _run_all(
     runs: list[CommandRun] = []
     ended: dict[str, list[Outcome]] = {kind: [] for kind in KINDS}
     for name, settings in in_order(commands):
-        if settings.kind == "test" and any(each is not Outcome.PASS for each in ended["lint"]):
+        if settings.kind == "test" and set(ended["lint"]) - {Outcome.PASS, Outcome.NOT_APPLICABLE}:
             runs.append(CommandRun(name, settings.kind, "not run: lint stopped it"))
             ended["test"].append(Outcome.NOT_RUN)
             continue
@@ -194,7 +194,10 @@ def _run_all(
             findings.append(found)
         if outcome.status is not Status.NOTHING_TO_DO and (changed := trees.changed(settings.scope)):
             findings.append(_changed(name, changed))
-        ended[settings.kind].append(_outcome_of(found))
+        if outcome.status is Status.NOTHING_TO_DO:
+            ended[settings.kind].append(Outcome.NOT_APPLICABLE)
+        else:
+            ended[settings.kind].append(_outcome_of(found))
     gates = tuple(_gate(kind, ended[kind], findings) for kind in KINDS)
     return Tried(gates, tuple(findings), tuple(runs), tuple(warnings), trees.kept)
 
@@ -207,7 +210,7 @@ def _outcome_of(found: Finding | None) -> Outcome:
 
 def _gate(kind: str, outcomes: list[Outcome], findings: list[Finding]) -> GateOutcome:
     """Say how all commands of a kind ended together."""
-    if not outcomes:
+    if not set(outcomes) - {Outcome.NOT_APPLICABLE}:
         return GateOutcome(kind, Outcome.NOT_APPLICABLE)
     for worst in (Outcome.FAIL, Outcome.UNDECIDED, Outcome.NOT_RUN):
         if worst in outcomes:
