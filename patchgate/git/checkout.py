@@ -22,9 +22,9 @@ from types import TracebackType
 from patchgate.change.model import EXECUTABLE, REGULAR, SYMLINK
 from patchgate.change.path import RepoPath
 from patchgate.errors import UndecidedError
-from patchgate.git.places import Content
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository, failed
+from patchgate.git.transaction.places import Content
 from patchgate.process import Child
 
 MOST_BYTES = 256 << 20

@@ -38,11 +38,14 @@ class Row:
 
     counts: Counts
     broken: int = 0
+    missed: int = 0
     has_states: bool = False
 
     def add(self, where: str, found: Found) -> None:
         """Count one task."""
-        if isinstance(found, Aftermath):
+        if found is None:
+            self.missed += 1
+        elif isinstance(found, Aftermath):
             self.has_states = True
             self.counts.add(where, found)
             self.broken += bool(found.failures)
@@ -97,6 +100,8 @@ def broken_off(plan: Plan, part: str, jobs: int) -> dict[str, Row]:
             if program.ours:
                 print(*row.counts.failures[known:], sep="\n", end="\n" * (len(row.counts.failures) > known))
                 sys.stdout.flush()
+    if missed := sum(row.missed for row in rows.values()):
+        print(f"{program.name}: {part}: {missed} points were not reached again", file=sys.stderr)
     print(*lines_of(program, rows), sep="\n", file=sys.stderr)
     return rows
 

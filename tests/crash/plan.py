@@ -19,7 +19,8 @@ from tests.crash.programs import Program
 from tests.world import EXECUTABLE
 
 PARTS = ("kill", "child", "recover", "signal", "together", "commit", "editor", "disk", "limit", "closed")
-Found = Aftermath | list[str]
+# None: the program ended before it came to the point, and there is nothing to count.
+Found = Aftermath | list[str] | None
 RECOVER = [str(EXECUTABLE), "recover"]
 
 
@@ -214,7 +215,8 @@ class Plan:
     def _killed(self, case: Case, point: Point, *, again: bool) -> Callable[[Path], Found]:
         def do(folder: Path) -> Found:
             place = case.fresh(folder)
-            kill_points.kill(self.program, place, point)
+            if not kill_points.kill(self.program, place, point):
+                return None
             found = look(case, place, self.program)
             if not (again and self.program.ours):
                 return found

@@ -33,7 +33,7 @@ def broken(plan: Plan, part: str) -> list[str]:
     told = []
     for task in tasks:
         found = task.do(plan.folder / "broken-off")
-        problems = found.failures if isinstance(found, Aftermath) else found
+        problems = found.failures if isinstance(found, Aftermath) else found or ()
         told += [f"{task.row}, {task.where}: {problem}" for problem in problems]
     return told
 

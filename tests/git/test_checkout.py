@@ -19,9 +19,9 @@ from patchgate.git.checkout import (
     read_standing,
     stored_as,
 )
-from patchgate.git.places import Content
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository, open_repository
+from patchgate.git.transaction.places import Content
 from tests.world import Repo
 
 UTF16 = "working-tree-encoding=UTF-16BE\n"

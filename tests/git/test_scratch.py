@@ -22,7 +22,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import open_repository
 from patchgate.git.scratch import Scratch, kept_places, sweep, touched_files, whole_tree
-from patchgate.git.scratch_folders import let_time_pass
+from patchgate.git.scratch.folders import let_time_pass
 from patchgate.git.standing import tried_tree
 from tests.world import Repo
 

@@ -20,10 +20,10 @@ from patchgate.change.model import EXECUTABLE, REGULAR, Entry, FileChange
 from patchgate.change.path import RepoPath
 from patchgate.errors import UndecidedError
 from patchgate.git.objects import Objects
-from patchgate.git.places import Content, Write
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository, open_repository
 from patchgate.git.transaction import land
+from patchgate.git.transaction.places import Content, Write
 from patchgate.operations.judge.patches import Judged, judging
 from patchgate.operations.judge.terms import Asked
 from patchgate.operations.land.disk_forms import Forms, Standing, forms, standing

@@ -30,11 +30,11 @@ from patchgate.git.checkout import (
     stored_as,
 )
 from patchgate.git.objects import Objects
-from patchgate.git.places import Content, Write
 from patchgate.git.preimages import is_emptied_on_disk, left_out, read_files
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository
 from patchgate.git.staging import index_entries
+from patchgate.git.transaction.places import Content, Write
 from patchgate.operations.judge.proposed import Preimages, content_of
 
 _Asked = tuple[FileChange, Entry, bytes]

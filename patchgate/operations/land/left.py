@@ -14,8 +14,8 @@ from patchgate.change.quoting import printable
 from patchgate.durable.replace import sweep
 from patchgate.durable.steps import Steps
 from patchgate.durable.temporary import sweep_temporary_folders
+from patchgate.git.left_over import is_any_left
 from patchgate.git.repository import Repository
-from patchgate.git.transactions import is_any_left
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -19,21 +19,18 @@ from patchgate.errors import UndecidedError
 from patchgate.git.objects import TREE_MODE, Objects
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository
-from patchgate.git.scratch_checkout import Checkout
-from patchgate.git.scratch_folders import let_time_pass
-from patchgate.git.scratch_kept import KeptTree, home_of, sweep_trees
-from patchgate.git.scratch_lent import lend, lend_index
-from patchgate.git.scratch_places import (
+from patchgate.git.scratch.checkout import Checkout
+from patchgate.git.scratch.folders import let_time_pass
+from patchgate.git.scratch.kept import KeptTree, home_of, sweep_trees
+from patchgate.git.scratch.lent import lend, lend_index
+from patchgate.git.scratch.places import (
     identity_of,
-    kept_places,
     remove,
     require_outside,
     sweep_places,
     telling,
     temporary,
 )
-
-__all__ = ["Scratch", "kept_places", "sweep", "temporary", "touched_files", "whole_tree"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from patchgate.change.path import RepoPath, is_git_alias
 from patchgate.durable.folder import Folder, is_folder
 from patchgate.errors import UndecidedError
-from patchgate.git.landing_errors import ConcurrentChangeError
-from patchgate.git.places import FOLDER, Place, Write, join, look, name_of, parent_of, trace_of
-from patchgate.git.site import Site
+from patchgate.git.transaction.obstacles import ConcurrentChangeError
+from patchgate.git.transaction.places import FOLDER, Place, Write, join, look, name_of, parent_of, trace_of
+from patchgate.git.transaction.site import Site
 
 
 @dataclass(frozen=True, slots=True)

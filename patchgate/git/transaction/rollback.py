@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum, auto
 
 from patchgate.durable.folder import Folder, is_folder
-from patchgate.git.journal import Journal
-from patchgate.git.keeping import Keeping
-from patchgate.git.landing_errors import DirtyWorkspaceError
-from patchgate.git.places import FOLDER, Place, is_reachable, is_same_file, join, parent_of
-from patchgate.git.site import Site
+from patchgate.git.transaction.journal import Journal
+from patchgate.git.transaction.keeping import Keeping
+from patchgate.git.transaction.obstacles import DirtyWorkspaceError
+from patchgate.git.transaction.places import FOLDER, Place, is_reachable, is_same_file, join, parent_of
+from patchgate.git.transaction.site import Site
 
 _REASON = "not everything of an interrupted apply can be taken back"
 

@@ -30,9 +30,9 @@ from patchgate.durable.steps import Steps
 from patchgate.errors import UndecidedError
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository
-from patchgate.git.scratch_checkout import Checkout
-from patchgate.git.scratch_folders import Marks, let_time_pass, look, tidy, written_to
-from patchgate.git.scratch_places import identity_of, records_folder, remove, telling
+from patchgate.git.scratch.checkout import Checkout
+from patchgate.git.scratch.folders import Marks, let_time_pass, look, tidy, written_to
+from patchgate.git.scratch.places import identity_of, records_folder, remove, telling
 
 _PLACE = re.compile(r"place-[0-9a-f]{16}")
 _HOME = re.compile(r"[0-9a-f]{32}")

@@ -21,15 +21,15 @@ from patchgate.durable.record import Json
 from patchgate.durable.steps import Steps
 from patchgate.durable.unbroken import unbroken
 from patchgate.errors import UndecidedError
-from patchgate.git import index_lock
-from patchgate.git.journal import JOURNAL, LANDED, UNDONE, Journal, discard, read_journal
-from patchgate.git.keeping import Keeping
-from patchgate.git.landing_errors import DirtyWorkspaceError, WriteFailedError, said
+from patchgate.git.left_over import FOLDER
 from patchgate.git.repository import Repository
-from patchgate.git.rollback import Rollback
-from patchgate.git.site import Site
-from patchgate.git.tidying import tidy
-from patchgate.git.transactions import FOLDER
+from patchgate.git.transaction import index_lock
+from patchgate.git.transaction.journal import JOURNAL, LANDED, UNDONE, Journal, discard, read_journal
+from patchgate.git.transaction.keeping import Keeping
+from patchgate.git.transaction.obstacles import DirtyWorkspaceError, WriteFailedError, said
+from patchgate.git.transaction.rollback import Rollback
+from patchgate.git.transaction.site import Site
+from patchgate.git.transaction.tidying import tidy
 
 _LOCK = "patchgate/apply.lock"
 _PATIENCE_SECONDS = 5.0

@@ -21,7 +21,7 @@ from patchgate.durable.folder import Folder
 from patchgate.durable.owner import Owner
 from patchgate.durable.record import START, Json, canonical_event, line_of, parse_line
 from patchgate.errors import UndecidedError
-from patchgate.git.places import Place, Trace, remove_if_there
+from patchgate.git.transaction.places import Place, Trace, remove_if_there
 
 JOURNAL, LANDED, UNDONE = b"journal", b"landed", b"undone"
 LOCK = b"lock"

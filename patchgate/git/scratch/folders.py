@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from patchgate.errors import UndecidedError
-from patchgate.git.scratch_places import remove
+from patchgate.git.scratch.places import remove
 
 Mark = tuple[int, int, int, int]
 """Of one folder: mode, inode, times of the last change of its names and of itself, in nanoseconds."""

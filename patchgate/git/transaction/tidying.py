@@ -9,12 +9,12 @@ import errno
 import os
 
 from patchgate.durable.folder import Folder
-from patchgate.git import index_lock
-from patchgate.git.journal import Journal
-from patchgate.git.keeping import Keeping
-from patchgate.git.places import is_reachable
-from patchgate.git.rollback import drop_aside, emptied
-from patchgate.git.site import Site
+from patchgate.git.transaction import index_lock
+from patchgate.git.transaction.journal import Journal
+from patchgate.git.transaction.keeping import Keeping
+from patchgate.git.transaction.places import is_reachable
+from patchgate.git.transaction.rollback import drop_aside, emptied
+from patchgate.git.transaction.site import Site
 
 _STAYING = {
     errno.ENOTEMPTY,

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from patchgate.durable.folder import Folder
 from patchgate.durable.steps import Steps
-from patchgate.git.places import EXECUTABLE, LINK, join, name_of, parent_of, standing
+from patchgate.git.transaction.places import EXECUTABLE, LINK, join, name_of, parent_of, standing
 
 _KEPT = b"patchgate/kept"
 

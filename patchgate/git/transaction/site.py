@@ -15,7 +15,7 @@ from patchgate.change.path import RepoPath
 from patchgate.change.quoting import quote_path
 from patchgate.durable.folder import Folder, is_folder
 from patchgate.durable.steps import Steps
-from patchgate.git.places import Place, Trace, is_reachable, join, look, name_of, parent_of
+from patchgate.git.transaction.places import Place, Trace, is_reachable, join, look, name_of, parent_of
 
 
 class Site:

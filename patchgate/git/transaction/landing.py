@@ -28,36 +28,22 @@ from patchgate.durable.record import Json
 from patchgate.durable.steps import Steps
 from patchgate.durable.unbroken import unbroken
 from patchgate.errors import UndecidedError, UsageError
-from patchgate.git import index_lock
-from patchgate.git.journal import JOURNAL, LANDED, Journal, discard
-from patchgate.git.keeping import Keeping
-from patchgate.git.landing_errors import (
+from patchgate.git.repository import Repository
+from patchgate.git.transaction import index_lock
+from patchgate.git.transaction.journal import JOURNAL, LANDED, Journal, discard
+from patchgate.git.transaction.keeping import Keeping
+from patchgate.git.transaction.obstacles import (
     ConcurrentChangeError,
     DirtyWorkspaceError,
     WriteFailedError,
     said,
 )
-from patchgate.git.places import EXECUTABLE, LINK, Content, Place, Write
-from patchgate.git.recovery import Left, Recovered, left, open_transactions, recover
-from patchgate.git.repository import Repository
-from patchgate.git.rollback import Rollback
-from patchgate.git.site import Site
-from patchgate.git.survey import Survey, survey, verify, verify_kept
-from patchgate.git.tidying import tidy
-
-__all__ = [
-    "ConcurrentChangeError",
-    "Content",
-    "DirtyWorkspaceError",
-    "Landing",
-    "Left",
-    "Recovered",
-    "Write",
-    "WriteFailedError",
-    "land",
-    "left",
-    "recover",
-]
+from patchgate.git.transaction.places import EXECUTABLE, LINK, Content, Place, Write
+from patchgate.git.transaction.recovery import open_transactions
+from patchgate.git.transaction.rollback import Rollback
+from patchgate.git.transaction.site import Site
+from patchgate.git.transaction.survey import Survey, survey, verify, verify_kept
+from patchgate.git.transaction.tidying import tidy
 
 LOCK = "patchgate/apply.lock"
 PATIENCE_SECONDS = 5.0

@@ -1,0 +1,44 @@
+"""The transaction: files of a working tree, and its index, are written whole or not at all.
+
+`landing` tells the order of steps; `journal` what is written down before; `survey` and `site` look at places
+and change what stands there; `rollback` is the way back, `tidying` what remains once it is in force,
+`recovery` what a later process does; `index_lock` shuts git out meanwhile. Public: `land`, `recover`, `left`
+and the values and errors below. Whether a killed one has left anything, `git/left_over` tells without loading
+this.
+
+Decisions:
+
+* **The journal comes first.** It names every temporary file before it exists, so that nothing is ever removed
+  by its name alone. Price: one flush before the first write.
+* **Contents change places, and what came out is looked at.** An editor that saved between the last look and
+  the exchange gets its file back, and the landing is undone. Price: `renameat2`, and three renames where the
+  system has none.
+* **Until the commit everything can be undone; the commit is one rename** (journal to `landed`). After it the
+  record stays until the ledger has its own, so that no patch lands unrecorded. Price: a later command may
+  find a record of what is done, and finishes it.
+"""
+
+from __future__ import annotations
+
+from patchgate.git.transaction.landing import Landing, land
+from patchgate.git.transaction.obstacles import (
+    ConcurrentChangeError,
+    DirtyWorkspaceError,
+    WriteFailedError,
+)
+from patchgate.git.transaction.places import Content, Write
+from patchgate.git.transaction.recovery import Left, Recovered, left, recover
+
+__all__ = [
+    "ConcurrentChangeError",
+    "Content",
+    "DirtyWorkspaceError",
+    "Landing",
+    "Left",
+    "Recovered",
+    "Write",
+    "WriteFailedError",
+    "land",
+    "left",
+    "recover",
+]
