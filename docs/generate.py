@@ -320,7 +320,7 @@ deny_prefixes = ["runs"]
 
 [commands.syntax]
 kind = "lint"
-command = ["python3", "-m", "py_compile", "{files}"]
+command = ["python3", "-m", "compileall", "-q", "."]
 
 [commands.tests]
 kind = "test"
