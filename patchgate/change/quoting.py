@@ -8,10 +8,21 @@ Unicode line separators, which git leaves alone but which can rewrite what a rea
 
 from __future__ import annotations
 
+import re
+
 _SHORT = {7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "\\r", 34: '\\"', 92: "\\\\"}
 _BIDIRECTIONAL = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _SEPARATORS = frozenset("\u2028\u2029\ufeff")
 _PLAIN = frozenset(range(0x20, 0x7F)) - {34, 92}
+
+# ECMA-48: colours and other controls of a terminal, and titles (OSC) up to their end.
+# None of them goes over the end of a line.
+_TERMINAL = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-Z\\^-~]")
+
+
+def without_escapes(raw: bytes) -> bytes:
+    """Take out what a terminal obeys and does not show; each line stays a line."""
+    return _TERMINAL.sub(b"", raw) if b"\x1b" in raw else raw
 
 
 def is_printable(character: str) -> bool:

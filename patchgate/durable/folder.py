@@ -1,8 +1,9 @@
 """An open folder: what is changed in it is changed there, wherever its name leads by now.
 
-Decides how a single call is made below a descriptor: no link is followed, no name overwritten unless that is
-the call's purpose, every call that changes the disk is one numbered step (a fallback, more). It does not
-decide in which order calls make a protocol. Names are bytes, as the system has them.
+Decides how a single call is made below a descriptor: no link is followed, no name leads out of the folder,
+none is overwritten unless that is the call's purpose, every call that changes the disk is one numbered step
+(a fallback, more). It does not decide in which order calls make a protocol. Names are bytes, as the system
+has them.
 
 A file system without the exchange or the exclusive rename gets the same by several steps; what a kill leaves
 between them is told at `exchange` and `move`, for who recovers has to know it.
@@ -31,6 +32,7 @@ _READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _CREATING = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 # What a file system without hard links says to link(2).
 _NO_LINK = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+_NO_SINGLE_NAME = {b"", b".", b".."}
 UNFINISHED = b".old"
 """What `exchange` adds to its first name for the file that it moves, where it takes three moves."""
 
@@ -75,7 +77,7 @@ class Folder:
         descriptor = os.open(b".", _FOLDER, dir_fd=self.descriptor)
         try:
             for component in path.split(b"/") if path else ():
-                inner = os.open(component, _FOLDER | os.O_NOFOLLOW, dir_fd=descriptor)
+                inner = os.open(self._single(component), _FOLDER | os.O_NOFOLLOW, dir_fd=descriptor)
                 os.close(descriptor)
                 descriptor = inner
         except OSError as error:
@@ -91,22 +93,33 @@ class Folder:
     def status(self, name: bytes) -> os.stat_result | None:
         """Look at a name, not through a link; None where it means nothing."""
         try:
-            return os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)
+            return os.stat(self._single(name), dir_fd=self.descriptor, follow_symlinks=False)
         except FileNotFoundError:
             return None
 
+    def own_status(self) -> os.stat_result:
+        """Look at this folder itself."""
+        return os.fstat(self.descriptor)
+
     def open_file(self, name: bytes) -> int:
         """Open a file for reading; a link is refused (ELOOP), a pipe does not block."""
-        return os.open(name, _READING, dir_fd=self.descriptor)
+        return os.open(self._single(name), _READING, dir_fd=self.descriptor)
 
     def read(self, name: bytes) -> bytes:
         """Read a whole file."""
-        with os.fdopen(self.open_file(name), "rb") as file:
-            return file.read()
+        descriptor = self.open_file(name)
+        try:
+            with os.fdopen(descriptor, "rb", closefd=False) as file:
+                return file.read()
+        except OSError as error:
+            error.filename = self.at(name)
+            raise
+        finally:
+            os.close(descriptor)
 
     def read_link(self, name: bytes) -> bytes:
         """Read where a symlink leads."""
-        return os.readlink(name, dir_fd=self.descriptor)
+        return os.readlink(self._single(name), dir_fd=self.descriptor)
 
     def write(
         self, name: bytes, content: bytes, *, mode: int, exactly: bool = False, flushed: bool = True
@@ -120,6 +133,7 @@ class Folder:
             exactly: the umask does not count.
             flushed: false where the content may be lost.
         """
+        self._single(name)
         first = mode & 0o600 if exactly else mode
         descriptor = self._try(name, lambda: os.open(name, _CREATING, first, dir_fd=self.descriptor))
         try:
@@ -139,6 +153,7 @@ class Folder:
 
     def symlink(self, name: bytes, target: bytes) -> None:
         """Make a symlink with a name that must be free."""
+        self._single(name)
         self._try(name, lambda: os.symlink(target, name, dir_fd=self.descriptor))
         self._tell("symlink", name, content=target)
 
@@ -148,6 +163,8 @@ class Folder:
         Raises:
             OSError: EEXIST where it is not; EXDEV, EPERM and others where there are no links.
         """
+        self._single(name)
+        other._single(other_name)
         self._try(
             other_name,
             lambda: os.link(
@@ -163,6 +180,8 @@ class Folder:
 
     def rename(self, name: bytes, other_name: bytes) -> None:
         """Give a file another name in this folder, over what has it."""
+        self._single(name)
+        self._single(other_name)
         self._try(
             other_name,
             lambda: os.rename(name, other_name, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor),
@@ -178,6 +197,8 @@ class Folder:
         Raises:
             OSError: EEXIST where anything has that name.
         """
+        self._single(name)
+        other._single(other_name)
         try:
             self._try(
                 other_name,
@@ -217,6 +238,8 @@ class Folder:
             OSError: ENOENT where one of them means nothing; EEXIST, in the long way, where somebody made
                 the other name anew.
         """
+        self._single(name)
+        other._single(other_name)
         try:
             self._try(
                 other_name, lambda: exchange(self.descriptor, name, other.descriptor, other_name), other
@@ -230,11 +253,13 @@ class Folder:
 
     def unlink(self, name: bytes) -> None:
         """Remove one name of a file."""
+        self._single(name)
         self._try(name, lambda: os.unlink(name, dir_fd=self.descriptor))
         self._tell("unlink", name)
 
     def make(self, name: bytes, mode: int = 0o777) -> None:
         """Make a folder, with `mode` less the umask."""
+        self._single(name)
         self._try(name, lambda: os.mkdir(name, mode, dir_fd=self.descriptor))
         self._tell("make_folder", name)
 
@@ -249,6 +274,7 @@ class Folder:
         Raises:
             OSError: ENOTEMPTY where it is not.
         """
+        self._single(name)
         self._try(name, lambda: os.rmdir(name, dir_fd=self.descriptor))
         self._tell("remove_folder", name)
 
@@ -264,6 +290,16 @@ class Folder:
             # Some network and FUSE file systems cannot flush a folder at all and say so with these two.
             if error.errno not in {errno.EBADF, errno.EINVAL}:
                 raise
+
+    def _single(self, name: bytes) -> bytes:
+        """Give a name back that means something in this very folder.
+
+        Raises:
+            OSError: EINVAL where it is empty, `.` or `..`, or has a slash or a NUL.
+        """
+        if name in _NO_SINGLE_NAME or b"/" in name or b"\0" in name:
+            raise OSError(errno.EINVAL, "no single name", self.at(name))
+        return name
 
     def _try(self, name: bytes, call: Callable[[], _Result], folder: Folder | None = None) -> _Result:
         """Make one call as one step; an error names the whole path."""

@@ -6,7 +6,8 @@ which of several possible forms is written: `operations/land/disk_forms` does.
 
 The attributes are those of the files on disk, never of the index alone, and not those of the user's global
 file: so the patch was judged (`preimages`). A `.gitattributes` that the patch itself changes counts as it is
-before, as with `git apply`. Filters are the user's own and run in the root of the working tree.
+before, as with `git apply`; what git stores by it afterwards `operations/land/attributes_after`
+asks. Filters are the user's own and run in the root of the working tree.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from types import TracebackType
 from patchgate.change.model import EXECUTABLE, REGULAR, SYMLINK
 from patchgate.change.path import RepoPath
 from patchgate.errors import UndecidedError
+from patchgate.git.preimages import is_special, special_file
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository, failed
 from patchgate.git.transaction.places import Content
@@ -56,12 +58,14 @@ def read_standing(repository: Repository, path: RepoPath) -> Content | Obstacle 
     """Read what stands at a path on disk; None for nothing.
 
     Raises:
-        UndecidedError: it may not be read, or is larger than `MOST_BYTES`.
+        UndecidedError: it may not be read, or is larger than `MOST_BYTES`; or git would find a special file
+            where it looks for the attributes of the path.
     """
     *folders, name = path.raw.split(b"/")
     try:
         above = os.open(repository.work_tree or "", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
+            _refuse_special_attributes(above, b"")
             for count, folder in enumerate(folders, start=1):
                 try:
                     below = os.open(folder, _FOLDER, dir_fd=above)
@@ -73,6 +77,7 @@ def read_standing(repository: Repository, path: RepoPath) -> Content | Obstacle 
                 above = below
                 if _is_there(b".git", above):
                     return Obstacle(RepoPath(b"/".join(folders[:count])), False)
+                _refuse_special_attributes(above, b"/".join(folders[:count]))
             return _read_in(above, name, path)
         finally:
             os.close(above)
@@ -90,6 +95,16 @@ def _is_there(name: bytes, folder: int) -> bool:
     except FileNotFoundError:
         return False
     return True
+
+
+def _refuse_special_attributes(folder: int, name: bytes) -> None:
+    """Keep git from waiting for ever at a FIFO that has the name of an attributes file."""
+    try:
+        mode = os.stat(b".gitattributes", dir_fd=folder, follow_symlinks=False).st_mode
+    except FileNotFoundError:
+        return
+    if is_special(mode):
+        raise special_file(RepoPath(os.path.join(name, b".gitattributes")))
 
 
 def _read_in(folder: int, name: bytes, path: RepoPath) -> Content | Obstacle:

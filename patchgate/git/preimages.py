@@ -1,7 +1,8 @@
 """The files that a patch meets: those of a commit's tree, or those on disk as `git apply` would find them.
 
 Decides what stands at a path and what keeps a path from being reached (a parent that is a symlink, a
-submodule or a file). Files on disk are read through git's own clean filters, into a private store.
+submodule or a file). Files on disk are read through git's own clean filters, into a private store; a special
+file (a FIFO, a socket, a device) is never opened.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from patchgate.change.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, Entry, FileChange
 from patchgate.change.patch_names import quote
 from patchgate.change.path import RepoPath
+from patchgate.errors import UndecidedError
 from patchgate.git.diff import RAW, DiffReader
 from patchgate.git.objects import TREE_MODE, Objects
 from patchgate.git.private import PrivateStore
@@ -77,9 +79,9 @@ def ground_on_disk(
         removed: the paths that the patch removes.
 
     Raises:
-        UndecidedError: the index is unreadable or in conflict.
+        UndecidedError: the index is unreadable or in conflict; or a special file stands at a path.
     """
-    staged = _staged(repository, tree)
+    staged = staged_files(repository, tree)
 
     def keep(kind: str, content: bytes) -> None:
         store.write(kind, content, repository.object_format)
@@ -91,6 +93,7 @@ def ground_on_disk(
     entries: dict[RepoPath, Entry | None] = {}
     blocked = dict(in_index.blocked)
     modes: dict[RepoPath, str] = {}
+    _refuse_special_attributes(repository, in_index.entries)
     for path, known in in_index.entries.items():
         behind = _blocking_on_disk(repository, path, removed)
         if behind is not None or path in blocked:
@@ -118,8 +121,12 @@ def ground_on_disk(
     return Ground(tree, pending, entries, blocked)
 
 
-def _staged(repository: Repository, tree: str) -> dict[RepoPath, FileChange]:
-    """What is staged: the one reading of the whole index."""
+def staged_files(repository: Repository, tree: str) -> dict[RepoPath, FileChange]:
+    """What is staged: the one reading of the whole index.
+
+    Raises:
+        UndecidedError: the index cannot be read.
+    """
     with repository.child("diff-index", "--cached", *RAW, tree) as child:
         child.close_input()
         records = DiffReader(child).records()
@@ -195,7 +202,34 @@ def _on_disk(
         if in_index is not None and in_index.mode == GITLINK:
             return in_index
         return None if is_emptied_on_disk(root, path.raw, removed) else Entry(TREE_MODE, "")
+    if is_special(found.st_mode):
+        raise special_file(path)
     return EXECUTABLE if found.st_mode & 0o100 else REGULAR
+
+
+def is_special(mode: int) -> bool:
+    """Tell whether a file's mode is none that git keeps: no file, link or folder."""
+    return not (stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode))
+
+
+def special_file(path: RepoPath) -> UndecidedError:
+    """Say that a FIFO, a socket or a device stands at a path: who opens it may wait for ever."""
+    return UndecidedError(
+        f"{path.quoted} is a special file on disk (a FIFO, a socket or a device)", "move it away"
+    )
+
+
+def _refuse_special_attributes(repository: Repository, paths: Iterable[RepoPath]) -> None:
+    """See to it that git finds no special file where it looks for the attributes of some paths."""
+    root = os.fsencode(repository.work_tree or "")
+    for folder in {folder for path in paths for folder in path.parents()}:
+        attributes = os.path.join(folder, b".gitattributes")
+        try:
+            mode = os.lstat(os.path.join(root, attributes)).st_mode
+        except OSError:
+            continue
+        if is_special(mode):
+            raise special_file(RepoPath(attributes))
 
 
 def is_emptied_on_disk(root: bytes, folder: bytes, removed: Collection[RepoPath]) -> bool:

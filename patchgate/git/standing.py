@@ -70,6 +70,30 @@ def tried_tree(
     return tree
 
 
+def changed_since(
+    repository: Repository,
+    objects: Objects,
+    store: PrivateStore,
+    head_tree: str,
+    files: Iterable[FileChange],
+    tried: str,
+) -> list[RepoPath]:
+    """List the paths in which the tree that would be tried now is not the one that was.
+
+    Args:
+        tried: what `tried_tree` gave for the same change, with the same `store`.
+
+    Raises:
+        UndecidedError: as in `tried_tree`.
+    """
+    now = tried_tree(repository, objects, store, head_tree, files)
+    if now == tried:
+        return []
+    arguments = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", tried, now)
+    listed = repository.output(*arguments, variables=store.variables)
+    return [RepoPath.from_git(name) for name in listed.split(b"\0")[:-1]]
+
+
 def _unstaged(repository: Repository, store: PrivateStore) -> dict[RepoPath, FileChange]:
     """Read what differs on disk from the index; what only looks newer turns out to be the same."""
     done = repository.git("diff-files", "-z", "--raw", "--ignore-submodules=all", in_work_tree=True)

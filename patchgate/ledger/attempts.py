@@ -6,7 +6,8 @@ means for the next one, and whether an earlier effect is still there, it does no
 
 A list of files that one record cannot hold is shared out over several events; reading puts it together. A
 record of which a part is missing counts as an attempt, but has neither files nor a patch id, so that nothing
-is concluded from half a list.
+is concluded from half a list. A journal's note is one record: where the files do not fit into it, it has
+neither, and what recovery records of such an attempt is that it landed, not what it touched.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ from dataclasses import dataclass, replace
 
 from patchgate.change.model import Entry
 from patchgate.change.path import RepoPath
-from patchgate.durable.record import Json
+from patchgate.durable.record import Json, canonical_event
 from patchgate.ledger.event import Event
 from patchgate.ledger.evidence_folders import ID
 from patchgate.ledger.ledger import Ledger
 
 ATTEMPTED, RESET, RECOVERED = "attempted", "reset", "recovered"
+MAX_NOTE = 256 * 1024
+"""Bytes of a journal's note at most; its record holds the names of folders too."""
 
 _MODE = re.compile(r"[0-7]{6}", re.ASCII)
 _OID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", re.ASCII)
@@ -75,9 +78,16 @@ class AttemptRecord:
     at: str = ""
 
     def plain(self) -> dict[str, Json]:
-        """Give the keys of the event, which are also fit for a journal's note."""
+        """Give the keys of the event."""
         value: dict[str, Json] = {_KEYS.get(name, name): getattr(self, name) for name in _PLAIN}
         return value | {"rules": list(self.rules), "files": [_plain_file(file) for file in self.files]}
+
+    def note(self) -> dict[str, Json]:
+        """Give the keys of the event for a journal's note; too long a one has neither files nor patch id."""
+        value = self.plain()
+        if len(canonical_event(value)) <= MAX_NOTE:
+            return value
+        return value | {"files": [], "patch_id": None}
 
     @classmethod
     def from_plain(cls, value: Mapping[str, Json], at: str = "") -> AttemptRecord:

@@ -228,7 +228,7 @@ class Evidence:
             path = os.path.join(self.dir, name)
             try:
                 content = read_evidence(self.dir, name)
-                masked = self.masks.raw(content)
+                masked = self.masks.output(content)
                 if masked is not content:
                     self._write(name + UNFINISHED, masked)
                     rename(path + UNFINISHED, path, self._faults)
@@ -260,6 +260,11 @@ def _make_own(
         with suppress(FileExistsError):
             make_folder(folder, _FOLDER_MODE, faults)
             flush_folder(os.path.dirname(folder), faults)
+    if os.path.islink(above):
+        raise UndecidedError(
+            f"{printable(above)} is a symlink, so the evidence of this attempt would lie elsewhere",
+            "put a folder in its place; --run-dir DIR keeps the evidence of one attempt elsewhere",
+        )
     for width in _WIDTHS:
         name = f"a-{chance(width).hex()}"
         if is_known(name):

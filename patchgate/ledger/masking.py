@@ -1,20 +1,24 @@
 """What looks like a secret, taken out of a text: credentials of known forms, and values of an environment.
 
 Decides which stretches of a log, a review or a report become `***`. It does not decide which texts are
-masked, and it knows no files. Each search runs once over the text, and every expression is bounded, so a
-long log costs its length.
+masked, and it knows no files. Each search runs once over the text, and every expression is bounded or ends
+where the next one may begin, so a long log costs its length.
 
-A value is sought as it is, line by line where it has several, and as `printable` writes it. What was encoded
-otherwise (base64, reversed, cut in two) is not found: masking keeps an accident from spreading, it stops
-nobody who means to show a secret.
+A value is sought as it is, line by line where it has several, and as `printable` writes it; in the output of
+a command also where escapes of a terminal stand between its letters. In an address like
+`scheme://user:secret@host` the secret is masked wherever the address stands; one in the environment is a
+value to seek as well. What was encoded otherwise (base64, reversed, cut in two) is not found: masking keeps
+an accident from spreading, it stops nobody who means to show a secret.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 
-from patchgate.change.quoting import printable
+from patchgate.change.quoting import printable, without_escapes
 from patchgate.declared.content import SECRET_FORMS
 from patchgate.durable.record import Json
 
@@ -30,22 +34,48 @@ _NAME = re.compile(
     re.IGNORECASE,
 )
 _NAMES_OF_FOLDERS = frozenset({"OLD_PWD", "INIT_PWD"})
+# What follows `://`: a user, if any, and a password up to the last @ before the host. It goes over no slash,
+# so over no second address either.
+_LOGIN = re.compile(rb"[^\s/?#\"<>:@\[]*:([^\s/?#\"<>]+)@")
+# The value of a variable is an address as a whole, so there its password may hold anything; a port is none.
+_ADDRESS = re.compile(r"[A-Za-z0-9+.-]{1,40}://[^\s/:@\[]*:(?![0-9]{1,5}[/?#])(.+)@", re.DOTALL)
 # What follows the first line of a private key, up to its last line or as far as it looks like one.
 _KEY_END = re.compile(rb"-----END [A-Z0-9 ]{0,40}-----")
-_KEY_LINES = re.compile(rb"(?:(?:\\[nr]|[\s+|>-]){1,8}[A-Za-z0-9+/=]{16,256}){1,2000}")
+_KEY_LINES = re.compile(rb"(?:(?:\\[nr]|[\s+|>-]|\x1b\[[0-9;]{0,16}m){1,8}[A-Za-z0-9+/=]{16,256}){1,2000}")
 # An RSA key of 4,096 bits has 3.2 KB.
 _MOST_KEY = 8 << 10
 
 
 def secret_values(environment: Mapping[str, str]) -> tuple[bytes, ...]:
-    """Give the values of the variables whose name says that they are secret, in every form that is sought."""
+    """Give the secret values of an environment, in every form that is sought.
+
+    They are the values of the variables whose name says so, and the passwords of those that are addresses.
+    """
     found: dict[bytes, None] = {}
     for name, value in environment.items():
-        if len(value) >= LEAST_VALUE and _NAME.search(name) and name.upper() not in _NAMES_OF_FOLDERS:
-            for form in _forms(value):
-                found[form] = None
+        if _NAME.search(name) and name.upper() not in _NAMES_OF_FOLDERS:
+            secrets = [value, *_passwords(value)]
+        else:
+            secrets = list(_passwords(value))
+        for secret in secrets:
+            found.update(dict.fromkeys(_forms(secret)))
     # The longest first: what holds another one is masked as one stretch.
     return tuple(sorted(found, key=len, reverse=True))
+
+
+def _passwords(value: str) -> Iterator[str]:
+    """Give the passwords of the addresses in a value, as they stand and as they are meant."""
+    if "://" not in value or "@" not in value:
+        return
+    # Loaded here: few environments hold an address with a password.
+    from urllib.parse import unquote
+
+    encoded = value.encode("utf-8", "surrogateescape")
+    found = [encoded[start:end].decode("utf-8", "surrogateescape") for start, end in _logins(encoded)]
+    whole = _ADDRESS.match(value)
+    for password in (*found, *([whole[1]] if whole else ())):
+        yield password
+        yield unquote(password, errors="surrogateescape")
 
 
 def _forms(value: str) -> Iterator[bytes]:
@@ -69,7 +99,7 @@ class Masks:
 
     def raw(self, content: bytes) -> bytes:
         """Mask bytes: a log, a file."""
-        spans = sorted([*_known_forms(content), *self._known_values(content)])
+        spans = self._spans(content)
         if not spans:
             return content
         pieces: list[bytes] = []
@@ -82,6 +112,24 @@ class Masks:
                 pieces += [content[at:start], MASK]
             at = masked_to = end
         return b"".join([*pieces, content[at:]])
+
+    def output(self, content: bytes) -> bytes:
+        """Mask what a command wrote, also where escapes of a terminal hide a secret.
+
+        A line with a secret that is found only without its escapes is kept without them.
+        """
+        masked = self.raw(content)
+        bare = without_escapes(masked)
+        spans = [] if bare is masked else self._spans(bare)
+        if not spans:
+            return masked
+        # Escapes end with their line at the latest, so both have the same lines.
+        lines, bare_lines = masked.split(b"\n"), bare.split(b"\n")
+        starts = [0, *accumulate(len(line) + 1 for line in bare_lines)]
+        for start, end in spans:
+            for number in range(bisect_right(starts, start) - 1, bisect_right(starts, end - 1)):
+                lines[number] = bare_lines[number]
+        return self.raw(b"\n".join(lines))
 
     def text(self, text: str) -> str:
         """Mask a text; a byte that is no UTF-8 stays what it was."""
@@ -99,6 +147,9 @@ class Masks:
             return [self.document(item) for item in value]
         return value
 
+    def _spans(self, content: bytes) -> list[tuple[int, int]]:
+        return sorted([*_known_forms(content), *_logins(content), *self._known_values(content)])
+
     def _known_values(self, content: bytes) -> Iterator[tuple[int, int]]:
         for value in self._values:
             at = content.find(value)
@@ -115,6 +166,16 @@ def _known_forms(content: bytes) -> Iterator[tuple[int, int]]:
         while match := form.expression.search(content, end):
             end = _end_of_key(content, match.end()) if form.name == "private key" else match.end()
             yield match.start(), end
+
+
+def _logins(content: bytes) -> Iterator[tuple[int, int]]:
+    """Find the passwords in addresses."""
+    at = content.find(b"://")
+    while at >= 0:
+        found = _LOGIN.match(content, at + 3) if content[at - 1 : at].isalnum() else None
+        if found is not None and found[1] != MASK:
+            yield found.span(1)
+        at = content.find(b"://", at + 3)
 
 
 def _end_of_key(content: bytes, start: int) -> int:

@@ -23,7 +23,11 @@ _SELDOM = 30.0
 @click.option("--edits", metavar="FILE", help="Apply structured edits (JSON) instead of a patch.")
 @click.option("--dry-run", is_flag=True, help="Judge and try it, and write nothing to the working tree.")
 @click.option("--index", is_flag=True, help="Stage the result too; the index must hold the files as on disk.")
-@click.option("--base", metavar="REV", help="The patch was made for REV: lay it there, merge the result.")
+@click.option(
+    "--base",
+    metavar="REV",
+    help="The patch was made for REV, which HEAD contains: lay it there, merge the result.",
+)
 @click.option(
     "--only", "only", metavar="PATH", multiple=True, help="Take from the patch what is at or below PATH."
 )

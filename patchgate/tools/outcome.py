@@ -7,13 +7,12 @@ safe to show. It decides no verdict.
 
 from __future__ import annotations
 
-import re
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from patchgate.change.quoting import printable
+from patchgate.change.quoting import printable, without_escapes
 from patchgate.declared.settings import CommandKind
 from patchgate.verdict.rules import Level
 from patchgate.verdict.verdict import Finding, Fixer, Json
@@ -22,8 +21,6 @@ _MAX_LINES = 40
 _MAX_LINE = 400
 _NOTED = 40
 _MAX_SHOWN = 300
-# ECMA-48: colours and other controls of a terminal, and titles (OSC) up to their end.
-_TERMINAL = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-Z\\^_]")
 
 
 class Status(StrEnum):
@@ -66,24 +63,30 @@ class CommandOutcome:
         return self.status in {Status.PASSED, Status.NOTHING_TO_DO}
 
 
-def tail_lines(tail: bytes, is_cut: bool) -> tuple[str, ...]:
+def tail_lines(tail: bytes, is_cut: bool, mask: Callable[[bytes], bytes] | None = None) -> tuple[str, ...]:
     """Make the end of a command's output safe to show: at most 40 lines, without colours.
 
     A line that was written over (CR) is what a terminal would show at last. Where the beginning was cut, the
-    first line is left out if there is another.
+    first line is left out if there is another. It is masked here once more, for escapes may have stood
+    between the letters of a secret.
     """
-    lines = _TERMINAL.sub(b"", tail).rstrip(b"\r\n\t ").split(b"\n")
+    plain = without_escapes(tail)
+    lines = (mask(plain) if mask else plain).rstrip(b"\r\n\t ").split(b"\n")
     if is_cut and len(lines) > 1:
         del lines[0]
     shown = [printable(line.rstrip(b"\r").rpartition(b"\r")[2], _MAX_LINE) for line in lines[-_MAX_LINES:]]
     return tuple(shown) if any(shown) else ()
 
 
-def show_command(argv: Sequence[bytes | str]) -> str:
-    """Write an argument list as a person would type it, on one line, cut where it is long."""
+def show_command(argv: Sequence[bytes | str], mask: Callable[[bytes], bytes] | None = None) -> str:
+    """Write an argument list as a person would type it, on one line, cut where it is long.
+
+    Each word is masked as it is, for afterwards it is quoted, and may be cut in the middle of a secret.
+    """
     import shlex
 
-    texts = (word.decode("utf-8", "surrogateescape") if isinstance(word, bytes) else word for word in argv)
+    words = (word if isinstance(word, bytes) else word.encode("utf-8", "surrogateescape") for word in argv)
+    texts = ((mask(word) if mask else word).decode("utf-8", "surrogateescape") for word in words)
     return printable(" ".join(map(shlex.quote, texts)), _MAX_SHOWN)
 
 

@@ -40,18 +40,18 @@ def run(
         files: what `{files}` stands for (`declared.command.files_of`), relative to the place.
         environ: the caller's environment.
         log_path: a file that does not exist yet; it is made only where the command has something to do.
-        mask: what is done to whole lines of output before they are logged or shown.
+        mask: what is done to whole lines of output before they are logged or shown, and to its arguments.
         tick: called about once a second with the seconds since the start.
 
     Raises:
         UndecidedError: the log cannot be made, or the place is not there.
     """
-    outcome = CommandOutcome(name, settings.kind, Status.PASSED, shown=show_command(settings.command))
+    outcome = CommandOutcome(name, settings.kind, Status.PASSED, shown=show_command(settings.command, mask))
     if needs_files(settings) and not files:
         reason = f"had nothing to look at: no file for {FILES}"
         return replace(outcome, status=Status.NOTHING_TO_DO, reason=reason)
     argv = expand(settings, files)
-    outcome = replace(outcome, shown=show_command(argv))
+    outcome = replace(outcome, shown=show_command(argv, mask))
     environment = command_environment(environ, settings.env, place)
     missing = [tool for tool in settings.required_tools if find_program(tool, environment) is None]
     program = settings.command[0]
@@ -82,7 +82,7 @@ def run(
         reason, hint = _hindered(ended, ended.fault, settings)
         os.unlink(log_path)
         return replace(outcome, status=Status.NOT_STARTED, reason=f"was not started: {reason}", hint=hint)
-    return _ended(outcome, ended, settings, os.path.basename(log_path))
+    return _ended(outcome, ended, settings, os.path.basename(log_path), mask)
 
 
 def _make_log(path: str) -> int:
@@ -125,7 +125,13 @@ def _hindered(ended: Ended, fault: StartFault, settings: CommandSettings) -> tup
     )
 
 
-def _ended(outcome: CommandOutcome, ended: Ended, settings: CommandSettings, log: str) -> CommandOutcome:
+def _ended(
+    outcome: CommandOutcome,
+    ended: Ended,
+    settings: CommandSettings,
+    log: str,
+    mask: Callable[[bytes], bytes] | None,
+) -> CommandOutcome:
     status, reason, hint = Status.PASSED, None, None
     if ended.timed_out:
         status = Status.TIMED_OUT
@@ -148,7 +154,7 @@ def _ended(outcome: CommandOutcome, ended: Ended, settings: CommandSettings, log
         exit_code=ended.code,
         reason=reason,
         hint=hint,
-        tail=tail_lines(ended.tail, is_cut=ended.logged + ended.dropped > len(ended.tail)),
+        tail=tail_lines(ended.tail, ended.logged + ended.dropped > len(ended.tail), mask),
         seconds=ended.seconds,
         log=log,
         dropped=ended.dropped,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import socket
 from pathlib import Path
 
 import pytest
 
 from patchgate.change.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, Entry
 from patchgate.change.path import RepoPath
+from patchgate.errors import UndecidedError
 from patchgate.git.objects import TREE_MODE, Objects
 from patchgate.git.preimages import Ground, ground_of_tree, ground_on_disk
 from patchgate.git.private import PrivateStore
@@ -191,3 +193,31 @@ def test_many_dirty_files_are_read_together(repo: Repo) -> None:
     found = ground(repo, *names).entries
     assert found[RepoPath(b"7")] == Entry(REGULAR, blob(repo, b"two 7"))
     assert found[RepoPath(b"299")] == Entry(REGULAR, blob(repo, b"one\n"))
+
+
+def put_special(place: Path, kind: str) -> None:
+    if kind == "fifo":
+        os.mkfifo(place)
+    else:
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(os.path.relpath(place))
+
+
+@pytest.mark.parametrize("kind", ["fifo", "socket"])
+@pytest.mark.parametrize("name", ["f", "new", ".gitattributes", "d/.gitattributes"])
+def test_a_special_file_is_told_and_never_opened(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch, kind: str, name: str
+) -> None:
+    """Who opens a FIFO waits for ever: git did, and stayed when we were ended."""
+    repo.commit({"f": "one\n", "d/x": "one\n"})
+    (repo.path / name).unlink(missing_ok=True)
+    monkeypatch.chdir(repo.path)
+    put_special(repo.path / name, kind)
+    with pytest.raises(UndecidedError, match=f"{name} is a special file"):
+        ground(repo, b"f", b"new", b"d/x")
+
+
+def test_what_lies_behind_a_special_file_is_blocked(repo: Repo) -> None:
+    repo.commit({"f": "one\n"})
+    os.mkfifo(repo.path / "way")
+    assert ground(repo, b"way/x").blocked == {RepoPath(b"way/x"): RepoPath(b"way")}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import signal
 import stat
@@ -677,3 +678,84 @@ def test_every_kind_of_repository_has_a_scratch_tree(tmp_path: Path, kind: str) 
                 assert trial.run(scratch, "git log -1 --format=%H").strip() == repo.ask("rev-parse", "HEAD")
         with trial.touched({"in/b": b"x\n"}) as scratch:
             assert Path(scratch.path, "in/b").read_bytes() == b"x\n"
+
+
+@pytest.mark.parametrize(
+    "writing",
+    [
+        "echo longer > d/b",
+        "printf two > d/b; touch -r a d/b",
+        "chmod +x d/b",
+        "echo '* text eol=crlf' > .gitattributes",
+        "printf two > a",
+    ],
+)
+def test_a_file_that_was_overwritten_in_place_between_two_uses_is_never_handed_out(
+    trial: Trial, writing: str, tmp_path: Path
+) -> None:
+    trial.repo.commit({".gitattributes": "# none\n", "a": "one", "d/b": "one", "e": "one"})
+    with trial.tree({"e": b"two"}) as scratch:
+        first = contents(scratch.path)
+    trial.run(scratch, writing)
+    assert contents(scratch.path) != first
+    with trial.tree({"e": b"two"}) as scratch:
+        assert contents(scratch.path) == first
+        assert scratch.changed() == []
+    trial.run(scratch, writing)
+    with trial.tree({"a": b"six"}) as scratch:
+        assert contents(scratch.path) == fresh_checkout(trial, scratch, tmp_path / "copy")
+
+
+def test_a_file_that_was_put_back_and_then_overwritten_at_once_is_seen(trial: Trial) -> None:
+    trial.repo.commit({"a": "one", "b": "one"})
+    for _ in range(10):
+        with trial.tree() as scratch:
+            first = contents(scratch.path)
+            trial.run(scratch, "printf two > a")
+        Path(scratch.path, "a").write_bytes(b"six")
+        with trial.tree() as scratch:
+            assert contents(scratch.path) == first
+
+
+TOKEN = "0123456789abcdef"
+
+
+@pytest.mark.parametrize(
+    "place", ["victim", "touched/victim", f"{TOKEN}", f"touched/../{TOKEN}", f"link/{TOKEN}"]
+)
+def test_a_record_that_names_a_folder_we_never_make_removes_nothing(trial: Trial, place: str) -> None:
+    trial.repo.commit({"a": "a\n"})
+    records = trial.repo.path / ".git/patchgate/scratch"
+    records.mkdir(parents=True)
+    (trial.cache / "touched").mkdir(parents=True)
+    (trial.cache / "elsewhere" / "touched").mkdir(parents=True)
+    (trial.cache / "link").symlink_to("elsewhere/touched")
+    folder = trial.cache / place
+    folder.mkdir()
+    (folder / "mine").write_text("mine\n")
+    _record(records, folder)
+    assert trial.sweep() == []
+    assert (folder / "mine").exists()
+    assert list(records.iterdir()) == []
+    assert kept_places(open_repository(trial.repo.env, str(trial.repo.path))) == []
+
+
+def test_a_place_in_another_cache_folder_waits_until_that_is_swept(trial: Trial) -> None:
+    trial.repo.commit({"a": "a\n"})
+    records = trial.repo.path / ".git/patchgate/scratch"
+    records.mkdir(parents=True)
+    folder = trial.cache.parent / "other" / "touched" / TOKEN
+    folder.mkdir(parents=True)
+    _record(records, folder)
+    assert trial.sweep() == []
+    assert folder.exists()
+    assert Trial(trial.repo, trial.cache.parent / "other").sweep() == []
+    assert not folder.exists()
+    assert list(records.iterdir()) == []
+
+
+def _record(records: Path, folder: Path) -> None:
+    found = folder.stat()
+    owner = json.dumps({"pid": 1, "boot_id": "none", "started": ""})
+    plain = {"path": str(folder), "owner": owner, "identity": [found.st_dev, found.st_ino], "kept": False}
+    (records / f"place-{TOKEN}.json").write_text(json.dumps(plain))

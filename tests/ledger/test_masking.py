@@ -147,6 +147,82 @@ def test_a_megabyte_that_nearly_is_a_secret_everywhere_is_masked_in_one_go() -> 
     assert masks.raw(spaces + b"-----BEGIN PRIVATE KEY-----" + spaces) == spaces + MASK + spaces
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"postgres://u:s3cr3t@h/db", b"postgres://u:***@h/db"),
+        (b"x=redis://:pw@h:1/0;", b"x=redis://:***@h:1/0;"),
+        (b"git+https://u:p@ss:w@h/x y@z", b"git+https://u:***@h/x y@z"),
+        (b"https://u:a@h https://v:b@i", b"https://u:***@h https://v:***@i"),
+        (b'"amqp://u:p\\x"@h"', b'"amqp://u:p\\x"@h"'),
+        (b"https://u:caf\xc3\xa9@h", b"https://u:***@h"),
+    ],
+)
+def test_the_password_in_an_address_is_masked_wherever_it_stands(before: bytes, after: bytes) -> None:
+    assert Masks().raw(before) == after
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"https://host:8080/@scope/pkg",
+        b"ssh://git@host:22/x@y",
+        b"http://[::1]:80/a@b",
+        b"https://u:***@h",
+        b"://u:p@h",
+        b"std::a://",
+        b"http://host:80 someone@example.com",
+    ],
+)
+def test_an_address_without_a_password_stays(text: bytes) -> None:
+    assert Masks().raw(text) is text
+
+
+def test_the_password_in_an_address_of_the_environment_is_a_secret_by_itself() -> None:
+    masks = Masks([{"DATABASE_URL": "postgres://user:s3cr%2Ft-value@h/db", "OTHER": "http://u:short@h"}])
+    assert masks.raw(b"s3cr%2Ft-value, s3cr/t-value, user") == b"***, ***, user"
+    # Five characters are too short to be sought alone, not to be masked in an address.
+    assert masks.raw(b"short http://u:short@h") == b"short http://u:***@h"
+    odd = Masks([{"BROKER": "amqp://u:with/slash#x@y@h/v"}])
+    assert odd.raw(b"amqp://u:with/slash#x@y@h/v with/slash#x@y") == b"amqp://u:***@h/v ***"
+
+
+def test_a_secret_with_escapes_of_a_terminal_inside_is_masked_and_other_lines_keep_theirs() -> None:
+    masks = Masks([{"TOKEN": "s3cr3tvalue"}])
+    hidden = b"\x1b[1ms3cr\x1b[0m3tvalue\x1b[m tail"
+    colour = b"\x1b[31mred\x1b[0m"
+    assert masks.output(colour + b"\n" + hidden + b"\n" + colour) == colour + b"\n*** tail\n" + colour
+    # Found as it is: the escapes around it stay.
+    assert masks.output(b"\x1b[1ms3cr3tvalue\x1b[m") == b"\x1b[1m***\x1b[m"
+    assert masks.output(b"\x1b[1mAKIA" + b"ABCDEFGH" * 2) == b"***"
+    assert masks.output(colour) == colour
+    assert masks.output(b"\x1b]0;no end\n" + hidden) == b"\x1b]0;no end\n*** tail"
+
+
+def test_a_private_key_of_coloured_lines_is_masked_whole() -> None:
+    coloured = b"".join(b"\x1b[32m" + line + b"\x1b[0m\n" for line in KEY.split(b"\n"))
+    assert Masks().output(b"before\n" + coloured + b"after\n") == b"before\n\x1b[32m***\x1b[0m\nafter\n"
+    cut = coloured[: coloured.index(b"aGVsbG8=")]
+    assert Masks().output(cut) == b"\x1b[32m***\x1b[0m\n\x1b[32m"
+
+
+def test_a_megabyte_of_addresses_or_escapes_is_masked_in_one_go() -> None:
+    masks = Masks([{"TOKEN": "s3cr3tvalue"}])
+    many = 150_000
+    for text in (
+        b"://" * many,
+        b"a://b:" * many,
+        b"a://" + b"b:" * many,
+        b"a://b:" + b"@" * many,
+        b"a://u:pass@" * many,
+    ):
+        assert len(masks.raw(text)) <= len(text)
+    for text in (b"\x1b[" * many, b"\x1b[0m\n" * many + b"s3cr\x1b[m3tvalue\n" * many, b"\x1b]" * many):
+        masked = masks.output(text)
+        assert len(masked) <= len(text)
+        assert b"3tvalue" not in masked
+
+
 _VALUES = st.text(st.characters(codec="utf-8", exclude_characters="*"), min_size=6, max_size=30).filter(
     lambda each: len(each.strip()) >= 6
 )

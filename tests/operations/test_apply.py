@@ -466,3 +466,44 @@ def test_a_file_is_named_from_where_the_command_is_told_to_run(repo: Repo) -> No
 def test_a_retry_line_keeps_what_was_asked(repo: Repo) -> None:
     answer = apply(repo, change_of(old=b"other"), "--index", "--only", "f")
     assert answer.report["retry"]["command"].endswith(" --index --only f")
+
+
+def test_a_kept_tree_that_somebody_wrote_to_between_two_attempts_lets_nothing_pass(repo: Repo) -> None:
+    repo.commit({"check.sh": "exit 1\n"})
+    place = repo.path.parent / "place"
+    repo.policy('[commands.t]\nkind = "test"\ncommand = ["sh", "-c", "pwd >$PLACE; . ./check.sh"]\n')
+    assert apply(repo, change_of(), PLACE=str(place)).errors == ["build-failed"]
+    Path(place.read_text().strip(), "check.sh").write_text("exit 0\n")
+    answer = apply(repo, change_of(new=b"BB"), PLACE=str(place))
+    assert (answer.errors, answer.rules) == (["build-failed"], ["build-failed"])
+
+
+@pytest.mark.parametrize(
+    ("writing", "named"),
+    [
+        ("echo bad >sub/g", ["sub/g"]),
+        ("rm -f sub/g", ["sub/g"]),
+        ("rm -f sub/g; ln -s f sub/g", ["sub/g"]),
+        ("chmod +x sub/g", ["sub/g"]),
+        ("echo bad >dirty; echo bad >sub/g", ["dirty", "sub/g"]),
+    ],
+)
+def test_a_patch_does_not_land_beside_another_file_than_it_was_tried_with(
+    repo: Repo, writing: str, named: list[str]
+) -> None:
+    repo.commit({"dirty": "good\n"})
+    repo.policy(command("test", f"cd $TOP; {writing}"))
+    repo.write("dirty", "uncommitted\n")
+    answer = apply(repo, change_of(), TOP=str(repo.path))
+    assert (answer.code, answer.errors) == (3, ["concurrent-change"] * len(named))
+    assert [finding["path"] for finding in answer.findings] == named
+    assert (repo.path / "f").read_text() == ABC
+    again = apply(repo, change_of(), TOP=str(repo.path))
+    assert (again.code, again.errors) == (0, []), "nothing changes any more"
+
+
+def test_what_is_written_beside_the_tracked_files_while_tests_run_keeps_no_patch_back(repo: Repo) -> None:
+    repo.policy(command("test", "cd $TOP; echo x >new; touch sub/g; cat sub/g >t; cat t >sub/g"))
+    repo.write("sub/g", "uncommitted\n")
+    answer = apply(repo, change_of(), TOP=str(repo.path))
+    assert (answer.code, answer.verdict) == (0, "accepted")

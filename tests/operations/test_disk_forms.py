@@ -26,6 +26,7 @@ from patchgate.git.transaction import land
 from patchgate.git.transaction.places import Content, Write
 from patchgate.operations.judge.patches import Judged, judging
 from patchgate.operations.judge.terms import Asked
+from patchgate.operations.land.attributes_after import stored_otherwise_after
 from patchgate.operations.land.disk_forms import Forms, Standing, forms, standing
 from tests.world import Repo
 
@@ -132,6 +133,8 @@ def prepare(
         attributes: the attributes file of each folder.
     """
     repo = Repo.create(folder, *init)
+    # Attributes of the files themselves count only when the patch is made.
+    plain = repo.write(".git/info/attributes", "* -text -ident -filter !working-tree-encoding\n")
     repo.commit({"first": b"first\n", **old})
     for name in (name for name, content in new.items() if content is None):
         repo.git("rm", "-q", "--", name)
@@ -139,6 +142,7 @@ def prepare(
         if content is not None:
             repo.write(name, content)
     world = proposed(repo)
+    plain.unlink()
     for key, value in (config or {}).items():
         repo.git("config", key, value)
     if attributes:
@@ -483,6 +487,102 @@ def test_the_patchs_own_attributes_count_only_afterwards(tmp_path: Path) -> None
     assert tree_of(world.repo.path) == tree_of(copy.path)
 
 
+def otherwise_after(world: World, base: str | None = None) -> list[bytes]:
+    """Land the patch; give what it said that git will store otherwise, and hold that against `git add`."""
+    with world.judged(base) as (repository, judged, stands):
+        files = judged.verdict.change.files
+        made = forms(repository, judged.objects, judged.store, files, stands)
+        found = [path.raw for path in stored_otherwise_after(repository, files, made.writes)]
+    land(world.repository, made.writes, note={}).finish()
+    # The attributes first: in one go, git would look at those of the index for some of the files.
+    repo = world.repo
+    repo.git(
+        "add", "-A", "--", *(name for name in (".gitattributes", "sub/.gitattributes") if named(repo, name))
+    )
+    repo.git("add", "-A")
+    judged_tree = repo.git("ls-tree", "-r", "-z", "--name-only", world.new)
+    names = [name for name in judged_tree.split(b"\0") if name]
+    assert sorted(found) == [
+        name
+        for name in sorted(names)
+        if repo.git("rev-parse", b":" + name) != repo.git("rev-parse", world.new.encode() + b":" + name)
+    ]
+    return found
+
+
+def named(repo: Repo, name: str) -> bool:
+    return (repo.path / name).exists() or bool(repo.git("ls-files", name))
+
+
+UP = {"filter.up.clean": "tr a-z A-Z", "filter.up.smudge": "cat"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ({}, {".gitattributes": b"*.txt filter=up\n", "n.txt": b"hello\n", "m": b"x\n"}, [b"n.txt"]),
+        ({}, {".gitattributes": b"*.txt filter=up\n", "n.txt": b"HELLO\n"}, []),
+        ({}, {".gitattributes": b"*.txt text\n", "n.txt": crlf(TEN), "m": crlf(TEN)}, [b"n.txt"]),
+        ({"f": TEN}, {".gitattributes": b"f filter=up\n", "f": CHANGED}, [b"f"]),
+        ({"f": crlf(TEN)}, {".gitattributes": b"f text=auto\n", "f": crlf(CHANGED)}, []),
+        (
+            {"sub/f": TEN, "sub/g": TEN},
+            {"sub/.gitattributes": b"f filter=up\n", "sub/f": CHANGED},
+            [b"sub/f"],
+        ),
+        ({"f": TEN}, {".gitattributes": b"*.x text\n", "f": CHANGED, "new/deep/x": TEN}, []),
+    ],
+)
+def test_what_git_will_store_otherwise_by_the_patchs_own_attributes_is_told(
+    tmp_path: Path, old: dict[str, bytes], new: dict[str, bytes | None], expected: list[bytes]
+) -> None:
+    world = prepare(tmp_path, old, new, config=UP)
+    assert otherwise_after(world) == expected
+
+
+@pytest.mark.parametrize("goes", [None, b"*.txt -text\n"])
+def test_attributes_that_the_patch_takes_away_count_no_more(tmp_path: Path, goes: bytes | None) -> None:
+    old = {".gitattributes": b"n.txt filter=up\n", "x": TEN}
+    world = prepare(tmp_path, old, {".gitattributes": goes, "n.txt": b"HELLO\n"}, config=UP)
+    assert otherwise_after(world) == []
+
+
+def test_a_filter_that_the_patch_names_finds_the_files_of_the_working_tree(tmp_path: Path) -> None:
+    config = {"filter.own.clean": "sh tools/clean.sh", "filter.own.required": "true"}
+    old = {"tools/clean.sh": b"tr a-z A-Z\n", "sub/.gitattributes": b"*.b filter=own\n"}
+    new: dict[str, bytes | None] = {".gitattributes": b"*.a filter=own\n", "n.a": b"x\n", "sub/m": b"x\n"}
+    world = prepare(tmp_path, old, new, config=config)
+    assert otherwise_after(world) == [b"n.a"]
+
+
+def test_what_git_cannot_store_at_all_by_the_patchs_own_attributes_is_undecided(tmp_path: Path) -> None:
+    new = {".gitattributes": b"*.txt working-tree-encoding=UTF-16\n", "n.txt": b"hello\n"}
+    world = prepare(tmp_path, {}, new)
+    with world.judged() as (repository, judged, stands):
+        files = judged.verdict.change.files
+        made = forms(repository, judged.objects, judged.store, files, stands)
+        with pytest.raises(UndecidedError, match=r"could not store what the patch writes.*n\.txt"):
+            stored_otherwise_after(repository, files, made.writes)
+
+
+@pytest.mark.parametrize("base", [None, "HEAD"])
+@pytest.mark.parametrize("name", ["f", "d/.gitattributes", ".gitattributes"])
+def test_a_special_file_keeps_nobody_waiting(tmp_path: Path, name: str, base: str | None) -> None:
+    """Measured: git opened the FIFO, and waited for ever."""
+    world = prepare(tmp_path, {"f": TEN, "d/g": TEN}, {"f": CHANGED, "d/g": CHANGED}, config=AUTO)
+    (world.repo.path / name).unlink(missing_ok=True)
+    os.mkfifo(world.repo.path / name)
+    file = tmp_path / "patch"
+    file.write_bytes(world.patch)
+    options = () if base is None else ("--base", base)
+    for arguments in (("--dry-run",), ()):
+        answer = world.repo.run("apply", str(file), "--format", "json", *arguments, *options)
+        told = "base-conflict" if base and name == "f" else "is a special file on disk"
+        assert (answer.code in {1, 3}, told in answer.out) == (True, True)
+    checked = world.repo.run("check", "--patch", str(file), "--format", "json", *options)
+    assert checked.code == (0 if base else 3)
+
+
 @pytest.mark.parametrize("attributes", [{}, {"": "f ident\n"}])
 @pytest.mark.parametrize(("old", "new"), [(None, crlf(TEN)), (TEN, TEN + b"x\r\n"), (TEN, crlf(TEN))])
 def test_a_line_end_that_git_will_not_keep_is_told(
@@ -639,5 +739,6 @@ def test_the_ordinary_case_starts_no_child(tmp_path: Path, monkeypatch: pytest.M
         monkeypatch.setattr(Repository, "argv", note)
         stands = standing(repository, judged.objects, judged.store, files)
         made = forms(repository, judged.objects, judged.store, files, stands)
+        assert stored_otherwise_after(repository, files, made.writes) == ()
     assert len(made.writes) == 4
     assert started == []

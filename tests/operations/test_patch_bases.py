@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.proposals import ABC, addition, assert_lands_as_judged, change_of, check, refusal
-from tests.world import Repo
+from patchgate.git.repository import open_repository
+from patchgate.operations.judge.patches import is_as_judged, judging
+from patchgate.operations.judge.terms import Asked
+from tests.proposals import ABC, addition, assert_lands_as_judged, change_of, check, moved, refusal
+from tests.world import Answer, Repo
 
 TWENTY = "".join(f"{number}\n" for number in range(20))
 FIRST = b"diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n-0\n+zero\n 1\n 2\n"
@@ -130,3 +133,100 @@ def test_policy_judges_the_merged_result(repo: Repo) -> None:
     base = repo.commit({"f": ABC})
     repo.policy("[policy]\ndeny_prefixes = ['runs']\n")
     assert refusal(check(repo, addition(b"runs/x"), "--base", base))[2] == ["deny-prefix"]
+
+
+def apply(repo: Repo, patch: bytes, *arguments: str) -> Answer:
+    return repo.run("apply", "-", "--format", "json", *arguments, stdin=patch)
+
+
+def refused_whole(repo: Repo, patch: bytes, base: str = "HEAD") -> tuple[int, list[str]]:
+    """Apply a patch that must be refused, dry and for real, and see that no file was written."""
+    before = repo.git("status", "--porcelain", "--ignored")
+    dry = apply(repo, patch, "--base", base, "--dry-run")
+    answer = apply(repo, patch, "--base", base)
+    assert repo.git("status", "--porcelain", "--ignored") == before
+    assert (dry.code, dry.errors) == (answer.code, answer.errors)
+    return answer.code, answer.errors
+
+
+@pytest.mark.parametrize("name", [b"d/f", b"sub/x", b"README.md", b"free"])
+def test_a_base_that_head_does_not_contain_can_be_judged_but_not_applied(repo: Repo, name: bytes) -> None:
+    """A file that a sparse checkout leaves out, a submodule's folder, a colliding name: all were written."""
+    repo.commit({"a": "a\n"})
+    repo.git("checkout", "-q", "-b", "side")
+    repo.commit({"z": "z\n"})
+    repo.git("checkout", "-q", "main")
+    repo.write("d/f", "precious\n")
+    repo.write("readme.MD", "x\n")
+    repo.gitlink("sub")
+    repo.git("add", "d", "readme.MD")
+    repo.git("commit", "-q", "-m", "More")
+    repo.git("update-index", "--skip-worktree", "d/f")
+    (repo.path / "d/f").unlink()
+    assert check(repo, addition(name), "--base", "side").code == 0
+    before = repo.git("status", "--porcelain")
+    for arguments in ((), ("--dry-run",), ("--index",)):
+        answer = apply(repo, addition(name), "--base", "side", *arguments)
+        assert (answer.code, "HEAD does not contain side" in answer.error["message"]) == (2, True)
+    assert repo.git("status", "--porcelain") == before
+    assert not (repo.path / name.decode()).exists()
+
+
+def test_a_patch_for_a_commit_cannot_be_applied_before_the_first_one(repo: Repo) -> None:
+    repo.commit({"f": ABC})
+    repo.git("checkout", "-q", "--orphan", "fresh")
+    answer = apply(repo, addition(b"new"), "--base", "main")
+    assert (answer.code, "HEAD does not contain main" in answer.error["message"]) == (2, True)
+
+
+@pytest.mark.parametrize("older", [False, True])
+@pytest.mark.parametrize(
+    ("staged", "made"), [("readme.md", b"README.md"), ("Docs/x", b"docs/y"), ("e\u0301", "\u00e9".encode())]
+)
+def test_a_new_name_collides_with_a_staged_one_also_with_a_base(
+    repo: Repo, older: bool, staged: str, made: bytes
+) -> None:
+    base = two_commits(repo)
+    repo.stage({staged: "mine\n"})
+    assert refused_whole(repo, addition(made), base if older else "HEAD") == (1, ["path-collision"])
+
+
+@pytest.mark.parametrize("older", [False, True])
+def test_a_new_name_behind_a_link_or_a_staged_submodule_is_refused_also_with_a_base(
+    repo: Repo, older: bool
+) -> None:
+    base = two_commits(repo) if older else "HEAD"
+    repo.commit({"g": "g\n"})
+    repo.link("link", "/tmp")
+    repo.gitlink("module")
+    for name in (b"link/x", b"module/x"):
+        assert refused_whole(repo, addition(name), base) == (1, ["path-symlink"])
+
+
+@pytest.mark.parametrize("how", ["on disk", "staged", "left out"])
+def test_a_new_file_where_something_stands_is_refused_also_with_a_base(repo: Repo, how: str) -> None:
+    two_commits(repo)
+    repo.write("new", "mine\n")
+    if how != "on disk":
+        repo.git("add", "new")
+    if how == "left out":
+        repo.git("update-index", "--skip-worktree", "new")
+        (repo.path / "new").unlink()
+    assert refused_whole(repo, addition(b"new")) == (1, ["base-conflict"])
+
+
+def test_a_name_that_differs_in_case_alone_may_still_be_changed_with_a_base(repo: Repo) -> None:
+    repo.commit({"readme.md": "x\n"})
+    repo.stage({"other": "staged\n"})
+    assert apply(repo, moved(b"readme.md", b"README.md"), "--base", "HEAD").code == 0
+    assert sorted(path.name for path in repo.path.glob("[rR]*")) == ["README.md"]
+
+
+def test_what_is_staged_while_a_patch_for_a_commit_is_tried_is_seen(repo: Repo) -> None:
+    two_commits(repo)
+    repository = open_repository(repo.env, str(repo.path))
+    with judging(repository, addition(b"README.md"), Asked(), base="HEAD", lands=True) as judged:
+        repo.git("update-index", "--force-write-index")
+        assert is_as_judged(repository, judged)
+        repo.stage({"readme.md": "mine\n"})
+        assert not is_as_judged(repository, judged)

@@ -18,7 +18,9 @@ from patchgate.operations.land.retries import (
     after_judging,
     before_judging,
     find_chain,
+    meanwhile,
     next_retry,
+    renewed,
     reset_command,
 )
 from patchgate.verdict.rules import RULES
@@ -64,10 +66,10 @@ def keep(ledger: Ledger, *attempts: AttemptRecord) -> None:
         assert record(ledger, each) is None
 
 
-def judged(*rules: str, base: str = BASE, policy: str = POLICY) -> ChangeVerdict:
-    """Make a verdict with findings of these rules."""
+def judged(*rules: str, base: str = BASE, policy: str = POLICY, after: str | None = None) -> ChangeVerdict:
+    """Make a verdict with findings of these rules; without `after` the patch made nothing."""
     findings = tuple(Finding(rule, RULES[rule].level, "m") for rule in rules)
-    change = Change(base, base, ())
+    change = Change(base, after or base, ())
     return ChangeVerdict(change, Source("patch"), "agent", PolicyReference(policy, "HEAD"), (), findings)
 
 
@@ -77,7 +79,7 @@ def test_an_attempt_without_retry_of_begins_a_chain_and_is_never_a_bad_retry(led
     assert (chain.first, chain.number, chain.refusals) == (None, 1, ())
     assert chain.id_with("a-ffff") == "a-ffff"
     assert before_judging(chain, b"prose", "edits", 1) is None
-    assert after_judging(chain, judged("deny-prefix"), DIGEST) is None
+    assert after_judging(chain, judged("deny-prefix"), PATCH) is None
 
 
 def test_a_retry_belongs_to_the_chain_of_what_it_retries(ledger: Ledger) -> None:
@@ -139,7 +141,7 @@ def test_after_as_many_refusals_as_the_limit_even_a_good_patch_is_refused_until_
     chain = find_chain(ledger, "a-0005")
     assert chain.number == 1
     assert before_judging(chain, PATCH, "patch", 5) is None
-    assert after_judging(chain, judged("deny-prefix"), DIGEST) is None
+    assert after_judging(chain, judged("deny-prefix"), PATCH) is None
 
 
 def test_a_reset_of_another_chain_changes_nothing(ledger: Ledger) -> None:
@@ -196,30 +198,84 @@ def test_the_very_patch_that_was_refused_is_refused_while_its_base_and_cause_are
     keep(ledger, tried("a-0001"), tried("a-0002", patch_sha256="0" * 64))
     chain = find_chain(ledger, "a-0002")
     same = judged("deny-prefix", "secret")
-    found = after_judging(chain, same, DIGEST)
+    found = after_judging(chain, same, PATCH)
     assert found is not None
     assert (found.rule, found.details["attempt"]) == ("retry-identical", "a-0001")
-    assert after_judging(chain, same, "f" * 64) is None
-    assert after_judging(chain, judged("deny-prefix", base="9" * 40), DIGEST) is None
-    assert after_judging(chain, judged("deny-prefix", policy="sha256:" + "9" * 64), DIGEST) is None
+    assert after_judging(chain, same, PATCH.replace(b"+B", b"+C")) is None
+    assert after_judging(chain, judged("deny-prefix", base="9" * 40), PATCH) is None
+    assert after_judging(chain, judged("deny-prefix", policy="sha256:" + "9" * 64), PATCH) is None
     # What refused it is gone: an untracked file that stood in the way.
-    assert after_judging(chain, judged(), DIGEST) is None
-    assert after_judging(chain, judged("secret"), DIGEST) is None
-    assert after_judging(chain, judged("hunk-offset"), DIGEST) is None
+    assert after_judging(chain, judged(), PATCH) is None
+    assert after_judging(chain, judged("secret"), PATCH) is None
+    assert after_judging(chain, judged("hunk-offset"), PATCH) is None
 
 
 def test_a_patch_that_a_command_refused_is_not_tried_again_on_the_same_base(ledger: Ledger) -> None:
     keep(ledger, tried("a-0001", stage="apply", rules=("build-failed",)))
     chain = find_chain(ledger, "a-0001")
-    found = after_judging(chain, judged(), DIGEST)
+    found = after_judging(chain, judged(), PATCH)
     assert found is not None
     assert "build-failed" in found.message
-    assert after_judging(chain, judged(base="9" * 40), DIGEST) is None
+    assert after_judging(chain, judged(base="9" * 40), PATCH) is None
+
+
+def test_another_text_of_the_very_change_is_identical_and_the_same_text_of_another_change_is_not(
+    ledger: Ledger,
+) -> None:
+    keep(ledger, tried("a-0001", stage="apply", rules=("build-failed",), after="3" * 40))
+    chain = find_chain(ledger, "a-0001")
+    for written in (PATCH, b"\n" + PATCH, PATCH.replace(b"@@\n", b"@@ section\n")):
+        found = after_judging(chain, judged(after="3" * 40), written)
+        assert found is not None
+        assert found.rule == "retry-identical"
+        assert after_judging(chain, judged(after="4" * 40), written) is None
+        assert after_judging(chain, judged(after="3" * 40, base="9" * 40), written) is None
+        assert after_judging(chain, judged(after="3" * 40, policy="sha256:" + "9" * 64), written) is None
+
+
+@pytest.mark.parametrize("written", [b"\n" + PATCH, b"\r\n\n" + PATCH + b"\n\n", PATCH + b"\n"])
+def test_blank_lines_around_a_patch_that_made_nothing_do_not_make_it_another(
+    ledger: Ledger, written: bytes
+) -> None:
+    keep(ledger, tried("a-0001", rules=("hunk-mismatch",), stage="git_check", after=BASE))
+    chain = find_chain(ledger, "a-0001")
+    assert after_judging(chain, judged("hunk-mismatch"), written) is not None
+    assert after_judging(chain, judged("hunk-mismatch"), written.replace(b"+B", b"+ B")) is None
+
+
+def test_the_rule_is_asked_again_about_what_others_did_meanwhile(ledger: Ledger) -> None:
+    keep(ledger, tried("a-0001"))
+    chain = find_chain(ledger, "a-0001")
+    assert renewed(ledger, chain) == chain
+    assert meanwhile(ledger, chain, 2) is None
+    keep(ledger, tried("a-0002"), tried("a-0003", "a-0003"))
+    chain = renewed(ledger, chain)
+    assert chain.number == 3
+    exhausted = meanwhile(ledger, chain, 2)
+    assert exhausted is not None
+    assert (exhausted.rule, exhausted.details["actual"]) == ("retry-exhausted", 2)
+    assert meanwhile(ledger, chain, 3) is None
+    assert meanwhile(ledger, chain, 3, [{"chain": "a-0003", "attempt": "a-0003"}, {}]) is None
+    assert renewed(ledger, Chain()) == Chain()
+    assert meanwhile(ledger, Chain(), 1, [{"chain": None}]) is None
+
+
+def test_nothing_lands_beside_another_attempt_of_its_chain_recorded_or_not(ledger: Ledger) -> None:
+    keep(ledger, tried("a-0001"))
+    chain = find_chain(ledger, "a-0001")
+    found = meanwhile(ledger, chain, 5, [{"chain": "a-0001", "attempt": "a-0002"}])
+    assert found is not None
+    assert (found.rule, found.who_can_fix) == ("concurrent-change", Fixer.ENVIRONMENT)
+    assert "attempt a-0002 of the same chain has landed" in found.message
+    keep(ledger, tried("a-0003", applied=True, verdict="accepted", counts=False))
+    found = meanwhile(ledger, chain, 1)
+    assert found is not None
+    assert "attempt a-0003 of the same chain has landed" in found.message
 
 
 def test_an_attempt_that_did_not_count_makes_no_retry_identical(ledger: Ledger) -> None:
     keep(ledger, tried("a-0001", counts=False, verdict="undecided"))
-    assert after_judging(find_chain(ledger, "a-0001"), judged("deny-prefix"), DIGEST) is None
+    assert after_judging(find_chain(ledger, "a-0001"), judged("deny-prefix"), PATCH) is None
 
 
 def test_the_last_line_names_the_attempt_that_was_just_refused() -> None:

@@ -1,4 +1,4 @@
-"""An agent's session: refused with a reason, mended by what the reason says, tried, applied, all on record."""
+"""An agent's session: refused with a reason, mended by what the reason says, tried, applied, on record."""
 
 from __future__ import annotations
 

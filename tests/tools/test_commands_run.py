@@ -375,3 +375,14 @@ def test_a_log_that_is_not_whole_is_told(place: Path, monkeypatch: pytest.Monkey
     outcome = tried(place, "echo", "said")
     assert (outcome.status, outcome.dropped) == (Status.PASSED, 5)
     assert outcome.warnings == ("the log of `probe` is not whole: No space left on device",)
+
+
+def test_what_only_the_escapes_of_a_terminal_hid_is_not_shown_either(place: Path) -> None:
+    def mask(content: bytes) -> bytes:
+        return content.replace(b"s3cr3t", b"***")
+
+    outcome = tried(place, "sh", "-c", r"printf 's3\033[1mcr\033(B3t!\n'; exit 1 # it'\''s s3cr3t", mask=mask)
+    assert outcome.tail == ("***!",)
+    assert "s3cr3t" not in outcome.shown
+    assert show_command(["x" * 290 + "s3cr3t"], mask).endswith("x***'")
+    assert tail_lines(b"\x1b]2;a title without its end\nthe next line\n", is_cut=False)[-1] == "the next line"

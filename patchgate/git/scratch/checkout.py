@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from tempfile import TemporaryDirectory
 
 from patchgate.change.path import RepoPath
 from patchgate.git.repository import Repository, failed
-from patchgate.process import Completed
+from patchgate.process import Child, Completed
 
 _CHOSEN = (
     # These would keep a change from being seen, or a file from being written.
@@ -31,6 +32,8 @@ _CHOSEN = (
     "checkout.workers=0",
 )
 _FLAGS = tuple(part for setting in _CHOSEN for part in ("-c", setting))
+# git compares times too, and that of a file's change (ctime) nobody can set.
+_TOUCHED = ("diff-files", "--name-only", "-z", "--ignore-submodules=dirty")
 _PIECE = 1 << 20
 
 
@@ -95,8 +98,32 @@ class Checkout:
 
     def touched(self) -> list[RepoPath]:
         """List the files that something wrote to or removed since git wrote them, as their times tell."""
-        done = self.git("diff-files", "--name-only", "-z", "--ignore-submodules=dirty")
-        return [path for path in _paths(done.out) if self.names is None or path in self.names]
+        return self._own(self.git(*_TOUCHED).out)
+
+    @contextmanager
+    def touched_meanwhile(self) -> Iterator[Callable[[], list[RepoPath]]]:
+        """Begin to look for touched files, while something else reads the index; what is yielded lists them.
+
+        Raises:
+            UndecidedError: git failed.
+        """
+        repository = replace(self.repository, work_tree=self.root)
+        argv = repository.argv((*_FLAGS, *_TOUCHED), in_work_tree=True)
+        env = {**repository.environment, **self.variables, "GIT_INDEX_FILE": self.index}
+        with Child(argv, cwd=self.root, env=env) as child:
+            child.close_input()
+
+            def touched() -> list[RepoPath]:
+                listed = child.out.read()
+                done = child.finish()
+                if done.code != 0:
+                    raise failed(_TOUCHED[0], done)
+                return self._own(listed)
+
+            yield touched
+
+    def _own(self, listed: bytes) -> list[RepoPath]:
+        return [path for path in _paths(listed) if self.names is None or path in self.names]
 
     def changed(self) -> list[RepoPath]:
         """List the files that are not, byte for byte, what git wrote.

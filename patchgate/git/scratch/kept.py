@@ -176,13 +176,18 @@ class KeptTree:
     def _is_moved(self, place: str, marks: Marks) -> bool:
         """Move the tree; false where it has to be made anew."""
         self.checkout = self._at(place)
-        if written_to(os.fsencode(self.checkout.root), marks):
-            # Something that a command left running wrote there since.
-            return False
         try:
-            if any(path.name == b".gitattributes" for path in self.checkout.moved_names()):
+            # What a command left running, or somebody else, wrote there since: names, then contents. A file
+            # that was overwritten in its place changes no folder's times.
+            with self.checkout.touched_meanwhile() as touched:
+                if written_to(os.fsencode(self.checkout.root), marks):
+                    return False
                 # git would not write files again whose attributes alone have changed.
-                return False
+                is_converted_anew = any(
+                    path.name == b".gitattributes" for path in self.checkout.moved_names()
+                )
+                if touched() or is_converted_anew:
+                    return False
             self.checkout.move()
         except UndecidedError:
             return False

@@ -1,7 +1,8 @@
 """Temporary places outside the repository: recorded before they are made, and removed by their record.
 
 Decides what may be removed after a kill: only a place whose record's owner has ended, and which is the very
-folder that the owner made (device and inode). A name alone never removes anything. A record lies in
+folder that the owner made (device and inode), under the record's own token in a cache folder's `touched` or
+`kept`. A name alone never removes anything. A record lies in
 `<common dir>/patchgate/scratch/`. It survives a kill; after a power cut a place may stay without one.
 """
 
@@ -23,6 +24,7 @@ from patchgate.errors import UndecidedError
 from patchgate.git.repository import Repository
 
 _RECORD = re.compile(r"place-[0-9a-f]{16}\.json")
+_PARENTS = {"touched", "kept"}
 _MOST_BYTES = 1 << 16
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -95,7 +97,12 @@ def _is_within(path: str, folder: str) -> bool:
 
 @contextlib.contextmanager
 def temporary(repository: Repository, parent: str, *, keep: bool = False) -> Iterator[str]:
-    """Make a fresh folder in `parent`, mode 0700, and remove it at the end unless it is to be kept.
+    """Make a fresh folder, mode 0700, and remove it at the end unless it is to be kept.
+
+    Args:
+        repository: its records tell of the folder.
+        parent: the cache folder's `touched` or `kept`.
+        keep: whether it stays.
 
     Raises:
         UndecidedError: it cannot be made.
@@ -118,30 +125,42 @@ def temporary(repository: Repository, parent: str, *, keep: bool = False) -> Ite
                 os.unlink(file)
 
 
-def sweep_places(repository: Repository) -> list[str]:
-    """Remove what killed processes left; give the places that could not be removed."""
+def sweep_places(repository: Repository, cache: str) -> list[str]:
+    """Remove what killed processes left in this cache folder; give the places that could not be removed.
+
+    A record of a place in another cache folder waits until that one is swept.
+    """
     folder = records_folder(repository)
     stuck: list[str] = []
     for name, record in _records(folder):
-        file = os.path.join(folder, name)
         if record is not None and record.owner.is_running():
             continue
-        if record is not None and record.kept and os.path.lexists(record.path):
-            continue
-        if record is not None and not _is_gone(record):
-            stuck.append(record.path)
-            continue
+        if record is not None and _is_ours(name, record) and os.path.lexists(record.path):
+            if record.kept or os.path.dirname(os.path.dirname(record.path)) != cache:
+                continue
+            if not _is_gone(record):
+                stuck.append(record.path)
+                continue
         with contextlib.suppress(OSError):
-            os.unlink(file)
+            os.unlink(os.path.join(folder, name))
     return stuck
 
 
 def kept_places(repository: Repository) -> list[str]:
     """List the scratch trees that were kept and are still there."""
-    found = (record for _, record in _records(records_folder(repository)))
+    found = _records(records_folder(repository))
     return sorted(
-        each.path for each in found if each is not None and each.kept and os.path.lexists(each.path)
+        each.path
+        for name, each in found
+        if each is not None and each.kept and _is_ours(name, each) and os.path.lexists(each.path)
     )
+
+
+def _is_ours(name: str, record: _Record) -> bool:
+    """Tell whether a record names a place as `temporary` makes them, under the record's own token."""
+    above, token = os.path.split(record.path)
+    is_right = name == f"place-{token}.json" and os.path.basename(above) in _PARENTS
+    return is_right and os.path.realpath(above) == above
 
 
 def _is_gone(record: _Record) -> bool:

@@ -205,4 +205,5 @@ def sweep(repository: Repository, cache: str) -> list[str]:
     Raises:
         UndecidedError: the folder of the records cannot be made.
     """
-    return [*sweep_places(repository), *sweep_trees(os.path.realpath(cache))]
+    real = os.path.realpath(cache)
+    return [*sweep_places(repository, real), *sweep_trees(real)]

@@ -2,9 +2,9 @@
 
 `landing` tells the order of steps; `journal` what is written down before; `survey` and `site` look at places
 and change what stands there; `rollback` is the way back, `tidying` what remains once it is in force,
-`recovery` what a later process does; `index_lock` shuts git out meanwhile. Public: `land`, `recover`, `left`
-and the values and errors below. Whether a killed one has left anything, `git/left_over` tells without loading
-this.
+`recovery` what a later process does, `believing` and `belonging` whether it may; `index_lock` shuts git out
+meanwhile. Public: `land`, `recover`, `left` and the values and errors below. Whether a killed one has left
+anything, `git/left_over` tells without loading this.
 
 Decisions:
 
@@ -16,6 +16,9 @@ Decisions:
 * **Until the commit everything can be undone; the commit is one rename** (journal to `landed`). After it the
   record stays until the ledger has its own, so that no patch lands unrecorded. Price: a later command may
   find a record of what is done, and finishes it.
+* **A journal is acted on only in the tree that it was made for**, known by device and inode, and by a `.git`
+  that leads to this repository; every name in it is held against the rules for what is written. A moved
+  repository is recovered where it is. Price: in a copy the record has to be removed by hand.
 """
 
 from __future__ import annotations

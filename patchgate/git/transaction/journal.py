@@ -12,6 +12,7 @@ nothing.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,7 @@ from patchgate.durable.folder import Folder
 from patchgate.durable.owner import Owner
 from patchgate.durable.record import START, Json, canonical_event, line_of, parse_line
 from patchgate.errors import UndecidedError
+from patchgate.git.transaction.believing import refuse_unbelievable
 from patchgate.git.transaction.places import Place, Trace, remove_if_there
 
 JOURNAL, LANDED, UNDONE = b"journal", b"landed", b"undone"
@@ -36,7 +38,9 @@ class Journal:
 
     `made` are the folders that it makes, the outermost first; `vanishing` those in whose place it puts a
     file, with their permission bits, the innermost first. `prefix` is the folder where the user stood, which
-    is never removed. `lock_aside` is a free name in the index's folder.
+    is never removed. `lock_aside` is a free name in the index's folder. `index_file` is a name alone where
+    the index lies in the git directory. `tree` and `common` say which folders the working tree and the
+    repository's common directory are (`identity_of`).
     """
 
     id: str
@@ -49,6 +53,8 @@ class Journal:
     vanishing: tuple[tuple[bytes, int], ...]
     lock_aside: bytes
     places: tuple[Place, ...]
+    tree: str
+    common: str
 
     @property
     def swaps(self) -> bool:
@@ -84,6 +90,8 @@ class Journal:
             "vanishing": [[_text(path), bits] for path, bits in self.vanishing],
             "lock_aside": _text(self.lock_aside),
             "places": len(self.places),
+            "tree": self.tree,
+            "common": self.common,
         }
         for place in self.places:
             yield {
@@ -103,14 +111,30 @@ def read_journal(folder: Folder) -> tuple[bytes, Journal] | None:
         UndecidedError: there is one, and it cannot be believed.
     """
     for state in (JOURNAL, LANDED, UNDONE):
-        if folder.status(state) is not None:
-            try:
-                return state, _parsed(folder.read(state))
-            except (ValueError, KeyError, TypeError, IndexError, AttributeError, UnicodeError):
-                raise _damaged(folder, state) from None
-            except FileNotFoundError:
-                return None
+        status = folder.status(state)
+        if status is None:
+            continue
+        if not stat.S_ISREG(status.st_mode):
+            raise _damaged(folder, state)
+        try:
+            journal = _parsed(folder.read(state))
+            refuse_unbelievable(journal, os.fsdecode(os.path.basename(folder.path)))
+        except (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError):
+            raise _damaged(folder, state) from None
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise UndecidedError(
+                f"cannot read {quote_path(folder.at(state))}: {error.strerror or type(error).__name__}",
+                "put that right, then run git patchgate recover",
+            ) from error
+        return state, journal
     return None
+
+
+def identity_of(status: os.stat_result) -> str:
+    """Say which file or folder this is: device and inode."""
+    return f"{status.st_dev}:{status.st_ino}"
 
 
 def discard(above: Folder, name: bytes) -> None:
@@ -149,11 +173,13 @@ def _parsed(raw: bytes) -> Journal:
         str(head["work_tree"]),
         str(head["index_file"]),
         _raw(head["prefix"]),
-        head["note"],
-        tuple(_raw(each) for each in head["made"]),
-        tuple((_raw(path), int(bits)) for path, bits in head["vanishing"]),
+        dict(head["note"]),
+        tuple(_raw(each) for each in _list(head["made"])),
+        tuple((_raw(path), int(bits)) for path, bits in _list(head["vanishing"])),
         _raw(head["lock_aside"]),
         tuple(_place(each) for each in places),
+        str(head["tree"]),
+        str(head["common"]),
     )
 
 
@@ -177,6 +203,12 @@ def _trace(value: Any) -> Trace | None:
         return None
     mode, size, digest = value
     return Trace(str(mode), int(size), str(digest))
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError("is no list")
+    return value
 
 
 def _text(raw: bytes) -> str:

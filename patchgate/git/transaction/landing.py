@@ -30,7 +30,8 @@ from patchgate.durable.unbroken import unbroken
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.repository import Repository
 from patchgate.git.transaction import index_lock
-from patchgate.git.transaction.journal import JOURNAL, LANDED, Journal, discard
+from patchgate.git.transaction.belonging import own_index
+from patchgate.git.transaction.journal import JOURNAL, LANDED, Journal, discard, identity_of
 from patchgate.git.transaction.keeping import Keeping
 from patchgate.git.transaction.obstacles import (
     ConcurrentChangeError,
@@ -177,13 +178,15 @@ class _Work:
             self._id,
             Owner.current(),
             self._repository.work_tree or "",
-            self._repository.index_file,
+            own_index(self._repository),
             os.fsencode(self._repository.prefix),
             note,
             found.made,
             found.vanishing,
             _new_name(),
             places,
+            identity_of(self._site.tree.own_status()),
+            identity_of(os.stat(self._repository.common_dir)),
         )
 
     def _index_place(self, index: bytes) -> Iterator[Place]:
@@ -211,12 +214,15 @@ class _Work:
                 aside.rename(place.part, place.aside)
 
     def _bits(self, place: Place) -> int | None:
-        """Read the permission bits of the file that stands at a place; None where none does."""
+        """Read the permission bits of the file that stands at a place; None where none does.
+
+        Without setuid and its like: nobody gave these rights to the new content.
+        """
         if place.old is None or place.old.mode == LINK:
             return None
         with self._site.root(place).child(place.parent) as folder:
             status = folder.status(place.name)
-        return None if status is None else status.st_mode & 0o7777
+        return None if status is None else status.st_mode & 0o777
 
     def _change_places(self, journal: Journal) -> None:
         """Take out what goes, exchange what changes, put in what is new; the index comes last."""

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from patchgate.change.path import RepoPath
-from patchgate.change.quoting import quote_path
 from patchgate.durable import lock
 from patchgate.durable.folder import Folder, is_folder
 from patchgate.durable.owner import Owner
@@ -24,9 +23,10 @@ from patchgate.errors import UndecidedError
 from patchgate.git.left_over import FOLDER
 from patchgate.git.repository import Repository
 from patchgate.git.transaction import index_lock
+from patchgate.git.transaction.belonging import find
 from patchgate.git.transaction.journal import JOURNAL, LANDED, UNDONE, Journal, discard, read_journal
 from patchgate.git.transaction.keeping import Keeping
-from patchgate.git.transaction.obstacles import DirtyWorkspaceError, WriteFailedError, said
+from patchgate.git.transaction.obstacles import DirtyWorkspaceError, WriteFailedError
 from patchgate.git.transaction.rollback import Rollback
 from patchgate.git.transaction.site import Site
 from patchgate.git.transaction.tidying import tidy
@@ -120,7 +120,8 @@ def recover(
     Raises:
         DirtyWorkspaceError: a person wrote since; nothing of that landing was changed.
         WriteFailedError: the system refused a step; try again when that is put right.
-        UndecidedError: a lock is held, a journal is damaged, or a working tree is gone.
+        UndecidedError: a lock is held, a journal is damaged or of another repository, or a working tree
+                is gone.
     """
     if not _names(repository):
         return []
@@ -165,7 +166,7 @@ def _recover_one(
         transactions.flush()
         kept: tuple[RepoPath, ...] = ()
         if state != UNDONE:
-            with _site_of(journal, folder, steps) as site:
+            with Site(*find(repository, journal, folder), steps) as site:
                 # What the killed process saw as done need not be on the disk; what follows builds on it.
                 site.touch_all(journal.places, [path for path, _ in journal.vanishing])
                 site.flush()
@@ -194,16 +195,6 @@ def _undo(
     folder.rename(JOURNAL, UNDONE)
     folder.flush()
     return tuple(site.path_of(place) for place in rollback.kept)
-
-
-def _site_of(journal: Journal, folder: Folder, steps: Steps) -> Site:
-    try:
-        return Site(journal.work_tree, journal.index_file, steps)
-    except FileNotFoundError as error:
-        raise UndecidedError(
-            f"the working tree of an interrupted apply is gone ({said(error)})",
-            f"put it back, or remove the record {quote_path(folder.path)}, then run the command again",
-        ) from error
 
 
 def _names(repository: Repository) -> list[bytes]:

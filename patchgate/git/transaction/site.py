@@ -104,8 +104,7 @@ class Site:
     def set_folder_mode(self, path: bytes, bits: int) -> None:
         """Give a folder of the working tree the permission bits that it had."""
         with self.tree.child(path) as folder:
-            status = folder.status(b".")
-            if status is not None and stat.S_IMODE(status.st_mode) != bits:
+            if stat.S_IMODE(folder.own_status().st_mode) != bits:
                 folder.set_mode(bits)
 
     def remove_folder(self, path: bytes) -> None:

@@ -6,8 +6,6 @@ which make room for a file, and where contents are kept aside. It writes nothing
 
 from __future__ import annotations
 
-import errno
-import os
 import stat
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -140,9 +138,11 @@ class _Surveyor:
         return True
 
     def _is_emptied(self, folder: Folder, path: bytes, found: dict[bytes, int]) -> bool:
-        found[path] = stat.S_IMODE(_status(folder).st_mode)
+        found[path] = stat.S_IMODE(folder.own_status().st_mode)
         for name in folder.names():
             inner = join(path, name)
+            if is_git_alias(name):
+                return False
             if is_folder(folder.status(name)):
                 with folder.child(name) as below:
                     if not self._is_emptied(below, inner, found):
@@ -150,13 +150,6 @@ class _Surveyor:
             elif inner not in self._deleted:
                 return False
         return True
-
-
-def _status(folder: Folder) -> os.stat_result:
-    found = folder.status(b".")
-    if found is None:
-        raise FileNotFoundError(errno.ENOENT, "is gone", folder.path)
-    return found
 
 
 def verify(site: Site, places: Iterable[Place]) -> None:

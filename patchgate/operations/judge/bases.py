@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from patchgate.change.model import Change, Source
+from patchgate.change.model import Change, FileChange, Source
 from patchgate.change.patch_model import Patch
 from patchgate.change.path import RepoPath
 from patchgate.change.planning import Surroundings, plan_section, removed_by
@@ -13,14 +14,14 @@ from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.diff import Detail
 from patchgate.git.objects import Objects
 from patchgate.git.pairs import read_difference
-from patchgate.git.preimages import ground_of_tree
+from patchgate.git.preimages import ground_of_tree, ground_on_disk, staged_files
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository, failed
 from patchgate.git.sources import Reading, complete, pending_base
-from patchgate.git.trees import folders_of
+from patchgate.git.trees import Listing, folders_of, resulting_tree
 from patchgate.operations.judge.proposed import Preimages
 from patchgate.verdict.rules import RULES
-from patchgate.verdict.verdict import Finding
+from patchgate.verdict.verdict import Finding, Fixer
 
 _TRIED_COMMITS = 30
 _TRIED_SECTIONS = 20
@@ -38,6 +39,7 @@ class Footing:
 
     `tree` is where it is applied, `on_disk` whether the files on disk come before it. `policy_tree` holds
     the policy that judges. `head` is HEAD's commit where the result is to be merged with it, else None.
+    `lands` tells that the result is to be written where HEAD, the index and the files on disk are.
     """
 
     tree: str
@@ -46,6 +48,7 @@ class Footing:
     policy_tree: str
     policy_place: str
     head: str | None = None
+    lands: bool = False
 
     @property
     def merges(self) -> bool:
@@ -53,11 +56,32 @@ class Footing:
         return self.head is not None
 
 
-def find_footing(repository: Repository, objects: Objects, base: str | None) -> Footing:
+@dataclass(frozen=True, slots=True)
+class Present:
+    """What is there already where a change based on a commit would be written.
+
+    `index` is the tree of the index, `blocked` the new paths that cannot be reached, `taken` those where
+    something stands, `folders` what the folders above the others would hold beside what is staged.
+    """
+
+    index: str
+    blocked: dict[RepoPath, RepoPath]
+    taken: tuple[RepoPath, ...]
+    folders: dict[bytes, Listing]
+
+
+def find_footing(
+    repository: Repository, objects: Objects, base: str | None, *, lands: bool = False
+) -> Footing:
     """Decide what a patch is laid on.
 
+    Args:
+        lands: the result is to be written. Then HEAD must contain the base: the names that HEAD has beside
+            it would be overwritten, and nothing of the judgement would have seen them.
+
     Raises:
-        UsageError: the revision is unknown; or a bare repository was given no base.
+        UsageError: the revision is unknown, or HEAD does not contain it and the result is to be written; or
+            a bare repository was given no base.
     """
     if base is None:
         if repository.work_tree is None:
@@ -73,16 +97,72 @@ def find_footing(repository: Repository, objects: Objects, base: str | None) -> 
     head = objects.header("HEAD^{commit}")
     if tree is None:
         raise UndecidedError(f"the tree of {commit.oid[:12]} is not here", "fetch it")
+    if lands and (head is None or not _contains(repository, head.oid, commit.oid)):
+        raise UsageError(
+            f"HEAD does not contain {printable(base)}, and a patch for it cannot be applied here",
+            "make the patch from HEAD or an ancestor of it; check --patch --base judges it",
+        )
     if repository.work_tree is None or head is None:
         return Footing(tree.oid, commit.oid, False, tree.oid, base)
     head_tree = objects.header(head.oid + "^{tree}")
     if head_tree is None:
         raise UndecidedError("HEAD's tree is not here", "run git fsck")
-    is_older = (
-        head.oid != commit.oid
-        and repository.git("merge-base", "--is-ancestor", commit.oid, head.oid).code == 0
+    is_older = head.oid != commit.oid and (lands or _contains(repository, head.oid, commit.oid))
+    return Footing(tree.oid, commit.oid, False, head_tree.oid, "HEAD", head.oid if is_older else None, lands)
+
+
+def _contains(repository: Repository, head: str, commit: str) -> bool:
+    return head == commit or repository.git("merge-base", "--is-ancestor", commit, head).code == 0
+
+
+def find_present(
+    repository: Repository,
+    store: PrivateStore,
+    objects: Objects,
+    footing: Footing,
+    files: Sequence[FileChange],
+) -> Present | None:
+    """Look up the new names of a change in the index and on disk; None where it has none.
+
+    Args:
+        files: what the change does to HEAD's tree.
+
+    Raises:
+        UndecidedError: the index cannot be read, or a special file stands at a path.
+    """
+    made = [file.path for file in files if file.is_introduced]
+    if not made:
+        return None
+    tree = footing.policy_tree
+    removed = frozenset(file.path for file in files if file.new is None)
+    ground = ground_on_disk(repository, objects, store, tree, made, removed)
+    staged = staged_files(repository, tree)
+    taken = tuple(path for path in made if ground.entries[path] is not None and path not in ground.blocked)
+    closed = {*taken, *ground.blocked}
+    touched = {file.path for file in files}
+    # HEAD's names count beside those that are staged: a removal that is staged is not committed.
+    beside = [file for path, file in staged.items() if file.new is not None and path not in touched]
+    free = [file for file in files if file.path not in closed]
+    folders = resulting_tree(objects, tree, [*beside, *free]).folders
+    return Present(index_tree(objects, tree, staged), dict(ground.blocked), taken, folders)
+
+
+def index_tree(objects: Objects, tree: str, staged: Mapping[RepoPath, FileChange]) -> str:
+    """Name the tree of the index: HEAD's with what is staged."""
+    return resulting_tree(objects, tree, staged.values()).tree
+
+
+def already_there(path: RepoPath) -> Finding:
+    """Say that something stands, staged or on disk, where a patch for a commit makes a file."""
+    return Finding(
+        "base-conflict",
+        RULES["base-conflict"].level,
+        f"{path.quoted} is not as the patch's base has it",
+        path,
+        hint="commit or stash what was changed there, then apply the same patch again",
+        who_can_fix=Fixer.PERSON,
+        details={"pattern": None, "limit": None, "actual": None},
     )
-    return Footing(tree.oid, commit.oid, False, head_tree.oid, "HEAD", head.oid if is_older else None)
 
 
 def merge_onto_head(

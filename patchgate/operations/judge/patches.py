@@ -18,11 +18,11 @@ from patchgate.change.path import faults
 from patchgate.declared.policy import Policy
 from patchgate.git.effect import PatchId
 from patchgate.git.objects import Objects
-from patchgate.git.preimages import ground_on_disk
+from patchgate.git.preimages import ground_on_disk, staged_files
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository
 from patchgate.git.trees import resulting_tree
-from patchgate.operations.judge.bases import Footing, find_footing
+from patchgate.operations.judge.bases import Footing, find_footing, index_tree
 from patchgate.operations.judge.terms import Asked
 from patchgate.operations.judge.trial import Trial
 from patchgate.verdict.verdict import ChangeVerdict, Report
@@ -34,7 +34,8 @@ class Judged:
 
     `patch` is what was judged, byte for byte (of edits the diff that they became); `policy` the one from
     before the change, None where there was none. `objects` reads the repository and what lies in `store`.
-    `index_stamp` tells an index that was written since from the one of before the judgement.
+    `index_stamp` tells an index that was written since from the one of before the judgement; `index` is its
+    tree where a patch for a commit is to land, and makes new files.
     """
 
     verdict: ChangeVerdict
@@ -44,11 +45,18 @@ class Judged:
     objects: Objects
     store: PrivateStore
     index_stamp: tuple[int, ...]
+    index: str | None = None
 
 
 @contextmanager
 def judging(
-    repository: Repository, raw: bytes, asked: Asked, *, base: str | None = None, kind: str = "patch"
+    repository: Repository,
+    raw: bytes,
+    asked: Asked,
+    *,
+    base: str | None = None,
+    kind: str = "patch",
+    lands: bool = False,
 ) -> Iterator[Judged]:
     """Judge a patch or edits by what git would make of them; the private store lives as long as the block.
 
@@ -56,9 +64,11 @@ def judging(
         raw: the patch, byte for byte, or the JSON document of edits.
         base: a revision that it was made for; None lays it on the files as they are.
         kind: patch or edits.
+        lands: the caller means to write the result: what is staged and on disk counts also with a base.
 
     Raises:
-        UsageError: the revision is unknown, or there is neither a working tree nor a base.
+        UsageError: the revision is unknown, or there is neither a working tree nor a base; or HEAD does not
+            contain the base of what is to land.
         UndecidedError: something could not be read.
     """
     with ExitStack() as held:
@@ -67,7 +77,7 @@ def judging(
         # git computes the id while the footing is looked for.
         patch_id = held.enter_context(PatchId(repository, raw)) if kind == "patch" else None
         stamp = _stamp(repository)
-        footing = find_footing(repository, objects, base)
+        footing = find_footing(repository, objects, base, lands=lands)
         trial = Trial(repository, objects, store, footing, asked, kind)
         patch = raw
         verdict = None
@@ -87,7 +97,7 @@ def judging(
                 verdict = replace(trial.judge(parsed), n_hunks=parsed.n_hunks)
         if patch_id is not None:
             verdict = replace(verdict, patch_id=patch_id.read())
-        yield Judged(verdict, patch, trial.policy, footing, objects, store, stamp)
+        yield Judged(verdict, patch, trial.policy, footing, objects, store, stamp, trial.index)
 
 
 def is_as_judged(repository: Repository, judged: Judged) -> bool:
@@ -101,8 +111,13 @@ def is_as_judged(repository: Repository, judged: Judged) -> bool:
     head = judged.objects.header("HEAD^{tree}")
     if (head.oid if head else judged.objects.empty_tree) != judged.footing.policy_tree:
         return False
-    if not judged.footing.on_disk or _stamp(repository) == judged.index_stamp:
+    if _stamp(repository) == judged.index_stamp:
         return True
+    if not judged.footing.on_disk:
+        if judged.index is None:
+            return True
+        tree = judged.footing.policy_tree
+        return index_tree(judged.objects, tree, staged_files(repository, tree)) == judged.index
     files = judged.verdict.change.files
     removed = [file.path for file in files if file.new is None]
     paths = [file.path for file in files]

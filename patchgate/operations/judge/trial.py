@@ -24,7 +24,13 @@ from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository
 from patchgate.git.sources import Reading, complete
 from patchgate.git.trees import Result, resulting_tree
-from patchgate.operations.judge.bases import Footing, cleanly_with, merge_onto_head
+from patchgate.operations.judge.bases import (
+    Footing,
+    already_there,
+    cleanly_with,
+    find_present,
+    merge_onto_head,
+)
 from patchgate.operations.judge.cases import Rules, judge_reading
 from patchgate.operations.judge.patch_findings import finding_of, refused_by_git, wrong_effect
 from patchgate.operations.judge.policies import Policies, built_in
@@ -92,11 +98,17 @@ class Trial:
         self._policies = Policies(objects)
         found = asked_policy(objects, self._policies, asked)
         self._before = found or self._policies.at(self._policies.key(footing.policy_tree))
+        self._index: str | None = None
 
     @property
     def policy(self) -> Policy | None:
         """The policy from before the change; None where there was none that could be read."""
         return self._before.policy
+
+    @property
+    def index(self) -> str | None:
+        """The tree of the index that new names were looked up in; None where none were."""
+        return self._index
 
     def unreadable(self, found: tuple[Fault, ...]) -> ChangeVerdict:
         """Refuse what is no patch: nothing else was looked at."""
@@ -301,12 +313,27 @@ class Trial:
                 return Attempted((*merged, *plan.notes), reading, root)
             root = dict(self._objects.tree(merged.change.after))
             reading = replace(merged, source=self._source, is_proposed=True, copied=plan.copied)
-            return Attempted(plan.notes, reading, root, is_made=True)
+            return self._beside(Attempted(plan.notes, reading, root, is_made=True))
         change = Change.of(base, result.tree, files, self._objects.empty_blob)
         reading = Reading(change, self._source, result.folders, is_proposed=True, copied=plan.copied)
         root_entries: dict[bytes, Entry | None] = {**self._objects.tree(ground.tree)}
         root_entries.update((path.raw, file.new) for path, file in pending.items())
-        return Attempted(plan.notes, reading, root_entries, is_made=True)
+        return self._beside(Attempted(plan.notes, reading, root_entries, is_made=True))
+
+    def _beside(self, made: Attempted) -> Attempted:
+        """Hold a change that will land, but was made from a commit, against what is staged and on disk."""
+        if not self._footing.lands or self._footing.on_disk:
+            return made
+        reading = made.reading
+        files = reading.change.files
+        present = find_present(self._repository, self._store, self._objects, self._footing, files)
+        if present is None:
+            return made
+        self._index = present.index
+        reading = replace(reading, behind=present.blocked, folders={**reading.folders, **present.folders})
+        found = tuple(map(already_there, present.taken))
+        is_made = not found and not present.blocked
+        return replace(made, findings=(*found, *made.findings), reading=reading, is_made=is_made)
 
     def _keep(self, kind: str, content: bytes) -> None:
         """Keep new trees where git can find them, if they are to be merged."""

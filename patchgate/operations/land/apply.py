@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from patchgate.change.narrowing import narrow, path_to_keep, untouched
 from patchgate.change.patch import parse
-from patchgate.errors import PatchgateError, UsageError
+from patchgate.errors import PatchgateError, UndecidedError, UsageError
 from patchgate.git.repository import Repository
 from patchgate.ledger.attempts import is_known
 from patchgate.ledger.evidence import open_evidence
@@ -24,7 +24,15 @@ from patchgate.ledger.masking import Masks
 from patchgate.operations.judge.patches import Judged, judging
 from patchgate.operations.land.duplicates import find_duplicate
 from patchgate.operations.land.landing import Landed, find_obstacles, land_judged
-from patchgate.operations.land.recording import Course, Place, Request, conclude, record_failure, record_of
+from patchgate.operations.land.recording import (
+    Course,
+    Place,
+    Request,
+    conclude,
+    record_failure,
+    record_of,
+    stopped,
+)
 from patchgate.operations.land.retries import (
     after_judging,
     before_judging,
@@ -32,7 +40,7 @@ from patchgate.operations.land.retries import (
 )
 from patchgate.operations.land.trying import Surroundings, try_commands
 from patchgate.verdict.json import plain_json
-from patchgate.verdict.rules import Level
+from patchgate.verdict.rules import Level, Stage
 from patchgate.verdict.verdict import (
     ChangeVerdict,
     Finding,
@@ -40,6 +48,12 @@ from patchgate.verdict.verdict import (
     Outcome,
     Report,
     Verdict,
+)
+
+# What lies below git's folder `patchgate` is read as what its name says.
+_OWN_NAMES = frozenset(
+    {"attempts", "events.jsonl", "approvals.jsonl", "apply.lock", "install.lock", "fast", "kept", "policies"}
+    | {"receipts", "scratch", "settled", "told", "transactions"}
 )
 
 
@@ -107,27 +121,59 @@ def _narrowed(request: Request) -> bytes:
 
 
 def _require_outside(repository: Repository, run_dir: str | None) -> None:
-    """See to it that no evidence lies among the files that are applied to."""
-    if run_dir is None or repository.work_tree is None:
+    """See to it that no evidence lies among files that are applied to, nor where git reads its own."""
+    if run_dir is None:
         return
-    top, place = os.path.realpath(repository.work_tree), os.path.realpath(run_dir)
-    if os.path.commonpath([top, place]) != top:
+    place = os.path.realpath(run_dir)
+    if any(_is_below(place, folder) for folder in (repository.git_dir, repository.common_dir)):
+        own = os.path.join(os.path.realpath(repository.common_dir), "patchgate")
+        first = os.path.relpath(place, own).split(os.sep)[0]
+        if first in _OWN_NAMES or first in {os.curdir, os.pardir}:
+            raise UsageError(
+                "the folder of --run-dir lies among git's own folders",
+                "name one elsewhere, or one of your own below .git/patchgate/, like .git/patchgate/runs",
+            )
         return
-    inside = os.path.relpath(place, top)
-    # A folder that is not there yet is one only to who looks below it.
-    below = os.path.join(inside, "artifacts")
-    ignored = inside != "." and repository.git("check-ignore", "-q", "--", below, in_work_tree=True).code == 0
-    if not ignored and not place.startswith(os.path.realpath(repository.git_dir) + os.sep):
-        raise UsageError(
-            "the folder of --run-dir lies in the working tree and is not ignored",
-            "name one outside, or one that .gitignore names",
-        )
+    for top in _working_trees(repository):
+        # A folder that is not there yet is one only to who looks below it.
+        below = os.path.join(place, "artifacts")
+        asked = (f"--work-tree={top}", "-C", top, "check-ignore", "-q", "--", below)
+        if _is_below(place, top) and (
+            place == os.path.realpath(top) or repository.git(*asked, in_work_tree=True).code != 0
+        ):
+            raise UsageError(
+                "the folder of --run-dir lies in the working tree and is not ignored",
+                "name one outside, or one that .gitignore names",
+            )
+
+
+def _is_below(place: str, folder: str) -> bool:
+    """Tell whether a resolved path is a folder or below it."""
+    top = os.path.realpath(folder)
+    return os.path.commonpath([top, place]) == top
+
+
+def _working_trees(repository: Repository) -> list[str]:
+    """Name all working trees of the repository that are there."""
+    listed = repository.git("worktree", "list", "--porcelain", "-z", in_work_tree=True)
+    if listed.code != 0:
+        raise UndecidedError("git does not list the working trees", "run git worktree list to see why")
+    lines = listed.out.split(b"\0")
+    found = [os.fsdecode(line.removeprefix(b"worktree ")) for line in lines if line.startswith(b"worktree ")]
+    # Where its git directory lies elsewhere, git lists that one for the main working tree (git 2.39).
+    common = repository.common_dir
+    told = repository.git(f"--git-dir={common}", "config", "--type=path", "core.worktree")
+    if told.code == 0:
+        found.append(os.path.join(common, os.fsdecode(told.out.removesuffix(b"\n"))))
+    return [os.path.realpath(each) for each in (repository.work_tree, *found) if each and os.path.isdir(each)]
 
 
 def _judged_and_landed(course: Course) -> Report:
     repository, request, place = course.repository, course.request, course.place
     with (
-        judging(repository, course.candidate, request.asked, base=request.base, kind=request.kind) as judged,
+        judging(
+            repository, course.candidate, request.asked, base=request.base, kind=request.kind, lands=True
+        ) as judged,
         ExitStack() as shield,
     ):
         if judged.policy is not None:
@@ -137,6 +183,9 @@ def _judged_and_landed(course: Course) -> Report:
         is_new = not any(finding.rule == "duplicate-patch" for finding in verdict.findings)
         if verdict.verdict is Verdict.ACCEPTED and is_new and verdict.change.files:
             around = Surroundings(place.environ, place.cache, place.tell, request.keeps_scratch)
+            # Cheap, before the commands take their time; under the lock it is asked again.
+            if (overtaken := course.ask_again()) is not None:
+                return conclude(course, stopped(verdict, overtaken), None)
             landed = find_obstacles(repository, judged, with_index=request.with_index)
             if not landed.gates:
                 course.tried = try_commands(repository, judged, course.evidence, around)
@@ -149,11 +198,13 @@ def _judged_and_landed(course: Course) -> Report:
                 landed = land_judged(
                     repository,
                     judged,
-                    note=record_of(course, verdict, applied=True).plain(),
+                    note=record_of(course, verdict, applied=True).note(),
                     with_index=request.with_index,
                     writes=not request.is_dry_run,
                     shield=shield,
+                    tried=course.tried.tree,
                     faults=place.faults,
+                    last_look=course.ask_again,
                 )
                 course.warnings.extend(landed.warnings)
                 verdict = _adding(verdict, landed.gates, landed.findings)
@@ -184,19 +235,25 @@ def _with_history(course: Course, judged: Judged) -> ChangeVerdict:
         )
         if duplicate is not None:
             return _already(verdict, duplicate, is_fine=course.request.is_fine_if_applied)
-        refusal = after_judging(course.chain, verdict, digest)
-    if refusal is None:
-        return verdict
-    return replace(
-        verdict,
-        gates=(*verdict.gates, GateOutcome("retry", Outcome.FAIL)),
-        findings=(refusal, *verdict.findings),
-    )
+        refusal = after_judging(course.chain, verdict, course.candidate)
+    return verdict if refusal is None else stopped(verdict, refusal)
 
 
 def _already(verdict: ChangeVerdict, duplicate: Finding, *, is_fine: bool) -> ChangeVerdict:
-    """Say that a patch is there already; that it does not fit any more is nothing else."""
-    outcome = Outcome.PASS if is_fine else Outcome.FAIL
-    found = replace(duplicate, level=Level.NOTE) if is_fine else duplicate
-    gates = (GateOutcome("parse", Outcome.PASS), GateOutcome("retry", outcome))
-    return replace(verdict, gates=gates, findings=(found,))
+    """Say that a patch is there already; that it does not fit any more is nothing else.
+
+    Where that is fine, what else is wrong with it stays: a patch that the policy denies by now is not
+    accepted, though nothing would be written.
+    """
+    if not is_fine:
+        gates = (GateOutcome("parse", Outcome.PASS), GateOutcome("retry", Outcome.FAIL))
+        return replace(verdict, gates=gates, findings=(duplicate,))
+    others = [
+        gate for gate in verdict.gates if gate.gate != "git_check" and gate.outcome is not Outcome.NOT_RUN
+    ]
+    kept = [each for each in verdict.findings if each.definition.stage is not Stage.GIT_CHECK]
+    return replace(
+        verdict,
+        gates=(*others, GateOutcome("retry", Outcome.PASS)),
+        findings=(replace(duplicate, level=Level.NOTE), *kept),
+    )

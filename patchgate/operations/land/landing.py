@@ -7,7 +7,7 @@ is: the patch's fault, or nobody's. Which bytes are written is `disk_forms`'s, h
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
@@ -17,6 +17,7 @@ from patchgate.durable.unbroken import unbroken
 from patchgate.errors import UndecidedError
 from patchgate.git.repository import Repository
 from patchgate.git.staging import StagedIndex, index_differs, keep_objects, new_index
+from patchgate.git.standing import changed_since
 from patchgate.git.transaction import (
     ConcurrentChangeError,
     DirtyWorkspaceError,
@@ -25,6 +26,7 @@ from patchgate.git.transaction import (
     land,
 )
 from patchgate.operations.judge.patches import Judged, is_as_judged
+from patchgate.operations.land.attributes_after import stored_otherwise_after
 from patchgate.operations.land.disk_forms import Forms, Standing, forms, standing
 from patchgate.verdict.rules import RULES
 from patchgate.verdict.verdict import Finding, Fixer, GateOutcome, Json, Outcome
@@ -46,6 +48,14 @@ class _MovedOnError(UndecidedError):
     """HEAD or the index is not what was judged any more."""
 
 
+class _StoppedError(UndecidedError):
+    """The caller's own last look found something."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(finding.message)
+        self.finding = finding
+
+
 def land_judged(
     repository: Repository,
     judged: Judged,
@@ -54,7 +64,9 @@ def land_judged(
     with_index: bool,
     writes: bool,
     shield: ExitStack,
+    tried: str | None = None,
     faults: Steps | None = None,
+    last_look: Callable[[], Finding | None] = lambda: None,
 ) -> Landed:
     """Write an accepted change to the working tree, and to the index where asked.
 
@@ -62,7 +74,9 @@ def land_judged(
         note: what the journal keeps of the attempt.
         writes: false looks whether it could be done, and does nothing.
         shield: from the first write on holds signals back, until the caller has recorded what was done.
+        tried: the whole tree that commands saw, which must be what they would see now; None for none.
         faults: numbered fault points.
+        last_look: the caller's own, under the locks; nothing lands where it finds something.
 
     Returns:
         What became of it; an obstacle is a finding.
@@ -77,6 +91,12 @@ def land_judged(
             f"{path.quoted} keeps its line ends; git will store others when it is next added"
             for path in made.unsteady[:_SHOWN]
         )
+        warnings += tuple(
+            f"{path.quoted}: git will store something else than was judged when it is next added, by the"
+            " attributes that the patch brings"
+            for path in stored_otherwise_after(repository, files, made.writes)[:_SHOWN]
+            if path not in made.unsteady
+        )
         if not writes:
             gate = GateOutcome("apply", Outcome.NOT_APPLICABLE, "a dry run writes nothing")
             return Landed((gate,), warnings=warnings)
@@ -85,9 +105,11 @@ def land_judged(
             staged = new_index(repository, judged.store, files)
             keep_objects(repository, judged.store, files)
         shield.enter_context(unbroken())
-        landing = _write(repository, judged, made, staged, note, faults)
+        landing = _write(repository, judged, made, staged, note, tried, faults, last_look)
     except ConcurrentChangeError as error:
         return _refused([_concurrent(path) for path in error.paths])
+    except _StoppedError as error:
+        return _refused([error.finding])
     except _MovedOnError as error:
         return _refused([_finding("concurrent-change", error.message)])
     except WriteFailedError as error:
@@ -133,13 +155,21 @@ def _write(
     made: Forms,
     staged: StagedIndex | None,
     note: Mapping[str, Json],
+    tried: str | None,
     faults: Steps | None,
+    last_look: Callable[[], Finding | None],
 ) -> Landing:
     def look() -> None:
+        if (found := last_look()) is not None:
+            raise _StoppedError(found)
         if not is_as_judged(repository, judged):
             raise _MovedOnError("HEAD or the index was changed while the patch was tried")
         if staged is not None and not staged.is_current(repository):
             raise _MovedOnError("the index was changed while the patch was tried")
+        if tried is not None:
+            files, tree = judged.verdict.change.files, judged.footing.policy_tree
+            if paths := changed_since(repository, judged.objects, judged.store, tree, files, tried):
+                raise ConcurrentChangeError(paths)
 
     index = None if staged is None else staged.content
     return land(repository, made.writes, note=note, index=index, look=look, faults=faults)

@@ -17,17 +17,18 @@ from patchgate.durable.steps import Steps
 from patchgate.errors import PatchgateError
 from patchgate.git.repository import Repository
 from patchgate.git.staging import refresh_index
-from patchgate.git.transaction import Landing
+from patchgate.git.transaction import Landing, left
 from patchgate.ledger.attempts import AttemptRecord, TouchedFile, events_of, find, record
 from patchgate.ledger.evidence import Evidence
 from patchgate.ledger.ledger import Ledger
 from patchgate.operations.judge.terms import Asked
 from patchgate.operations.land import review
-from patchgate.operations.land.retries import Chain, next_retry
+from patchgate.operations.land.retries import Chain, meanwhile, next_retry, renewed
+from patchgate.operations.land.shown import without_secrets
 from patchgate.operations.land.trying import Tried
 from patchgate.verdict.json import document
 from patchgate.verdict.rules import Level
-from patchgate.verdict.verdict import Attempt, ChangeVerdict, Report, Verdict
+from patchgate.verdict.verdict import Attempt, ChangeVerdict, Finding, GateOutcome, Outcome, Report, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +97,39 @@ class Course:
         """The digest of the candidate."""
         return hashlib.sha256(self.candidate).hexdigest()
 
+    def ask_again(self) -> Finding | None:
+        """Read the chain once more, and say what keeps this attempt from landing by now."""
+        if self.chain.first is None:
+            return None
+        # A landing keeps its own record until the ledger has one, so these are read before the ledger is.
+        unrecorded = [each.note for each in left(self.repository) if each.state == "landed"]
+        self.chain = renewed(self.ledger, self.chain)
+        return meanwhile(self.ledger, self.chain, self.limit, unrecorded)
+
+
+def stopped(verdict: ChangeVerdict, finding: Finding) -> ChangeVerdict:
+    """Add what the attempts before this one, or beside it, mean for it."""
+    undecided = finding.definition.undecided
+    reason = f"{finding.rule}: {finding.message}" if undecided else None
+    gate = GateOutcome("retry", Outcome.UNDECIDED if undecided else Outcome.FAIL, reason)
+    return replace(verdict, gates=(*verdict.gates, gate), findings=(finding, *verdict.findings))
+
 
 def conclude(course: Course, verdict: ChangeVerdict, landing: Landing | None) -> Report:
-    """Record what became of the attempt, and keep its evidence."""
-    evidence, chain = course.evidence, course.chain
+    """Record what became of the attempt, and keep its evidence.
+
+    A refusal asks once more what others did to the chain, so that its number and its last line are true.
+    """
     applied = landing is not None
     counts = verdict.verdict is Verdict.REJECTED and not course.request.is_dry_run
+    overtaken = course.ask_again() if counts else None
+    has_landed = overtaken is not None and overtaken.definition.undecided
+    named = {each.rule for each in verdict.findings}
+    if overtaken is not None and not has_landed and overtaken.rule not in named:
+        verdict = stopped(verdict, overtaken)
+    if overtaken is not None and has_landed:
+        course.warnings.append(overtaken.message)
+    evidence, chain = course.evidence, course.chain
     decisive = verdict.decisive
     reason = None
     if not applied and decisive is not None:
@@ -109,9 +137,10 @@ def conclude(course: Course, verdict: ChangeVerdict, landing: Landing | None) ->
     attempt = Attempt(evidence.id, evidence.dir, applied, reason, course.tried.kept)
     retry = None
     # Where nothing is wrong with the patch, the finding itself says what comes next.
-    if counts and reason != "duplicate-patch":
+    if counts and reason != "duplicate-patch" and not has_landed:
         retry = next_retry(chain, evidence.id, limit=course.limit, also=course.request.again)
-    report = Report((verdict,), course.repository.limits, attempt=attempt, retry=retry)
+    shown = without_secrets(verdict, evidence.masks)
+    report = Report((shown,), course.repository.limits, attempt=attempt, retry=retry)
     warnings: list[str | None] = [*course.tried.warnings, *course.warnings]
     unrecorded = record(course.ledger, record_of(course, verdict, applied=applied))
     warnings.append(unrecorded)
@@ -122,7 +151,8 @@ def conclude(course: Course, verdict: ChangeVerdict, landing: Landing | None) ->
         if course.request.with_index:
             refresh_index(course.repository, [file.path for file in verdict.change.files])
     warnings.append(_keep(course, report))
-    return replace(report, warnings=(*report.warnings, *(each for each in warnings if each)))
+    masked = tuple(evidence.masks.text(each) for each in warnings if each)
+    return replace(report, warnings=(*report.warnings, *masked))
 
 
 def _keep(course: Course, report: Report) -> str | None:

@@ -1,16 +1,18 @@
 """The retry rule: what may be sent after a refusal, how often, and what the last line says of it.
 
-Decides to which chain an attempt belongs, whether it may be judged at all, and whether it is the very patch
-that was refused. A chain is what `--retry-of` joins; an attempt without it begins a new one. Only refusals
-count: not what could not be decided, not a dry run, not `check`. Whether a patch is good is not asked here.
+Decides to which chain an attempt belongs, whether it may be judged at all, whether it is the very change that
+was refused, and what others did to the chain meanwhile. A chain is what `--retry-of` joins; an attempt
+without it begins a new one. Only refusals count: not what could not be decided, not a dry run, not `check`.
+Whether a patch is good is not asked here.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from patchgate.change.patch import parse
 from patchgate.change.quoting import printable
@@ -95,16 +97,58 @@ def before_judging(chain: Chain, raw: bytes, kind: str, limit: int) -> Finding |
     """
     if chain.first is None or chain.retry_of is None:
         return None
+    return _exhausted(chain, limit) or _not_a_diff(raw, kind)
+
+
+def _exhausted(chain: Chain, limit: int) -> Finding | None:
     refused = len(chain.refusals)
-    if refused >= limit:
+    if chain.retry_of is None or refused < limit:
+        return None
+    return _refuse(
+        "retry-exhausted",
+        f"{refused} attempts of the chain {chain.first} were refused; the limit is {limit}",
+        f"a person looks at the evidence, then runs {reset_command(chain.retry_of)}",
+        {"limit": limit, "actual": refused, "chain": chain.first},
+        who=Fixer.PERSON,
+    )
+
+
+def renewed(ledger: Ledger, chain: Chain) -> Chain:
+    """Read a chain once more: other attempts may have been refused since."""
+    if chain.first is None:
+        return chain
+    refusals = tuple(each for each in chain_since_reset(ledger, chain.first) if each.counts)
+    return replace(chain, refusals=refusals)
+
+
+def meanwhile(
+    ledger: Ledger, chain: Chain, limit: int, unrecorded: Sequence[Mapping[str, Json]] = ()
+) -> Finding | None:
+    """Say what others did to a chain since it was found, so that this attempt must not land any more.
+
+    Args:
+        ledger: the ledger.
+        chain: the chain, as it is now.
+        limit: `[apply] max_attempts`.
+        unrecorded: the notes of landings that the ledger may not know yet, read before the chain was.
+    """
+    if chain.first is None:
+        return None
+    landed = [str(note.get("attempt")) for note in unrecorded if note.get("chain") == chain.first]
+    landed += [
+        each.attempt
+        for each in records(ledger, f'"{chain.first}"')
+        if each.chain == chain.first and each.applied
+    ]
+    if landed:
         return _refuse(
-            "retry-exhausted",
-            f"{refused} attempts of the chain {chain.first} were refused; the limit is {limit}",
-            f"a person looks at the evidence, then runs {reset_command(chain.retry_of)}",
-            {"limit": limit, "actual": refused, "chain": chain.first},
-            who=Fixer.PERSON,
+            "concurrent-change",
+            f"attempt {printable(landed[0], 40)} of the same chain has landed meanwhile",
+            "look at what it changed; another change is a new attempt, without --retry-of",
+            {"attempt": landed[0]},
+            who=Fixer.ENVIRONMENT,
         )
-    return _not_a_diff(raw, kind)
+    return _exhausted(chain, limit)
 
 
 def _not_a_diff(raw: bytes, kind: str) -> Finding | None:
@@ -132,29 +176,45 @@ def _not_a_diff(raw: bytes, kind: str) -> Finding | None:
     )
 
 
-def after_judging(chain: Chain, verdict: ChangeVerdict, patch_sha256: str) -> Finding | None:
-    """Say that a retry is the very patch that was refused, where it would be refused again.
+def after_judging(chain: Chain, verdict: ChangeVerdict, patch: bytes) -> Finding | None:
+    """Say that a retry is the very change that was refused, where it would be refused again.
 
     That is so where base and policy are the same, and the cause is: a rule that refused it then refuses it
-    now, or a command did, which is not asked again about the same bytes on the same base.
+    now, or a command did, which is not asked again about the same result on the same base. How the patch is
+    written makes no other change of it.
     """
     now = {each.rule for each in verdict.findings if each.level is Level.ERROR}
     for earlier in reversed(chain.refusals):
         if (
-            earlier.patch_sha256 == patch_sha256
-            and earlier.base == verdict.change.base
+            earlier.base == verdict.change.base
             and earlier.policy == verdict.policy.digest
+            and _is_same(earlier, verdict, patch)
             and (earlier.stage == Stage.APPLY or now.intersection(earlier.rules))
         ):
             cause = ", ".join(printable(rule, 40) for rule in earlier.rules[:3])
             return _refuse(
                 "retry-identical",
-                f"this is the very patch that attempt {earlier.attempt} was refused for ({cause}), "
+                f"this is the very change that attempt {earlier.attempt} was refused for ({cause}), "
                 "and its base and the policy are the same",
                 "mend what that refusal names, then send the whole patch again",
                 {"attempt": earlier.attempt, "rules": list(earlier.rules[:20])},
             )
     return None
+
+
+def _is_same(earlier: AttemptRecord, verdict: ChangeVerdict, patch: bytes) -> bool:
+    """Tell whether a patch makes what an earlier one made.
+
+    Of what makes nothing the texts are compared; blank lines around them do not count.
+    """
+    change = verdict.change
+    if change.after != change.base:
+        return earlier.after == change.after
+    return earlier.patch_sha256 in {_digest(patch), _digest(patch.strip(b"\r\n") + b"\n")}
+
+
+def _digest(raw: bytes) -> str:
+    return hashlib.sha256(raw).hexdigest()
 
 
 def next_retry(chain: Chain, attempt: str, *, limit: int, also: Sequence[str] = ()) -> Retry:

@@ -31,7 +31,7 @@ _SHOWN = 20
 class Tried:
     """What the commands said: gates `lint` and `test`, findings, each run for the review, warnings.
 
-    `kept` is where the scratch tree is that was to be kept.
+    `kept` is where the scratch tree is that was to be kept, `tree` what stood in it if it was a whole one.
     """
 
     gates: tuple[GateOutcome, ...] = ()
@@ -39,6 +39,7 @@ class Tried:
     runs: tuple[CommandRun, ...] = ()
     warnings: tuple[str, ...] = ()
     kept: str | None = None
+    tree: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,11 @@ class _Trees:
         if not self._around.keeps_scratch or not self._made:
             return None
         return list(self._made.values())[-1].path
+
+    @property
+    def tree(self) -> str | None:
+        """The whole tree that commands saw; None where they saw the touched files alone, or nothing."""
+        return self._tree if "tree" in self._made else None
 
     def path(self, scope: str) -> str:
         """Give the place for commands of a scope, made where it is not there yet."""
@@ -175,7 +181,7 @@ def _run_all(
             files=files,
             environ=around.environ,
             log_path=evidence.log_path(name),
-            mask=masks.raw,
+            mask=masks.output,
             tick=lambda seconds, name=name: around.tell(name, seconds),  # type: ignore[misc]
         )
         warnings.extend(outcome.warnings)
@@ -199,7 +205,7 @@ def _run_all(
         else:
             ended[settings.kind].append(_outcome_of(found))
     gates = tuple(_gate(kind, ended[kind], findings) for kind in KINDS)
-    return Tried(gates, tuple(findings), tuple(runs), tuple(warnings), trees.kept)
+    return Tried(gates, tuple(findings), tuple(runs), tuple(warnings), trees.kept, trees.tree)
 
 
 def _outcome_of(found: Finding | None) -> Outcome:

@@ -38,9 +38,9 @@ TRY_RULES = (
     ),
     _again(
         "retry-identical",
-        "A retry is the very patch that was refused, while what it is laid on and the policy are the same.",
+        "A retry is the very change that was refused, while what it is laid on and the policy are the same.",
         "It would be refused again for the same reason.",
-        "the same bytes with `--retry-of a-7f3a`",
+        "the same patch with `--retry-of a-7f3a`, or with a blank line more",
         "Mend what the refusal names, then send the whole patch again.",
     ),
     _again(
