@@ -8,14 +8,13 @@ is done is its own module's.
 from __future__ import annotations
 
 import hashlib
-import os
 import time
 from contextlib import ExitStack
 from dataclasses import replace
 
 from patchgate.change.narrowing import narrow, path_to_keep, untouched
 from patchgate.change.patch import parse
-from patchgate.errors import PatchgateError, UndecidedError, UsageError
+from patchgate.errors import PatchgateError, UsageError
 from patchgate.git.repository import Repository
 from patchgate.ledger.attempts import is_known
 from patchgate.ledger.evidence import open_evidence
@@ -38,6 +37,7 @@ from patchgate.operations.land.retries import (
     before_judging,
     find_chain,
 )
+from patchgate.operations.land.run_dir import require_outside
 from patchgate.operations.land.trying import Surroundings, try_commands
 from patchgate.verdict.json import plain_json
 from patchgate.verdict.rules import Level, Stage
@@ -48,12 +48,6 @@ from patchgate.verdict.verdict import (
     Outcome,
     Report,
     Verdict,
-)
-
-# What lies below git's folder `patchgate` is read as what its name says.
-_OWN_NAMES = frozenset(
-    {"attempts", "events.jsonl", "approvals.jsonl", "apply.lock", "install.lock", "fast", "kept", "policies"}
-    | {"receipts", "scratch", "settled", "told", "transactions"}
 )
 
 
@@ -72,7 +66,7 @@ def apply(repository: Repository, request: Request, place: Place) -> Report:
     chain = find_chain(ledger, request.retry_of)
     candidate = _narrowed(request)
     digest = hashlib.sha256(candidate).hexdigest()
-    _require_outside(repository, request.run_dir)
+    require_outside(repository, request.run_dir)
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(place.clock()))
     opened = open_evidence(
         repository.common_dir,
@@ -118,54 +112,6 @@ def _narrowed(request: Request) -> bytes:
             f"the patch does not speak of {missed[0].quoted}", "name paths of the patch with --only"
         )
     return narrow(parsed, paths)
-
-
-def _require_outside(repository: Repository, run_dir: str | None) -> None:
-    """See to it that no evidence lies among files that are applied to, nor where git reads its own."""
-    if run_dir is None:
-        return
-    place = os.path.realpath(run_dir)
-    if any(_is_below(place, folder) for folder in (repository.git_dir, repository.common_dir)):
-        own = os.path.join(os.path.realpath(repository.common_dir), "patchgate")
-        first = os.path.relpath(place, own).split(os.sep)[0]
-        if first in _OWN_NAMES or first in {os.curdir, os.pardir}:
-            raise UsageError(
-                "the folder of --run-dir lies among git's own folders",
-                "name one elsewhere, or one of your own below .git/patchgate/, like .git/patchgate/runs",
-            )
-        return
-    for top in _working_trees(repository):
-        # A folder that is not there yet is one only to who looks below it.
-        below = os.path.join(place, "artifacts")
-        asked = (f"--work-tree={top}", "-C", top, "check-ignore", "-q", "--", below)
-        if _is_below(place, top) and (
-            place == os.path.realpath(top) or repository.git(*asked, in_work_tree=True).code != 0
-        ):
-            raise UsageError(
-                "the folder of --run-dir lies in the working tree and is not ignored",
-                "name one outside, or one that .gitignore names",
-            )
-
-
-def _is_below(place: str, folder: str) -> bool:
-    """Tell whether a resolved path is a folder or below it."""
-    top = os.path.realpath(folder)
-    return os.path.commonpath([top, place]) == top
-
-
-def _working_trees(repository: Repository) -> list[str]:
-    """Name all working trees of the repository that are there."""
-    listed = repository.git("worktree", "list", "--porcelain", "-z", in_work_tree=True)
-    if listed.code != 0:
-        raise UndecidedError("git does not list the working trees", "run git worktree list to see why")
-    lines = listed.out.split(b"\0")
-    found = [os.fsdecode(line.removeprefix(b"worktree ")) for line in lines if line.startswith(b"worktree ")]
-    # Where its git directory lies elsewhere, git lists that one for the main working tree (git 2.39).
-    common = repository.common_dir
-    told = repository.git(f"--git-dir={common}", "config", "--type=path", "core.worktree")
-    if told.code == 0:
-        found.append(os.path.join(common, os.fsdecode(told.out.removesuffix(b"\n"))))
-    return [os.path.realpath(each) for each in (repository.work_tree, *found) if each and os.path.isdir(each)]
 
 
 def _judged_and_landed(course: Course) -> Report:
