@@ -217,6 +217,7 @@ class Folder:
             if error.errno not in _NO_LINK:
                 raise
         else:
+            other.flush()
             self.unlink(name)
             return
         if other.status(other_name) is not None:
@@ -245,8 +246,11 @@ class Folder:
                 other_name, lambda: exchange(self.descriptor, name, other.descriptor, other_name), other
             )
         except UnsupportedError:
+            self.flush()
             other.move(other_name, self, name + UNFINISHED)
+            self.flush()
             self.move(name, other, other_name)
+            other.flush()
             self.move(name + UNFINISHED, self, name)
         else:
             self._tell("exchange", name, other.at(other_name))

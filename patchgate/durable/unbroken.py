@@ -70,4 +70,6 @@ def _wait(number: int, frame: FrameType | None) -> None:
 
 def is_asked_to_end() -> bool:
     """Tell whether one of those signals waits, so that work which only waits for others can stop early."""
-    return bool(_asked) or not signal.sigpending().isdisjoint(_WAITING)
+    pending = signal.sigpending().intersection(_WAITING)
+    # One that is ignored is pending too while it is held back (Linux).
+    return bool(_asked) or any(signal.getsignal(number) is not signal.SIG_IGN for number in pending)

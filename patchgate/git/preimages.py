@@ -176,9 +176,17 @@ def _blocking_on_disk(
             return None
         if not stat.S_ISDIR(mode):
             return RepoPath(folder)
-        if os.path.lexists(os.path.join(root, folder, b".git")):
+        if os.path.lexists(os.path.join(root, folder, b".git")) or is_own_git_folder(
+            repository, os.path.join(root, folder)
+        ):
             return RepoPath(folder)
     return None
+
+
+def is_own_git_folder(repository: Repository, place: bytes) -> bool:
+    """Tell whether a folder is git's own of this repository, whatever its name: a hook there would run."""
+    own = (repository.git_dir, repository.common_dir)
+    return any(os.path.exists(each) and os.path.samefile(place, each) for each in own)
 
 
 def _on_disk(

@@ -6,3 +6,5 @@ environment, choosing a form, printing. Does not: any decision about a change. T
 click, reads the environment or prints. Commands are loaded when they are called: `--help` loads neither
 pygit2 nor pydantic, `explain RULE` neither.
 """
+
+import patchgate.surfaces.early  # noqa: F401 - it comes before what takes time

@@ -12,7 +12,6 @@ import signal
 import sys
 from types import FrameType
 
-import patchgate.surfaces.early  # noqa: F401 - it comes before what takes time
 from patchgate.errors import PatchgateError
 from patchgate.surfaces.output import complain, fail
 

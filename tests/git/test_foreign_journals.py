@@ -34,7 +34,8 @@ def opened(repo: Repo, path: Path | None = None) -> Repository:
 
 
 def record_of(git: Path) -> Path:
-    (found,) = git.glob("patchgate/transactions/*/*[!k]")
+    states = {"journal", "landed", "undone"}
+    (found,) = (each for each in git.glob("patchgate/transactions/*/*") if each.name in states)
     return found
 
 

@@ -17,7 +17,15 @@ from patchgate.durable.faults import Fault, Faults, Kind
 from patchgate.durable.lock import hold
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.repository import open_repository
-from patchgate.git.transaction import ConcurrentChangeError, Content, Write, land, left, recover
+from patchgate.git.transaction import (
+    ConcurrentChangeError,
+    Content,
+    Write,
+    WriteFailedError,
+    land,
+    left,
+    recover,
+)
 from tests.git.landings import (
     FIVE,
     IN_MEMORY,
@@ -157,6 +165,52 @@ def test_a_file_system_that_cannot_exchange_names_gets_the_same_by_more_steps(
     with world(case) as here:
         here.land().finish()
         here.assert_settled(new)
+
+
+@pytest.mark.parametrize("kind", [Kind.EIO, Kind.ENOSPC])
+@pytest.mark.parametrize("without", ["exchange", "both", "links too"])
+def test_an_error_between_those_steps_leaves_everything_as_it_was(
+    monkeypatch: pytest.MonkeyPatch, without: str, kind: Kind
+) -> None:
+    monkeypatch.setattr("patchgate.durable.folder.exchange", _unsupported)
+    if without != "exchange":
+        monkeypatch.setattr("patchgate.durable.folder.rename_exclusively", _unsupported)
+    if without == "links too":
+        monkeypatch.setattr(os, "link", _no_link)
+    new, failed = expected(FIVE), 0
+    for step in range(1, steps_of(FIVE) + 1):
+        with world(FIVE) as here:
+            try:
+                here.land(Faults([Fault(step, kind)])).finish()
+            except WriteFailedError:
+                failed += 1
+                here.assert_settled(here.old)
+            else:
+                here.recover()
+                here.assert_settled(new)
+    assert failed > len(FIVE.writes)
+
+
+def test_a_file_that_a_person_made_like_the_new_one_before_anything_was_put_in_stays() -> None:
+    """Killed while it waited for the lock: nothing was written, so nothing can be taken back."""
+    made = Case("made", {"a": text("old\n")}, {"a": text("new\n"), "b": text("made\n")})
+    with world(made) as here:
+        held = here.git / "index.lock"
+        held.write_bytes(b"git's own")
+
+        class Killed(Faults):
+            def reach(self) -> bool:
+                if list(here.git.glob("patchgate/transactions/*/journal")):
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return super().reach()
+
+        assert in_child(lambda: here.land(Killed(), patience=60)) == -signal.SIGKILL
+        held.unlink()
+        (here.root / "a").write_bytes(b"new\n")
+        (here.root / "b").write_bytes(b"made\n")
+        assert here.recover() == ["undone"]
+        assert (here.root / "a").read_bytes() == b"new\n"
+        assert (here.root / "b").read_bytes() == b"made\n"
 
 
 def _no_link(*_arguments: object, **_options: object) -> None:
@@ -393,6 +447,8 @@ def test_a_signal_waits_until_the_patch_has_landed(number: signal.Signals) -> No
 
 
 def test_a_signal_ends_the_wait_for_gits_lock() -> None:
+    # A job in the background has SIGINT ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     with world(ONE) as here:
         held = here.git / "index.lock"
         held.write_bytes(b"git's own")
@@ -403,8 +459,11 @@ def test_a_signal_ends_the_wait_for_gits_lock() -> None:
                     signal.raise_signal(signal.SIGINT)
                 return super().reach()
 
-        with pytest.raises(KeyboardInterrupt):
-            here.land(Interrupting(), patience=60)
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                here.land(Interrupting(), patience=60)
+        finally:
+            signal.signal(signal.SIGINT, before)
         held.unlink()
         here.assert_settled(here.old)
 

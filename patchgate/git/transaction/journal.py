@@ -26,6 +26,8 @@ from patchgate.git.transaction.believing import refuse_unbelievable
 from patchgate.git.transaction.places import Place, Trace, remove_if_there
 
 JOURNAL, LANDED, UNDONE = b"journal", b"landed", b"undone"
+PREPARED = b"prepared"
+"""Stands beside the journal once all new contents are on the disk: before, nothing has changed places."""
 LOCK = b"lock"
 _GROWING = b"journal.new"
 _FORM = "patchgate.journal/1"
@@ -144,7 +146,7 @@ def discard(above: Folder, name: bytes) -> None:
     nothing that counts.
     """
     with above.child(name) as folder:
-        for each in (_GROWING, JOURNAL, LANDED, UNDONE, LOCK):
+        for each in (_GROWING, PREPARED, JOURNAL, LANDED, UNDONE, LOCK):
             remove_if_there(folder, each)
         is_empty = not folder.names()
     if is_empty:

@@ -31,7 +31,7 @@ from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.repository import Repository
 from patchgate.git.transaction import index_lock
 from patchgate.git.transaction.belonging import own_index
-from patchgate.git.transaction.journal import JOURNAL, LANDED, Journal, discard, identity_of
+from patchgate.git.transaction.journal import JOURNAL, LANDED, PREPARED, Journal, discard, identity_of
 from patchgate.git.transaction.keeping import Keeping
 from patchgate.git.transaction.obstacles import (
     ConcurrentChangeError,
@@ -157,9 +157,12 @@ class _Work:
                     look()
                     verify(self._site, journal.places)
                     self._prepare(journal, contents, index)
+                    folder.write(PREPARED, b"", mode=0o600, flushed=False)
+                    folder.flush()
                     self._change_places(journal)
                     verify_kept(self._site, journal.places)
-                    self._site.flush()
+                    with self._touching(None):
+                        self._site.flush()
                     self._commit(folder)
                 undo.pop_all()
                 kept: tuple[str, ...] = ()
@@ -250,6 +253,8 @@ class _Work:
     @contextmanager
     def _touching(self, place: Place | None, path: bytes = b"") -> Iterator[None]:
         """Note that a place is no longer untouched, and read some refusals as what they are."""
+        if place is not None and place.new is not None:
+            self._untouched.pop(place.aside)
         try:
             yield
         except OSError as error:
@@ -257,7 +262,7 @@ class _Work:
                 raise ConcurrentChangeError([self._site.path_of(place, path)]) from error
             raise
         if place is not None:
-            self._untouched.pop(place.aside)
+            self._untouched.pop(place.aside, None)
 
     def _commit(self, folder: Folder) -> None:
         folder.rename(JOURNAL, LANDED)
@@ -279,6 +284,7 @@ class _Work:
             yield
         except BaseException as error:
             try:
+                self._site.forget_gone()
                 Rollback(self._site, journal, self._keeping, self._untouched.values()).run()
                 index_lock.release(self._site, folder, journal)
                 self._site.touch_index()

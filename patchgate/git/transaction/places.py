@@ -11,6 +11,7 @@ exchanged with the place. So what lies at `<aside>` is the new content, whole, o
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import stat
@@ -116,7 +117,9 @@ def is_reachable(root: Folder, path: bytes) -> bool:
     try:
         with root.child(path):
             return True
-    except OSError:
+    except OSError as error:
+        if error.errno not in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}:
+            raise
         return False
 
 

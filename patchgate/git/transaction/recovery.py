@@ -24,7 +24,15 @@ from patchgate.git.left_over import FOLDER
 from patchgate.git.repository import Repository
 from patchgate.git.transaction import index_lock
 from patchgate.git.transaction.belonging import find
-from patchgate.git.transaction.journal import JOURNAL, LANDED, UNDONE, Journal, discard, read_journal
+from patchgate.git.transaction.journal import (
+    JOURNAL,
+    LANDED,
+    PREPARED,
+    UNDONE,
+    Journal,
+    discard,
+    read_journal,
+)
 from patchgate.git.transaction.keeping import Keeping
 from patchgate.git.transaction.obstacles import DirtyWorkspaceError, WriteFailedError
 from patchgate.git.transaction.rollback import Rollback
@@ -183,10 +191,12 @@ def _undo(
     site: Site, folder: Folder, journal: Journal, keeping: Keeping, keep: bool, patience_seconds: float
 ) -> tuple[RepoPath, ...]:
     index_lock.take(site, folder, journal, patience_seconds)
-    rollback = Rollback(site, journal, keeping)
+    # Without the mark nothing has changed places, whatever stands there now: a person may have put it there.
+    untouched = () if folder.status(PREPARED) is not None else journal.places
+    rollback = Rollback(site, journal, keeping, untouched)
     try:
         rollback.run(keep=keep)
-    except DirtyWorkspaceError:
+    except (DirtyWorkspaceError, OSError):
         index_lock.release_quietly(site, folder, journal)
         raise
     index_lock.release(site, folder, journal)

@@ -97,7 +97,8 @@ class Rollback:
     def _way_with_nothing_aside(self, place: Place, stands: object) -> _Way:
         if place.old is None:
             if stands is None:
-                return _Way.NOTHING
+                is_there = is_reachable(self._site.root(place), place.folder)
+                return _Way.NOTHING if is_there else _Way.BLOCKED
             return _Way.WITHDRAW if stands == place.new else _Way.BLOCKED
         if stands == place.new:
             # What had stood there is gone: somebody removed it from where it was kept.
@@ -166,7 +167,8 @@ class Rollback:
                 self._site.set_folder_mode(path, bits)
             except (FileExistsError, NotADirectoryError):
                 if not keep:
-                    raise
+                    inside = [p for p in self._journal.places if p.path.startswith(path + b"/")]
+                    raise self._dirty(inside) from None
         if self._journal.vanishing:
             # What is put into them is nowhere else.
             self._site.flush()

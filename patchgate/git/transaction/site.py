@@ -125,6 +125,10 @@ class Site:
             above = {place.folder, *RepoPath(place.path).parents()}
             self._touched |= {(place.is_index, path) for path in above}
         self._touched |= {(False, path) for folder in folders for path in RepoPath(folder).parents()}
+        self.forget_gone()
+
+    def forget_gone(self) -> None:
+        """Leave out the folders that are gone: there is nothing of them to bring to the disk."""
         self._touched = {
             (is_index, path)
             for is_index, path in self._touched
