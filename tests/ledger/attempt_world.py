@@ -62,7 +62,7 @@ def attempt(name: str = "a-7f3a", **other: Any) -> AttemptRecord:
         removed_lines=1,
         files=(touched(),),
         dir=None,
-        work_tree="/work/tree",
+        work_tree="/home/you/tree",
     )
     return replace(made, **other)
 

@@ -171,7 +171,7 @@ def test_show_tells_what_was_tried_and_where_the_evidence_is(history: Repo) -> N
         f"  base tree: {'1' * 40}",
         f"  resulting tree: {'2' * 40}",
         "  lines: +3 -1",
-        "  working tree: /work/tree",
+        "  working tree: /home/you/tree",
         "  chain: a-0001 rejected deny-prefix max-files",
         "  chain: a-0002 rejected hunk-mismatch",
         "  file: src/a.py (changed)",
