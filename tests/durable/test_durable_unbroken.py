@@ -81,7 +81,9 @@ def test_a_signal_that_was_ignored_stays_ignored(threaded: None, number: signal.
     with unbroken():
         os.kill(os.getpid(), number)
         settle()
+        assert not is_asked_to_end()
     settle()
+    assert signal.getsignal(number) is signal.SIG_IGN
 
 
 def test_in_another_thread_it_does_no_harm() -> None:

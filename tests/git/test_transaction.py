@@ -144,16 +144,21 @@ def _unsupported(*_arguments: object) -> None:
     raise renaming.UnsupportedError(errno.EINVAL, os.strerror(errno.EINVAL))
 
 
-@pytest.mark.parametrize("case", [FIVE, TWENTY], ids=lambda case: case.name)
-@pytest.mark.parametrize("without", ["exchange", "both", "links too"])
-def test_a_file_system_that_cannot_exchange_names_gets_the_same_by_more_steps(
-    monkeypatch: pytest.MonkeyPatch, without: str, case: Case
-) -> None:
+def lack(monkeypatch: pytest.MonkeyPatch, without: str) -> None:
+    """Be on a file system that lacks the exchange of names, and perhaps more."""
     monkeypatch.setattr("patchgate.durable.folder.exchange", _unsupported)
     if without != "exchange":
         monkeypatch.setattr("patchgate.durable.folder.rename_exclusively", _unsupported)
     if without == "links too":
         monkeypatch.setattr(os, "link", _no_link)
+
+
+@pytest.mark.parametrize("case", [FIVE, TWENTY], ids=lambda case: case.name)
+@pytest.mark.parametrize("without", ["exchange", "both", "links too"])
+def test_a_file_system_that_cannot_exchange_names_gets_the_same_by_more_steps(
+    monkeypatch: pytest.MonkeyPatch, without: str, case: Case
+) -> None:
+    lack(monkeypatch, without)
     new = expected(case)
     for step in range(1, steps_of(case) + 1, 1 if case is FIVE else 7):
         with world(case) as here:
@@ -172,11 +177,7 @@ def test_a_file_system_that_cannot_exchange_names_gets_the_same_by_more_steps(
 def test_an_error_between_those_steps_leaves_everything_as_it_was(
     monkeypatch: pytest.MonkeyPatch, without: str, kind: Kind
 ) -> None:
-    monkeypatch.setattr("patchgate.durable.folder.exchange", _unsupported)
-    if without != "exchange":
-        monkeypatch.setattr("patchgate.durable.folder.rename_exclusively", _unsupported)
-    if without == "links too":
-        monkeypatch.setattr(os, "link", _no_link)
+    lack(monkeypatch, without)
     new, failed = expected(FIVE), 0
     for step in range(1, steps_of(FIVE) + 1):
         with world(FIVE) as here:

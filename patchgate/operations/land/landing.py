@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
+from patchgate.change.model import FileChange
 from patchgate.change.path import RepoPath
 from patchgate.durable.steps import Steps
 from patchgate.durable.unbroken import unbroken
@@ -87,16 +88,7 @@ def land_judged(
         if found := _obstacles(repository, judged, stands, with_index=with_index):
             return _refused(found)
         made = forms(repository, judged.objects, judged.store, files, stands)
-        warnings = tuple(
-            f"{path.quoted} keeps its line ends; git will store others when it is next added"
-            for path in made.unsteady[:_SHOWN]
-        )
-        warnings += tuple(
-            f"{path.quoted}: git will store something else than was judged when it is next added, by the"
-            " attributes that the patch brings"
-            for path in stored_otherwise_after(repository, files, made.writes)[:_SHOWN]
-            if path not in made.unsteady
-        )
+        warnings = _warn_of_storing(repository, files, made)
         if not writes:
             gate = GateOutcome("apply", Outcome.NOT_APPLICABLE, "a dry run writes nothing")
             return Landed((gate,), warnings=warnings)
@@ -121,6 +113,21 @@ def land_judged(
     late = tuple(f"somebody wrote while the patch landed; it is kept in {place}" for place in landing.kept)
     gate = GateOutcome("apply", Outcome.PASS)
     return Landed((gate,), warnings=(*warnings, *late), landing=landing)
+
+
+def _warn_of_storing(repository: Repository, files: Sequence[FileChange], made: Forms) -> tuple[str, ...]:
+    """Tell which files git will store otherwise than they were judged, when they are next added."""
+    ends = (
+        f"{path.quoted} keeps its line ends; git will store others when it is next added"
+        for path in made.unsteady[:_SHOWN]
+    )
+    brought = (
+        f"{path.quoted}: git will store something else than was judged when it is next added, by the"
+        " attributes that the patch brings"
+        for path in stored_otherwise_after(repository, files, made.writes)[:_SHOWN]
+        if path not in made.unsteady
+    )
+    return (*ends, *brought)
 
 
 def find_obstacles(repository: Repository, judged: Judged, *, with_index: bool) -> Landed:
