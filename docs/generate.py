@@ -3,9 +3,9 @@
     python -m docs.generate
 
 The reference comes from the registry of rules, the model of the config and the commands themselves. In
-`README.md`, `docs/patches.md` and `docs/apply.md` every line that begins with `$ ` in a `console` block is
-run, in order, in a throw-away repository, and what it printed is put under it. A test fails where a page is
-not what this makes.
+`README.md` and in the pages on patches, apply, agents and components every line that begins with `$ ` in a
+`console` block is run, in order, in a throw-away repository, and what it printed is put under it. A test
+fails where a page is not what this makes.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ REFERENCE = ROOT / "docs" / "reference.md"
 PATCHES = ROOT / "docs" / "patches.md"
 APPLY = ROOT / "docs" / "apply.md"
 AGENTS = ROOT / "docs" / "agents.md"
+COMPONENTS = ROOT / "docs" / "components.md"
 
 _HEAD = """\
 # Reference
@@ -238,23 +239,34 @@ def readme(page: str) -> str:
     return around[0] + mark + tour(session, make_kiosk) + end + around[1]
 
 
-def tour(page: str, make: Callable[[Path, dict[str, str]], None] | None = None) -> str:
+def components(page: str) -> str:
+    """Run the commands of the page about components; what they say of ages is of today."""
+    return tour(page, make_studio, is_today=True)
+
+
+def tour(
+    page: str, make: Callable[[Path, dict[str, str]], None] | None = None, *, is_today: bool = False
+) -> str:
     """Run the commands in the console blocks of a page, and put what they print under them.
 
     Args:
         page: the page.
         make: makes the repository where they run; the shop of the README where it is None.
+        is_today: whether commits have the date of today; their ids then differ at each run.
     """
     with tempfile.TemporaryDirectory(prefix="patchgate-tour-") as folder:
         shop = Path(folder, "shop")
-        (make or _make_shop)(shop, _pinned(folder))
+        environment = _pinned(folder)
+        if is_today:
+            environment = {name: value for name, value in environment.items() if not name.endswith("_DATE")}
+        (make or _make_shop)(shop, environment)
         steady = _Steady(folder)
 
         def run(block: re.Match[str]) -> str:
             told = ["```console\n"]
             for command in re.findall(r"^\$ (.*)$", block[1], re.MULTILINE):
                 told.append(f"$ {command}\n")
-                told.append(steady.output(_output(steady.command(command), shop, _pinned(folder))))
+                told.append(steady.output(_output(steady.command(command), shop, environment)))
             return "".join(told) + "```"
 
         return re.sub(r"^```console\n(.*?)^```", run, page, flags=re.MULTILINE | re.DOTALL)
@@ -376,6 +388,59 @@ def make_kiosk(kiosk: Path, environment: dict[str, str]) -> None:
         _output(command, kiosk, environment)
 
 
+_STUDIO = {
+    "src/shaping.py": """\
+def area(width, height):
+    if width < 0 or height < 0:
+        raise ValueError("a side is negative")
+    return width * height
+""",
+    "contracts/shaping/interface.json": """\
+{
+  "component_id": "shaping",
+  "version": "1.0.0",
+  "description": "Areas of plane figures.",
+  "functions": [
+    {
+      "name": "area",
+      "description": "Multiplies width by height.",
+      "inputs": [{"name": "width", "type": "int"}, {"name": "height", "type": "int"}],
+      "output": {"type": "int"},
+      "error_cases": [
+        {"error": "ValueError", "condition": "a side is negative", "inputs": {"width": -1, "height": 1}}
+      ],
+      "side_effects": [{"kind": "none"}],
+      "idempotent": true,
+      "performance_budget": {"p95_latency_ms": 50},
+      "examples": [{"inputs": {"width": 2, "height": 3}, "output": 6}]
+    }
+  ]
+}
+""",
+    "patchgate.toml": """\
+[components.shaping]
+contract = "contracts/shaping/interface.json"
+tests = ["tests/test_shaping.py"]
+implementation = ["src/shaping.py"]
+""",
+    ".gitignore": "__pycache__/\n",
+}
+
+
+def make_studio(studio: Path, environment: dict[str, str]) -> None:
+    for name, text in _STUDIO.items():
+        (studio / name).parent.mkdir(parents=True, exist_ok=True)
+        (studio / name).write_text(text, encoding="utf-8")
+    (studio / "tests").mkdir()
+    for command in (
+        "git init -q -b main",
+        "git add -A",
+        "git commit -q -m 'Open the studio'",
+        "git patchgate install",
+    ):
+        _output(command, studio, environment)
+
+
 class _Steady:
     """Makes what differs at each run the same: ids of attempts, seconds, dates, the temporary folder."""
 
@@ -393,6 +458,9 @@ class _Steady:
         text = re.sub(r"/trees/[0-9a-f]+/place-[0-9a-f]+/tree\b", "/trees/…", text)
         text = re.sub(r"\b\d{4}-\d\d-\d\dT[\d:]+Z", "2026-01-01T12:00:00Z", text)
         text = re.sub(r"\b\d+\.\d+ ?s\b", "0.1 s", text)
+        # Told only of tests that take a second.
+        text = re.sub(r"(?m)^running the tests of .*\n", "", text)
+        text = re.sub(r"\(commit [0-9a-f]{12}\)", "(commit 1a2b3c4d5e6f)", text)
         for found in re.findall(r"\ba-[0-9a-f]{4,}\b", text):
             if found not in self._real.values():
                 self._real[f"a-{len(self._real) + 1:04}"] = found
@@ -420,6 +488,7 @@ def main() -> None:
     README.write_text(readme(README.read_text(encoding="utf-8")), encoding="utf-8")
     APPLY.write_text(tour(APPLY.read_text(encoding="utf-8"), make_kiosk), encoding="utf-8")
     PATCHES.write_text(patches(PATCHES.read_text(encoding="utf-8")), encoding="utf-8")
+    COMPONENTS.write_text(components(COMPONENTS.read_text(encoding="utf-8")), encoding="utf-8")
     AGENTS.write_text(agents(AGENTS.read_text(encoding="utf-8")), encoding="utf-8")
 
 

@@ -151,6 +151,12 @@ def test_the_page_about_replies_is_what_the_commands_really_print() -> None:
     assert told == page.splitlines(), "docs/agents.md is stale: run python -m docs.generate"
 
 
+def test_the_page_about_components_is_what_the_commands_print() -> None:
+    page = generate.COMPONENTS.read_text(encoding="utf-8")
+    told = generate.components(page).splitlines()
+    assert told == page.splitlines(), "docs/components.md is stale: run python -m docs.generate"
+
+
 def test_the_page_about_apply_is_what_the_commands_really_print() -> None:
     page = generate.APPLY.read_text(encoding="utf-8")
     told = generate.tour(page, generate.make_kiosk).splitlines()

@@ -61,7 +61,7 @@ def check_argument(text: str) -> str:
     Raises:
         ValueError: the system or the placeholder does not allow it.
     """
-    _without_nul(text)
+    without_nul(text)
     if text == FILES:
         return text
     if FILES in text:
@@ -115,7 +115,7 @@ def check_variable(text: str) -> str:
     Raises:
         ValueError: the system does not allow it, or it is git's.
     """
-    _without_nul(text)
+    without_nul(text)
     if not text or "=" in text:
         raise TextError("the name of a variable is not empty and has no `=`", "name the variable alone")
     if text.startswith("GIT_"):
@@ -132,7 +132,7 @@ def check_value(text: str) -> str:
     Raises:
         ValueError: the system does not allow it.
     """
-    return _without_nul(text)
+    return without_nul(text)
 
 
 def check_tool(text: str) -> str:
@@ -141,13 +141,18 @@ def check_tool(text: str) -> str:
     Raises:
         ValueError: no such lookup could find it.
     """
-    _without_nul(text)
+    without_nul(text)
     if not text or "/" in text:
         raise TextError("a tool is the bare name of a program on PATH", 'write it like "ruff"')
     return text
 
 
-def _without_nul(text: str) -> str:
+def without_nul(text: str) -> str:
+    """Give a text back that is handed to the system.
+
+    Raises:
+        ValueError: it holds a NUL.
+    """
     if "\0" in text:
         raise TextError("the system takes no NUL here", "take it out")
     return text

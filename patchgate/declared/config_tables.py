@@ -24,11 +24,23 @@ from patchgate.declared.command import (
     check_variable,
     check_words,
 )
+from patchgate.declared.component_texts import (
+    COMPONENT_ID,
+    check_components,
+    check_contract,
+    check_glob,
+    check_id,
+    check_root,
+    check_test_argument,
+    check_test_command,
+)
 from patchgate.declared.refs import check_ref
 from patchgate.declared.settings import (
     AGENT,
     COMMIT,
+    TEST_COMMAND,
     ApplySettings,
+    BaselineSettings,
     CommandKind,
     CommandScope,
     CommandSettings,
@@ -237,6 +249,53 @@ class ApplyTable(Section):
     )
 
 
+Globs: TypeAlias = Annotated[
+    tuple[Annotated[str, AfterValidator(check_glob)], ...], Field(strict=False, min_length=1)
+]
+
+
+class ComponentTable(Section):
+    """A named group of files whose contract, tests and implementation must not drift apart."""
+
+    contract: Annotated[str, AfterValidator(check_contract)] = Field(
+        description="The path of its contract, an `interface.json`."
+    )
+    tests: Globs = Field(description="Patterns of the tests that hold it to its contract, from the root.")
+    implementation: Globs = Field(description="Patterns of its implementation, from the root.")
+    parent: Annotated[str, AfterValidator(check_id)] | None = Field(
+        None, description="The component, or the name of the group, that it belongs to."
+    )
+    test_command: Annotated[
+        tuple[Annotated[str, AfterValidator(check_test_argument)], ...],
+        Field(strict=False, json_schema_extra={"minItems": 1}),
+        AfterValidator(check_test_command),
+        BeforeValidator(check_words),
+    ] = Field(
+        TEST_COMMAND,
+        description="The program and its arguments that run its tests, without a shell; an argument that "
+        "is `{tests}` stands for the files of its tests.",
+    )
+
+
+class BaselinesTable(Section):
+    """How long a verified baseline is fresh, and where the modules of the implementations begin."""
+
+    staleness_window_days: Annotated[int, Field(ge=1, le=36500)] = Field(
+        BaselineSettings().staleness_window_days,
+        description="For how many days a verification counts, the last one included.",
+    )
+    require_fresh: bool = Field(
+        BaselineSettings().require_fresh,
+        description="Whether a push is refused while a baseline is not fresh.",
+    )
+    source_roots: Annotated[
+        tuple[Annotated[str, AfterValidator(check_root)], ...], Field(strict=False, min_length=1)
+    ] = Field(
+        BaselineSettings().source_roots,
+        description="The folders in which modules begin; they are on PYTHONPATH of the tests.",
+    )
+
+
 class ConfigDocument(Section):
     """What a repository's config file says; every field has the value that holds without any file."""
 
@@ -260,3 +319,11 @@ class ConfigDocument(Section):
         json_schema_extra={"propertyNames": {"pattern": f"^{NAME}$"}},
     )
     apply: ApplyTable = ApplyTable()
+    components: Annotated[
+        dict[Annotated[str, AfterValidator(check_id)], ComponentTable], AfterValidator(check_components)
+    ] = Field(
+        {},
+        description="The components, by id.",
+        json_schema_extra={"propertyNames": {"pattern": f"^{COMPONENT_ID}$"}},
+    )
+    baselines: BaselinesTable = BaselinesTable()

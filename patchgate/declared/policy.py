@@ -17,6 +17,7 @@ from functools import cached_property
 from patchgate.change.path import RepoPath, fold
 from patchgate.change.quoting import printable
 from patchgate.declared.classes import CLASSES
+from patchgate.declared.component import Components
 from patchgate.declared.content import ContentRules
 from patchgate.declared.control import is_control_by_name
 from patchgate.declared.patterns import PatternSet, PrefixSet
@@ -130,6 +131,11 @@ class Policy:
         section = self.config.content
         denied = tuple(re.compile(text.encode("utf-8")) for text in section.deny)
         return ContentRules(section.secrets, section.conflict_markers, denied)
+
+    @cached_property
+    def components(self) -> Components:
+        """The components."""
+        return Components(self.config.components)
 
     @cached_property
     def _classes(self) -> list[tuple[str, PatternSet]]:

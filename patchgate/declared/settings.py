@@ -20,6 +20,7 @@ MessageLevel = Literal["error", "warning", "note", "off"]
 HookMode = Literal["enforce", "observe"]
 CommandKind = Literal["lint", "test"]
 CommandScope = Literal["files", "tree"]
+TEST_COMMAND = ("python", "-m", "pytest", "-q", "{tests}")
 Values = TypeVar("Values")
 
 
@@ -127,6 +128,26 @@ class ApplySettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ComponentSettings:
+    """A named group of files: the path of its contract, patterns of its tests and of its implementation."""
+
+    contract: str = ""
+    tests: tuple[str, ...] = ()
+    implementation: tuple[str, ...] = ()
+    parent: str | None = None
+    test_command: tuple[str, ...] = TEST_COMMAND
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineSettings:
+    """How long a verified baseline is fresh, and where the modules of the implementations begin."""
+
+    staleness_window_days: int = 90
+    require_fresh: bool = False
+    source_roots: tuple[str, ...] = ("src", ".")
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """What a repository's config says; `written` are its keys as they stand there, without defaults."""
 
@@ -140,6 +161,8 @@ class Config:
     push: PushSettings = PushSettings()
     commands: Mapping[str, CommandSettings] = field(default_factory=dict)
     apply: ApplySettings = ApplySettings()
+    components: Mapping[str, ComponentSettings] = field(default_factory=dict)
+    baselines: BaselineSettings = BaselineSettings()
     written: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
 
@@ -159,6 +182,8 @@ def settings_from(written: Mapping[str, Any]) -> Config:
         _filled(PushSettings(), written.get("push", {})),
         {name: _command(each) for name, each in written.get("commands", {}).items()},
         _filled(ApplySettings(), written.get("apply", {})),
+        {name: _filled(ComponentSettings(), each) for name, each in written.get("components", {}).items()},
+        _filled(BaselineSettings(), written.get("baselines", {})),
         written,
     )
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from patchgate import __version__
 from patchgate.change.path import fold
 from patchgate.declared.classes import CLASSES
+from patchgate.declared.component import anchored
 from patchgate.declared.content import SECRET_FORMS
 from patchgate.declared.glob_literals import Check, checks_of
 from patchgate.declared.literals import literals_of
@@ -46,7 +47,8 @@ class Suspicion:
     `prefixes` are the path or a folder above it, `names` are whole components, `endings` and `beginnings`
     are those of any component, `parts` stand anywhere in one. `texts` are searched in the output of
     `git diff -p -U0`, `small_texts` in the same in lower case.
-    `reads_contents` tells whether binary files are denied.
+    `reads_contents` tells whether binary files are denied, `has_components` whether a deletion anywhere can
+    take away what a contract names.
     """
 
     max_files: int | None
@@ -61,6 +63,7 @@ class Suspicion:
     texts: tuple[bytes, ...]
     small_texts: tuple[bytes, ...]
     reads_contents: bool
+    has_components: bool
     judges_messages: bool
     refuses_messages: bool
 
@@ -99,6 +102,7 @@ def suspicion_of(policy: Policy) -> Suspicion | None:
         texts=texts,
         small_texts=small_texts,
         reads_contents="binary" in _denied_classes(policy),
+        has_components=bool(policy.config.components),
         judges_messages=policy.judges_messages(Profile.COMMIT),
         refuses_messages=policy.refuses_messages(Profile.COMMIT),
     )
@@ -138,6 +142,10 @@ def _checks(policy: Policy) -> Iterator[Check]:
         for suffix in map(_folded, section.deny_suffixes):
             _, slash, name = suffix.rpartition("/")
             yield ("names" if slash else "endings", name)
+    for component in policy.config.components.values():
+        yield ("prefixes", _folded(component.contract))
+        for glob in (*component.tests, *component.implementation):
+            yield from checks_of(anchored(glob))
     patterns = list(section.deny) if _speaks(policy, "deny-pattern") else []
     classes = set(_denied_classes(policy))
     if _speaks(policy, "lock-without-manifest"):

@@ -211,9 +211,9 @@ def recognise(output: bytes, base: bytes, branch: bytes, *place: str) -> "tuple[
     require(not (small := policy["small_texts"]) or not any(map(patch.lower().__contains__, small)))
     require(policy["max_files"] is None or len(files) <= policy["max_files"])
     require(policy["max_added_lines"] is None or added <= policy["max_added_lines"])
-    limit = policy["max_file_bytes"]
+    require(not policy["has_components"] or len(blobs) == len(files))
     for kind, size in sizes:
-        require(kind == b"blob" and (limit is None or size <= limit))
+        require(kind == b"blob" and (policy["max_file_bytes"] is None or size <= policy["max_file_bytes"]))
     listings = {b"": list(root)} if new else {}
     for folder in folders:
         _, kind, _, tree = take(said, with_content=True)

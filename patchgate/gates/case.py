@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from patchgate.change.model import Change
 from patchgate.change.path import RepoPath
 from patchgate.declared.policy import Decision, Policy, Profile
 from patchgate.verdict.rules import RULES
 from patchgate.verdict.verdict import Finding, Fixer, Json
+
+if TYPE_CHECKING:
+    from patchgate.gates.component_case import ComponentsNear
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,8 @@ class Case:
 
     `folders` lists the resulting tree's folders above each new name. `from_text` is true for what a patch
     or edits proposed, `copied`, `behind` and `together` are as in `git.sources.Reading`. `has_budgets` is
-    false for a root commit, and where all tracked files are judged.
+    false for a root commit, and where all tracked files are judged. `components` tells of those near the
+    change; None where none is.
     """
 
     change: Change
@@ -47,6 +52,7 @@ class Case:
     behind: Mapping[RepoPath, RepoPath] = field(default_factory=dict)
     together: tuple[tuple[RepoPath, RepoPath], ...] = ()
     has_budgets: bool = True
+    components: ComponentsNear | None = None
 
     def is_control(self, path: RepoPath) -> bool:
         """Tell whether a path is a control file in this change."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
+from patchgate.declared.policy import Policy, Profile
 from patchgate.errors import PatchgateError
 from patchgate.gates import content, governance, paths, policy, shape
 from patchgate.gates.case import Case
@@ -24,12 +25,39 @@ class Gate:
     applies: Callable[[Case], bool] = lambda case: bool(case.change.files)
 
 
+# These two are imported where a component is near: 5 ms, and most commits are near none.
+
+
+def _contracts(case: Case) -> Iterable[Finding]:
+    from patchgate.gates.contracts import examine
+
+    return examine(case)
+
+
+def _have_contracts(case: Case) -> bool:
+    near = case.components
+    return near is not None and (near.contracts is not None or "contracts" in near.faults)
+
+
+def _drift(case: Case) -> Iterable[Finding]:
+    from patchgate.gates.drift import examine
+
+    return examine(case)
+
+
+def _can_drift(case: Case) -> bool:
+    near = case.components
+    return near is not None and (bool(near.states) or "drift" in near.faults)
+
+
 ORDER: tuple[Gate, ...] = (
     Gate("paths", paths.examine),
     Gate("policy", policy.examine),
     Gate("content", content.examine, content.applies),
     Gate("shape", shape.examine),
     Gate("governance", governance.examine, governance.applies),
+    Gate("contracts", _contracts, _have_contracts),
+    Gate("drift", _drift, _can_drift),
 )
 
 
@@ -53,9 +81,9 @@ def _one(gate: Gate, case: Case) -> tuple[GateOutcome, list[Finding]]:
         if not gate.applies(case):
             return GateOutcome(gate.name, Outcome.NOT_APPLICABLE), []
         for finding in gate.examine(case):
-            levelled = _levelled(case, finding)
-            if levelled is not None:
-                found.append(levelled)
+            said = levelled(case.policy, case.profile, finding)
+            if said is not None:
+                found.append(said)
     except PatchgateError as error:
         return GateOutcome(gate.name, Outcome.UNDECIDED, error.message), found
     except Exception as error:  # noqa: BLE001 - a crash of ours must refuse, not pass; it is named in the verdict
@@ -66,11 +94,17 @@ def _one(gate: Gate, case: Case) -> tuple[GateOutcome, list[Finding]]:
     return GateOutcome(gate.name, Outcome.FAIL if failed else Outcome.PASS), found
 
 
-def _levelled(case: Case, finding: Finding) -> Finding | None:
-    """Give a finding the level that the policy chose for its rule; None where the rule is off."""
-    level = case.policy.level(finding.rule, case.profile)
+def levelled(policy: Policy, profile: Profile, finding: Finding) -> Finding | None:
+    """Give a finding the level that the policy chose for its rule; None where the rule is off.
+
+    A gate may have found that this one is less than its rule: then it is never more than that.
+    """
+    level = policy.level(finding.rule, profile)
     if level is None:
         return None
     if level is finding.level or "suppressed" in finding.details:
+        return finding
+    weights = list(Level)
+    if weights.index(finding.level) > max(map(weights.index, (level, finding.definition.level))):
         return finding
     return replace(finding, level=level)

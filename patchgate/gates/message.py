@@ -14,18 +14,16 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache
 from itertools import accumulate, islice
 
 from patchgate.change.message import SPACE, Message, is_abandoned
+from patchgate.declared import vague
 from patchgate.declared.content import ContentRules
 from patchgate.gates.case import find
 from patchgate.verdict.rules import RULES
 from patchgate.verdict.verdict import Finding, Json
 
 MOST_CHARACTERS = 72
-MOST_PLACES = 100
 _EXCERPT = 500
 
 _MADE_BY_GIT = (
@@ -45,8 +43,6 @@ _WIDE = re.compile(r"(?i)(shift[_-]?jis|sjis|cp932|euc-?(jp|kr|cn)|gbk?|gb2312|g
 
 _TRAILER = re.compile(rb"[A-Za-z0-9-]{1,100}[ \t]{0,10}:")
 _OF_GIT = (b"Signed-off-by: ", b"(cherry picked from commit ")
-_SPAN = re.compile(r"`[^`\n]{0,200}`|\"[^\"\n]{0,200}\"|“[^”\n]{0,200}”")
-_HIDDEN_LINE, _HIDDEN_SPAN = "\0", "\1"
 
 
 def examine(message: Message) -> Iterator[Finding]:
@@ -62,7 +58,7 @@ def examine(message: Message) -> Iterator[Finding]:
     is_made = lines[at].startswith(_MADE_BY_GIT)
     if not is_made:
         yield from _subject(lines, at, message.encoding)
-    yield from islice(_vague(message, lines, at, is_made), MOST_PLACES)
+    yield from islice(_vague(message, lines, at, is_made), vague.MOST_PLACES)
 
 
 def _subject(lines: Sequence[bytes], at: int, encoding: str | None) -> Iterator[Finding]:
@@ -116,58 +112,15 @@ def _ends_with_period(text: str) -> bool:
     return "." not in word and word not in _ABBREVIATIONS
 
 
-@dataclass(frozen=True, slots=True)
-class _Phrase:
-    """A vague phrase: its name, a word that is in all its forms, and its expression, in small letters."""
-
-    name: str
-    word: str
-    expression: re.Pattern[str]
-
-
-@cache
-def _phrases() -> tuple[_Phrase, ...]:
-    # Between two words: blanks, or the end of a line that was wrapped.
-    gap = r"(?:[ \t\xa0]+|[ \t]*\n[ \t]*)"
-    # Not a part of a word, a path, an option or a name with a hyphen.
-    before, after = r"(?<![\w/\\.@-])", r"(?![\w/\\-]|\.\w)"
-    line_ends = r"\Z|\n[ \t]*(?:\n|\0|[-*+] |[0-9]{1,3}[.)] |\Z)"
-    clause_ends = rf"(?=[ \t]*(?:[.!?;,:)\]…]|{line_ends}))"
-    text_ends = rf"(?=[)\]]?[ \t]*(?:{line_ends}))"
-
-    def phrase(name: str, word: str, expression: str, end: str = after) -> _Phrase:
-        return _Phrase(name, word, re.compile(before + expression.replace("_", gap) + end))
-
-    return (
-        phrase("entire class of", "entire", "entire_class(?:es)?_of"),
-        phrase("best practice", "practice", "best_practices?"),
-        phrase("industry standard", "industry", "industry(?:_|-)standards?"),
-        phrase("works on my machine", "machine", "works_on_my_machine"),
-        phrase("scalable and maintainable", "scalable", "scalable_and_maintainable"),
-        phrase("robust and reliable", "robust", "robust_and_reliable"),
-        phrase("clean architecture", "architecture", "clean_architecture"),
-        phrase("properly handle", "properly", "properly_handl(?:es?|ed|ing)"),
-        phrase("as needed", "needed", r"as_needed(?!_by\b)"),
-        phrase("and more", "more", r"(?<!more )(?<![0-9] )and_more", clause_ends),
-        phrase("etc.", "etc", r"etc(?:\.{1,3}|…)?", text_ends),
-    )
-
-
 def _vague(message: Message, lines: Sequence[bytes], at: int, is_made: bool) -> Iterator[Finding]:
     """Find vague phrases in the order of the text."""
-    raw = message.text.lower()
-    phrases = [phrase for phrase in _phrases() if phrase.word.encode("ascii") in raw]
+    phrases = vague.possible(message.text)
     if not phrases:
         return
     shown = _judged_text(lines, at, is_made)
     starts = [0, *accumulate(len(line) + 1 for line in shown)]
     text = "\n".join(shown)
-    found = sorted(
-        (match.start(), phrase.name, match[0])
-        for phrase in phrases
-        for match in islice(phrase.expression.finditer(text), MOST_PLACES)
-    )
-    for position, name, words in found:
+    for position, name, words in vague.places(text, phrases):
         index = bisect_right(starts, position) - 1
         said = f'the message says "{" ".join(words.split())}", and nobody can check what that means'
         yield _find("message-vague", said, index, lines[index], {"pattern": name})
@@ -194,10 +147,9 @@ def _judged_text(lines: Sequence[bytes], at: int, is_made: bool) -> list[str]:
             # The list of commits that `merge.log` puts into a merge.
             hidden |= is_made and line.startswith(b"  ")
         if hidden:
-            shown.append(_HIDDEN_LINE)
+            shown.append(vague.HIDDEN_LINE)
         else:
-            text = line.decode("utf-8", "replace").lower()
-            shown.append(_SPAN.sub(_HIDDEN_SPAN, text).rstrip("\r"))
+            shown.append(vague.shown(line.decode("utf-8", "replace")).rstrip("\r"))
         was_blank = is_blank
     return shown
 

@@ -141,6 +141,25 @@ class Objects:
             found[oid] = self._take(header.size + 1)[:-1]
         return found
 
+    def sha256(self, oid: str) -> str:
+        """Compute the SHA-256 of an object's content, of any size: it is read in pieces.
+
+        Raises:
+            UndecidedError: it is not here.
+        """
+        self._ask(b"contents %s\n" % oid.encode("ascii"))
+        (line,) = self._lines(1)
+        header = _header(line)
+        if header is None:
+            raise _missing(oid)
+        digest, left = hashlib.sha256(), header.size
+        while left:
+            piece = self._take(min(left, 1 << 20))
+            digest.update(piece)
+            left -= len(piece)
+        self._take(1)
+        return digest.hexdigest()
+
     def tree(self, oid: str) -> dict[bytes, Entry]:
         """List one tree: name to entry. Trees are kept, as many as fit a small cache."""
         listed = self._trees.get(oid)

@@ -7,7 +7,7 @@ needs to write goes to a private store. Commits and ranges are in `history`.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -38,7 +38,8 @@ class Reading:
     folder that the index has otherwise than the base, also those that a merge took from one side. Of what a
     patch or edits proposed (`is_proposed`): `copied` are the sources of copies, which count as touched;
     `behind` maps a path to what stands in its way and is no folder (a symlink, a submodule); `together` are
-    the two names of each rename and copy, which no part of the patch can have one by one.
+    the two names of each rename and copy, which no part of the patch can have one by one; `laid` is a tree
+    that can be read and what lies over it in the resulting one, None where git could not make its effect.
     """
 
     change: Change
@@ -49,6 +50,11 @@ class Reading:
     copied: tuple[RepoPath, ...] = ()
     behind: Mapping[RepoPath, RepoPath] = field(default_factory=dict)
     together: tuple[tuple[RepoPath, RepoPath], ...] = ()
+    laid: tuple[str, Mapping[bytes, Entry | None]] | None = None
+
+    def over(self, tree: str, files: Iterable[FileChange]) -> Reading:
+        """Say on which tree that can be read which files lie in the resulting one."""
+        return replace(self, laid=(tree, {file.path.raw: file.new for file in files}))
 
 
 @dataclass(frozen=True, slots=True)

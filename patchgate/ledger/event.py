@@ -33,6 +33,7 @@ KINDS: Mapping[str, str] = {
     "attempted": "apply tried a patch: it was applied, refused, or could not be judged",
     "reset": "a person let the retries after an attempt begin again, with a reason",
     "recovered": "an apply that was cut short was found, and finished or undone",
+    "verified": "the tests of a component passed once more on what its baseline records",
 }
 
 _OWN_KEYS = frozenset({"schema", "hash", "kind", "at", "version", "part"})

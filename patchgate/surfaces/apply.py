@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import sys
 
 import click
 
 from patchgate.errors import UsageError
 from patchgate.surfaces.options import cache_folder, directory_of, open_to_write, report_options
-from patchgate.surfaces.output import complain, read_input, show
-
-# To the line's beginning, and what stands there is erased (ECMA-48, EL).
-_ERASE = "\r\x1b[K"
-_SELDOM = 30.0
-"""Seconds between two lines about one command, where a line cannot be written over."""
+from patchgate.surfaces.output import read_input, show
+from patchgate.surfaces.progress import Progress
 
 
 @click.command("apply", context_settings={"help_option_names": ["-h", "--help"]})
@@ -89,7 +83,7 @@ def command(
         is_fine_if_applied=if_applied == "ok",
         keeps_scratch=keep_scratch,
     )
-    progress = _Progress(quiet=quiet)
+    progress = Progress(quiet=quiet)
     try:
         place = Place(os.environ, cache_folder(os.environ), progress.tell)
         report = apply(repository, request, place)
@@ -97,33 +91,3 @@ def command(
         progress.end()
     show(report, form, color, verbose=verbose, quiet=quiet)
     return report.verdict.exit_code
-
-
-class _Progress:
-    """Tells, from the second second on, which command runs: in one line of a terminal, elsewhere at times."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        self._quiet = quiet
-        self._is_terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-        self._told: dict[str, float] = {}
-
-    def tell(self, what: str, seconds: float) -> None:
-        """Say that a command has run for so many seconds."""
-        if self._quiet:
-            return
-        text = f"running {what} for {seconds:.0f} s …"
-        if self._is_terminal:
-            self._told[what] = seconds
-            self._write(f"{_ERASE}{text}\r")
-        elif seconds - self._told.get(what, -_SELDOM) >= _SELDOM:
-            self._told[what] = seconds
-            complain(text)
-
-    def end(self) -> None:
-        """Leave no line behind on a terminal."""
-        if self._is_terminal and self._told:
-            self._write(_ERASE)
-
-    def _write(self, text: str) -> None:
-        with contextlib.suppress(OSError):
-            print(text, end="", file=sys.stderr, flush=True)

@@ -49,7 +49,7 @@ def recognise_push(said: bytes, git_dir: str, common_dir: str, version: str) -> 
     descriptor = recognise.ask(git_dir, requests)
     for output, (_, parent) in zip(outputs, heads, strict=True):
         policy, _, _ = recognise.recognise(output, parent, parent, git_dir, common_dir, version)
-        require(not policy["refuses_messages"])
+        require(not policy["refuses_messages"] and not policy["has_components"])
     answers = recognise.listen(descriptor)
     for commit in commits:
         oid, kind, _, text = recognise.take(answers, with_content=True)

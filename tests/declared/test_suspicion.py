@@ -23,6 +23,7 @@ from patchgate.declared.control import is_control_by_name
 from patchgate.declared.glob_literals import checks_of
 from patchgate.declared.policy import Policy, Profile
 from patchgate.declared.settings import (
+    ComponentSettings,
     Config,
     ContentSettings,
     FileClass,
@@ -543,6 +544,28 @@ def test_whatever_a_pattern_matches_is_suspicious(data: st.DataObject, pattern: 
     if found is not None and judged.ruling(RepoPath(path.encode())).denied is not None:
         event("matched")
         assert is_suspicious(found, path), (path, found)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.data(), PATTERN_TEXTS, PATTERN_TEXTS, PREFIX_TEXTS)
+def test_whatever_is_near_a_component_is_suspicious(
+    data: st.DataObject, tests: str, implementation: str, contract: str
+) -> None:
+    settings = ComponentSettings(contract.strip("/"), (tests,), (implementation,))
+    judged = Policy(Config(components={"one": settings}))
+    found = suspicion_of(judged)
+    path = data.draw(near(data.draw(st.sampled_from([tests, implementation, contract]))))
+    if found is not None and judged.components.near([RepoPath(path.encode())]):
+        event("near")
+        assert is_suspicious(found, path), (path, found)
+
+
+def test_a_component_makes_its_baseline_and_every_deletion_suspicious() -> None:
+    one = "[components.one]\ncontract = 'c/i.json'\ntests = ['t/*']\nimplementation = ['src/one/**']\n"
+    assert is_suspicious(suspicion(one), ".patchgate/baselines/one.json")
+    assert suspicion(one).has_components
+    assert not suspicion().has_components
+    assert not is_suspicious(suspicion(one), "src/two/a.py")
 
 
 @pytest.mark.parametrize("name", sorted(CLASSES))

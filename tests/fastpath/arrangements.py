@@ -34,6 +34,15 @@ def named(files: dict[str, str | bytes]) -> Arrange:
 boring = staged(a="2\n")
 
 
+def removed(name: str) -> Arrange:
+    """Stage that a file goes."""
+
+    def arrange(world: World) -> None:
+        world.repo.git("rm", "-q", "--", name)
+
+    return arrange
+
+
 def then(*steps: Arrange) -> Arrange:
     """Do one after another."""
 

@@ -31,6 +31,7 @@ from tests.fastpath.arrangements import (
     origin_has,
     receipt,
     recorded,
+    removed,
     replaced,
     staged,
     tagged,
@@ -149,6 +150,9 @@ CASES: dict[str, Case] = {
     "the config is long": Case(then(boring, with_long_config)),
     "the branch is another one's name": Case(then(by_another_name, boring)),
     "a conflict marker": Case(staged(a="<<<<<<< HEAD\n")),
+    "a deletion where there are components": Case(
+        removed("b"), "[components.x]\ncontract = 'c'\ntests = ['t']\nimplementation = ['i']\n"
+    ),
     "too many files": Case(staged(a="2\n", b="2\n"), "[policy.commit]\nmax_files = 1\n"),
     "too many added lines": Case(staged(a="2\n3\n"), "[policy.commit]\nmax_added_lines = 1\n"),
     "a new blob is a tree": Case(boring, alter=instead(1, b" blob ", b" tree ")),
@@ -236,12 +240,15 @@ NEEDED: dict[str, str] = {
     "recognise: not (small := policy['small_texts']) or not any(map(patch.lower().__contains__, small))": (
         "a denied word in other case"
     ),
+    "recognise: not policy['has_components'] or len(blobs) == len(files)": (
+        "a deletion where there are components"
+    ),
     "recognise: policy['max_files'] is None or len(files) <= policy['max_files']": "too many files",
     "recognise: policy['max_added_lines'] is None or added <= policy['max_added_lines']": (
         "too many added lines"
     ),
     "recognise: kind == b'blob'": "a new blob is a tree",
-    "recognise: limit is None or size <= limit": "a large file",
+    "recognise: policy['max_file_bytes'] is None or size <= policy['max_file_bytes']": "a large file",
     "recognise: not any((b'\\x00' in take(said, with_content=True)[3][:8000] for _ in blobs))": (
         "an unchanged line with a NUL"
     ),

@@ -169,6 +169,11 @@ def _config(chance: Chance) -> str:
         size = _maybe(chance, 0.3, "max_file_bytes", lambda: _limit(chance, 0, 20, 5000))
         classes = _maybe(chance, 0.4, "deny_classes", lambda: _classes(chance))
         sections.append("[[overrides]]\n" + _key("paths", paths) + _limits(chance, 0.5) + size + classes)
+    for name in chance.sample(["one", "Two", "t.3"], chance.choice([0, 0, 0, 1, 2])):
+        files = _key("contract", chance.choice(["a/", "docs/", ""]) + chance.choice(WORDS))
+        files += _key("tests", _several(chance, _pattern, check_pattern, 2) or ["test/x"])
+        files += _key("implementation", _several(chance, _pattern, check_pattern, 2) or ["src/app/**"])
+        sections.append(f"[components.'{name}']\n" + files)
     return "".join(section for section in sections if section.count("\n") > 1 or "=" in section)
 
 

@@ -431,6 +431,37 @@ def test_what_is_not_boring_is_handed_on_and_leaves_nothing(worlds: Worlds, name
     assert world.snapshot() == before
 
 
+COMPONENT = """\
+[components.deep]
+contract = "contracts/deep.json"
+tests = ["tests/deep/**"]
+implementation = ["src/deep/**"]
+"""
+
+
+def test_where_no_component_is_near_a_change_is_recognised(worlds: Worlds) -> None:
+    world = worlds(COMPONENT)
+    world.repo.stage({"a": "2\n", "src/New/d.py": "x = 2\n", "src/deeper.py": "x = 1\n"})
+    assert is_recognised(world)
+    assert is_same_as_judged(world)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "src/deep/c.py",
+        "src/deep/new.py",
+        "contracts/deep.json",
+        "tests/deep/x/test_y.py",
+        ".patchgate/baselines/deep.json",
+    ],
+)
+def test_what_is_near_a_component_is_handed_on(worlds: Worlds, path: str) -> None:
+    world = worlds(COMPONENT)
+    world.repo.stage({path: "x = 2\n"})
+    assert not is_recognised(world)
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

@@ -18,6 +18,7 @@ from patchgate.gates.case import Case, Governance
 from patchgate.gates.message import examine
 from patchgate.verdict.rules import RULES, Level, Stage
 from patchgate.verdict.verdict import Finding
+from tests.gates.component_rule_cases import COMPONENT_CASES
 from tests.gates.gate_cases import (
     added,
     agents,
@@ -240,4 +241,5 @@ CASES: tuple[RuleCase, ...] = (
         lambda n: b"Add it\n\n" + n + b" as needed\n",
         lambda n: b"Add it\n\n" + n + b" as-needed\n",
     ),
+    *(RuleCase(rule, broken, kept, RULES[rule].level) for rule, (broken, kept) in COMPONENT_CASES.items()),
 )

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from patchgate.change.message import Cleanup, Message, clean
 from patchgate.change.quoting import is_printable
 from patchgate.declared.policy import Profile
-from patchgate.gates.message import MOST_PLACES, examine
+from patchgate.declared.vague import MOST_PLACES
+from patchgate.gates.message import examine
 from patchgate.verdict.rules import RULES, Level, Stage
 from patchgate.verdict.verdict import Finding
 from tests.gates.gate_cases import policy

@@ -9,6 +9,7 @@ from patchgate.gates.case import Governance
 from patchgate.gates.gate import ORDER
 from patchgate.verdict.rules import RULES, Level, Stage
 from patchgate.verdict.verdict import Finding
+from tests.gates.component_rule_cases import CONTRACTS, DRIFT
 from tests.gates.gate_cases import HOSTILE_NAMES, added, agents, case, findings, modified, path, rules
 from tests.gates.rule_cases import CASES, KEY, ONLY_IN_PATCHES, RAISED_BY_PATCHES, WITHOUT_PATH, RuleCase
 
@@ -99,6 +100,10 @@ def test_each_gate_raises_only_rules_that_the_registry_gives_to_it() -> None:
         for finding in gate.examine(everything):
             assert finding.definition.gate == gate.name
             seen.add(gate.name)
+    for name, cases in (("contracts", CONTRACTS), ("drift", DRIFT)):
+        for broken, _ in cases.values():
+            assert {finding.definition.gate for finding in broken(b"name")} == {name}
+        seen.add(name)
     assert seen == {gate.name for gate in ORDER}
 
 

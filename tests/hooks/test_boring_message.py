@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 from patchgate import __version__
 from patchgate.change.message import CUT_LINE, Cleanup, Message, clean, is_abandoned
-from patchgate.gates.message import _phrases, examine
+from patchgate.declared.vague import phrases
+from patchgate.gates.message import examine
 from patchgate.operations.land.hook_texts import hook_text
 from tests.hooks.hook_world import Recorder, install
 from tests.world import Repo
@@ -147,7 +148,7 @@ def message(seed: int) -> bytes:
         if draw.randrange(6):
             pieces.append(casing(draw.choice(WORDS)))
         else:
-            pieces.append(draw.choice(JOINTS).join(draw.choice(_phrases()).name.split(" ")))
+            pieces.append(draw.choice(JOINTS).join(draw.choice(phrases()).name.split(" ")))
         pieces.append(draw.choice(JOINTS if draw.randrange(20) else ODD))
     return ("".join(pieces) + draw.choice(ENDS)).encode("utf-8")
 
@@ -175,7 +176,7 @@ def test_every_form_of_every_phrase_is_seen_in_sh(shell: str) -> None:
     """Each phrase by its words, with every kind of gap that may stand between two of them."""
     gaps = (" ", "   ", "\n", " \n  ", "\n; dropped\n", "\n# dropped\n", "\n# a\n# b\n")
     found = []
-    for phrase in _phrases():
+    for phrase in phrases():
         words = phrase.name.removesuffix(".").split(" ")
         for gap, change in product(gaps, CASINGS[2:]):
             text = change(gap.join(words))

@@ -143,6 +143,12 @@ def is_as_judged(pusher: Pusher, *lines: str, remote: str = "origin") -> bool:
     return True
 
 
+def test_where_there_are_components_their_staleness_is_looked_at(worlds: Worlds) -> None:
+    pusher = Pusher(worlds("[components.x]\ncontract = 'c'\ntests = ['t']\nimplementation = ['i']\n"))
+    pusher.commit()
+    assert pusher.push().code == HANDED_ON
+
+
 # ---- recognised --------------------------------------------------------------------------------------------
 
 

@@ -16,7 +16,9 @@ from patchgate.errors import ConfigError, PatchgateError, UndecidedError
 from patchgate.gates.case import Case, Governance
 from patchgate.gates.gate import ORDER, judge
 from patchgate.gates.shape import budgets
+from patchgate.git.objects import Objects
 from patchgate.git.sources import Reading
+from patchgate.operations.judge.components import components_near
 from patchgate.operations.judge.policies import Found, built_in, require_version
 from patchgate.verdict.verdict import Budget, ChangeVerdict, Finding, GateOutcome, Outcome, PolicyReference
 
@@ -68,11 +70,14 @@ def _differs(before: Found, after: Found) -> bool:
     )
 
 
-def judge_reading(reading: Reading, rules: Rules, profile: Profile) -> ChangeVerdict:
+def judge_reading(reading: Reading, rules: Rules, profile: Profile, objects: Objects) -> ChangeVerdict:
     """Judge one change that was read.
 
     A change to the rules is judged under the policy before it and under its own; the verdict is bound to
     the policy before it.
+
+    Args:
+        objects: reads the objects of the change, also those that are not in the repository yet.
     """
     controls = frozenset(file.path for file in reading.change.files if is_control(file.path, rules))
     try:
@@ -91,11 +96,22 @@ def judge_reading(reading: Reading, rules: Rules, profile: Profile) -> ChangeVer
         behind=reading.behind,
         together=reading.together,
         has_budgets=not rules.is_root,
+        components=components_near(objects, reading, policy),
     )
     outcomes, findings = judge(case)
     if controls and rules.after.policy is not None and rules.after.policy is not policy:
+        own = rules.after.policy
+        near = components_near(objects, reading, own, policy.config.components)
         under_own = judge(
-            Case(reading.change, rules.after.policy, profile, governance, reading.folders, has_budgets=False)
+            Case(
+                reading.change,
+                own,
+                profile,
+                governance,
+                reading.folders,
+                has_budgets=False,
+                components=near,
+            )
         )
         outcomes, findings = _both(outcomes, findings, *under_own)
     return ChangeVerdict(

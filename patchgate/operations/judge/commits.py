@@ -143,7 +143,7 @@ class _History:
             and any(not self._policies.at(self._key_of(parent)).is_absent for parent in commit.parents),
         )
         profile = self._profile_of(commit)
-        verdict = judge_reading(reading, rules, profile)
+        verdict = judge_reading(reading, rules, profile, self._walk.objects)
         policy = rules.before.policy or rules.after.policy
         if policy is None or not policy.refuses_messages(profile):
             return verdict

@@ -74,7 +74,7 @@ def _pending(
         base=policies.at(policies.key(base.tree)),
         is_lost=len(heads) > 1 and any(not each.is_absent for each in heads),
     )
-    return Report((judge_reading(reading, rules, profile),), repository.limits)
+    return Report((judge_reading(reading, rules, profile, objects),), repository.limits)
 
 
 def _policies_of_heads(objects: Objects, policies: Policies, base: Base) -> list[Found]:

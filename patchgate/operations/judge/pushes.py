@@ -24,6 +24,7 @@ from patchgate.operations.judge.policies import Key
 from patchgate.operations.judge.push_news import Kind, Known, News, is_known_to
 from patchgate.operations.judge.ref_terms import Destination, RefTerms
 from patchgate.operations.judge.terms import Asked
+from patchgate.operations.judge.tips import with_tips
 from patchgate.verdict.verdict import ChangeVerdict, Report, Verdict, WayOut
 from patchgate.verdict.wording import SHORT_OID
 
@@ -57,7 +58,13 @@ class _Group:
 
 
 def judge_push_to(
-    repository: Repository, remote: Remote, updates: Sequence[RefUpdate], asked: Asked, *, moves: bool = True
+    repository: Repository,
+    remote: Remote,
+    updates: Sequence[RefUpdate],
+    asked: Asked,
+    *,
+    moves: bool = True,
+    now: float | None = None,
 ) -> Push:
     """Judge what a push does to the refs of a remote, as far as they are known here.
 
@@ -66,6 +73,7 @@ def judge_push_to(
         updates: what git told; a ref that it says is there counts as known.
         asked: the policy that is trusted above all, if any.
         moves: whether the refs would really be moved so, or only their commits are to be judged.
+        now: seconds since the epoch; None: this moment.
 
     Raises:
         PatchgateError: it could not be read.
@@ -85,7 +93,7 @@ def judge_push_to(
             return Known([commit for oid in had if (commit := commits[oid])])
 
         news = News(repository, updates, commits, terms.is_protected, known_to)
-        push = _Judging(objects, destination, commits, asked, terms, news).judge(updates, moves=moves)
+        push = _Judging(objects, destination, commits, asked, terms, news, now).judge(updates, moves=moves)
     refs = [change for change in push.report.changes if change.source.kind == "ref"]
     if repository.shallow and any(change.verdict is Verdict.UNDECIDED for change in refs):
         named = " " + shlex.quote(remote.name) if remote.is_named else ""
@@ -100,6 +108,7 @@ def judge_received(
     default: str | None,
     updates: Sequence[RefUpdate],
     asked: Asked,
+    now: float | None = None,
 ) -> Push:
     """Judge what a repository is about to receive, by the policies that it has.
 
@@ -108,6 +117,7 @@ def judge_received(
         default: the full name of its default branch.
         updates: what git told.
         asked: the policy that is trusted above all, if any.
+        now: seconds since the epoch; None: this moment.
 
     Raises:
         PatchgateError: it could not be read.
@@ -128,7 +138,7 @@ def judge_received(
             return Known([commit for commit in peel(objects, oids).values() if commit is not None])
 
         news = News(repository, updates, commits, terms.is_protected, known_to)
-        return _Judging(objects, destination, commits, asked, terms, news).judge(updates, moves=True)
+        return _Judging(objects, destination, commits, asked, terms, news, now).judge(updates, moves=True)
 
 
 def _peeled(objects: Objects, updates: Sequence[RefUpdate], had: Mapping[str, str]) -> dict[str, str | None]:
@@ -147,6 +157,7 @@ class _Judging:
         asked: Asked,
         terms: RefTerms,
         news: News,
+        now: float | None,
     ) -> None:
         self._repository = objects.repository
         self._objects = objects
@@ -155,6 +166,7 @@ class _Judging:
         self._asked = asked
         self._terms = terms
         self._news = news
+        self._now = now
         self._grounds: dict[str, str] = {}
 
     def judge(self, updates: Sequence[RefUpdate], *, moves: bool) -> Push:
@@ -183,6 +195,7 @@ class _Judging:
                 alike.add(found, group)
             warnings |= dict.fromkeys([*self._repository.limits, *self._notes(group, found)])
             changes += found
+        changes = with_tips(self._objects, self._terms, self._commits, updates, changes, self._now)
         brought: dict[str, list[str]] = {}
         for oid in fresh:
             brought.setdefault(first[oid], []).append(oid)

@@ -20,12 +20,13 @@ from patchgate.verdict.verdict import Report, Verdict
 _APPROVALS = "refs/notes/patchgate-approvals"
 
 
-def judge_receive(repository: Repository, lines: bytes) -> Report:
+def judge_receive(repository: Repository, lines: bytes, now: float | None = None) -> Report:
     """Judge every commit that is new to a repository, and what becomes of its protected refs.
 
     Args:
         repository: opened with the environment that git gives to pre-receive.
         lines: what git tells: old value, new value and name of each ref.
+        now: seconds since the epoch; None: this moment.
 
     Raises:
         PatchgateError: it could not be read.
@@ -40,7 +41,7 @@ def judge_receive(repository: Repository, lines: bytes) -> Report:
     had = refs_below(repository, *USUAL_BRANCHES, *([default] if default else []))
     # A HEAD that names no branch says nothing: one of the usual names may be there.
     default = default if default in had else None
-    push = judge_received(repository, had, default, updates, trusted(repository))
+    push = judge_received(repository, had, default, updates, trusted(repository), now)
     if push.report.verdict is Verdict.ACCEPTED:
         return push.report
     from patchgate.operations.judge.approvals import honoured

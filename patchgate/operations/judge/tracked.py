@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from patchgate.change.model import Change, FileChange, Source
 from patchgate.declared.policy import Policy, Profile
 from patchgate.gates.case import Case
+from patchgate.gates.component_case import ComponentsNear
 from patchgate.gates.gate import judge
 from patchgate.git.blobs import look_again
 from patchgate.git.diff import Detail
@@ -20,6 +21,7 @@ from patchgate.git.repository import Repository
 from patchgate.git.sources import complete, pending_base, tracked
 from patchgate.git.trees import Listing, resulting_tree
 from patchgate.operations.judge.cases import BUILT_IN
+from patchgate.operations.judge.components import all_components
 from patchgate.operations.judge.policies import Policies, built_in, require_version
 from patchgate.operations.judge.terms import Asked, asked_policy, detail_for
 from patchgate.verdict.verdict import ChangeVerdict, GateOutcome, Outcome, PolicyReference, Report
@@ -54,6 +56,12 @@ class _Bench:
         outcomes, findings = judge(case)
         return ChangeVerdict(change, Source("all"), self.profile.value, self.reference, outcomes, findings)
 
+    def judge_components(self, empty: Change, near: ComponentsNear | None) -> ChangeVerdict:
+        """Judge the components of the whole tree; a batch of files knows nothing of them."""
+        case = Case(empty, self.policy, self.profile, has_budgets=False, components=near)
+        outcomes, findings = judge(case)
+        return ChangeVerdict(empty, Source("all"), self.profile.value, self.reference, outcomes, findings)
+
 
 def check_tracked(repository: Repository, asked: Asked) -> Report:
     """Judge every tracked file as if it were new, under HEAD's policy or that of `--policy-from`.
@@ -80,6 +88,9 @@ def check_tracked(repository: Repository, asked: Asked) -> Report:
             bench.judge(files[start : start + _BATCH_FILES])
             for start in range(0, max(1, len(files)), _BATCH_FILES)
         ]
+        empty = Change(objects.empty_tree, result.tree, ())
+        near = all_components(objects, objects.empty_tree, files, policy)
+        parts.append(bench.judge_components(empty, near))
         joined = ChangeVerdict(
             Change(
                 objects.empty_tree, result.tree, tuple(file for part in parts for file in part.change.files)

@@ -172,7 +172,7 @@ class Trial:
             self._place,
             hooks_named=self._policies.names_patchgate(self._footing.policy_tree),
         )
-        verdict = judge_reading(reading, rules, self._profile)
+        verdict = judge_reading(reading, rules, self._profile, self._objects)
         if judged:
             return verdict
         not_run = tuple(replace(gate, outcome=Outcome.NOT_RUN, reason=None) for gate in verdict.gates)
@@ -313,9 +313,11 @@ class Trial:
                 return Attempted((*merged, *plan.notes), reading, root)
             root = dict(self._objects.tree(merged.change.after))
             reading = replace(merged, source=self._source, is_proposed=True, copied=plan.copied)
+            reading = reading.over(merged.change.base, merged.change.files)
             return self._beside(Attempted(plan.notes, reading, root, is_made=True))
         change = Change.of(base, result.tree, files, self._objects.empty_blob)
         reading = Reading(change, self._source, result.folders, is_proposed=True, copied=plan.copied)
+        reading = reading.over(ground.tree, pending.values())
         root_entries: dict[bytes, Entry | None] = {**self._objects.tree(ground.tree)}
         root_entries.update((path.raw, file.new) for path, file in pending.items())
         return self._beside(Attempted(plan.notes, reading, root_entries, is_made=True))

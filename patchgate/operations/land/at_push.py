@@ -39,7 +39,9 @@ _NAMED = 5
 _MOST_RECORDED = 100
 
 
-def judge_push(repository: Repository, remote: str, url: str, lines: bytes) -> Report:
+def judge_push(
+    repository: Repository, remote: str, url: str, lines: bytes, now: float | None = None
+) -> Report:
     """Judge a push, from what git tells pre-push.
 
     Args:
@@ -47,6 +49,7 @@ def judge_push(repository: Repository, remote: str, url: str, lines: bytes) -> R
         remote: the remote's name, or the URL where it has none.
         url: where the push goes. It may hold a password, so it is neither shown nor kept.
         lines: what git tells: local name and value, remote name and value of each ref.
+        now: seconds since the epoch; None: this moment.
 
     Raises:
         PatchgateError: it could not be read.
@@ -55,7 +58,7 @@ def judge_push(repository: Repository, remote: str, url: str, lines: bytes) -> R
     if not updates:
         return Report(())
     known = remote_of(repository, remote)
-    push = judge_push_to(repository, known, updates, trusted(repository))
+    push = judge_push_to(repository, known, updates, trusted(repository), now=now)
     report = _finished(repository, push)
     if not any(holds(change, None) for change in report.changes):
         moved = [each.ref for each in updates if each.new is None or each.ref in push.brought]

@@ -75,7 +75,8 @@ def _sweep(repository: Repository) -> None:
     from pathlib import Path
 
     sweep_temporary_folders()
-    sweep(Path(repository.common_dir, "patchgate", "policies"), Steps())
+    for cache in ("contracts", "policies"):
+        sweep(Path(repository.common_dir, "patchgate", cache), Steps())
 
 
 def _record_landed(ledger: Ledger, note: Mapping[str, Json]) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from patchgate.change.path import RepoPath, faults
-from patchgate.declared.policy import Decision, Policy, Profile
+from patchgate.declared.policy import Decision, Key, Policy, Profile
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
 from patchgate.git.sources import pending_base
@@ -111,3 +111,7 @@ def about_path(force: InForce, path: RepoPath, profile: Profile) -> Iterator[tup
     if ruling.owner is not None:
         line = policy.line_of(("overrides", ruling.owner))
         yield f"has the limits of overrides[{ruling.owner}]", line or "overrides"
+    if not broken:
+        for component, role in policy.components.claims(path):
+            key: Key = ("components", component.id, role.value)
+            yield f"{role.value} of component {component.id}", policy.line_of(key) or ".".join(map(str, key))

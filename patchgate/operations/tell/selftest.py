@@ -17,12 +17,13 @@ from patchgate.operations.judge.commits import check_revision
 from patchgate.operations.judge.patches import check_edits, check_patch
 from patchgate.operations.judge.pushes import judge_push_to
 from patchgate.operations.judge.terms import Asked
-from patchgate.operations.tell.selftest_cases import CASES, SHARED, Kind, SelftestCase
+from patchgate.operations.tell.selftest_case import Kind, SelftestCase
+from patchgate.operations.tell.selftest_cases import CASES, GOODS, SHARED
 from patchgate.process import allowed_environment, run
 from patchgate.verdict.rules import RULES
 from patchgate.verdict.verdict import Report
 
-_WHO = "patchgate <selftest@patchgate.invalid> 0 +0000"
+_WHO = "patchgate <selftest@patchgate.invalid>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,8 @@ def selftest(
                 yield Raised(rule, *(elsewhere(rule, environ) or ((), ())))
                 continue
             found = _found(repository, case, case.proposal, commits[rule])
-            yield Raised(rule, found, _found(repository, case, case.kept, commits[rule]))
+            kept = GOODS[case.kind] if case.neighbour is None else case.neighbour
+            yield Raised(rule, found, _found(repository, case, kept, commits[rule]))
 
 
 def _found(repository: Repository, case: SelftestCase, proposal: bytes, commit: str) -> tuple[str, ...]:
@@ -101,8 +103,13 @@ def _commits(repository: Repository) -> dict[str, str]:
     """Make a commit for each case: the shared files and the case's policy. HEAD stays unborn."""
     stream: list[bytes] = []
     for number, case in enumerate(CASES, start=1):
-        files = {**SHARED, "patchgate.toml": ("100644", case.policy.encode())}
-        stream.append(_commit(f"refs/selftest/{number}", files))
+        ref = f"refs/selftest/{number}"
+        own = {name: ("100644", text.encode()) for name, text in case.files.items()}
+        files = {**SHARED, **own, "patchgate.toml": ("100644", case.policy.encode())}
+        stream.append(_commit(ref, files, seconds=case.seconds))
+        if case.then:
+            later = {name: ("100644", text.encode()) for name, text in case.then.items()}
+            stream.append(_commit(ref, later, seconds=case.seconds))
     repository.output("fast-import", "--quiet", stdin=b"".join(stream))
     listed = repository.output("for-each-ref", "--format=%(refname) %(objectname)", "refs/selftest/").decode()
     named = dict(line.split(" ") for line in listed.splitlines())
@@ -119,10 +126,16 @@ def _move_head_past(repository: Repository, commit: str) -> str:
 
 
 def _commit(
-    ref: str, files: Mapping[str, tuple[str, bytes]], parent: str | None = None, message: bytes = b""
+    ref: str,
+    files: Mapping[str, tuple[str, bytes]],
+    parent: str | None = None,
+    message: bytes = b"",
+    *,
+    seconds: int = 0,
 ) -> bytes:
     """Write one commit as git-fast-import reads it."""
-    lines = [f"commit {ref}\ncommitter {_WHO}\ndata {len(message)}\n".encode() + message + b"\n"]
+    head = f"commit {ref}\ncommitter {_WHO} {seconds} +0000\ndata {len(message)}\n"
+    lines = [head.encode() + message + b"\n"]
     if parent is not None:
         lines.append(f"from {parent}\n".encode())
     for name, (mode, content) in files.items():

@@ -7,8 +7,9 @@ is proposed; `selftest` puts it through the same door as any other proposal.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from enum import StrEnum
+
+from patchgate.operations.tell.selftest_case import Kind, SelftestCase
+from patchgate.operations.tell.selftest_components import COMPONENT_CASES
 
 SHARED: dict[str, tuple[str, bytes]] = {
     "README.md": ("100644", b"hello\n"),
@@ -20,37 +21,6 @@ SHARED: dict[str, tuple[str, bytes]] = {
     "link": ("120000", b"src"),
 }
 """The files of the repository: mode and content."""
-
-
-class Kind(StrEnum):
-    """What a case proposes, and so by which door it comes."""
-
-    PATCH = "patch"
-    EDITS = "edits"
-    MESSAGE = "message"
-    PUSH = "push"
-    REPLY = "reply"
-
-
-@dataclass(frozen=True, slots=True)
-class SelftestCase:
-    """What breaks one rule: the policy before, and a proposal of some kind.
-
-    `neighbour` is the nearest proposal that keeps the rule; None: the good one of its kind.
-    """
-
-    rule: str
-    proposal: bytes
-    policy: str = "[policy]\n"
-    kind: Kind = Kind.PATCH
-    neighbour: bytes | None = None
-
-    @property
-    def kept(self) -> bytes:
-        """The proposal that keeps the rule."""
-        if self.neighbour is not None:
-            return self.neighbour
-        return _GOOD[self.kind]
 
 
 def _change(path: str, old: str, new: str, at: int = 2) -> bytes:
@@ -108,7 +78,7 @@ GOOD_MESSAGE = b"Add the parser\n\nIt reads patches.\n"
 # What git tells pre-push; OURS is the case's commit, OTHER one without a common history.
 GOOD_PUSH = b"x OURS refs/heads/main OURS\n"
 GOOD_REPLY = b"<function=noop></function>"
-_GOOD = {
+GOODS = {
     Kind.PATCH: GOOD,
     Kind.EDITS: GOOD_EDITS,
     Kind.MESSAGE: GOOD_MESSAGE,
@@ -256,6 +226,7 @@ CASES: tuple[SelftestCase, ...] = (
     _message_case("message-subject-period", b"Add the parser.\n"),
     _message_case("message-blank-line-missing", b"Add the parser\nIt reads patches.\n"),
     _message_case("message-vague", b"Follow best practices\n", b'Say "best practices" no more\n'),
+    *COMPONENT_CASES,
     SelftestCase("base-conflict", GOOD, neighbour=_context("README.md", "-hello\n+hallo\n", 1)),
 )
 """One case for each rule; `base-conflict` is laid on a commit before the one that changed the same line."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from patchgate.verdict.rules.apply import APPLY_RULES, TRY_RULES
 from patchgate.verdict.rules.content import CONTENT_RULES
+from patchgate.verdict.rules.contracts import CONTENT_OF_CONTRACT_RULES, DEPENDENCY_RULES
+from patchgate.verdict.rules.drift import DRIFT_RULES
 from patchgate.verdict.rules.message import MESSAGE_RULES
 from patchgate.verdict.rules.patch import PATCH_RULES
 from patchgate.verdict.rules.paths import PATH_RULES
@@ -17,6 +19,7 @@ from patchgate.verdict.rules.policy import POLICY_RULES
 from patchgate.verdict.rules.refs import REF_RULES
 from patchgate.verdict.rules.reply import REPLY_RULES
 from patchgate.verdict.rules.rule import Level, Rule, Stage
+from patchgate.verdict.rules.staleness import STALENESS_RULES
 
 RULES_VERSION = 1
 
@@ -31,6 +34,10 @@ RULES: dict[str, Rule] = {
         *TRY_RULES,
         *APPLY_RULES,
         *REF_RULES,
+        *CONTENT_OF_CONTRACT_RULES,
+        *DEPENDENCY_RULES,
+        *DRIFT_RULES,
+        *STALENESS_RULES,
         *MESSAGE_RULES,
     )
 }

@@ -21,6 +21,8 @@ class Stage(StrEnum):
     POLICY = "policy"
     GIT_CHECK = "git_check"
     APPLY = "apply"
+    CONTRACTS = "contracts"
+    DRIFT = "drift"
     MESSAGE = "message"
 
     @property
@@ -39,6 +41,8 @@ _CODES = {
     Stage.POLICY: "PATCH_POLICY_DENY",
     Stage.GIT_CHECK: "PATCH_GIT_CHECK_FAIL",
     Stage.APPLY: "PATCH_APPLY_FAIL",
+    Stage.CONTRACTS: "CONTRACT_INVALID",
+    Stage.DRIFT: "DRIFT_DETECTED",
     Stage.MESSAGE: "MESSAGE_REFUSED",
 }
 

@@ -1,0 +1,137 @@
+"""Names of components as people write them, matched to those that are declared.
+
+Decides which component a name means, and how it was found: exactly; without case; as the same words in
+another order; or with the prefix and suffix left out that all ids share. A step that leaves more than one
+candidate means that nobody can tell, and no later step is asked. Whether a component has a contract is not
+asked here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+_SEPARATOR = re.compile("[-_]+")
+_ENDS = "-_"
+# difflib takes time with the product of the lengths.
+_MOST_LETTERS = 80
+_MOST_CHOICES = 2000
+
+
+class How(StrEnum):
+    """By which step a name was found."""
+
+    EXACT = "exact"
+    CASE = "case"
+    WORDS = "words"
+    AFFIX = "affix"
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """The component that a name means, and how it was found."""
+
+    id: str
+    how: How
+
+
+class Names:
+    """The declared ids, made ready for many questions."""
+
+    def __init__(self, ids: Iterable[str]) -> None:
+        self.ids = frozenset(ids)
+
+    def find(self, name: str) -> Resolved | None:
+        """Find the component that a name means; None where none is, or more than one."""
+        if name in self.ids:
+            return Resolved(name, How.EXACT)
+        # An id is ASCII; letters of other scripts that fold to ASCII must not pass for it.
+        if not name.isascii():
+            return None
+        for how, known, key in self._steps(name):
+            candidates = known.get(key, ())
+            if len(candidates) == 1:
+                return Resolved(candidates[0], how)
+            if candidates:
+                return None
+        return None
+
+    def _steps(self, name: str) -> Iterable[tuple[How, Mapping[str, list[str]], str]]:
+        folded = name.lower()
+        yield How.CASE, self._by_case, folded
+        yield How.WORDS, self._by_words, _words(folded)
+        bare = self._bare(folded)
+        yield How.AFFIX, self._by_bare, bare
+        yield How.AFFIX, self._by_bare_words, _words(bare)
+
+    @cached_property
+    def _by_case(self) -> Mapping[str, list[str]]:
+        return self._grouped({each: each.lower() for each in self.ids})
+
+    @cached_property
+    def _by_words(self) -> Mapping[str, list[str]]:
+        return self._grouped({each: _words(each.lower()) for each in self.ids})
+
+    @cached_property
+    def _by_bare(self) -> Mapping[str, list[str]]:
+        return self._grouped({each: self._bare(each.lower()) for each in self.ids})
+
+    @cached_property
+    def _by_bare_words(self) -> Mapping[str, list[str]]:
+        return self._grouped({each: _words(self._bare(each.lower())) for each in self.ids})
+
+    @cached_property
+    def _affixes(self) -> tuple[str, str]:
+        """The prefix and the suffix, up to a separator, that all ids share; one id alone shares nothing."""
+        folded = [each.lower() for each in self.ids]
+        if len(folded) < 2:
+            return "", ""
+        before = _shared_start(folded)
+        return before, _shared_start([each[::-1] for each in folded])[::-1]
+
+    def _bare(self, folded: str) -> str:
+        before, after = self._affixes
+        return folded.removeprefix(before).removesuffix(after)
+
+    @staticmethod
+    def _grouped(keys: Mapping[str, str]) -> Mapping[str, list[str]]:
+        found: dict[str, list[str]] = defaultdict(list)
+        for each, key in keys.items():
+            if key:
+                found[key].append(each)
+        return found
+
+
+def resolve(name: str, ids: Collection[str]) -> Resolved | None:
+    """Find the component that one name means; for many names keep a `Names`."""
+    return Names(ids).find(name)
+
+
+def did_you_mean(name: str, choices: Iterable[str]) -> str | None:
+    """Give the choice that looks most like a name; None where none looks like it."""
+    if len(name) > _MOST_LETTERS:
+        return None
+    from difflib import get_close_matches
+
+    some = sorted(each for each in set(choices) if each != name and len(each) <= _MOST_LETTERS)
+    folded: dict[str, str] = {}
+    for each in some[:_MOST_CHOICES]:
+        folded.setdefault(each.lower(), each)
+    return next((folded[match] for match in get_close_matches(name.lower(), list(folded), n=1)), None)
+
+
+def _words(folded: str) -> str:
+    return " ".join(sorted(word for word in _SEPARATOR.split(folded) if word))
+
+
+def _shared_start(texts: Collection[str]) -> str:
+    """Give what all texts begin with, up to and with its last separator."""
+    first, last = min(texts), max(texts)
+    length = 0
+    while length < min(len(first), len(last)) and first[length] == last[length]:
+        length += 1
+    return first[: max(first.rfind(end, 0, length) for end in _ENDS) + 1]

@@ -1,0 +1,89 @@
+"""What the gates `contracts` and `drift` are given of the components near a change.
+
+Gathered by `operations.judge`; the gates look at it and read nothing more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from patchgate.change.model import Entry
+from patchgate.change.path import RepoPath
+from patchgate.declared.baseline import Recorded
+from patchgate.declared.component import Component, Components, Role
+from patchgate.declared.contract_facts import ContractFacts
+from patchgate.errors import UndecidedError
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentState:
+    """One component as it is in a tree, beside its baselines.
+
+    Args:
+        component: as the policy declares it.
+        files: its files in the tree that is judged, with their roles.
+        recorded: the baseline that this tree holds; None where there is none.
+        before: the baseline of the tree before the change; None where there was none.
+        changed: the component's paths (and its baseline's) that the change touches; empty where a tree is
+            looked at, not a change.
+        texts: contents by blob oid: of the contracts and tests that differ from what is recorded.
+        capture: what a capture of this tree would write; None where nobody asked, since the change does not
+            touch the baseline.
+        written: the bytes of the baseline that this tree holds; None where nobody asked, or there is none.
+    """
+
+    component: Component
+    files: Mapping[RepoPath, tuple[Role, Entry]]
+    recorded: Recorded | None
+    before: Recorded | None = None
+    changed: frozenset[RepoPath] = frozenset()
+    texts: Mapping[str, bytes] = field(default_factory=dict)
+    capture: bytes | None = None
+    written: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ContractsView:
+    """The contracts of a tree, as far as those that are validated need them.
+
+    Args:
+        components: all components of the policy.
+        asked: the ids of those whose contracts are validated.
+        facts: the facts of the contracts, None where the tree holds no such file: of every component where
+            any is asked, else of those with `tests`.
+        not_files: the components whose contract is something else than a regular file, with what it is.
+        externals: of every external that an asked contract names, whether the tree has it.
+        tests: of each component whose budgets are held against its tests, their contents by path.
+        empty_globs: of each component whose patterns are looked at, those that match no file of the tree.
+        shared: files that several components claim, with the ids.
+        modules: names that may have been meant by an external or unknown dependency (for "did you mean").
+    """
+
+    components: Components
+    asked: frozenset[str]
+    facts: Mapping[str, ContractFacts | None]
+    not_files: Mapping[str, str] = field(default_factory=dict)
+    externals: Mapping[str, bool] = field(default_factory=dict)
+    tests: Mapping[str, Mapping[RepoPath, bytes]] = field(default_factory=dict)
+    empty_globs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    shared: Mapping[RepoPath, tuple[str, ...]] = field(default_factory=dict)
+    modules: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentsNear:
+    """Everything that a case holds of components; `faults` say by gate why its part could not be read."""
+
+    states: tuple[ComponentState, ...] = ()
+    contracts: ContractsView | None = None
+    faults: Mapping[str, str] = field(default_factory=dict)
+
+    def require(self, gate: str) -> None:
+        """Insist that everything that a gate looks at could be read.
+
+        Raises:
+            UndecidedError: it could not.
+        """
+        if gate in self.faults:
+            raise UndecidedError(self.faults[gate])

@@ -1,0 +1,116 @@
+"""Which commit made files what they are: for each, the newest one of a history that did, and its date.
+
+Decides what counts as making it: the commit changed the file (a merge: from every parent), and left it with
+the very content and kind that is asked for. So what a side branch did and a merge threw away does not count,
+and a change that was taken back counts as new. What a date means is not decided here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from patchgate.errors import UndecidedError
+from patchgate.git.repository import Repository, failed
+from patchgate.process import Child
+
+_CHUNK = 1 << 16
+# Everything that a user's config could change about the walk or its form is said.
+_WALK = (
+    "--literal-pathspecs",
+    "log",
+    "-z",
+    "--full-history",
+    "--root",
+    "-c",
+    "-r",
+    "--raw",
+    "--no-abbrev",
+    "--no-renames",
+    "--no-show-signature",
+    "--no-follow",
+    "--no-mailmap",
+    "--no-notes",
+    "-O/dev/null",
+    "--ignore-submodules=none",
+    "--format=%H %ct",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """The commit that made a file what it is, and its committer date in seconds since the epoch (UTC).
+
+    `is_cut_off` is whether a shallow history ends there: then an older commit may have done it.
+    """
+
+    commit: str
+    seconds: int
+    is_cut_off: bool
+
+
+def newest_touches(
+    repository: Repository, tip: str, folder: bytes, wanted: Mapping[bytes, str]
+) -> dict[bytes, Touch]:
+    """Find for each wanted file the newest commit that made it what it is; one that none did is left out.
+
+    The walk goes by date, from the newest, and ends as soon as all were found.
+
+    Args:
+        tip: the full id of the commit where the history is looked at.
+        folder: all wanted files lie below it.
+        wanted: the files, each with the blob id that it has at the tip.
+
+    Raises:
+        UndecidedError: git failed, or objects are missing.
+    """
+    found: dict[bytes, Touch] = {}
+    if not wanted:
+        return found
+    place = os.fsdecode(folder.rstrip(b"/"))
+    with repository.child(*_WALK, tip, "--", place) as child:
+        child.close_input()
+        for commit, seconds, path, oid in _changes(child):
+            if path not in found and wanted.get(path) == oid:
+                found[path] = Touch(commit, seconds, commit in repository.shallow)
+                if len(found) == len(wanted):
+                    break
+    return found
+
+
+def _changes(child: Child) -> Iterator[tuple[str, int, bytes, str]]:
+    """Yield what each commit made of each file: commit, date, path, new blob id (zeroes: it is gone)."""
+    commit, seconds = "", 0
+    tokens = _tokens(child)
+    for token in tokens:
+        if not token:
+            # Between a merge and what it changed git writes two ends of line, not one.
+            continue
+        if not token.startswith((b":", b"\n:")):
+            oid, _, date = token.partition(b" ")
+            commit, seconds = oid.decode("ascii"), _seconds(date)
+            continue
+        # `:mode mode oid oid status`; of a merge as many colons, and old modes and ids, as it has parents.
+        new = token.split(b" ")[-2]
+        yield commit, seconds, next(tokens), new.decode("ascii")
+
+
+def _seconds(date: bytes) -> int:
+    # A commit whose date cannot be read has none to git, which writes nothing then.
+    try:
+        return int(date)
+    except ValueError:
+        return 0
+
+
+def _tokens(child: Child) -> Iterator[bytes]:
+    rest = b""
+    while data := os.read(child.out.fileno(), _CHUNK):
+        *tokens, rest = (rest + data).split(b"\0")
+        yield from tokens
+    done = child.finish()
+    if done.code != 0:
+        raise failed("log", done)
+    if rest:
+        raise UndecidedError("git log ended in the middle of a line", "run git fsck")

@@ -1,0 +1,82 @@
+"""The content that a capture records: the index, or with `--worktree` everything in the working tree.
+
+Decides which tree that is, as git itself would write it, and which policy speaks of components there: its
+own. Nothing is written to the repository; new objects are in the private store.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from patchgate.change.path import RepoPath
+from patchgate.declared.policy import Policy
+from patchgate.errors import UndecidedError, UsageError
+from patchgate.git.diff import Detail
+from patchgate.git.objects import Objects
+from patchgate.git.private import PrivateStore
+from patchgate.git.repository import Repository, failed
+from patchgate.git.sources import pending_base, worktree
+from patchgate.git.tree_view import TreeView
+from patchgate.operations.judge.policies import Policies, built_in, require_version
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A whole tree that tests can run in, the policy in it, and the commit that it follows."""
+
+    view: TreeView
+    policy: Policy
+    commit: str | None
+    store: PrivateStore
+
+    @property
+    def tree(self) -> str:
+        """The id of the tree; its new objects are in `store`."""
+        return self.view.tree
+
+
+def content_of(repository: Repository, objects: Objects, store: PrivateStore, *, from_disk: bool) -> Content:
+    """Write the tree of the index, or of the working tree, into the private store.
+
+    Args:
+        objects: reads through `store`.
+        from_disk: whether everything in the working tree counts that is not ignored.
+
+    Raises:
+        UsageError: there is no working tree.
+        UndecidedError: the index holds a conflict, or git failed.
+        ConfigError: the policy of that content cannot be used.
+    """
+    if repository.work_tree is None:
+        raise UsageError(
+            "a bare repository has neither index nor working tree", "capture in a clone, and push it"
+        )
+    _require_merged(repository)
+    base = pending_base(repository, objects)
+    if from_disk:
+        worktree(repository, objects, base, Detail(), store)
+        variables = {**store.variables, "GIT_INDEX_FILE": store.index_file}
+    else:
+        variables = store.copy_index()
+    # What is only intended to be added is no part of it, as of the next commit.
+    done = repository.git("write-tree", variables=variables)
+    if done.code != 0:
+        raise failed("write-tree", done)
+    view = TreeView(objects, done.out.decode("ascii").strip())
+    policies = Policies(objects)
+    found = policies.at(policies.key(view.tree))
+    if found.fault is not None:
+        raise found.fault
+    policy = found.policy or built_in()
+    require_version(policy)
+    return Content(view, policy, base.commit, store)
+
+
+def _require_merged(repository: Repository) -> None:
+    listed = repository.output("ls-files", "-z", "--unmerged")
+    if listed:
+        path = RepoPath.from_git(listed.split(b"\0")[0].partition(b"\t")[2])
+        raise UndecidedError(
+            f"{path.quoted} is not merged: the index holds a conflict",
+            "resolve the conflict, then git add the file",
+        )

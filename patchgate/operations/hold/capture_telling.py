@@ -1,0 +1,154 @@
+"""How a capture is told: in lines, and as JSON (`patchgate.capture/1`) with its schema; the words alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from patchgate.operations.hold.captured import Capture, Captured, Result
+from patchgate.operations.judge.verifications import VERIFIED_REF
+from patchgate.verdict.json import plain_json
+from patchgate.verdict.verdict import Json
+
+SCHEMA = "patchgate.capture/1"
+_GOOD = {
+    Result.RECORDED: "recorded in",
+    Result.UNCHANGED: "unchanged, as recorded in",
+    Result.VERIFIED: "verified once more, as recorded in",
+}
+_SHORT = 12
+
+
+def text(capture: Capture) -> Iterator[str]:
+    """Tell it line by line; everything in it is safe for a terminal."""
+    for each in capture.components:
+        yield f"{each.component.id}: {_first(each)}"
+        if each.result in _GOOD:
+            yield f"  {_GOOD[each.result]} {each.component.baseline.quoted}"
+            yield f"  {_shown(each)}"
+        if each.run is not None:
+            yield from (f"    {line}" for line in each.run.tail)
+        if each.hint is not None:
+            yield f"  help: {each.hint}"
+    yield from _closing(capture)
+
+
+def _first(each: Captured) -> str:
+    if each.result is Result.HELD_BACK:
+        return f"{each.reason}, but nothing was kept"
+    return each.reason
+
+
+def _shown(each: Captured) -> str:
+    """Show the three derived hashes, each by its beginning."""
+    named = _hashes(each)
+    return ", ".join(f"{name} {(value or '-')[:_SHORT]}" for name, value in named.items())
+
+
+def _hashes(each: Captured) -> dict[str, str | None]:
+    known = each.hashes
+    return {
+        "contract_hash": known.contract if known else None,
+        "test_hash": known.tests if known else None,
+        "impl_hash": known.implementation if known else None,
+    }
+
+
+def _closing(capture: Capture) -> Iterator[str]:
+    bad = [each.component.id for each in capture.components if each.result not in _GOOD]
+    if bad:
+        whose = [
+            each.component.id
+            for each in capture.components
+            if each.result in {Result.REFUSED, Result.UNDECIDED}
+        ]
+        word = "refused" if capture.exit_code == 1 else "undecided"
+        yield f"{word}: nothing was captured, for {', '.join(whose)}"
+        return
+    results = {each.result for each in capture.components}
+    if Result.VERIFIED in results:
+        yield (
+            f"it counts where its note is: git push REMOTE {VERIFIED_REF}"
+            if capture.has_notes
+            else "it counts on this machine; with --commit-note, wherever the note is pushed"
+        )
+        return
+    unstaged = [each.component.baseline.quoted for each in capture.components if not each.is_staged]
+    if unstaged:
+        yield f"to commit it: git add {' '.join(unstaged)}"
+    elif results == {Result.UNCHANGED}:
+        yield "that the tests passed today is on record with --reverify only"
+
+
+def document(capture: Capture) -> str:
+    """Write it as one JSON document, ended by a line feed."""
+    value = {
+        "schema": SCHEMA,
+        "components": [_entry(each) for each in capture.components],
+        "warnings": [plain_json(each) for each in capture.warnings],
+    }
+    return json.dumps(value) + "\n"
+
+
+def _entry(each: Captured) -> Mapping[str, Json]:
+    run = each.run
+    counts = run.counts if run is not None else None
+    return {
+        "component": each.component.id,
+        "result": each.result.value,
+        "reason": plain_json(each.reason),
+        "hint": None if each.hint is None else plain_json(each.hint),
+        "baseline": each.component.baseline.quoted,
+        "is_staged": each.is_staged,
+        **_hashes(each),
+        "tests": None
+        if counts is None
+        else {
+            "passed": counts.passed,
+            "failed": counts.failed,
+            "errors": counts.errors,
+            "skipped": counts.skipped,
+        },
+        "seconds": None if run is None else round(run.seconds, 1),
+        "tail": [] if run is None else [plain_json(line) for line in run.tail],
+    }
+
+
+def json_schema() -> dict[str, Any]:
+    """Make the JSON Schema of the document."""
+    digest = {"type": ["string", "null"], "pattern": "^[0-9a-f]{64}$"}
+    number = {"type": "integer", "minimum": 0}
+    entry = {
+        "component": {"type": "string"},
+        "result": {"enum": [each.value for each in Result]},
+        "reason": {"type": "string"},
+        "hint": {"type": ["string", "null"]},
+        "baseline": {"type": "string"},
+        "is_staged": {"type": "boolean", "description": "Whether the index has this very baseline."},
+        "contract_hash": digest,
+        "test_hash": digest,
+        "impl_hash": digest,
+        "tests": {
+            **_object(dict.fromkeys(("passed", "failed", "errors", "skipped"), number)),
+            "type": ["object", "null"],
+            "description": "Null where the command told no numbers.",
+        },
+        "seconds": {"type": ["number", "null"]},
+        "tail": {"type": "array", "items": {"type": "string"}},
+    }
+    whole = {
+        "schema": {"const": SCHEMA},
+        "components": {"type": "array", "items": _object(entry)},
+        "warnings": {"type": "array", "items": {"type": "string"}},
+    }
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": SCHEMA, **_object(whole)}
+
+
+def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }

@@ -1,0 +1,78 @@
+"""What is asked of a capture, and what it gives: for each component what became of it, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from patchgate.declared.baseline import Hashes
+from patchgate.declared.component import Component
+from patchgate.operations.hold.capture_tests import Ran
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is to be captured, and of what: the index, or the working tree (`from_disk`)."""
+
+    ids: tuple[str, ...]
+    from_disk: bool = False
+    reverify: bool = False
+    with_note: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What comes from outside: environment, folder for caches, the time, whom to tell progress."""
+
+    environ: Mapping[str, str]
+    cache: str
+    now: float
+    tell: Callable[[str, float], None]
+
+
+class Result(StrEnum):
+    """What became of one component."""
+
+    RECORDED = "recorded"
+    UNCHANGED = "unchanged"
+    VERIFIED = "verified"
+    REFUSED = "refused"
+    UNDECIDED = "undecided"
+    HELD_BACK = "held-back"
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """One component: `reason` is half a sentence after its name; `run` is None where no test was started.
+
+    `is_staged` tells whether the index has this very baseline.
+    """
+
+    component: Component
+    result: Result
+    reason: str
+    hint: str | None = None
+    run: Ran | None = None
+    hashes: Hashes | None = None
+    is_staged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """All components that were asked for, and what to warn of.
+
+    `has_notes` tells whether verifications were kept as notes too.
+    """
+
+    components: tuple[Captured, ...]
+    warnings: tuple[str, ...] = ()
+    has_notes: bool = False
+
+    @property
+    def exit_code(self) -> int:
+        """0 where all were captured, 1 where one was refused, 3 where one could not be tried."""
+        results = {each.result for each in self.components}
+        if Result.REFUSED in results:
+            return 1
+        return 3 if Result.UNDECIDED in results else 0

@@ -1,0 +1,106 @@
+"""What a verb about components looks at: the index or `HEAD`, by the policy that stands in that very content.
+
+Decides where the tree, its policy and its components are read, and what becomes of an id that nobody knows.
+Not how a change is judged: that has the policy of before (`judge`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from patchgate.change.model import Change
+from patchgate.change.quoting import printable
+from patchgate.declared.component import Component, Components
+from patchgate.declared.control import CONFIG_FILE, PYPROJECT_FILE
+from patchgate.declared.names import did_you_mean
+from patchgate.declared.policy import Policy
+from patchgate.errors import UsageError
+from patchgate.git.diff import Detail
+from patchgate.git.objects import Objects
+from patchgate.git.repository import Repository
+from patchgate.git.sources import pending_base, staged
+from patchgate.git.tree_view import TreeView
+from patchgate.operations.judge.policies import Policies, built_in, require_version
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A tree with the policy that it holds; `name` says which it is: `index` or `HEAD`.
+
+    `staged` is what the index has otherwise than `HEAD`.
+    """
+
+    view: TreeView
+    policy: Policy
+    name: str
+    staged: Change | None = None
+
+    @property
+    def components(self) -> Components:
+        """The components that this content declares."""
+        return self.policy.components
+
+
+def index_content(repository: Repository, objects: Objects) -> Content:
+    """Take what the next commit would hold; in a bare repository `HEAD`.
+
+    Raises:
+        ConfigError: the policy there cannot be used.
+        UndecidedError: the index holds conflicts, or something cannot be read.
+    """
+    if repository.work_tree is None:
+        return head_content(repository, objects)
+    base = pending_base(repository, objects)
+    change = staged(repository, objects, base, Detail()).change
+    view = TreeView(objects, base.tree, {file.path.raw: file.new for file in change.files})
+    return replace(_content(view, "index"), staged=change)
+
+
+def head_content(repository: Repository, objects: Objects) -> Content:
+    """Take what `HEAD` holds; before the first commit, nothing.
+
+    Raises:
+        ConfigError: the policy there cannot be used.
+        UndecidedError: something cannot be read.
+    """
+    return _content(TreeView(objects, pending_base(repository, objects).policy_tree), "HEAD")
+
+
+def _content(view: TreeView, name: str) -> Content:
+    policies = Policies(view.objects)
+    root = (view.entry(CONFIG_FILE.raw), view.entry(PYPROJECT_FILE.raw))
+    found = policies.at(policies.key_of(*root))
+    if found.fault is not None:
+        raise found.fault
+    policy = found.policy or built_in()
+    require_version(policy)
+    return Content(view, policy, name)
+
+
+def named(components: Components, ids: Sequence[str], where: str = "") -> tuple[Component, ...]:
+    """Find the components of ids that somebody typed, each once.
+
+    Args:
+        where: the content that was looked at, if that is worth telling.
+
+    Raises:
+        UsageError: there is none of that id.
+    """
+    found: dict[str, Component] = {}
+    for each in ids:
+        component = components.get(each)
+        if component is None:
+            meant = did_you_mean(each, components.ids)
+            if meant is not None:
+                hint = f"did you mean {meant}?"
+            elif where:
+                hint = f"what {where} declares counts, in the tables [components.ID] of patchgate.toml"
+            elif components:
+                hint = "git patchgate component list shows all"
+            else:
+                hint = "no component is declared: patchgate.toml needs a table [components.ID]"
+            place = f" in {where}" if where else ""
+            raise UsageError(f"there is no component {printable(each, 80)}{place}", hint)
+        found[each] = component
+    return tuple(found.values())

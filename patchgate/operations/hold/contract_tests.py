@@ -1,0 +1,110 @@
+"""The tests of one component, made from its contract as `HEAD` or the index has it.
+
+Decides which modules hold the implementation, by the config alone: what the files of the implementation hold
+changes nothing. How the tests are written is told in `contract_test_text`.
+"""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Iterator, Sequence
+
+from patchgate.change.path import RepoPath
+from patchgate.change.quoting import printable
+from patchgate.declared.component import Component, literal_start
+from patchgate.declared.contract_facts import ContractMistake
+from patchgate.errors import ConfigError, Mistake, UsageError
+from patchgate.git.objects import Objects
+from patchgate.git.repository import Repository
+from patchgate.operations.hold.content import head_content, index_content, named
+from patchgate.operations.hold.contract_test_text import Origin, module_text
+
+_SHOWN = 20
+
+
+def contract_tests(repository: Repository, name: str, *, cached: bool = False) -> str:
+    """Write the tests that a component's contract asks for, as a module for pytest.
+
+    Args:
+        cached: take the contract, and what declares the component, from the index instead of `HEAD`.
+
+    Raises:
+        UsageError: there is no such component, it has no contract, or nothing to test.
+        ConfigError: the contract, or the policy beside it, cannot be used.
+    """
+    with Objects(repository) as objects:
+        content = (index_content if cached else head_content)(repository, objects)
+        where = content.name if content.name == "HEAD" else f"the {content.name}"
+        (component,) = named(content.components, [name], where)
+        entry = content.view.entry(component.contract.raw)
+        place = component.contract.quoted
+        if entry is None:
+            hint = "git add it first" if cached else "commit it first; or git add it, and say --cached"
+            raise UsageError(f"{where} has no {place}, the contract of {name}", hint)
+        if not entry.is_file:
+            raise UsageError(f"{place} is no regular file", "put the contract itself there")
+        raw = objects.read(entry.oid)
+    # 120 ms: pydantic.
+    from patchgate.declared.contract_reading import facts_of, read_contract
+
+    contract = read_contract(raw)
+    if contract is None:
+        raise _unreadable(component.contract, facts_of(raw).mistakes)
+    if not contract.functions:
+        raise UsageError(
+            f"the contract of {name} promises no function", "add one to `functions`, with examples"
+        )
+    roots = content.policy.config.baselines.source_roots
+    modules = tuple(modules_of(component, roots))
+    if not modules:
+        raise UsageError(
+            f"no pattern of the implementation of {name} begins with a module of Python",
+            "write it below a folder of [baselines] source_roots, like src/shaping/**",
+        )
+    origin = Origin(name, component.settings.contract, roots, modules)
+    return module_text(contract, origin)
+
+
+def modules_of(component: Component, roots: Sequence[str]) -> Iterator[str]:
+    """List the modules and packages that the patterns of an implementation begin with, as they are imported.
+
+    Each begins in the longest source root that its pattern lies in. What no module can be called is left out.
+    """
+    given: set[str] = set()
+    for glob in component.settings.implementation:
+        dotted = _module(RepoPath(literal_start(glob)), roots)
+        if dotted is not None and dotted not in given:
+            given.add(dotted)
+            yield dotted
+
+
+def _module(start: RepoPath, roots: Sequence[str]) -> str | None:
+    folders = sorted((_folder(each) for each in roots), key=len, reverse=True)
+    holding = next((each for each in folders if not each or start.is_within(each)), None)
+    if holding is None:
+        return None
+    below = start.raw[len(holding) :].strip(b"/").decode("utf-8", "surrogateescape")
+    parts = below.removesuffix(".py").split("/")
+    if parts[-1] == "__init__":
+        parts.pop()
+    # Names of other scripts are spelt in many ways; ASCII is what every file system and Python agree on.
+    if not parts or not all(each.isascii() and each.isidentifier() for each in parts):
+        return None
+    return None if any(keyword.iskeyword(each) for each in parts) else ".".join(parts)
+
+
+def _folder(root: str) -> bytes:
+    parts = [each for each in root.split("/") if each not in {"", "."}]
+    return "/".join(parts).encode("utf-8", "surrogateescape")
+
+
+def _unreadable(path: RepoPath, mistakes: Sequence[ContractMistake]) -> ConfigError:
+    wrong = [each for each in mistakes if each.rule == "contract-invalid"] or list(mistakes)
+    return ConfigError(
+        tuple(
+            Mistake(
+                path.quoted, each.line, printable(each.where), printable(each.message), printable(each.hint)
+            )
+            for each in wrong[:_SHOWN]
+        )
+    )

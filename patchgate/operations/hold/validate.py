@@ -1,0 +1,86 @@
+"""Validate contracts as the index has them: some, all, or those that what is staged touches.
+
+Decides which contracts are asked, and what the report is bound to: the whole tree, under the policy that it
+holds itself. What is said of them is said by the gate `contracts`, as for a change. It is no verdict on a
+change: no other gate is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from patchgate.change.model import Change, Source
+from patchgate.declared.policy import Policy, Profile
+from patchgate.errors import UsageError
+from patchgate.gates.case import Case
+from patchgate.gates.component_case import ContractsView
+from patchgate.gates.contracts import examine_view
+from patchgate.gates.gate import Gate, judge
+from patchgate.git.objects import Objects
+from patchgate.git.repository import Repository
+from patchgate.operations.hold.content import Content, index_content, named
+from patchgate.operations.judge.cases import BUILT_IN, reference
+from patchgate.operations.judge.contract_cache import FactsCache
+from patchgate.operations.judge.contracts import contracts_view
+from patchgate.verdict.rules import Level
+from patchgate.verdict.verdict import ChangeVerdict, Finding, Report
+
+
+def validate(
+    repository: Repository, ids: Sequence[str], *, everything: bool = False, fail_fast: bool = False
+) -> Report:
+    """Validate the contracts of some components, of all, or (without either) those that are touched.
+
+    Args:
+        ids: components by their exact ids.
+        everything: all of them.
+        fail_fast: end with the first error.
+
+    Raises:
+        UsageError: there is no such component, or no index that could touch one.
+        ConfigError: the policy of the index cannot be used.
+        UndecidedError: the index holds conflicts, or an object is missing.
+    """
+    if ids and everything:
+        raise UsageError("--all validates every contract", "name components, or say --all")
+    with Objects(repository) as objects:
+        content = index_content(repository, objects)
+        view = _view(repository, content, ids, everything)
+        policy, profile = content.policy, Profile.COMMIT
+
+        def examine(case: Case) -> Iterable[Finding]:
+            found = examine_view(view, case.policy) if view is not None else iter(())
+            return _to_first_error(found, policy, profile) if fail_fast else found
+
+        after = content.view.tree if content.staged is None else content.staged.after
+        change = Change(objects.empty_tree, after, ())
+        gate = Gate("contracts", examine, lambda case: view is not None)
+        outcomes, findings = judge(Case(change, policy, profile, has_budgets=False), (gate,))
+        # As git names a file of the index: `:patchgate.toml`.
+        place = ("HEAD" if content.staged is None else "") if policy.file else BUILT_IN
+        bound = reference(policy, place, profile)
+        verdict = ChangeVerdict(change, Source("all"), profile.value, bound, outcomes, findings)
+    return Report((verdict,), repository.limits)
+
+
+def _view(
+    repository: Repository, content: Content, ids: Sequence[str], everything: bool
+) -> ContractsView | None:
+    components = content.components
+    chosen = None if everything else [component.id for component in named(components, ids)]
+    files = None
+    if not ids and not everything:
+        if content.staged is None:
+            raise UsageError(
+                "a bare repository has no index that could touch a contract", "name components, or say --all"
+            )
+        files = content.staged.files
+    with FactsCache(repository.common_dir, is_writable=not repository.is_receiving) as cache:
+        return contracts_view(components, content.policy.config.baselines, content.view, files, cache, chosen)
+
+
+def _to_first_error(findings: Iterable[Finding], policy: Policy, profile: Profile) -> Iterator[Finding]:
+    for finding in findings:
+        yield finding
+        if policy.level(finding.rule, profile) is Level.ERROR:
+            return

@@ -1,0 +1,54 @@
+"""Record that a component's tests passed once more on what its baseline records.
+
+Decides where that is kept: in the ledger of this machine, and where asked as a note that can be pushed. What
+such a record looks like, and what it counts for, is told in `judge.verifications`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from patchgate.errors import UndecidedError
+from patchgate.git.notes import add_line
+from patchgate.git.repository import Repository
+from patchgate.ledger.ledger import Ledger
+from patchgate.operations.judge.verifications import KIND, MOST_LINE, VERIFIED_REF, Verification
+
+_IDENTITY = tuple(f"GIT_{role}_{key}" for role in ("AUTHOR", "COMMITTER") for key in ("NAME", "EMAIL"))
+
+
+def record_verifications(
+    repository: Repository, made: Sequence[Verification], environ: Mapping[str, str], *, with_note: bool
+) -> tuple[str, ...]:
+    """Keep verifications in the ledger, and with `with_note` in the notes too; give what to warn of.
+
+    Args:
+        made: just now; each at its own time.
+        environ: the caller's: whom git names as the author of the notes.
+
+    Raises:
+        UndecidedError: one could not be kept; those before it were.
+    """
+    warnings: list[str] = []
+    for each in made:
+        line = each.to_line()
+        if len(line) > MOST_LINE:
+            raise UndecidedError(
+                f"`{each.component}` has so many dependencies that its verification cannot be kept",
+                "give its contract fewer dependencies",
+            )
+        ledger = Ledger(repository.common_dir, clock=lambda each=each: float(each.seconds))  # type: ignore[misc]
+        told = ledger.record(KIND, each.about())
+        if told is not None:
+            if not _is_recorded(ledger, each):
+                raise UndecidedError(told, "make room, or mend the mode of that file, then verify again")
+            warnings.append(told)
+        if with_note:
+            identity = {name: environ[name] for name in _IDENTITY if environ.get(name)}
+            message = f"Verify {each.component}"
+            add_line(repository, VERIFIED_REF, each.baseline_oid, line, message=message, identity=identity)
+    return tuple(warnings)
+
+
+def _is_recorded(ledger: Ledger, made: Verification) -> bool:
+    return any(event.about == made.about() for event in ledger.mentions({KIND}, made.baseline_oid))

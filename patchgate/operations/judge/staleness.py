@@ -1,0 +1,256 @@
+"""When each component was verified, and which components below it have changed since.
+
+Decides what counts as a verification (the newest of: the commit that made the baseline what it is, a note, an
+event of this machine's ledger), what a dependency's digest covers, and when nobody can tell. How many days
+are too many is decided in `gates.staleness`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from patchgate.change.model import Entry
+from patchgate.declared.component import BASELINES, Component, Components, Role
+from patchgate.declared.names import Names
+from patchgate.errors import UndecidedError
+from patchgate.gates.dependencies import resolved_dependencies
+from patchgate.gates.staleness import DAY, Verified
+from patchgate.git.objects import Objects
+from patchgate.git.repository import BIG_FILE
+from patchgate.git.touched import Touch, newest_touches
+from patchgate.git.tree_paths import TreePaths
+from patchgate.git.tree_view import TreeView
+from patchgate.operations.judge.component_cache import ComponentCache, key_of
+from patchgate.operations.judge.contract_cache import FactsCache
+from patchgate.operations.judge.drift import files_of
+from patchgate.operations.judge.verifications import VERIFIED_REF, Verification, verifications
+
+_CUT_OFF = "this clone is shallow, and its history ends before that"
+_NEVER = "no commit of its history made the baseline what it is"
+_AHEAD = "the commit of its baseline is dated in the future"
+_OF_OTHERS = frozenset({Role.CONTRACT, Role.IMPLEMENTATION})
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A component with a baseline: the blob of it, and the components that its contract names."""
+
+    component: Component
+    baseline: Entry
+    dependencies: tuple[str, ...]
+
+
+def dependencies_of(component: Component, names: Names, view: TreeView, cache: FactsCache) -> tuple[str, ...]:
+    """Name the components that the contract of a component names, sorted; none where it is no contract.
+
+    Raises:
+        UndecidedError: an object is missing.
+    """
+    entry = view.entry(component.contract.raw)
+    if entry is None or not entry.is_file:
+        return ()
+    oid = entry.oid
+    if view.objects.sizes([oid])[oid] > BIG_FILE:
+        return ()
+    facts = cache.facts(oid, lambda: view.objects.read(oid))
+    found = (resolved for _, resolved in resolved_dependencies(facts, names))
+    return tuple(sorted({each.id for each in found if each is not None} - {component.id}))
+
+
+def dependency_digests(
+    component: Component, components: Components, view: TreeView, cache: FactsCache
+) -> dict[str, str]:
+    """Give for each component that this one depends on the digest of its contract and implementation.
+
+    Raises:
+        UndecidedError: an object is missing.
+    """
+    return {
+        name: _digest(components[name], view)
+        for name in dependencies_of(component, Names(components.ids), view, cache)
+    }
+
+
+def _digest(component: Component, view: TreeView) -> str:
+    """Hash path, mode and id of what others see of a component: its contract and its implementation."""
+    digest = hashlib.sha256(b"patchgate.dependency/1\n")
+    files = files_of(component, view)
+    for path in sorted(files, key=lambda each: each.raw):
+        role, entry = files[path]
+        if role in _OF_OTHERS:
+            digest.update(b"%s %s %s\0" % (entry.mode.encode(), entry.oid.encode(), path.raw))
+    return "sha256:" + digest.hexdigest()
+
+
+class Staleness:
+    """Answers for the components of one commit's tree.
+
+    Args:
+        objects: reads the repository.
+        paths: looks up folders of its trees.
+        cache: remembers digests and dates.
+        components: as they are declared where the question is asked; they count for older trees too.
+    """
+
+    def __init__(
+        self, objects: Objects, paths: TreePaths, cache: ComponentCache, components: Components
+    ) -> None:
+        self._objects = objects
+        self._paths = paths
+        self._cache = cache
+        self._components = components
+        self._digests: dict[tuple[str, str], str] = {}
+
+    def verified(
+        self,
+        commit: str,
+        tree: str,
+        recorded: Sequence[Recorded],
+        now: float,
+        notes: Sequence[str] = (VERIFIED_REF,),
+    ) -> list[Verified]:
+        """Find when each component was verified, and what changed below it since.
+
+        Args:
+            commit: the commit in whose history that is looked for, by its full id.
+            tree: its tree.
+            recorded: the components in question.
+            now: seconds since the epoch.
+            notes: commits or full refs of notes in which verifications are.
+
+        Raises:
+            UndecidedError: git failed, or objects are missing.
+        """
+        touches = self._touches(commit, {each.component.baseline.raw: each.baseline.oid for each in recorded})
+        baselines = {each.component.id: each.baseline.oid for each in recorded}
+        told = verifications(self._objects.repository, self._objects, baselines, now, notes)
+        chosen = [
+            _newest(each, touches.get(each.component.baseline.raw), told.get(each.component.id), now)
+            for each in recorded
+        ]
+        by_commit = [verified.commit for verified, _ in chosen if verified.commit is not None]
+        trees = self._trees_of(by_commit)
+        unlike = self._unlike(
+            {
+                (trees[verified.commit], name)
+                for each, (verified, _) in zip(recorded, chosen, strict=True)
+                if verified.commit is not None
+                for name in each.dependencies
+            },
+            tree,
+        )
+        return [
+            self._with_changes(verified, each, note, tree, trees, unlike)
+            for each, (verified, note) in zip(recorded, chosen, strict=True)
+        ]
+
+    def _touches(self, commit: str, wanted: Mapping[bytes, str]) -> dict[bytes, Touch]:
+        known = self._cache.touches(commit, wanted)
+        if known is None:
+            known = newest_touches(self._objects.repository, commit, BASELINES, wanted)
+            self._cache.keep_touches(commit, wanted, known)
+        return known
+
+    def _trees_of(self, commits: Sequence[str]) -> dict[str, str]:
+        names = list(dict.fromkeys(commits))
+        headers = self._objects.headers([f"{name}^{{tree}}" for name in names])
+        found = {name: header.oid for name, header in zip(names, headers, strict=True) if header is not None}
+        if len(found) < len(names):
+            raise UndecidedError("a commit of this history has no tree here", "git fetch --refetch")
+        return found
+
+    def _unlike(self, pairs: set[tuple[str, str]], tree: str) -> set[tuple[str, str]]:
+        """Choose the pairs of an older tree and a component in whose folders the tree differs from now."""
+        asked = [
+            (pair, place, folder)
+            for pair in sorted(pairs)
+            for place in (pair[0], tree)
+            for folder in self._components[pair[1]].folders
+        ]
+        entries = self._paths.entries([(place, folder) for _, place, folder in asked])
+        sides: dict[tuple[str, str], dict[bytes, set[Entry | None]]] = {}
+        for (pair, _, folder), entry in zip(asked, entries, strict=True):
+            sides.setdefault(pair, {}).setdefault(folder, set()).add(entry)
+        return {
+            pair for pair, by_folder in sides.items() if any(len(each) > 1 for each in by_folder.values())
+        }
+
+    def _with_changes(
+        self,
+        verified: Verified,
+        recorded: Recorded,
+        note: Verification | None,
+        tree: str,
+        trees: Mapping[str, str],
+        unlike: set[tuple[str, str]],
+    ) -> Verified:
+        if note is not None:
+            changed = [
+                name for name in recorded.dependencies if note.dependencies.get(name) != self._now(name, tree)
+            ]
+        elif verified.commit is not None:
+            then = trees[verified.commit]
+            changed = [
+                name
+                for name in recorded.dependencies
+                if (then, name) in unlike and self._now(name, then) != self._now(name, tree)
+            ]
+        else:
+            changed = []
+        return Verified(
+            verified.component,
+            verified.baseline,
+            verified.seconds,
+            verified.where,
+            verified.commit,
+            tuple(changed),
+            verified.unknown,
+        )
+
+    def _now(self, name: str, tree: str) -> str:
+        """Give the digest of a component in a tree; folders that are the same have the same."""
+        if (name, tree) not in self._digests:
+            component = self._components[name]
+            folders = component.folders
+            entries = self._paths.entries([(tree, folder) for folder in folders])
+            key = key_of("dependency", declared(component), shown(folders, entries))
+            digest = self._cache.digest(key)
+            if digest is None:
+                digest = _digest(component, TreeView(self._objects, tree))
+                self._cache.keep_digest(key, digest)
+            self._digests[name, tree] = digest
+        return self._digests[name, tree]
+
+
+def declared(component: Component) -> list[object]:
+    """Write what decides which files are a component's, as plain JSON."""
+    settings = component.settings
+    return [component.id, settings.contract, list(settings.tests), list(settings.implementation)]
+
+
+def shown(folders: Sequence[bytes], entries: Sequence[Entry | None]) -> list[object]:
+    """Write what lies at some paths, as plain JSON."""
+    return [
+        [folder.decode("latin-1"), entry and entry.mode, entry and entry.oid]
+        for folder, entry in zip(folders, entries, strict=True)
+    ]
+
+
+def _newest(
+    recorded: Recorded, touch: Touch | None, told: Verification | None, now: float
+) -> tuple[Verified, Verification | None]:
+    """Choose what tells last when a component was verified; beside it the note or event, if it is one."""
+    name, path = recorded.component.id, recorded.component.baseline
+    if touch is None:
+        unknown: str | None = _NEVER
+    elif touch.is_cut_off:
+        unknown = _CUT_OFF
+    else:
+        unknown = _AHEAD if touch.seconds > now + DAY else None
+    if told is not None and (unknown or touch is None or told.seconds > touch.seconds):
+        return Verified(name, path, told.seconds, told.where), told
+    if touch is None or unknown is not None:
+        return Verified(name, path, unknown=unknown), None
+    return Verified(name, path, touch.seconds, "commit", touch.commit), None

@@ -1,0 +1,167 @@
+"""How the components of a whole tree stand: each beside its baseline, at the cost of what has changed.
+
+Decides which components have to be looked at: those whose declaration, baseline or folders are not what was
+once found equal. What differs is said by the gate `drift`; when a component was verified, in `staleness`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from patchgate.change.model import Entry
+from patchgate.change.path import RepoPath
+from patchgate.declared.baseline import Baseline, hashes
+from patchgate.declared.component import BASELINES, Component
+from patchgate.declared.names import Names
+from patchgate.declared.policy import Policy
+from patchgate.declared.settings import ComponentSettings
+from patchgate.gates.drift import examine_state
+from patchgate.gates.drift_comparison import compare
+from patchgate.git.objects import Objects
+from patchgate.git.tree_paths import TreePaths
+from patchgate.git.tree_view import TreeView
+from patchgate.operations.judge.component_cache import ComponentCache, Equal, key_of
+from patchgate.operations.judge.contract_cache import FactsCache
+from patchgate.operations.judge.drift import state_of
+from patchgate.operations.judge.staleness import Recorded, declared, dependencies_of, shown
+from patchgate.verdict.rules import Level
+from patchgate.verdict.verdict import Finding
+
+NO_HASHES = (None, None, None)
+_WEIGHTS = tuple(Level)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One component in a tree.
+
+    `baseline` is what the tree holds there, None where nothing; `hashes` are those that the baseline records
+    of contract, tests and implementation; `findings` are those of drift, at the levels of their rules.
+    """
+
+    component: Component
+    baseline: Entry | None
+    hashes: tuple[str | None, str | None, str | None]
+    dependencies: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    is_equal: bool = False
+
+    @property
+    def has_drifted(self) -> bool:
+        """Tell whether its files are not what its baseline records; a baseline that is there, that is."""
+        return self.baseline is not None and not self.is_equal
+
+    @property
+    def recorded(self) -> Recorded | None:
+        """What can be asked for its age; None where there is no baseline."""
+        if self.baseline is None or not self.baseline.is_file:
+            return None
+        return Recorded(self.component, self.baseline, self.dependencies)
+
+
+def standings(
+    objects: Objects,
+    tree: str,
+    policy: Policy,
+    paths: TreePaths,
+    cache: ComponentCache,
+    ids: Collection[str] | None = None,
+    settled: Collection[str] = (),
+) -> list[Standing]:
+    """Look at the components of a tree, sorted by id.
+
+    Args:
+        tree: the id of the tree.
+        policy: declares the components.
+        ids: the components that are asked for; None: all.
+        settled: those of which drift is not asked; they count as equal.
+
+    Raises:
+        UndecidedError: an object is missing.
+    """
+    components = policy.components
+    asked = [components[name] for name in components.ids if ids is None or name in ids]
+    wanted = [(tree, path) for component in asked for path in (component.baseline.raw, *component.folders)]
+    entries = iter(paths.entries(wanted))
+    all_ids = key_of(list(components.ids))
+    found: list[Standing] = []
+    unknown: list[tuple[int, str]] = []
+    for component in asked:
+        baseline = next(entries)
+        here = [next(entries) for _ in component.folders]
+        key = key_of(
+            "equal", all_ids, declared(component), shown((b"", *component.folders), (baseline, *here))
+        )
+        equal = cache.equal(key) if baseline is not None else None
+        if equal is None:
+            unknown.append((len(found), key))
+            found.append(Standing(component, baseline, NO_HASHES, (), ()))
+        else:
+            found.append(Standing(component, baseline, equal.hashes, equal.dependencies, (), True))
+    if unknown:
+        _look(TreeView(objects, tree), policy, cache, found, unknown, settled)
+    return found
+
+
+def _look(
+    view: TreeView,
+    policy: Policy,
+    cache: ComponentCache,
+    found: list[Standing],
+    unknown: Iterable[tuple[int, str]],
+    settled: Collection[str],
+) -> None:
+    """Look at the components of which nothing is known; what is equal to its baseline is remembered."""
+    repository = view.objects.repository
+    names = Names(policy.components.ids)
+    with FactsCache(repository.common_dir, is_writable=not repository.is_receiving) as facts:
+        for index, key in unknown:
+            component, baseline = found[index].component, found[index].baseline
+            dependencies = dependencies_of(component, names, view, facts)
+            if component.id in settled:
+                found[index] = Standing(component, baseline, NO_HASHES, dependencies, (), True)
+                continue
+            state = state_of(component, view)
+            raised = list(examine_state(state))
+            same = isinstance(state.recorded, Baseline) and compare(state.files, state.recorded).is_equal
+            each: tuple[str | None, str | None, str | None] = NO_HASHES
+            if isinstance(state.recorded, Baseline):
+                of_roles = hashes(state.recorded)
+                each = (of_roles.contract, of_roles.tests, of_roles.implementation)
+            if same and not raised:
+                cache.keep_equal(key, Equal(each, dependencies))
+            found[index] = Standing(component, baseline, each, dependencies, tuple(raised), same)
+
+
+def alike(
+    paths: TreePaths, tree: str, before: str, policy: Policy, known: Mapping[str, ComponentSettings]
+) -> set[str]:
+    """Name the components that are in two trees the very same: declaration, baseline and folders.
+
+    Args:
+        known: how the components were declared before.
+
+    Raises:
+        UndecidedError: an object is missing.
+    """
+    components = policy.components
+    same = [name for name in components.ids if components[name].settings == known.get(name)]
+    wanted = [
+        (name, path) for name in same for path in (components[name].baseline.raw, *components[name].folders)
+    ]
+    sides = [paths.entries([(side, path) for _, path in wanted]) for side in (tree, before)]
+    unlike = {name for (name, _), new, old in zip(wanted, *sides, strict=True) if new != old}
+    return set(same) - unlike
+
+
+def strays(paths: TreePaths, tree: str, policy: Policy) -> list[RepoPath]:
+    """List what lies among the baselines of a tree and is no component's.
+
+    Raises:
+        UndecidedError: an object is missing.
+    """
+    components = policy.components
+    known = {components[name].baseline.raw for name in components.ids}
+    names = paths.names(tree, BASELINES.rstrip(b"/"))
+    return [RepoPath(BASELINES + name) for name in sorted(names) if BASELINES + name not in known]

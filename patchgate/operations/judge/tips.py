@@ -1,0 +1,205 @@
+"""What a push makes of the components of a branch: the drift of the tip, and how fresh they are there.
+
+Decides which branches are looked at (those that get another commit whose policy declares components), whose
+policy says how loud it is (the one that judges the branch's commits, else the tip's own), and what is not
+said again: what a commit of this push is told already. What was so before the push refuses nothing; a push
+that does not touch it cannot mend it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from patchgate.change.path import RepoPath
+from patchgate.declared.policy import Policy, Profile
+from patchgate.declared.settings import ComponentSettings
+from patchgate.errors import UndecidedError
+from patchgate.gates.gate import levelled
+from patchgate.git.objects import Objects
+from patchgate.git.pushes import BRANCHES, RefUpdate
+from patchgate.operations.judge.ref_terms import RefTerms
+from patchgate.verdict.rules import Level
+from patchgate.verdict.verdict import ChangeVerdict, Finding, GateOutcome, Outcome
+
+Said = tuple[str, RepoPath | None]
+"""A rule, and the path of which something was said by it."""
+
+_DRIFT, _STALENESS = "drift", "staleness"
+_MOST = 20
+_BEFORE = "it was so before this push, which does not refuse it"
+_LOUD = tuple(Level)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tip:
+    """A branch that gets a commit: that, what was there before, the commit's policy, and the judging one.
+
+    `known` are the components as they were declared before.
+    """
+
+    update: RefUpdate
+    commit: str
+    before: str | None
+    policy: Policy
+    judging: Policy
+    known: Mapping[str, ComponentSettings]
+
+
+def with_tips(
+    objects: Objects,
+    terms: RefTerms,
+    commits: Mapping[str, str | None],
+    updates: Sequence[RefUpdate],
+    changes: Sequence[ChangeVerdict],
+    now: float | None,
+) -> list[ChangeVerdict]:
+    """Give the verdicts of a push with what is to be said of the components at the tips of its branches.
+
+    It costs nothing where no policy declares any.
+
+    Args:
+        commits: the commit that each object stands for; None where it is none, or not here.
+        changes: the verdicts on refs and commits.
+        now: seconds since the epoch; None: this moment.
+    """
+    tips = list(_tips(terms, commits, updates))
+    if not tips:
+        return list(changes)
+    import time
+
+    from patchgate.operations.judge.verifications import VERIFIED_REF
+
+    now = time.time() if now is None else now
+    said: set[Said] = {(finding.rule, finding.path) for change in changes for finding in change.findings}
+    notes = [
+        VERIFIED_REF,
+        *(each.new for each in updates if each.ref == VERIFIED_REF and each.new is not None),
+    ]
+    found = list(changes)
+    for tip in tips:
+        drift, staleness, findings = _look(objects, tip, said, now, notes)
+        said |= {(finding.rule, finding.path) for finding in findings}
+        if not findings and drift.reason is None:
+            continue
+        ref = tip.update.ref
+        index = next(
+            (n for n, each in enumerate(found) if each.source.kind == "ref" and each.source.ref == ref), None
+        )
+        verdict = terms.verdict(tip.update, None) if index is None else found.pop(index)
+        verdict = replace(
+            verdict,
+            gates=(*verdict.gates, drift),
+            circumstances=(*verdict.circumstances, staleness),
+            findings=(*verdict.findings, *findings),
+        )
+        found.insert(0 if index is None else index, verdict)
+    return found
+
+
+def _tips(terms: RefTerms, commits: Mapping[str, str | None], updates: Sequence[RefUpdate]) -> Iterator[_Tip]:
+    """Name the branches to look at, each commit once for each policy that judges it."""
+    seen: set[tuple[str, object]] = set()
+    for update in updates:
+        commit = commits.get(update.new or "")
+        if commit is None or not update.ref.startswith(BRANCHES):
+            continue
+        own = terms.policies.at(terms.key_of(commit)).policy
+        if own is None or not own.config.components:
+            continue
+        place = terms.judged_by(update)
+        key = terms.key_of(place) if place is not None else None
+        if (commit, key) in seen:
+            continue
+        seen.add((commit, key))
+        judging = terms.policies.at(key).policy if key is not None else None
+        before = commits.get(update.old or "") or terms.default_tip
+        old = terms.policies.at(terms.key_of(before)).policy if before is not None else None
+        known = old.config.components if old is not None else {}
+        yield _Tip(update, commit, before, own, judging or own, known)
+
+
+def _look(
+    objects: Objects, tip: _Tip, said: set[Said], now: float, notes: Sequence[str]
+) -> tuple[GateOutcome, GateOutcome, list[Finding]]:
+    """Look at one tip: how both gates ended, and what is new of it, the worst first and not too much."""
+    try:
+        drift, aged = _findings(objects, tip, said, now, notes)
+    except UndecidedError as error:
+        reason = error.message if error.hint is None else f"{error.message}; {error.hint}"
+        return GateOutcome(_DRIFT, Outcome.UNDECIDED, reason), GateOutcome(_STALENESS, Outcome.NOT_RUN), []
+    findings = sorted([*drift, *aged], key=lambda finding: _LOUD.index(finding.level))
+    rest = findings[_MOST:]
+    if rest:
+        message = f"and {len(rest)} more of the components here; git patchgate baseline status shows them"
+        findings[_MOST:] = [replace(rest[0], message=message, path=None, line=None, notes=())]
+    return _outcome(_DRIFT, drift), _outcome(_STALENESS, aged), findings
+
+
+def _outcome(gate: str, findings: Sequence[Finding]) -> GateOutcome:
+    failed = any(finding.level is Level.ERROR for finding in findings)
+    return GateOutcome(gate, Outcome.FAIL if failed else Outcome.PASS)
+
+
+def _findings(
+    objects: Objects, tip: _Tip, said: set[Said], now: float, notes: Sequence[str]
+) -> tuple[list[Finding], list[Finding]]:
+    # Imported where a tip has components: 10 ms, and most repositories have none.
+    from patchgate.gates.staleness import examine
+    from patchgate.git.tree_paths import TreePaths
+    from patchgate.operations.judge.component_cache import ComponentCache
+    from patchgate.operations.judge.staleness import Staleness
+    from patchgate.operations.judge.standing import alike, standings
+
+    repository = objects.repository
+    paths = TreePaths(objects)
+    with ComponentCache(repository.common_dir, is_writable=not repository.is_receiving) as cache:
+        tree = _tree_of(objects, tip.commit)
+        settled: set[str] = set()
+        if repository.is_receiving and tip.before is not None:
+            # Nothing is remembered there, and what is as it was has been told before.
+            settled = alike(paths, tree, _tree_of(objects, tip.before), tip.policy, tip.known)
+        found = standings(objects, tree, tip.policy, paths, cache, settled=settled)
+        recorded = [each for standing in found if (each := standing.recorded) is not None]
+        staleness = Staleness(objects, paths, cache, tip.policy.components)
+        verified = staleness.verified(tip.commit, tree, recorded, now, notes)
+        drift = [
+            told
+            for standing in found
+            for finding in standing.findings
+            if (finding.rule, finding.path) not in said
+            and (told := levelled(tip.judging, Profile.COMMIT, finding)) is not None
+            # A note refuses nothing and is told where it arises.
+            and told.level is not Level.NOTE
+        ]
+        refusing = {each.component.id for each in found if _holds_error(each.findings, drift)}
+        before: set[Said] = set()
+        if refusing and tip.before is not None:
+            old = standings(objects, _tree_of(objects, tip.before), tip.policy, paths, cache, refusing)
+            before = {(finding.rule, finding.path) for each in old for finding in each.findings}
+    drift = [_softened(finding) if (finding.rule, finding.path) in before else finding for finding in drift]
+    drifted = {standing.component.id: standing.has_drifted for standing in found}
+    aged = [
+        finding
+        for each in verified
+        for finding in examine(each, tip.judging, now, has_drifted=drifted[each.component])
+    ]
+    return drift, aged
+
+
+def _tree_of(objects: Objects, commit: str) -> str:
+    header = objects.header(commit + "^{tree}")
+    if header is None:
+        raise UndecidedError(f"commit {commit[:12]} has no tree here", "git fetch --refetch, then try again")
+    return header.oid
+
+
+def _holds_error(raised: Sequence[Finding], drift: Sequence[Finding]) -> bool:
+    refused = {(each.rule, each.path) for each in drift if each.level is Level.ERROR}
+    return any((finding.rule, finding.path) in refused for finding in raised)
+
+
+def _softened(finding: Finding) -> Finding:
+    if finding.level is not Level.ERROR:
+        return finding
+    return replace(finding, level=Level.WARNING, notes=(*finding.notes, _BEFORE))

@@ -1,0 +1,153 @@
+"""How the baselines of `HEAD` stand: what has drifted, what is stale, what belongs to no component.
+
+Decides what is looked at (the tree of `HEAD` under its own policy) and the words of it for people. What is
+drift and what is fresh is decided in the gates; the form for programs in `baselines_document`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from patchgate.change.path import RepoPath
+from patchgate.declared.policy import Policy, Profile
+from patchgate.errors import UsageError
+from patchgate.gates.gate import levelled
+from patchgate.gates.staleness import Verified, describe, examine
+from patchgate.git.objects import Objects
+from patchgate.git.repository import Repository
+from patchgate.git.tree_paths import TreePaths
+from patchgate.operations.judge.component_cache import ComponentCache
+from patchgate.operations.judge.policies import Policies, built_in, require_version
+from patchgate.operations.judge.staleness import Staleness
+from patchgate.operations.judge.standing import Standing, standings, strays
+from patchgate.verdict import wording
+from patchgate.verdict.rules import Level
+from patchgate.verdict.verdict import Finding
+
+_SHORT_HASH = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One component: how it stands, when it was verified (None: it has no baseline), all that is found."""
+
+    standing: Standing
+    verified: Verified | None
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Baselines:
+    """The components of a commit; `strays` lie among the baselines and are no component's."""
+
+    commit: str
+    now: float
+    window: int
+    components: tuple[Told, ...]
+    strays: tuple[RepoPath, ...]
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Everything that was found, in the order of the components."""
+        return [finding for each in self.components for finding in each.findings]
+
+    @property
+    def has_errors(self) -> bool:
+        """Tell whether anything that was found refuses."""
+        return any(finding.level is Level.ERROR for finding in self.findings)
+
+
+def baselines_of_head(repository: Repository, now: float) -> Baselines:
+    """Look at every component of `HEAD`, by the policy that it holds.
+
+    Args:
+        repository: where to look; a bare one has a `HEAD` too.
+        now: seconds since the epoch.
+
+    Raises:
+        UsageError: there is no commit yet.
+        ConfigError: its policy cannot be used.
+        UndecidedError: git failed, or objects are missing.
+    """
+    with Objects(repository) as objects:
+        head, root = objects.headers(["HEAD^{commit}", "HEAD^{tree}"])
+        if head is None or root is None:
+            raise UsageError("there is no commit yet, so there is no baseline", "commit first")
+        policy = _policy_of(objects, root.oid)
+        paths = TreePaths(objects)
+        is_writable = not repository.is_receiving
+        with ComponentCache(repository.common_dir, is_writable=is_writable) as cache:
+            found = standings(objects, root.oid, policy, paths, cache)
+            recorded = [each for standing in found if (each := standing.recorded) is not None]
+            staleness = Staleness(objects, paths, cache, policy.components)
+            verified = staleness.verified(head.oid, root.oid, recorded, now)
+        by_id = {each.component: each for each in verified}
+        window = policy.config.baselines.staleness_window_days
+        told = tuple(_told(each, by_id.get(each.component.id), policy, now) for each in found)
+        return Baselines(head.oid, now, window, told, tuple(strays(paths, root.oid, policy)))
+
+
+def _policy_of(objects: Objects, tree: str) -> Policy:
+    policies = Policies(objects)
+    found = policies.at(policies.key(tree))
+    if found.fault is not None:
+        raise found.fault
+    policy = found.policy or built_in()
+    require_version(policy)
+    return policy
+
+
+def _told(standing: Standing, verified: Verified | None, policy: Policy, now: float) -> Told:
+    drift = (
+        said
+        for finding in standing.findings
+        if (said := levelled(policy, Profile.COMMIT, finding)) is not None
+    )
+    has_drifted = standing.has_drifted
+    aged = () if verified is None else examine(verified, policy, now, has_drifted=has_drifted)
+    return Told(standing, verified, (*drift, *aged))
+
+
+def text(baselines: Baselines) -> list[str]:
+    """Write it for people, as lines; nothing in them is foreign to a terminal."""
+    lines: list[str] = []
+    for told in baselines.components:
+        lines += _component_lines(told, baselines)
+    for path in baselines.strays:
+        lines.append(f"{wording.show_path(path)}: the baseline of no component of this policy; git rm it")
+    number = wording.count(len(baselines.components), "component")
+    if not baselines.components:
+        lines.append("no component is declared: see [components] in the reference of the config")
+    else:
+        lines.append(f"{number}: {wording.count_levels(baselines.findings) or 'no findings'}")
+    return lines
+
+
+def _component_lines(told: Told, baselines: Baselines) -> Iterator[str]:
+    standing = told.standing
+    name = standing.component.id
+    if told.verified is None:
+        yield f"{name}: no baseline" if standing.baseline is None else f"{name}: its baseline is no file"
+    else:
+        drift = "drifted" if standing.has_drifted else "no drift"
+        age = describe(told.verified, baselines.window, baselines.now)
+        yield f"{name}: {drift}; {wording.safe(age)}"
+    kinds = ("contract_hash", "test_hash", "impl_hash")
+    known = [
+        f"{kind} {digest[:_SHORT_HASH]}"
+        for kind, digest in zip(kinds, standing.hashes, strict=True)
+        if digest is not None
+    ]
+    if known:
+        yield "  " + "  ".join(known)
+    for finding in told.findings:
+        yield f"  {finding.level.value}[{finding.rule}]: {wording.safe(finding.message)}"
+        place = wording.show_place(finding)
+        if place:
+            yield f"    --> {place}"
+        for note in finding.notes:
+            yield f"    {wording.safe(note)}"
+        hint = wording.hint_of(finding)
+        if hint:
+            yield f"    help: {wording.safe(hint)}"

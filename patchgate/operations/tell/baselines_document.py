@@ -1,0 +1,114 @@
+"""Baselines as JSON: `patchgate.baselines/1`, and its schema.
+
+Decides the keys alone. Every key is always there, null where nobody knows.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from patchgate.gates.staleness import Freshness, freshness
+from patchgate.operations.tell.baselines import Baselines, Told
+from patchgate.verdict.json import finding_documents, plain_json
+from patchgate.verdict.report_schema import json_schema as report_schema
+from patchgate.verdict.verdict import Json
+
+SCHEMA = "patchgate.baselines/1"
+_HASHES = ("contract_hash", "test_hash", "impl_hash")
+
+
+def document(baselines: Baselines) -> str:
+    """Write it as one JSON document, ended by a line feed."""
+    value: dict[str, Json] = {
+        "schema": SCHEMA,
+        "commit": baselines.commit,
+        "window_days": baselines.window,
+        "has_errors": baselines.has_errors,
+        "components": [_component(each, baselines) for each in baselines.components],
+        "strays": [path.quoted for path in baselines.strays],
+    }
+    return json.dumps(plain_json(value)) + "\n"
+
+
+def _component(told: Told, baselines: Baselines) -> dict[str, Json]:
+    standing, verified = told.standing, told.verified
+    state = reason = days = at = where = commit = None
+    changed: tuple[str, ...] = ()
+    if verified is not None:
+        state = freshness(verified, baselines.window, baselines.now).value
+        reason, days, changed = verified.unknown, verified.days(baselines.now), verified.changed
+        where, commit = verified.where, verified.commit
+        if verified.seconds is not None:
+            at = _iso(verified.seconds)
+    value: dict[str, Json] = {
+        "id": standing.component.id,
+        "parent": standing.component.parent,
+        "baseline": None if standing.baseline is None else standing.component.baseline.quoted,
+        **dict(zip(_HASHES, standing.hashes, strict=True)),
+        "drifted": None if standing.baseline is None else standing.has_drifted,
+        "staleness": state,
+        "reason": reason,
+        "verified_at": at,
+        "verified_by": where,
+        "verified_commit": commit,
+        "days": days,
+        "dependencies": list(standing.dependencies),
+        "changed_dependencies": list(changed),
+        "findings": finding_documents(told.findings),
+    }
+    return value
+
+
+def _iso(seconds: int) -> str | None:
+    try:
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+_TEXT: dict[str, Any] = {"type": "string"}
+_MAYBE_TEXT: dict[str, Any] = {"type": ["string", "null"]}
+_TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
+
+
+def json_schema() -> dict[str, Any]:
+    """Build the JSON Schema of `baseline status --format json`."""
+    component = _object(
+        {
+            "id": _TEXT,
+            "parent": _MAYBE_TEXT,
+            "baseline": _MAYBE_TEXT,
+            **{name: {"type": ["string", "null"], "pattern": "^[0-9a-f]{64}$"} for name in _HASHES},
+            "drifted": {"type": ["boolean", "null"]},
+            "staleness": {"enum": [*(each.value for each in Freshness), None]},
+            "reason": _MAYBE_TEXT,
+            "verified_at": _MAYBE_TEXT,
+            "verified_by": {"enum": ["commit", "note", "ledger", None]},
+            "verified_commit": _MAYBE_TEXT,
+            "days": {"type": ["integer", "null"], "minimum": 0},
+            "dependencies": _TEXTS,
+            "changed_dependencies": _TEXTS,
+            "findings": {"type": "array", "items": report_schema()["$defs"]["finding"]},
+        }
+    )
+    properties = {
+        "schema": {"const": SCHEMA},
+        "commit": _TEXT,
+        "window_days": {"type": "integer", "minimum": 0},
+        "has_errors": {"type": "boolean"},
+        "components": {"type": "array", "items": component},
+        "strays": _TEXTS,
+    }
+    first = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:patchgate:baselines:1"}
+    return {**first, "title": "How the baselines stand", **_object(properties)}
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }

@@ -1,0 +1,61 @@
+"""`git patchgate baseline capture`: record a component's files, if its tests pass on them."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import click
+
+from patchgate.surfaces.options import cache_folder, directory_option, open_to_write
+from patchgate.surfaces.output import complain, write
+from patchgate.surfaces.progress import Progress
+
+
+@click.command("capture", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("ids", metavar="ID...", nargs=-1, required=True)
+@click.option("--worktree", is_flag=True, help="Record the working tree instead of the index.")
+@click.option(
+    "--reverify", is_flag=True, help="Run the tests of an unchanged component, and keep that they passed."
+)
+@click.option(
+    "--commit-note", is_flag=True, help="With --reverify: keep it in refs/notes/patchgate-verified too."
+)
+@click.option("--format", "form", type=click.Choice(["full", "text", "json"]), default="full")
+@click.option("-q", "--quiet", is_flag=True, help="Tell no progress.")
+@directory_option
+@click.pass_context
+def capture_command(
+    context: click.Context,
+    ids: tuple[str, ...],
+    worktree: bool,
+    reverify: bool,
+    commit_note: bool,
+    form: str,
+    quiet: bool,
+    directory: str | None,
+) -> int:
+    """Record what components consist of, once their tests passed on exactly that.
+
+    The tests run in a scratch tree of the index. If those of one component fail, run no test or cannot be
+    run, nothing is written. The baselines are files to commit, alone or with what they record.
+    """
+    repository = open_to_write(context, directory)
+    from patchgate.operations.hold.capture import capture
+    from patchgate.operations.hold.capture_telling import document, text
+    from patchgate.operations.hold.captured import Request, Surroundings
+
+    request = Request(ids, worktree, reverify, commit_note)
+    progress = Progress(quiet=quiet)
+    try:
+        around = Surroundings(os.environ, cache_folder(os.environ), time.time(), progress.tell)
+        done = capture(repository, request, around)
+    finally:
+        progress.end()
+    if form == "json":
+        write(document(done))
+    else:
+        for warning in done.warnings:
+            complain(f"warning: {warning}")
+        write("".join(f"{line}\n" for line in text(done)))
+    return done.exit_code

@@ -1,0 +1,110 @@
+"""`git patchgate component`: what is declared, whether the contracts hold, and tests made of them."""
+
+from __future__ import annotations
+
+import click
+
+from patchgate.errors import UsageError
+from patchgate.surfaces.options import directory_option, open_here, report_options
+from patchgate.surfaces.output import complain, show, write
+
+_HELP = {"help_option_names": ["-h", "--help"]}
+_NONE = "there is no component: patchgate.toml declares them in tables [components.ID]"
+
+
+@click.group("component", context_settings=_HELP)
+def command() -> None:
+    """Show the components, validate their contracts, make tests of them."""
+
+
+@command.command("list", context_settings=_HELP)
+@click.option("--format", "form", type=click.Choice(["full", "text", "json"]), default="full")
+@directory_option
+@click.pass_context
+def list_components(context: click.Context, form: str, directory: str | None) -> int:
+    """List the components of the index: contract, numbers of files, whether there is a baseline."""
+    repository = open_here(context, directory)
+    from patchgate.operations.hold.components import listed
+    from patchgate.operations.hold.components_document import list_json, list_text
+
+    content, found = listed(repository)
+    if form == "json":
+        write(list_json(content, found))
+        return 0
+    if not found:
+        complain(_NONE)
+    _write_lines(list_text(found))
+    return 0
+
+
+@command.command("validate", context_settings=_HELP)
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+@click.option("--all", "everything", is_flag=True, help="Validate every contract.")
+@click.option("--fail-fast", is_flag=True, help="Stop at the first contract with an error.")
+@report_options
+@click.pass_context
+def validate_components(
+    context: click.Context,
+    ids: tuple[str, ...],
+    everything: bool,
+    fail_fast: bool,
+    directory: str | None,
+    form: str,
+    color: str,
+    verbose: bool,
+    quiet: bool,
+) -> int:
+    """Validate contracts of the index: those named, or those that the staged change touches.
+
+    What depends on a contract that is touched is validated too.
+    """
+    if ids and everything:
+        raise UsageError("ID and --all exclude each other", "leave one of them out")
+    repository = open_here(context, directory)
+    from patchgate.operations.hold.validate import validate
+
+    report = validate(repository, ids, everything=everything, fail_fast=fail_fast)
+    show(report, form, color, verbose=verbose, quiet=quiet)
+    return report.verdict.exit_code
+
+
+@command.command("graph", context_settings=_HELP)
+@click.option("--format", "form", type=click.Choice(["full", "text", "json", "mermaid"]), default="full")
+@directory_option
+@click.pass_context
+def graph_components(context: click.Context, form: str, directory: str | None) -> int:
+    """Show the tree of the components of the index, what they depend on, and the cycles."""
+    repository = open_here(context, directory)
+    from patchgate.operations.hold.components import component_graph
+    from patchgate.operations.hold.components_document import graph_json, graph_text, mermaid
+
+    graph = component_graph(repository)
+    if form == "json":
+        write(graph_json(graph))
+        return 0
+    if not graph.parents:
+        complain(_NONE)
+    _write_lines(list(mermaid(graph)) if form == "mermaid" else graph_text(graph))
+    return 0
+
+
+@command.command("tests", context_settings=_HELP)
+@click.argument("name", metavar="ID")
+@click.option("--cached", is_flag=True, help="Take the contract of the index, which is to be committed.")
+@directory_option
+@click.pass_context
+def make_tests(context: click.Context, name: str, cached: bool, directory: str | None) -> int:
+    """Print a pytest module that holds a component to its contract in HEAD.
+
+    Examples, error cases, idempotence and budgets become assertions. An unchanged contract gives the same
+    bytes.
+    """
+    repository = open_here(context, directory)
+    from patchgate.operations.hold.contract_tests import contract_tests
+
+    write(contract_tests(repository, name, cached=cached))
+    return 0
+
+
+def _write_lines(lines: list[str]) -> None:
+    write("".join(f"{line}\n" for line in lines))

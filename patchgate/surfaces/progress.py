@@ -1,0 +1,44 @@
+"""Progress of commands of the user's, on standard error: which one runs, and for how long."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+
+from patchgate.surfaces.output import complain
+
+# To the line's beginning, and what stands there is erased (ECMA-48, EL).
+_ERASE = "\r\x1b[K"
+_SELDOM = 30.0
+"""Seconds between two lines about one command, where a line cannot be written over."""
+
+
+class Progress:
+    """Tells, from the second second on, which command runs: in one line of a terminal, elsewhere at times."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._is_terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self._told: dict[str, float] = {}
+
+    def tell(self, what: str, seconds: float) -> None:
+        """Say that a command has run for so many seconds."""
+        if self._quiet:
+            return
+        text = f"running {what} for {seconds:.0f} s …"
+        if self._is_terminal:
+            self._told[what] = seconds
+            self._write(f"{_ERASE}{text}\r")
+        elif seconds - self._told.get(what, -_SELDOM) >= _SELDOM:
+            self._told[what] = seconds
+            complain(text)
+
+    def end(self) -> None:
+        """Leave no line behind on a terminal."""
+        if self._is_terminal and self._told:
+            self._write(_ERASE)
+
+    def _write(self, text: str) -> None:
+        with contextlib.suppress(OSError):
+            print(text, end="", file=sys.stderr, flush=True)

@@ -1,0 +1,148 @@
+"""How many tests really ran: read from a JUnit report, or from what a runner says.
+
+Decides from the report of pytest (`--junitxml`) how many tests passed, failed and were skipped, and for other
+commands whether their output says that nothing ran. Runs nothing and judges nothing. Sources: pytest's
+`junitxml.py`; the summaries of unittest, cargo, go, jest, vitest, mocha, node, TAP and ctest as they print
+them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from xml.parsers import expat
+
+MOST_REPORT = 64 << 20
+_SPOILT = ("failure", "error", "skipped")
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many tests ended in which way; one that failed or had an error counts once, as that."""
+
+    passed: int = 0
+    failed: int = 0
+    errors: int = 0
+    skipped: int = 0
+
+    @property
+    def total(self) -> int:
+        """How many there were."""
+        return self.passed + self.failed + self.errors + self.skipped
+
+
+def read_report(raw: bytes) -> Counts:
+    """Count the test cases of a JUnit report; what is expected to fail counts as skipped, as pytest has it.
+
+    Raises:
+        ValueError: it is no whole report; says so in half a sentence.
+    """
+    reader = _Reader()
+    try:
+        reader.parser.Parse(raw, True)
+    except expat.ExpatError as error:
+        raise ValueError(f"line {error.lineno} of it is no XML") from error
+    if not reader.is_report:
+        raise ValueError("it has no test suites")
+    return Counts(**{name: reader.ended[name] for name in ("passed", "failed", "errors", "skipped")})
+
+
+class _Reader:
+    """Follows the elements; their texts, which hold what tests printed, are never kept."""
+
+    def __init__(self) -> None:
+        self.ended = {"passed": 0, "failed": 0, "errors": 0, "skipped": 0}
+        self.is_report = False
+        self.parser = expat.ParserCreate()
+        self.parser.StartElementHandler = self._begin
+        self.parser.EndElementHandler = self._end
+        self.parser.StartDoctypeDeclHandler = self._refuse
+        self._open: list[str] = []
+        self._marks: set[str] = set()
+
+    def _refuse(self, *_: object) -> None:
+        # No runner writes one, and entities can grow without bound.
+        raise ValueError("it declares a document type")
+
+    def _begin(self, name: str, _: dict[str, str]) -> None:
+        if not self._open:
+            self.is_report = name in {"testsuites", "testsuite"}
+        if name == "testcase":
+            self._marks = set()
+        elif name in _SPOILT and self._open[-1:] == ["testcase"]:
+            self._marks.add(name)
+        self._open.append(name)
+
+    def _end(self, name: str) -> None:
+        self._open.pop()
+        if name != "testcase":
+            return
+        if "failure" in self._marks:
+            self.ended["failed"] += 1
+        elif "error" in self._marks:
+            self.ended["errors"] += 1
+        elif "skipped" in self._marks:
+            self.ended["skipped"] += 1
+        else:
+            self.ended["passed"] += 1
+
+
+# What says how many tests passed, in a group; a line without such a group says that none did.
+_SUMMARIES = tuple(
+    re.compile(text)
+    for text in (
+        rb"Ran (\d{1,9}) tests? in ",
+        rb"test result: ok\. (\d{1,9}) passed;",
+        rb" {0,8}Tests:? {1,12}(?:.{0,200}?(\d{1,9}) passed.{0,200}|.{0,200}\b(?:total|skipped).{0,80})$",
+        rb" {0,8}(\d{1,9}) passing\b",
+        rb"(?:#|\xe2\x84\xb9) pass (\d{1,9})$",
+        rb"(?:=+ )?(?:.{1,200}, )?(\d{1,9}) passed\b.{0,200} in [0-9.]{1,12}s",
+        rb"(?:=+ )?(?:\d{1,9} (?:skipped|deselected|xfailed|warnings?)(?:, | )){1,4}in [0-9.]{1,12}s",
+    )
+)
+_UNITTEST_SKIPPED = re.compile(rb"(?:OK|NO TESTS RAN) \(.{0,80}?skipped=(\d{1,9})")
+_GO_PASSED = re.compile(rb"ok {0,8}\t\S{1,400}\t(?:\(cached\)|[0-9.]{1,12}s)(?:\tcoverage:.{0,80})?$")
+_NOTHING = re.compile(
+    rb"(?:=+ )?no tests ran\b|NO TESTS RAN|collected 0 items|No tests found|No test files found|"
+    rb"No tests were found|.{0,400}\[no test files\]$|.{0,400}\[no tests to run\]$|1\.\.0(?:\s|$)"
+)
+_LONGEST = 500
+
+
+def said_nothing_ran(output: bytes) -> str | None:
+    """Give the line of a command's output that says that no test ran; None where none says so.
+
+    One runner that ran something outweighs all that ran nothing: a command may call several. It is a guard
+    against an empty run that ends well, not a proof that tests ran.
+    """
+    passed = 0
+    nothing: bytes | None = None
+    for line in _lines(output):
+        skipped = _UNITTEST_SKIPPED.match(line)
+        if skipped:
+            passed -= int(skipped[1])
+            nothing = line
+        elif _GO_PASSED.match(line):
+            passed += 1
+        elif _NOTHING.match(line):
+            nothing = line
+        elif (found := _summary(line)) is not None:
+            passed += found
+            nothing = nothing or (line if not found else None)
+    return nothing.decode("utf-8", "replace") if nothing is not None and passed <= 0 else None
+
+
+def _summary(line: bytes) -> int | None:
+    for expression in _SUMMARIES:
+        found = expression.match(line)
+        if found:
+            return int(found[1] or 0) if expression.groups else 0
+    return None
+
+
+def _lines(output: bytes) -> Iterator[bytes]:
+    from patchgate.change.quoting import without_escapes
+
+    for line in without_escapes(output).split(b"\n"):
+        yield line.rstrip()[:_LONGEST]

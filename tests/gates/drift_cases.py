@@ -1,0 +1,161 @@
+"""States of a component for the drift gate, in a few words; for each rule a case and a neighbour."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from patchgate.change.model import Entry
+from patchgate.change.path import RepoPath
+from patchgate.declared.baseline import (
+    Baseline,
+    Recorded,
+    RecordedFile,
+    read_baseline,
+    write_baseline,
+)
+from patchgate.declared.component import Component, Role
+from patchgate.declared.settings import ComponentSettings
+from patchgate.gates.component_case import ComponentState
+from patchgate.gates.drift import examine_state
+from patchgate.verdict.rules import Level
+from patchgate.verdict.verdict import Finding
+from tests.gates.gate_cases import oid
+
+CONTRACT, TESTS, CODE = b"c/interface.json", b"t/test_c.py", b"s/code.py"
+PLACE = b".patchgate/baselines/shaping.json"
+COMPONENT = Component("shaping", ComponentSettings("c/interface.json", ("t/**",), ("s/**",)))
+TWO_TESTS = b"def test_a():\n    assert a\n    assert b\ndef test_b():\n    assert c\n"
+Tree = Mapping[bytes, bytes]
+
+
+def contract(version: str = "1.0.0", about: str = "") -> bytes:
+    """Write a contract."""
+    return json.dumps({"component_id": "shaping", "version": version, "description": about}).encode()
+
+
+TREE: Tree = {CONTRACT: contract(), TESTS: TWO_TESTS, CODE: b"code"}
+
+
+def entries(tree: Tree, executable: Collection[bytes] = ()) -> dict[RepoPath, tuple[Role, Entry]]:
+    """Make the files of the component; a content that begins with `->` is a symlink."""
+    found = {}
+    for raw, content in sorted(tree.items()):
+        mode = "100755" if raw in executable else "120000" if content.startswith(b"->") else "100644"
+        role = COMPONENT.role(RepoPath(raw))
+        assert role is not None
+        found[RepoPath(raw)] = (role, Entry(mode, oid(content)))
+    return found
+
+
+def capture(tree: Tree, executable: Collection[bytes] = ()) -> bytes:
+    """Write the baseline of some files."""
+    recorded = {
+        path: RecordedFile(role, entry.mode, entry.oid, hashlib.sha256(tree[path.raw]).hexdigest())
+        for path, (role, entry) in entries(tree, executable).items()
+    }
+    return write_baseline("shaping", recorded)
+
+
+def baseline(tree: Tree) -> Baseline:
+    """Make the baseline of some files."""
+    found = read_baseline(capture(tree), "shaping")
+    assert isinstance(found, Baseline)
+    return found
+
+
+def state(
+    tree: Tree,
+    recorded: Recorded | bytes | Tree | None = TREE,
+    before: Tree | Recorded | None = TREE,
+    changed: Collection[bytes] = (),
+    executable: Collection[bytes] = (),
+) -> ComponentState:
+    """Make the state of a component: what is in its tree, what its baseline says and said before."""
+    written = capture(recorded) if isinstance(recorded, Mapping) else recorded
+    read = read_baseline(written, "shaping") if isinstance(written, bytes) else written
+    old = baseline(before) if isinstance(before, Mapping) else before
+    contents = [*tree.values()]
+    for each in (recorded, before):
+        contents.extend(each.values() if isinstance(each, Mapping) else ())
+    touched = PLACE in changed
+    return ComponentState(
+        COMPONENT,
+        entries(tree, executable),
+        read,
+        old if touched else read,
+        frozenset(RepoPath(each) for each in changed),
+        {oid(content): content for content in contents},
+        capture(tree, executable) if touched and read is not None else None,
+        written if touched and isinstance(written, bytes) else None,
+    )
+
+
+def told(given: ComponentState) -> list[tuple[str, Level, bytes]]:
+    """List rule, level and path of what is found of one state."""
+    return [(each.rule, each.level, each.path.raw if each.path else b"") for each in examine_state(given)]
+
+
+@dataclass(frozen=True)
+class DriftCase:
+    """One rule of the gate, how to break it, and the neighbour that keeps it; both take bytes of a name."""
+
+    rule: str
+    level: Level
+
+    def broken(self, name: bytes) -> Sequence[Finding]:
+        """Break the rule."""
+        return list(examine_state(broken_states(name)[self.rule]))
+
+    def kept(self, name: bytes) -> Sequence[Finding]:
+        """Come near it."""
+        return list(examine_state(kept_states(name)[self.rule]))
+
+
+def broken_states(name: bytes) -> dict[str, ComponentState]:
+    code, test = b"s/" + name, b"t/" + name + b".py"
+    tree = {**TREE, code: b"more", test: TWO_TESTS + b"#"}
+    gone = {path: content for path, content in tree.items() if path not in {code, test}}
+    return {
+        "drift-contract-without-tests": state({**TREE, CONTRACT: contract("2")}),
+        "drift-tests-weakened": state({**gone, code: b"more"}, tree),
+        "drift-missing": state({**gone, test: TWO_TESTS + b"#"}, tree),
+        "drift-version": state({**TREE, CONTRACT: contract(about="x"), TESTS: TWO_TESTS + b"#"}),
+        "drift-implementation": state({**TREE, code: b"more"}),
+        "drift-tests": state({**TREE, test: b"x"}),
+        "drift-moved": state({**TREE, code: b"same"}, {**TREE, b"s/same": b"same"}),
+        "drift-all": state({CONTRACT: contract("2"), TESTS: TWO_TESTS + b"#", code: b"other", CODE: b"code"}),
+        "no-baseline": state({**TREE, code: b"x"}, None),
+        "baseline-invalid": state(TREE, b'{"' + name.replace(b"\n", b"") + b'": 1}'),
+        "baseline-tampered": state({**TREE, code: b"x"}, TREE, TREE, [PLACE, code]),
+    }
+
+
+def kept_states(name: bytes) -> dict[str, ComponentState]:
+    code, test = b"s/" + name, b"t/" + name + b".py"
+    moved = {CONTRACT: contract(), CODE: b"code", test: TWO_TESTS}
+    both = {**TREE, CONTRACT: contract("2"), TESTS: TWO_TESTS + b"#"}
+    return {
+        "drift-contract-without-tests": state(both),
+        "drift-tests-weakened": state(moved),
+        "drift-missing": state({CONTRACT: contract(), TESTS: TWO_TESTS, code: b"code"}),
+        "drift-version": state(both),
+        "drift-implementation": state({**both, code: b"more"}),
+        "drift-tests": state({**TREE, test: b"x", code: b"y"}),
+        "drift-moved": state({**TREE, code: b"other"}, {**TREE, b"s/same": b"same"}),
+        "drift-all": state({**TREE, TESTS: TWO_TESTS + b"#", code: b"other"}),
+        "no-baseline": state({}, None),
+        "baseline-invalid": state({**TREE, code: b"x"}, {**TREE, code: b"x"}),
+        "baseline-tampered": state({**TREE, code: b"x"}, {**TREE, code: b"x"}, TREE, [PLACE, code]),
+    }
+
+
+_ERRORS = ("drift-contract-without-tests", "drift-tests-weakened", "drift-missing")
+_NOTES = ("drift-moved", "drift-all", "no-baseline")
+DRIFT_CASES = (
+    *(DriftCase(rule, Level.ERROR) for rule in (*_ERRORS, "baseline-invalid", "baseline-tampered")),
+    *(DriftCase(rule, Level.WARNING) for rule in ("drift-version", "drift-implementation", "drift-tests")),
+    *(DriftCase(rule, Level.NOTE) for rule in _NOTES),
+)

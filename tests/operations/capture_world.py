@@ -1,0 +1,69 @@
+"""A repository with components, and `capture` as its command calls it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from patchgate.git.repository import Repository, open_repository
+from patchgate.operations.hold.capture import capture
+from patchgate.operations.hold.captured import Capture, Request, Surroundings
+from tests.world import Content, Repo
+
+NOW = 1_700_000_000
+GOOD = "from shaping import double\n\ndef test_double():\n    assert double(2) == 4\n"
+CODE = "src/shaping/__init__.py"
+TESTS = "tests/test_shaping.py"
+BASELINE = ".patchgate/baselines/shaping.json"
+
+
+def policy(name: str = "shaping", *command: str, more: str = "") -> str:
+    """Declare a component whose files bear its name."""
+    words = f"test_command = {json.dumps(command)}\n" if command else ""
+    return f"""
+[components.{name}]
+contract = "contracts/{name}/interface.json"
+tests = ["tests/test_{name}.py"]
+implementation = ["src/{name}/**"]
+{words}{more}"""
+
+
+def files(name: str = "shaping") -> dict[str, Content]:
+    """Give the files of a component whose tests pass."""
+    return {
+        f"contracts/{name}/interface.json": json.dumps({"component_id": name, "version": "1.0.0"}) + "\n",
+        f"src/{name}/__init__.py": "def double(number):\n    return 2 * number\n",
+        f"tests/test_{name}.py": GOOD.replace("shaping", name),
+    }
+
+
+def shaping(folder: Path, *command: str, more: str = "") -> Repo:
+    """Make a repository with one component, committed."""
+    repo = Repo.create(folder)
+    repo.commit({"patchgate.toml": policy("shaping", *command, more=more), **files()})
+    return repo
+
+
+def opened(repo: Repo, **env: str) -> Repository:
+    return open_repository(repo.env | env, str(repo.path))
+
+
+def captured(
+    repo: Repo,
+    *ids: str,
+    from_disk: bool = False,
+    reverify: bool = False,
+    with_note: bool = False,
+    now: float = NOW,
+    **env: str,
+) -> Capture:
+    """Capture components, as the command does."""
+    around = Surroundings(repo.env | env, str(repo.path.parent / "cache"), now, lambda what, seconds: None)
+    request = Request(ids or ("shaping",), from_disk, reverify, with_note)
+    return capture(opened(repo, **env), request, around)
+
+
+def baseline(repo: Repo, name: str = "shaping") -> bytes | None:
+    """Read what lies in the working tree as a component's baseline."""
+    place = repo.path / f".patchgate/baselines/{name}.json"
+    return place.read_bytes() if place.is_file() else None
