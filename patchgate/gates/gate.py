@@ -97,7 +97,8 @@ def _one(gate: Gate, case: Case) -> tuple[GateOutcome, list[Finding]]:
 def levelled(policy: Policy, profile: Profile, finding: Finding) -> Finding | None:
     """Give a finding the level that the policy chose for its rule; None where the rule is off.
 
-    A gate may have found that this one is less than its rule: then it is never more than that.
+    A gate may have found that this one is less than its rule: then it is no more than that, unless the policy
+    names the rule.
     """
     level = policy.level(finding.rule, profile)
     if level is None:
@@ -105,6 +106,7 @@ def levelled(policy: Policy, profile: Profile, finding: Finding) -> Finding | No
     if level is finding.level or "suppressed" in finding.details:
         return finding
     weights = list(Level)
-    if weights.index(finding.level) > max(map(weights.index, (level, finding.definition.level))):
+    is_less = weights.index(finding.level) > max(map(weights.index, (level, finding.definition.level)))
+    if is_less and finding.rule not in policy.config.rules:
         return finding
     return replace(finding, level=level)

@@ -346,6 +346,28 @@ def test_a_merge_whose_sides_are_well_and_that_drifts_is_told_of_the_tip(tmp_pat
     assert told == ["ref"]
 
 
+def test_an_error_of_the_tip_is_told_though_a_commit_of_the_push_warned_of_the_same(tmp_path: Path) -> None:
+    pushed = Pushed(tmp_path, "a")
+    repo = pushed.repo
+    contract, tests = contract_of("a", version="2.0"), "tests/a/test_a.py"
+    text = repo.ask("show", f"HEAD:{tests}") + "\n"
+    repo.git("checkout", "-q", "-b", "side")
+    repo.on(1, {CONTRACT: contract, tests: text.replace("def test_run", "def run")})
+    repo.git("checkout", "-q", "main")
+    repo.on(1, {CONTRACT: contract, tests: f"import os\n\n\n{text}"})
+    repo.on(1, repo.captured("a"))
+    repo.git("merge", "-q", "-m", "Join", "side")
+    report = pushed.push(2)
+    levels = [
+        (change.source.kind, each.level.value)
+        for change in report.changes
+        for each in change.findings
+        if each.rule == "drift-tests-weakened"
+    ]
+    assert sorted(levels) == [("commit", "warning"), ("ref", "error")]
+    assert report.verdict == "rejected"
+
+
 def test_what_was_so_before_a_push_does_not_refuse_it(tmp_path: Path) -> None:
     pushed = Pushed(tmp_path, "a")
     repo = pushed.repo
@@ -353,8 +375,13 @@ def test_what_was_so_before_a_push_does_not_refuse_it(tmp_path: Path) -> None:
     repo.git("push", "-q", "--no-verify", "origin", "main")
     repo.git("fetch", "-q", "origin")
     repo.on(2, {"README": "text\n"})
+    assert of_ref(pushed.push(3)) is None
+    # A line from before it, which a merge brings: no commit of the push is told of the contract, the tip is.
+    repo.git("checkout", "-q", "-b", "side", "HEAD~2")
+    repo.on(2, {"src/a/more.py": "x = 1\n"})
+    repo.git("checkout", "-q", "main")
+    repo.git("merge", "-q", "-m", "Join", "side")
     report = pushed.push(3)
-    assert report.verdict == "accepted"
     change = of_ref(report)
     assert rules_of(change) == [("drift-contract-without-tests", "warning")]
     assert change is not None
@@ -424,7 +451,7 @@ def test_tags_notes_and_deletions_say_nothing_of_components(tmp_path: Path) -> N
 def test_a_tip_that_cannot_be_read_is_undecided(tmp_path: Path) -> None:
     pushed = Pushed(tmp_path, "a", "b")
     repo = pushed.repo
-    repo.on(5, {"README": "text\n"})
+    repo.on(5, {CODE: "def run(text):\n    return str(text)\n"})
     baseline = repo.ask("rev-parse", "HEAD:.patchgate/baselines/a.json")
     (repo.path / ".git/objects" / baseline[:2] / baseline[2:]).unlink()
     report = pushed.push(6)

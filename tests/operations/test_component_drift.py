@@ -11,6 +11,7 @@ from tests.component_world import (
     BASELINE,
     CODE,
     CONTRACT,
+    FILES,
     POLICY,
     TESTS,
     TEXT_OF_CODE,
@@ -206,3 +207,30 @@ def test_a_recorded_blob_that_is_not_here_leaves_it_undecided(repo: Repo, tmp_pa
     answer = clone.check()
     assert answer.verdict == "undecided"
     assert [each["gate"] for each in answer.change["gates"] if each["outcome"] == "undecided"] == ["drift"]
+
+
+def test_other_source_roots_ask_every_contract_for_what_it_names(tmp_path: Path) -> None:
+    roots = POLICY + '[baselines]\nsource_roots = ["src", "lib", "."]\n'
+    outside = {
+        **FILES,
+        CONTRACT: contract(external_dependencies=["other.thing"]),
+        "lib/other/thing.py": "x\n",
+    }
+    repo = make(tmp_path, roots, outside)
+    repo.stage({"patchgate.toml": roots.replace('"lib", ', "")})
+    assert repo.check().errors == ["external-missing"]
+
+
+def test_a_declaration_that_goes_asks_the_contracts_that_need_it(tmp_path: Path) -> None:
+    other = POLICY.replace("shaping", "other").replace("tests/contracts/test_other*.py", "tests/other/**")
+    files = {**FILES, CONTRACT: contract(dependencies=["other"])}
+    files["contracts/other/interface.json"] = '{"component_id": "other", "version": "1"}\n'
+    repo = make(tmp_path, POLICY + other, files)
+    repo.stage({"patchgate.toml": POLICY})
+    assert [each["rule"] for each in repo.check().findings] == ["dependency-unknown"]
+
+
+def test_a_level_that_the_policy_names_holds_for_the_milder_findings_of_a_rule_too(tmp_path: Path) -> None:
+    repo = make(tmp_path, POLICY + "[rules]\ndrift-tests-weakened = 'error'\n")
+    repo.stage({TESTS: TEXT_OF_TESTS.replace("    assert shaping.area(0, 3) == 0\n", "")})
+    assert repo.check().errors == ["drift-tests-weakened"]

@@ -101,7 +101,7 @@ def judge_reading(reading: Reading, rules: Rules, profile: Profile, objects: Obj
     outcomes, findings = judge(case)
     if controls and rules.after.policy is not None and rules.after.policy is not policy:
         own = rules.after.policy
-        near = components_near(objects, reading, own, policy.config.components)
+        near = components_near(objects, reading, own, policy)
         under_own = judge(
             Case(
                 reading.change,

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from patchgate.change.model import Entry, FileChange
 from patchgate.change.path import RepoPath
 from patchgate.declared.policy import Policy
-from patchgate.declared.settings import ComponentSettings
 from patchgate.errors import PatchgateError
 from patchgate.git.objects import Objects
 from patchgate.git.sources import Reading
@@ -27,24 +26,27 @@ def components_near(
     objects: Objects,
     reading: Reading,
     policy: Policy,
-    known: Mapping[str, ComponentSettings] | None = None,
+    before: Policy | None = None,
 ) -> ComponentsNear | None:
     """Gather the components near a change; None where none is, or where git could not make its effect.
 
     Args:
         objects: reads the objects of the change, also new ones.
-        known: the components as declared before, where a policy judges the change that brings it: what is
-            declared otherwise than there is looked at too.
+        before: the policy of before, where one judges the change that brings it: what is declared otherwise
+            than there is looked at too.
     """
     if not policy.config.components or (reading.is_proposed and reading.laid is None):
         return None
     files = reading.change.files
     near = policy.components.near(file.path for file in files)
     otherwise: set[str] = set()
-    if known is not None:
-        declared = policy.config.components
+    if before is not None:
+        declared, known = policy.config.components, before.config.components
         otherwise = {name for name in {*declared, *known} if declared.get(name) != known.get(name)}
         near.update((name, set()) for name in otherwise if name in declared and name not in near)
+        if policy.config.baselines.source_roots != before.config.baselines.source_roots:
+            # What every contract names outside may lie elsewhere now.
+            otherwise |= set(declared)
     # What goes may be what some contract names, wherever it lies.
     if not (near or otherwise) and not any(_goes(file) for file in files):
         return None

@@ -8,7 +8,7 @@ that does not touch it cannot mend it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from patchgate.change.path import RepoPath
@@ -22,7 +22,7 @@ from patchgate.operations.judge.ref_terms import RefTerms
 from patchgate.verdict.rules import Level
 from patchgate.verdict.verdict import ChangeVerdict, Finding, GateOutcome, Outcome
 
-Said = tuple[str, RepoPath | None]
+Subject = tuple[str, RepoPath | None]
 """A rule, and the path of which something was said by it."""
 
 _DRIFT, _STALENESS = "drift", "staleness"
@@ -71,7 +71,7 @@ def with_tips(
     from patchgate.operations.judge.verifications import VERIFIED_REF
 
     now = time.time() if now is None else now
-    said: set[Said] = {(finding.rule, finding.path) for change in changes for finding in change.findings}
+    said = _gravest(finding for change in changes for finding in change.findings)
     notes = [
         VERIFIED_REF,
         *(each.new for each in updates if each.ref == VERIFIED_REF and each.new is not None),
@@ -79,7 +79,7 @@ def with_tips(
     found = list(changes)
     for tip in tips:
         drift, staleness, findings = _look(objects, tip, said, now, notes)
-        said |= {(finding.rule, finding.path) for finding in findings}
+        said = _gravest(findings, said)
         if not findings and drift.reason is None:
             continue
         ref = tip.update.ref
@@ -120,7 +120,7 @@ def _tips(terms: RefTerms, commits: Mapping[str, str | None], updates: Sequence[
 
 
 def _look(
-    objects: Objects, tip: _Tip, said: set[Said], now: float, notes: Sequence[str]
+    objects: Objects, tip: _Tip, said: Mapping[Subject, Level], now: float, notes: Sequence[str]
 ) -> tuple[GateOutcome, GateOutcome, list[Finding]]:
     """Look at one tip: how both gates ended, and what is new of it, the worst first and not too much."""
     try:
@@ -142,7 +142,7 @@ def _outcome(gate: str, findings: Sequence[Finding]) -> GateOutcome:
 
 
 def _findings(
-    objects: Objects, tip: _Tip, said: set[Said], now: float, notes: Sequence[str]
+    objects: Objects, tip: _Tip, said: Mapping[Subject, Level], now: float, notes: Sequence[str]
 ) -> tuple[list[Finding], list[Finding]]:
     # Imported where a tip has components: 10 ms, and most repositories have none.
     from patchgate.gates.staleness import examine
@@ -156,8 +156,8 @@ def _findings(
     with ComponentCache(repository.common_dir, is_writable=not repository.is_receiving) as cache:
         tree = _tree_of(objects, tip.commit)
         settled: set[str] = set()
-        if repository.is_receiving and tip.before is not None:
-            # Nothing is remembered there, and what is as it was has been told before.
+        if tip.before is not None:
+            # What is as it was has been told before; and a first push from a clone need not read it all.
             settled = alike(paths, tree, _tree_of(objects, tip.before), tip.policy, tip.known)
         found = standings(objects, tree, tip.policy, paths, cache, settled=settled)
         recorded = [each for standing in found if (each := standing.recorded) is not None]
@@ -167,17 +167,18 @@ def _findings(
             told
             for standing in found
             for finding in standing.findings
-            if (finding.rule, finding.path) not in said
-            and (told := levelled(tip.judging, Profile.COMMIT, finding)) is not None
+            if (told := levelled(tip.judging, Profile.COMMIT, finding)) is not None
+            and not _is_said(told, said)
             # A note refuses nothing and is told where it arises.
             and told.level is not Level.NOTE
         ]
         refusing = {each.component.id for each in found if _holds_error(each.findings, drift)}
-        before: set[Said] = set()
+        before: Mapping[Subject, Level] = {}
         if refusing and tip.before is not None:
             old = standings(objects, _tree_of(objects, tip.before), tip.policy, paths, cache, refusing)
-            before = {(finding.rule, finding.path) for each in old for finding in each.findings}
-    drift = [_softened(finding) if (finding.rule, finding.path) in before else finding for finding in drift]
+            raised = [levelled(tip.judging, Profile.COMMIT, each) for one in old for each in one.findings]
+            before = _gravest(finding for finding in raised if finding is not None)
+    drift = [_softened(finding) if _is_said(finding, before) else finding for finding in drift]
     drifted = {standing.component.id: standing.has_drifted for standing in found}
     aged = [
         finding
@@ -185,6 +186,23 @@ def _findings(
         for finding in examine(each, tip.judging, now, has_drifted=drifted[each.component])
     ]
     return drift, aged
+
+
+def _gravest(
+    findings: Iterable[Finding], known: Mapping[Subject, Level] | None = None
+) -> dict[Subject, Level]:
+    """Say of each subject how grave the gravest is that was said of it."""
+    found = dict(known or {})
+    for finding in findings:
+        subject = (finding.rule, finding.path)
+        found[subject] = min(finding.level, found.get(subject, finding.level), key=_LOUD.index)
+    return found
+
+
+def _is_said(finding: Finding, said: Mapping[Subject, Level]) -> bool:
+    """Tell whether the same was said before, and no less gravely."""
+    level = said.get((finding.rule, finding.path))
+    return level is not None and _LOUD.index(level) <= _LOUD.index(finding.level)
 
 
 def _tree_of(objects: Objects, commit: str) -> str:
