@@ -11,8 +11,6 @@ can't know the order of two things that were put into one place.
 from __future__ import annotations
 
 import argparse
-import hashlib
-import os
 import random
 import sys
 import tempfile
@@ -20,14 +18,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from patchgate.change.path import RepoPath
-from patchgate.declared.baseline import Baseline, RecordedFile, read_baseline, write_baseline
+from patchgate.declared.baseline import Baseline, read_baseline, write_baseline
 from patchgate.declared.component import Component
 from patchgate.declared.settings import ComponentSettings
 from patchgate.git.objects import Objects
-from patchgate.git.repository import open_repository
 from patchgate.git.tree_view import TreeView
 from patchgate.operations.judge.drift import record
+from tests.component_world import opened, recorded
 from tests.world import Repo
 
 COMPONENT = Component(
@@ -119,7 +116,7 @@ def measure(folder: Path, kind: str, number: int, seed: int) -> Count:
     repo = Repo.create(folder)
     repo.git("config", "gc.auto", "0")
     count = Count()
-    with Objects(open_repository(repo.env, os.fspath(repo.path))) as objects:
+    with Objects(opened(repo)) as objects:
         repo.git("fast-import", "--quiet", stdin=b"".join(_stream(objects, pairs)))
         for index in range(number):
             _merge(repo, objects, index, count)
@@ -175,14 +172,10 @@ def _file(path: bytes, mode: str, content: bytes) -> bytes:
 
 def _captured(objects: Objects, files: Files) -> bytes:
     """Write the baseline of some files, without git: their ids follow from their contents."""
-    recorded = {}
-    for raw, (mode, content) in files.items():
-        path = RepoPath(raw)
-        role = COMPONENT.role(path)
-        assert role is not None
-        oid = objects.hash("blob", content)
-        recorded[path] = RecordedFile(role, mode, oid, hashlib.sha256(content).hexdigest())
-    return write_baseline(COMPONENT.id, recorded)
+    return recorded(
+        COMPONENT,
+        ((raw, mode, objects.hash("blob", text), text) for raw, (mode, text) in files.items()),
+    )
 
 
 def main() -> int:

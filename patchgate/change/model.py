@@ -109,6 +109,11 @@ class FileChange:
         return self.old is None or not self.old.is_file or self.old.oid != self.new.oid
 
     @property
+    def goes(self) -> bool:
+        """Tell whether what was there no longer is: removed, or replaced by something of another type."""
+        return self.status in {Status.DELETED, Status.TYPE_CHANGED}
+
+    @property
     def is_introduced(self) -> bool:
         """Tell whether the name itself is new in the resulting tree."""
         return self.old is None

@@ -24,6 +24,7 @@ from patchgate.declared.component import Role
 
 SCHEMA = "patchgate.baseline/1"
 MAX_BASELINE_BYTES = 16 << 20
+_SHOWN_DIGITS = 12
 
 _SCHEMA = re.compile(r"patchgate\.baseline/([1-9][0-9]{0,8})")
 _OID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -76,9 +77,22 @@ Recorded = Baseline | BaselineFault
 class Hashes:
     """One SHA-256 for each role, in hex; None where the component has no file of that role."""
 
-    contract: str | None
-    tests: str | None
-    implementation: str | None
+    contract: str | None = None
+    tests: str | None = None
+    implementation: str | None = None
+
+    def named(self) -> dict[str, str | None]:
+        """Name each as the documents of this program do."""
+        return {
+            "contract_hash": self.contract,
+            "test_hash": self.tests,
+            "impl_hash": self.implementation,
+        }
+
+    @property
+    def shown(self) -> str:
+        """Show the beginning of each, for people."""
+        return ", ".join(f"{name} {(value or '-')[:_SHOWN_DIGITS]}" for name, value in self.named().items())
 
 
 def write_baseline(component: str, files: Mapping[RepoPath, RecordedFile]) -> bytes:

@@ -10,14 +10,18 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from patchgate.change.path import fold, is_git_alias
 from patchgate.change.quoting import printable
 from patchgate.declared.command import without_nul
-from patchgate.declared.texts import TextError, check_pattern, check_prefix
+from patchgate.declared.texts import TextError, check_prefix
 
 if TYPE_CHECKING:
     from patchgate.declared.config_tables import ComponentTable
 
 TESTS = "{tests}"
+_LIKE = "name a file like contracts/shaping/interface.json"
+# Up to the first dot, as Windows has it: https://learn.microsoft.com/windows/win32/fileio/naming-a-file
+_RESERVED = re.compile(r"(?:con|prn|aux|nul|com[1-9]|lpt[1-9])(?:\..*)?", re.IGNORECASE)
 COMPONENT_ID = "[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,62}[A-Za-z0-9_-])?"
 
 
@@ -27,6 +31,11 @@ def check_id(text: str) -> str:
     Raises:
         ValueError: it is no such id.
     """
+    if _RESERVED.fullmatch(text):
+        raise TextError(
+            f"`{text}` cannot name a component: Windows has no file of that name, and a baseline has it",
+            "give it another id",
+        )
     if not re.fullmatch(COMPONENT_ID, text):
         raise TextError(
             f"`{printable(text, 80)}` cannot name a component",
@@ -39,21 +48,17 @@ def check_contract(text: str) -> str:
     """Give the path of a contract back.
 
     Raises:
-        ValueError: it is no plain path from the root.
+        ValueError: it is no plain path from the root, or lies where no contract can.
     """
     check_prefix(text)
-    if text.endswith("/") or "." in text.split("/"):
-        raise TextError("this names a folder", "name the file, like contracts/shaping/interface.json")
+    parts = text.split("/")
+    if text.endswith("/") or "." in parts:
+        raise TextError("this names a folder", _LIKE)
+    if any(is_git_alias(part.encode("utf-8", "surrogateescape")) for part in parts):
+        raise TextError("no contract lies in `.git`, which no commit can hold", _LIKE)
+    if fold(parts[0].encode("utf-8", "surrogateescape")) == ".patchgate":
+        raise TextError("no contract lies in `.patchgate`, where baselines are kept", _LIKE)
     return text
-
-
-def check_glob(text: str) -> str:
-    """Give a pattern of a component's files back.
-
-    Raises:
-        ValueError: it can match nothing, or is not supported.
-    """
-    return check_pattern(text)
 
 
 def check_root(text: str) -> str:
@@ -113,17 +118,24 @@ def check_components(tables: dict[str, ComponentTable]) -> dict[str, ComponentTa
         if other != name:
             raise TextError(f"`{other}` and `{name}` differ in case alone", "give one of them another id")
     parents = {name: table.parent for name, table in tables.items()}
-    for name in parents:
-        _refuse_circle(name, parents)
+    _refuse_circle(parents)
     return tables
 
 
-def _refuse_circle(name: str, parents: Mapping[str, str | None]) -> None:
-    line = [name]
-    while (above := parents.get(line[-1])) is not None:
-        if above == name:
-            circle = " -> ".join([*line, name])
-            raise TextError(f"the parents go in a circle: {circle}", "take one of them out")
-        if above in line:
-            return
-        line.append(above)
+def _refuse_circle(parents: Mapping[str, str | None]) -> None:
+    """Walk up from each id, and stop where one was walked before: that way leads to no circle."""
+    walked: set[str] = set()
+    for name in parents:
+        line: dict[str, None] = {}
+        above: str | None = name
+        while above is not None and above not in walked and above not in line:
+            line[above] = None
+            above = parents.get(above)
+        if above is not None and above in line:
+            way = list(line)
+            circle = way[way.index(above) :]
+            # It begins with the one that is declared first.
+            place = circle.index(next(each for each in parents if each in circle))
+            shown = " -> ".join([*circle[place:], *circle[:place], circle[place]])
+            raise TextError(f"the parents go in a circle: {shown}", "take one of them out")
+        walked.update(line)

@@ -28,7 +28,6 @@ from patchgate.declared.component_texts import (
     COMPONENT_ID,
     check_components,
     check_contract,
-    check_glob,
     check_id,
     check_root,
     check_test_argument,
@@ -249,9 +248,7 @@ class ApplyTable(Section):
     )
 
 
-Globs: TypeAlias = Annotated[
-    tuple[Annotated[str, AfterValidator(check_glob)], ...], Field(strict=False, min_length=1)
-]
+Globs: TypeAlias = Annotated[tuple[Pattern, ...], Field(strict=False, min_length=1)]
 
 
 class ComponentTable(Section):

@@ -1,6 +1,6 @@
 """What is known of one contract by its content alone: plain values, kept by the contract's blob oid.
 
-Reading a contract costs pydantic's import (120 ms) and the time of its size; these values cost neither. What
+Reading a contract costs pydantic's import and the time of its size; these values cost neither. What
 the content does not tell (whether a dependency is there) is for `gates.contracts`.
 """
 
@@ -56,6 +56,7 @@ class ContractFacts:
     externals: tuple[Reference, ...] = ()
     budgets: tuple[BudgetPromise, ...] = ()
     mistakes: tuple[ContractMistake, ...] = ()
+    component_id_line: int | None = None
 
 
 def facts_to_json(facts: ContractFacts) -> dict[str, Any]:
@@ -73,4 +74,5 @@ def facts_from_json(kept: Mapping[str, Any]) -> ContractFacts:
         tuple(Reference(**each) for each in kept["externals"]),
         tuple(BudgetPromise(**each) for each in kept["budgets"]),
         tuple(ContractMistake(**each) for each in kept["mistakes"]),
+        kept["component_id_line"],
     )

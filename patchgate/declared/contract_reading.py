@@ -8,6 +8,7 @@ wrong key hides no other mistake.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,7 +29,10 @@ _INVALID = "contract-invalid"
 
 
 def facts_of(raw: bytes) -> ContractFacts:
-    """Read a contract; its mistakes are sorted by line, at most 100, and one more that counts the rest."""
+    """Read a contract; its mistakes are sorted by line, at most 100, and one more for each rule left out.
+
+    Those stand last, each at the line of the first that it counts.
+    """
     return _read(raw)[0]
 
 
@@ -70,6 +74,7 @@ def _read(raw: bytes) -> tuple[ContractFacts, Contract | None]:
             tuple(_references(document, "external_dependencies", contract.external_dependencies)),
             tuple(_budgets(document, contract)),
             mistakes,
+            document.line_of(("component_id",)),
         ),
         contract,
     )
@@ -78,14 +83,18 @@ def _read(raw: bytes) -> tuple[ContractFacts, Contract | None]:
 def _bounded(found: list[ContractMistake]) -> tuple[ContractMistake, ...]:
     if len(found) > MOST_MISTAKES:
         found.sort(key=lambda mistake: (mistake.rule not in _ERRORS, mistake.line or 0))
-        left = len(found) - MOST_MISTAKES
-        message = f"{left:,} more {'is' if left == 1 else 'are'} not shown"
-        more = ContractMistake(
-            found[MOST_MISTAKES].rule, message, "", None, "mend those that are shown, and ask again"
-        )
+        left: dict[str, list[ContractMistake]] = {}
+        for mistake in found[MOST_MISTAKES:]:
+            left.setdefault(mistake.rule, []).append(mistake)
         kept = sorted(found[:MOST_MISTAKES], key=lambda mistake: mistake.line or 0)
-        return (*kept, more)
+        # Rule by rule, for a policy may make an error of any.
+        return (*kept, *(_counted(rule, each) for rule, each in left.items()))
     return tuple(sorted(found, key=lambda mistake: mistake.line or 0))
+
+
+def _counted(rule: str, left: list[ContractMistake]) -> ContractMistake:
+    message = f"{len(left):,} more {'is' if len(left) == 1 else 'are'} not shown"
+    return ContractMistake(rule, message, "", left[0].line, "mend those that are shown, and ask again")
 
 
 def _references(document: JsonDocument, key: str, names: tuple[str, ...]) -> Iterator[Reference]:
@@ -94,9 +103,12 @@ def _references(document: JsonDocument, key: str, names: tuple[str, ...]) -> Ite
 
 
 def _budgets(document: JsonDocument, contract: Contract) -> Iterator[BudgetPromise]:
+    known: set[str] = set()
     for index, function in enumerate(contract.functions):
-        if function.performance_budget is None:
+        # Of one that stands twice the first counts; the other is told as a mistake.
+        if function.performance_budget is None or function.name in known:
             continue
+        known.add(function.name)
         for kind in ("p95_latency_ms", "max_memory_mb"):
             limit = getattr(function.performance_budget, kind)
             place = ("functions", index, "performance_budget", kind)
@@ -194,17 +206,22 @@ def _side_effects(
             document,
             "side-effects-empty",
             here,
-            "the function tells no side effects",
-            'tell each one, or write [{"kind": "none"}]',
+            "the function names no side effects",
+            'name each one, or write [{"kind": "none"}]',
         )
         return
-    for each, _ in _strings(function, place, "side_effects"):
+    for each, text in _strings(function, place, "side_effects"):
+        (taken,) = modern_effects(text)
+        if taken["kind"] == "none":
+            taken = {"kind": "none"}
+        else:
+            taken = {"kind": taken["kind"], "target": taken["target"]}
         yield _mistake(
             document,
             "contract-outdated",
             each,
             "a side effect is a plain string, as older contracts have it",
-            'write {"kind": …, "target": …, "description": …}',
+            f"write {printable(json.dumps(taken, ensure_ascii=False), 200)}",
         )
     effects = modern_effects(written)
     if not isinstance(effects, list):

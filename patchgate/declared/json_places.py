@@ -78,6 +78,14 @@ def dotted(place: Place) -> str:
     return text
 
 
+def too_large(size: int, most_bytes: int = MAX_BYTES) -> JsonFault | None:
+    """Tell that a file of so many bytes is not read; None where it is."""
+    if size <= most_bytes:
+        return None
+    message = f"the file has {size:,} bytes, and at most {most_bytes:,} are read"
+    return JsonFault(message, None, "make it shorter")
+
+
 def read_json(raw: bytes, most_bytes: int = MAX_BYTES) -> JsonDocument | JsonFault:
     """Read one JSON document.
 
@@ -85,10 +93,8 @@ def read_json(raw: bytes, most_bytes: int = MAX_BYTES) -> JsonDocument | JsonFau
         raw: its bytes; UTF-8 without a byte-order mark.
         most_bytes: how many are read at most.
     """
-    if len(raw) > most_bytes:
-        return JsonFault(
-            f"the file has {len(raw):,} bytes, and at most {most_bytes:,} are read", None, "make it shorter"
-        )
+    if (fault := too_large(len(raw), most_bytes)) is not None:
+        return fault
     if raw.startswith(b"\xef\xbb\xbf"):
         return JsonFault("the file begins with a byte-order mark", 1, "save it without one")
     if (position := raw.find(b"\0")) >= 0:

@@ -106,11 +106,6 @@ class Names:
         return found
 
 
-def resolve(name: str, ids: Collection[str]) -> Resolved | None:
-    """Find the component that one name means; for many names keep a `Names`."""
-    return Names(ids).find(name)
-
-
 def did_you_mean(name: str, choices: Iterable[str]) -> str | None:
     """Give the choice that looks most like a name; None where none looks like it."""
     if len(name) > _MOST_LETTERS:

@@ -1,7 +1,7 @@
 """What a config says, as plain values: every key with its default.
 
 The one place of the defaults. `config` checks documents and makes these values; a cache keeps `written` and
-makes them again, so that a commit under a known policy loads no pydantic (100 ms). To add a section: one
+makes them again, so that a commit under a known policy loads no pydantic. To add a section: one
 dataclass here, one model in `config_tables`.
 """
 

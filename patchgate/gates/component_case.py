@@ -13,6 +13,7 @@ from patchgate.change.path import RepoPath
 from patchgate.declared.baseline import Recorded
 from patchgate.declared.component import Component, Components, Role
 from patchgate.declared.contract_facts import ContractFacts
+from patchgate.declared.policy import Policy
 from patchgate.errors import UndecidedError
 
 
@@ -31,6 +32,9 @@ class ComponentState:
         capture: what a capture of this tree would write; None where nobody asked, since the change does not
             touch the baseline.
         written: the bytes of the baseline that this tree holds; None where nobody asked, or there is none.
+        is_merge: the change is that of a merge, which brings more than it touches itself.
+        unclaimed: what a baseline records, lies in the tree, and is no file of the component: its declaration
+            left it out since.
     """
 
     component: Component
@@ -41,6 +45,8 @@ class ComponentState:
     texts: Mapping[str, bytes] = field(default_factory=dict)
     capture: bytes | None = None
     written: bytes | None = None
+    is_merge: bool = False
+    unclaimed: frozenset[RepoPath] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +79,19 @@ class ContractsView:
 
 @dataclass(frozen=True, slots=True)
 class ComponentsNear:
-    """Everything that a case holds of components; `faults` say by gate why its part could not be read."""
+    """Everything that a case holds of components.
+
+    Args:
+        faults: by gate, why its part could not be read.
+        declared: the policy that declares the components; None: the one that judges.
+        undeclared: the baselines that stay of components which the change declares no longer.
+    """
 
     states: tuple[ComponentState, ...] = ()
     contracts: ContractsView | None = None
     faults: Mapping[str, str] = field(default_factory=dict)
+    declared: Policy | None = None
+    undeclared: Mapping[str, RepoPath] = field(default_factory=dict)
 
     def require(self, gate: str) -> None:
         """Insist that everything that a gate looks at could be read.

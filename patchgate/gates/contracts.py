@@ -20,10 +20,13 @@ from patchgate.gates.budget_tests import BudgetTests
 from patchgate.gates.case import Case, find
 from patchgate.gates.component_case import ContractsView
 from patchgate.gates.dependencies import Cycle, cycles, graph, is_across, resolved_dependencies
+from patchgate.verdict.rules import Level
 from patchgate.verdict.verdict import Finding, Fixer, Json
 
 _MOST_SHARED_SHOWN = 3
 _MOST_SUGGESTIONS = 30
+# Of what one contract depends on; as many as of its mistakes.
+_MOST_NEEDS = 100
 _MEASURES = {"p95_latency_ms": "ms as 95th percentile", "max_memory_mb": "MB of memory"}
 _READ_AS = {
     How.CASE: "which differs in case alone",
@@ -43,23 +46,52 @@ def examine(case: Case) -> Iterator[Finding]:
         return
     near.require("contracts")
     if near.contracts is not None:
-        yield from examine_view(near.contracts, case.policy)
+        yield from examine_view(near.contracts, near.declared or case.policy)
 
 
 def examine_view(view: ContractsView, policy: Policy) -> Iterator[Finding]:
-    """Find what is wrong with the contracts of a view, component by component."""
-    bench = _Bench(view, policy)
+    """Find what is wrong with the contracts of a view, component by component.
+
+    Args:
+        policy: declares the components.
+    """
+    judged = _View(view, policy)
     for name in view.components.ids:
         if name in view.asked:
-            yield from bench.contract(name)
+            yield from judged.contract(name)
         if name in view.tests:
-            yield from bench.budgets(name)
+            yield from judged.budgets(name)
         if name in view.empty_globs:
-            yield from bench.empty_globs(name)
-    yield from bench.shared()
+            yield from judged.empty_globs(name)
+    yield from judged.shared()
 
 
-class _Bench:
+def _bounded(name: str, found: list[Finding]) -> list[Finding]:
+    """Keep the first findings about what a contract needs, errors before others, and count the rest.
+
+    They are counted rule by rule, for a policy may make an error of any.
+    """
+    if len(found) <= _MOST_NEEDS:
+        return found
+    at = sorted(range(len(found)), key=lambda each: found[each].level is not Level.ERROR)
+    left: dict[str, list[Finding]] = {}
+    for each in at[_MOST_NEEDS:]:
+        left.setdefault(found[each].rule, []).append(found[each])
+    more = [
+        find(
+            rule,
+            f"{len(each):,} more about what `{name}` needs {'is' if len(each) == 1 else 'are'} not shown",
+            each[0].path,
+            "mend those that are shown, and ask again",
+            line=each[0].line,
+            details={"component": name},
+        )
+        for rule, each in left.items()
+    ]
+    return [*(found[each] for each in sorted(at[:_MOST_NEEDS])), *more]
+
+
+class _View:
     """What every finding of one view needs: names, the cycles, the lines of the config."""
 
     def __init__(self, view: ContractsView, policy: Policy) -> None:
@@ -85,13 +117,10 @@ class _Bench:
                 f"the contract of `{name}` says that it is that of `{printable(facts.component_id, 80)}`",
                 path,
                 f'write "component_id": "{name}", or mend the path in the config',
+                line=facts.component_id_line,
                 details={"component": name, "pattern": "component_id"},
             )
-        for reference, resolved in resolved_dependencies(facts, self._names):
-            yield from self._dependency(name, path, reference, resolved)
-        for reference in facts.externals:
-            if not self._view.externals.get(reference.name, False):
-                yield self._external(name, path, reference)
+        yield from _bounded(name, list(self._needs(name, path, facts)))
         for cycle in self._cycles:
             if name == min(cycle.members & self._view.asked):
                 yield self._cycle(cycle)
@@ -117,6 +146,13 @@ class _Bench:
             decision=Decision(key, self._view.components[name].settings.contract),
             details={"component": name},
         )
+
+    def _needs(self, name: str, path: RepoPath, facts: ContractFacts) -> Iterator[Finding]:
+        for reference, resolved in resolved_dependencies(facts, self._names):
+            yield from self._dependency(name, path, reference, resolved)
+        for reference in facts.externals:
+            if not self._view.externals.get(reference.name, False):
+                yield self._external(name, path, reference)
 
     def _dependency(
         self, name: str, path: RepoPath, reference: Reference, resolved: Resolved | None
@@ -175,12 +211,13 @@ class _Bench:
             f"`{component.id}` is a component: name it in `dependencies`"
             if component is not None
             else self._meant(reference.name)
-            or "restore it, or mend the entry; what is installed is not named"
+            or "restore it, or correct the name; installed packages do not belong in external_dependencies"
         )
         roots = ", ".join(f"`{printable(root, 80)}`" for root in self._policy.config.baselines.source_roots)
+        wanted = printable(reference.name, 80)
         return find(
             "external-missing",
-            f"`{name}` needs `{printable(reference.name, 80)}`, which is not in this tree; looked in {roots}",
+            f"`{name}` needs `{wanted}`, which is not in this tree (source roots: {roots})",
             path,
             hint,
             line=reference.line,
@@ -280,7 +317,7 @@ class _Bench:
             where = f" ([components.{ids[-1]}] in {file.quoted}:{line})" if file is not None and line else ""
             yield find(
                 "component-shared-file",
-                f"{names} claim the same file: {shown}",
+                f"{names} claim the same {'file' if len(paths) == 1 else 'files'}: {shown}",
                 paths[0],
                 f"narrow the patterns of one of them{where}",
                 details={"components": list(ids), "pattern": " ".join(ids)},

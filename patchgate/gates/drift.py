@@ -3,28 +3,28 @@
 Decides by object ids first; of contents it sees only contracts and tests that differ. A change that brings
 a new baseline is compared with it, and must bring the very one that a capture of its result would write.
 What such a change does to contract and tests is also held against the baseline of before: recording may not
-launder it. How the facts are gathered is not decided here.
+launder it. What contents come to is decided in `drift_contents`, what is said of lost tests in
+`drift_losses`; how the facts are gathered, not here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 
 from patchgate.change.path import RepoPath
 from patchgate.declared.baseline import Baseline, BaselineFault
 from patchgate.declared.component import Role
-from patchgate.declared.contract_version import is_higher, version_of
 from patchgate.gates.case import Case, find
 from patchgate.gates.component_case import ComponentState
 from patchgate.gates.drift_comparison import Comparison, compare
-from patchgate.gates.weakening import Loss, Weakening, weakenings
-from patchgate.verdict.rules import Level
 from patchgate.verdict.verdict import Finding
 
 _MOST = 20
-_MOST_NAMES = 5
-_GRAVE = frozenset({Loss.FILE, Loss.FUNCTION})
+_RULE_OF_ROLE = {
+    Role.CONTRACT: "drift-version",
+    Role.TESTS: "drift-tests",
+    Role.IMPLEMENTATION: "drift-implementation",
+}
 
 
 def examine(case: Case) -> Iterator[Finding]:
@@ -39,6 +39,15 @@ def examine(case: Case) -> Iterator[Finding]:
     near.require("drift")
     for state in near.states:
         yield from examine_state(state)
+    for name, place in near.undeclared.items():
+        yield find(
+            "component-undeclared",
+            f"component {name} is declared no longer, so nothing guards its files; its baseline stays",
+            place,
+            f"if it is meant, take the baseline out in a change of its own: git rm {place.quoted}; its files "
+            "are nobody's then, and may go in the same change",
+            details={"component": name},
+        )
 
 
 def examine_state(state: ComponentState) -> Iterator[Finding]:
@@ -49,7 +58,8 @@ def examine_state(state: ComponentState) -> Iterator[Finding]:
         yield find("baseline-invalid", recorded.message, place, recorded.hint, line=recorded.line)
     if touched and (tampered := _tampered(state)) is not None:
         yield tampered
-        recorded = state.before
+        # Of a component that goes as a whole one sentence is enough.
+        recorded = state.before if state.files else None
     elif recorded is None:
         if state.files:
             yield _about(
@@ -57,9 +67,9 @@ def examine_state(state: ComponentState) -> Iterator[Finding]:
             )
         return
     elif touched and isinstance(state.before, Baseline):
-        yield from _laundered(state, compare(state.files, state.before))
+        yield from _laundered(state, compare(state.files, state.before, state.unclaimed))
     if isinstance(recorded, Baseline):
-        yield from _drifted(state, compare(state.files, recorded))
+        yield from _drifted(state, compare(state.files, recorded, state.unclaimed))
 
 
 def _tampered(state: ComponentState) -> Finding | None:
@@ -69,14 +79,13 @@ def _tampered(state: ComponentState) -> Finding | None:
         f"stage the component's files, then: git patchgate baseline capture {name} && git add {place.quoted}"
     )
     if state.recorded is None:
-        if state.before is None or not state.files:
+        if state.before is None:
             return None
-        message = f"the baseline of component {name} is deleted, and the component stays"
         return find(
             "baseline-tampered",
-            message,
+            f"the baseline of component {name} is deleted, and the component is still declared",
             place,
-            f"git restore --staged --worktree -- {place.quoted}",
+            f"put it back: git restore --staged --worktree -- {place.quoted}; {_leave(state)}",
             side="old",
         )
     if state.capture is not None and state.written == state.capture:
@@ -89,35 +98,63 @@ def _drifted(state: ComponentState, found: Comparison) -> Iterator[Finding]:
     """Tell everything that differs from one baseline."""
     if found.is_equal:
         return
+    yield from _missing(
+        state, found, [path for path, each in found.gone.items() if each.role is not Role.TESTS]
+    )
+    if found.differs(Role.CONTRACT) or found.differs(Role.TESTS):
+        yield from _promised(state, found)
+    elif Role.IMPLEMENTATION in found.arrived_roles:
+        yield _of_role(state, found, Role.IMPLEMENTATION, "drift-implementation")
+    yield from _left_out(state, found)
+    yield from _moved(state, found)
+
+
+def _promised(state: ComponentState, found: Comparison) -> Iterator[Finding]:
+    """Tell what became of contract and tests, and so of the implementation beside them."""
+    # 10 ms to import, and what changes is mostly the implementation alone.
+    from patchgate.gates.drift_contents import has_other_tests, is_version_higher, promises_otherwise
+    from patchgate.gates.drift_losses import weakened
+
     contract, tests, implementation = (found.differs(role) for role in Role)
-    yield from _missing(state, found)
-    if contract and not tests:
-        yield from _without_tests(state, found)
-    yield from _weakened(state, found, None)
-    higher = _is_version_higher(state, found)
-    if higher is False:
+    promised = contract and promises_otherwise(found, state.texts) is not False
+    is_tested = has_other_tests(found, state.texts)
+    if promised and not is_tested:
+        yield from _without_tests(state)
+    yield from weakened(state, found, None)
+    higher = is_version_higher(found, state.texts)
+    if contract and not promised:
+        # Where it lies elsewhere that is told of where it was.
+        if not found.left_out_of(Role.CONTRACT):
+            yield _same_promise(state)
+    elif higher is False:
         yield _not_raised(state)
     arrived = found.arrived_roles
-    if contract and tests and implementation:
+    if promised and is_tested and implementation:
         yield _about(
             state, "drift-all", f"all of component {state.component.id} changed since it was recorded"
         )
     elif implementation and Role.IMPLEMENTATION in arrived and not higher:
         yield _of_role(state, found, Role.IMPLEMENTATION, "drift-implementation")
-    elif tests and not (contract or implementation) and Role.TESTS in arrived:
+    elif tests and not (promised or implementation) and Role.TESTS in arrived:
         yield _of_role(state, found, Role.TESTS, "drift-tests")
-    yield from _moved(state, found)
 
 
 def _laundered(state: ComponentState, found: Comparison) -> Iterator[Finding]:
     """Ask of a change that brings its own baseline what the one of before would have refused."""
-    if state.component.contract in state.changed and found.differs(Role.CONTRACT):
-        if not found.differs(Role.TESTS):
-            yield from _without_tests(state, found)
-        if _is_version_higher(state, found) is False:
-            yield _not_raised(state)
-    if touches_tests(state):
-        yield from _weakened(state, found, state.changed)
+    from patchgate.gates.drift_contents import has_other_tests, is_version_higher, promises_otherwise
+    from patchgate.gates.drift_losses import weakened
+
+    contract = state.component.contract
+    # A merge brings what its other side did to contract and tests without touching it.
+    if state.is_merge or contract in state.changed:
+        yield from _missing(state, found, [contract] if contract in found.gone else [])
+        if found.differs(Role.CONTRACT) and promises_otherwise(found, state.texts) is not False:
+            if not has_other_tests(found, state.texts):
+                yield from _without_tests(state)
+            if is_version_higher(found, state.texts) is False:
+                yield _not_raised(state)
+    if state.is_merge or touches_tests(state):
+        yield from weakened(state, found, None if state.is_merge else state.changed)
 
 
 def touches_tests(state: ComponentState) -> bool:
@@ -125,23 +162,30 @@ def touches_tests(state: ComponentState) -> bool:
     return any(state.component.role(path) is Role.TESTS for path in state.changed)
 
 
-def _missing(state: ComponentState, found: Comparison) -> Iterator[Finding]:
+def _missing(state: ComponentState, found: Comparison, lost: Sequence[RepoPath]) -> Iterator[Finding]:
     """Tell each file of contract and implementation that is gone; of very many the first and a number."""
-    lost = [path for path, recorded in found.gone.items() if recorded.role is not Role.TESTS]
-    name, baseline = state.component.id, state.component.baseline
-    hint = f"put it back; if it is meant, run the tests and record it: git patchgate baseline capture {name}"
-    if not state.files:
-        hint = f"put it back; if the whole component goes, so does its baseline: git rm {baseline.quoted}"
+    name = state.component.id
+    recapture = f"if it is meant, run the tests and record it: git patchgate baseline capture {name}"
     for index, path in enumerate(lost[:_MOST], start=1):
-        role = found.gone[path].role.value
+        role = found.gone[path].role
+        stays = state.files and role is not Role.CONTRACT
         yield find(
             "drift-missing",
-            f"{path.quoted}, of the {role} of component {name}, is gone" + _more(index, len(lost), "file"),
+            f"{path.quoted}, of the {role.value} of component {name}, is gone"
+            + _more(index, len(lost), "file"),
             path,
-            hint,
+            f"put it back; {recapture if stays else _leave(state)}",
             side="old",
             details={"component": name},
         )
+
+
+def _leave(state: ComponentState) -> str:
+    """Say how a component goes."""
+    return (
+        f"or, if component {state.component.id} is to go, take it out of patchgate.toml first, in a change "
+        f"of its own, then delete its files and {state.component.baseline.quoted}"
+    )
 
 
 def _more(index: int, all_of_them: int, noun: str) -> str:
@@ -150,7 +194,7 @@ def _more(index: int, all_of_them: int, noun: str) -> str:
     return f" (and {left} more {noun if left == 1 else noun + 's'})" if index == _MOST and left else ""
 
 
-def _without_tests(state: ComponentState, found: Comparison) -> Iterator[Finding]:
+def _without_tests(state: ComponentState) -> Iterator[Finding]:
     """Tell a contract that differs while no test does; one that is gone is told as missing."""
     name, contract = state.component.id, state.component.contract
     if contract not in state.files:
@@ -164,22 +208,6 @@ def _without_tests(state: ComponentState, found: Comparison) -> Iterator[Finding
     )
 
 
-def _is_version_higher(state: ComponentState, found: Comparison) -> bool | None:
-    """Tell whether the contract's version is higher than recorded; None where it cannot be told."""
-    old, new = found.old(Role.CONTRACT), found.new(Role.CONTRACT)
-    if not old or not new:
-        return None
-    before = _version(state.texts.get(next(iter(old.values())).oid))
-    now = _version(state.texts.get(next(iter(new.values())).oid))
-    if before is None or now is None:
-        return None
-    return is_higher(now, before)
-
-
-def _version(content: bytes | None) -> str | None:
-    return None if content is None else version_of(content)
-
-
 def _not_raised(state: ComponentState) -> Finding:
     name = state.component.id
     return find(
@@ -191,79 +219,14 @@ def _not_raised(state: ComponentState) -> Finding:
     )
 
 
-def _weakened(
-    state: ComponentState, found: Comparison, only: frozenset[RepoPath] | None
-) -> Iterator[Finding]:
-    """Tell what the tests lost; `only` is about some files alone."""
-    old, new = found.old(Role.TESTS), found.new(Role.TESTS)
-    if not old:
-        return
-    before = {path: _python(state.texts, path, each.oid) for path, each in old.items()}
-    after = {
-        path: _python(state.texts, path, each.oid) if each.is_file else None for path, each in new.items()
-    }
-    gone = frozenset(path for path in old if path in found.gone)
-    is_promised = found.differs(Role.CONTRACT) and state.component.contract in state.files
-    losses = [each for each in weakenings(before, after, gone=gone) if only is None or each.path in only]
-    for loss in losses[:_MOST]:
-        finding = _loss(state, loss, is_gone=loss.path in gone)
-        mild = is_promised or loss.loss not in _GRAVE
-        yield replace(finding, level=Level.WARNING) if mild else finding
-    if len(losses) > _MOST:
-        rest = losses[_MOST:]
-        finding = find(
-            "drift-tests-weakened",
-            f"and {len(rest)} more losses in the tests of component {state.component.id}",
-            rest[0].path,
-            "put the tests back",
-            details={"component": state.component.id},
-        )
-        mild = is_promised or _GRAVE.isdisjoint(each.loss for each in rest)
-        yield replace(finding, level=Level.WARNING) if mild else finding
-
-
-def _python(texts: Mapping[str, bytes], path: RepoPath, oid: str) -> bytes | None:
-    return texts[oid] if is_python(path) and oid in texts else None
-
-
-def is_python(path: RepoPath) -> bool:
-    """Tell whether the test functions of a file can be told."""
-    return path.raw.endswith(b".py")
-
-
-def _loss(state: ComponentState, loss: Weakening, *, is_gone: bool) -> Finding:
+def _same_promise(state: ComponentState) -> Finding:
     name = state.component.id
-    functions = ", ".join(loss.functions[:_MOST_NAMES])
-    if len(loss.functions) > _MOST_NAMES:
-        functions += f" and {len(loss.functions) - _MOST_NAMES} more"
-    where = f" in {functions}" if functions else ""
-    message, hint = {
-        Loss.FILE: (
-            f"the test file {loss.path.quoted} of component {name} is gone"
-            + (f", with {functions}" if functions else ""),
-            "put it back; if the promise changed, change the contract in the same commit",
-        ),
-        Loss.FUNCTION: (
-            f"{functions}: gone from the tests of component {name}",
-            "put it back; if the promise changed, change the contract in the same commit",
-        ),
-        Loss.ASSERTIONS: (
-            f"tests of component {name} assert less than recorded{where}: {loss.after}, not {loss.before}",
-            f"put the assertions back, or record it so: git patchgate baseline capture {name}",
-        ),
-        Loss.SKIPPED: (
-            f"tests of component {name} no longer count: {functions} is skipped or may fail",
-            "take the mark out and mend what fails",
-        ),
-    }[loss.loss]
     return find(
-        "drift-tests-weakened",
-        message,
-        loss.path,
-        hint,
-        line=loss.line,
-        side="old" if is_gone else "new",
-        details={"component": name, "loss": loss.loss.value, "functions": list(loss.functions[:_MOST])},
+        "drift-version",
+        f"the contract of component {name} is written otherwise than recorded, and promises the same",
+        state.component.contract,
+        f"put it back, or run the tests and record it: git patchgate baseline capture {name}",
+        details={"component": name},
     )
 
 
@@ -284,6 +247,23 @@ def _of_role(state: ComponentState, found: Comparison, role: Role, rule: str) ->
         f"run the tests and record it: git patchgate baseline capture {name}",
         details={"component": name, "actual": len(paths)},
     )
+
+
+def _left_out(state: ComponentState, found: Comparison) -> Iterator[Finding]:
+    """Tell of each role the files that are still there and, by the declaration, no longer of it."""
+    name = state.component.id
+    for role, rule in _RULE_OF_ROLE.items():
+        paths = list(found.left_out_of(role))
+        if not paths:
+            continue
+        more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+        yield find(
+            rule,
+            f"{paths[0].quoted}{more}, recorded as {role.value} of component {name}: no longer declared so",
+            paths[0],
+            f"if that is meant, run the tests and record it: git patchgate baseline capture {name}",
+            details={"component": name, "actual": len(paths)},
+        )
 
 
 def _moved(state: ComponentState, found: Comparison) -> Iterator[Finding]:

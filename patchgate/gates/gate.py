@@ -47,7 +47,7 @@ def _drift(case: Case) -> Iterable[Finding]:
 
 def _can_drift(case: Case) -> bool:
     near = case.components
-    return near is not None and (bool(near.states) or "drift" in near.faults)
+    return near is not None and bool(near.states or near.undeclared or "drift" in near.faults)
 
 
 ORDER: tuple[Gate, ...] = (

@@ -1,40 +1,33 @@
-"""The test functions of a Python file, by a lexer of its own: names, assertions, skips.
+"""The test functions of a Python file: names, assertions, skips.
 
-Decides what a test function is (`def test…`, async too, at the top or in classes), what counts as an
-assertion in it, and whether it is skipped. Python's own parser is not asked: its answer would depend on the
-version that runs, and a file for a newer one would have no tests. One pass, linear in the size; no Python
-has no tests.
+Decides what a test function is (`def test…`, async too, at the top or in classes that are collected), which
+of its statements can run, and whether it is skipped. All by what stands in the file: a name that comes from
+elsewhere, or a condition that no literal settles, is taken to be honest. One pass, linear in the size; what
+is no Python has no tests.
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import dataclass, field, replace
 
-_TOKEN = re.compile(
-    r"""(?P<string>[A-Za-z]{0,2}(?:\"{3}|'{3}|"|'))
-    |(?P<name>[^\W\d]\w*+)
-    |(?P<space>[ \t\f]++|\\\r?\n|\#[^\n]*+)
-    |(?P<newline>\r?\n)
-    |(?P<open>[(\[{])
-    |(?P<close>[)\]}])
-    |(?P<other>\d[\w.]*+|.)""",
-    re.VERBOSE | re.DOTALL,
+from patchgate.gates.python_statements import (
+    assertions,
+    bases,
+    calls_skip,
+    is_fixture,
+    is_own,
+    mark_skips,
+    names_taken,
+    skips_all,
+    truth,
 )
-_STRING_ENDS = {
-    '"': re.compile(r'(?:[^"\\\n]|\\.)*+"?', re.DOTALL),
-    "'": re.compile(r"(?:[^'\\\n]|\\.)*+'?", re.DOTALL),
-    '"""': re.compile(r'(?:[^"\\]|\\.|"(?!""))*+(?:""")?', re.DOTALL),
-    "'''": re.compile(r"(?:[^'\\]|\\.|'(?!''))*+(?:''')?", re.DOTALL),
-}
-_ASSERTING = frozenset({"raises", "warns", "fail", "deprecated_call"})
-_SKIPPING = frozenset(
-    {"skip", "skipif", "skipIf", "skipUnless", "skipTest", "SkipTest", "xfail", "expectedFailure"}
-    | {"importorskip"}
-)
-_TRUE = re.compile(r"\(*(?:True|[1-9][0-9]*|not (?:False|0|None))\)*(?:,.*)?", re.DOTALL)
+from patchgate.gates.python_tokens import Statement, is_readable, packed, statements_of, text_of
+
+_LONGEST_NAME = 200
+_CONSTRUCTORS = frozenset({"__init__", "__new__"})
+_SPOILING = _CONSTRUCTORS | {"__test__", "pytestmark"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +37,12 @@ class PythonTest:
     Args:
         name: with the classes that it stands in: `TestShape.test_is_round`.
         line: of its `def`, from 1.
-        assertions: how many; one that is true whatever happens (`assert True`) is none.
-        is_skipped: it, its class or its file has a mark that skips it or expects it to fail, or it leaves or
-            skips at its top.
+        assertions: how many can run and fail.
+        is_skipped: it, its class or its file has a mark that skips it or expects it to fail, its name is
+            taken later, or it leaves before it asserts.
         body: the SHA-256 of all of it but its name and its marks; comments and layout are no part of it.
-        statements: its lines, the signature first, without comments, with spaces only where they must be.
+        statements: those that can run, the signature first, without comments, with spaces only where they
+            must be.
     """
 
     name: str
@@ -57,11 +51,6 @@ class PythonTest:
     is_skipped: bool
     body: str
     statements: tuple[str, ...]
-
-    @property
-    def text(self) -> bytes:
-        """The statements, one on each line."""
-        return "\n".join(self.statements).encode("utf-8", "surrogateescape")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,35 +62,85 @@ class PythonTests:
 
 
 @dataclass(slots=True)
-class _Scope:
-    """A class or function that is open: where it is indented, its name, what was found in it."""
+class _Class:
+    """A class, or the file as the outermost one; `name` is what begins the names of what is in it."""
 
-    indent: int
     name: str
-    is_class: bool
-    is_skipped: bool
+    above: _Class | None
+    may_construct: bool = True
+    is_collected: bool = True
+    is_skipped: bool = False
+
+
+@dataclass(slots=True)
+class _Inner:
+    """A function or class in a test: it counts if the test names it, or a decorator takes it."""
+
+    name: str
+    above: _Inner | None
+    is_used: bool
+
+
+@dataclass(slots=True)
+class _Test:
+    """A test function while it is read."""
+
+    name: str
     line: int
-    within: tuple[_Scope, ...]
-    is_test: bool = False
-    assertions: int = 0
-    has_begun: bool = False
-    statements: list[str] = field(default_factory=list)
+    owner: _Class
+    is_skipped: bool
+    may_yield: bool
+    has_asserted: bool = False
+    has_left: bool = False
+    names: Counter[str] = field(default_factory=Counter)
+    inners: list[_Inner] = field(default_factory=list)
+    statements: list[tuple[str, int, _Inner | None]] = field(default_factory=list)
+
+    def finished(self) -> PythonTest:
+        """Give what it came to."""
+        for inner in self.inners:
+            inner.is_used = inner.is_used or self.names[inner.name] > 0
+            inner.is_used = inner.is_used and (inner.above is None or inner.above.is_used)
+        running = [(text, count) for text, count, inner in self.statements if inner is None or inner.is_used]
+        texts = tuple(text for text, _ in running)
+        body = hashlib.sha256("\n".join(texts).encode("utf-8", "surrogateescape")).hexdigest()
+        is_skipped = self.is_skipped or self.owner.is_skipped
+        return PythonTest(self.name, self.line, sum(count for _, count in running), is_skipped, body, texts)
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
-    """One logical line: its indentation, the number of its first line, its tokens."""
+class _Scope:
+    """What is open at a place: all that holds for a statement there.
+
+    Args:
+        indent: of the head.
+        owner: the class.
+        is_dead: nothing in it ever runs.
+        is_sure: what stands in it runs whenever the function around it does.
+        is_in_function: of any kind.
+        test: the test around it.
+        inner: the function or class in that test around it.
+        is_class: its head is `class`.
+        condition: whether its head is an `if`, `elif` or `while` of this known truth.
+    """
 
     indent: int
-    number: int
-    tokens: Sequence[str]
+    owner: _Class
+    is_dead: bool = False
+    is_sure: bool = True
+    is_in_function: bool = False
+    test: _Test | None = None
+    inner: _Inner | None = None
+    is_class: bool = False
+    condition: bool | None = None
 
 
 def read_tests(content: bytes) -> PythonTests:
     """Find the test functions of a Python file; of two with one name in one class the last counts."""
-    reader = _Reader()
-    for line in _logical_lines(content.decode("utf-8", "surrogateescape").removeprefix("\ufeff")):
-        reader.take(line)
+    text = text_of(content)
+    reader = _Reader(is_skipped=not is_readable(text))
+    for statement in statements_of(text):
+        reader.take(statement)
     return reader.finish()
 
 
@@ -111,177 +150,165 @@ def tests_of(content: bytes) -> dict[str, PythonTest]:
 
 
 class _Reader:
-    """Takes logical lines and sorts them into functions."""
+    """Takes statements and sorts them into functions."""
 
-    def __init__(self) -> None:
-        self._open: list[_Scope] = []
-        self._found: dict[str, _Scope] = {}
-        self._marks: list[str] = []
+    def __init__(self, *, is_skipped: bool) -> None:
+        file = _Class("", None, is_skipped=is_skipped)
+        self._open = [_Scope(-1, file)]
+        self._classes = [file]
+        self._class_by_name: dict[str, _Class] = {}
+        self._found: dict[str, _Test] = {}
+        self._marks: list[list[str]] = []
         self._elsewhere = 0
-        self._is_file_skipped = False
 
-    def take(self, line: _Line) -> None:
-        """Look at one more line."""
-        while self._open and line.indent <= self._open[-1].indent:
-            self._open.pop()
-        test = next((scope for scope in self._open if scope.is_test), None)
-        if test is not None:
-            _add(test, line.tokens)
-        elif line.tokens[0] == "@":
-            self._marks.extend(line.tokens)
-        else:
-            self._outside(line)
+    def take(self, statement: Statement) -> None:
+        """Look at one more statement."""
+        closed: _Scope | None = None
+        while statement.indent <= self._open[-1].indent:
+            closed = self._open.pop()
+        scope = self._open[-1]
+        self._look(scope, statement)
+        if statement.tokens[0] == "@":
+            self._marks.append(statement.tokens)
+            return
+        marks, self._marks = self._marks, []
+        if statement.is_head:
+            before = closed if closed is not None and closed.indent == statement.indent else None
+            self._open.append(replace(self._below(scope, statement, marks, before), indent=statement.indent))
 
     def finish(self) -> PythonTests:
         """Give what was found."""
-        functions = tuple(
-            PythonTest(
-                name,
-                scope.line,
-                scope.assertions,
-                self._is_file_skipped or any(each.is_skipped for each in (scope, *scope.within)),
-                hashlib.sha256("\n".join(scope.statements).encode("utf-8", "surrogateescape")).hexdigest(),
-                tuple(scope.statements),
-            )
-            for name, scope in self._found.items()
-        )
-        return PythonTests(functions, self._elsewhere)
+        for each in self._classes[1:]:
+            assert each.above is not None
+            each.is_collected = each.is_collected and each.above.is_collected
+            each.is_skipped = each.is_skipped or each.above.is_skipped
+        tests = [(test.finished(), test.owner.is_collected) for test in self._found.values()]
+        lost = sum(test.assertions for test, is_collected in tests if not is_collected)
+        return PythonTests(tuple(test for test, is_it in tests if is_it), self._elsewhere + lost)
 
-    def _outside(self, line: _Line) -> None:
-        """Look at a line that is in no test function: a definition, or something else."""
-        tokens = line.tokens[1:] if line.tokens[0] == "async" and len(line.tokens) > 1 else line.tokens
-        marks, self._marks = self._marks, []
-        if tokens[0] in {"def", "class"} and len(tokens) > 1:
-            self._define(line, tokens, marks)
+    def _look(self, scope: _Scope, statement: Statement) -> None:
+        """See what a statement does at its place."""
+        if scope.test is not None:
+            _add(scope.test, scope, statement)
+        elif not scope.is_dead:
+            self._elsewhere += assertions(statement.tokens)
+            if not (scope.is_in_function or statement.is_head or statement.tokens[0] == "@"):
+                self._take_names(scope.owner, statement.tokens)
+
+    def _below(
+        self, scope: _Scope, statement: Statement, marks: list[list[str]], before: _Scope | None
+    ) -> _Scope:
+        """Give what holds under a head; `before` is what ended where it stands."""
+        tokens = statement.tokens[1:] if statement.tokens[0] == "async" else statement.tokens
+        if tokens[0] not in {"def", "class"}:
+            return _block(scope, tokens, before)
+        if scope.test is not None:
+            return _inner(scope, scope.test, tokens, marks)
+        if scope.is_dead or scope.is_in_function:
+            return replace(scope, is_sure=False, is_in_function=True, is_class=False)
+        if tokens[0] == "class":
+            return _Scope(0, self._define_class(scope.owner, tokens, marks), is_class=True)
+        test = self._define(scope.owner, statement.line, tokens, marks)
+        return _Scope(0, scope.owner, is_in_function=True, test=test)
+
+    def _define_class(self, owner: _Class, tokens: list[str], marks: list[list[str]]) -> _Class:
+        name, parents = _joined(owner.name, tokens[1]), bases(tokens)
+        is_case = any(parent[-1].endswith("TestCase") for parent in parents)
+        is_named = tokens[1].startswith("Test")
+        for parent in parents:
+            # Its tests are run where they are inherited.
+            if len(parent) == 1 and (known := self._class_by_name.get(_joined(owner.name, parent[0]))):
+                known.is_collected = True
+        if name in self._class_by_name:
+            self._class_by_name[name].is_collected = False
+        found = _Class(_short(name), owner, is_case or not is_named, is_named or bool(parents))
+        found.is_skipped = any(map(mark_skips, marks))
+        self._classes.append(found)
+        self._class_by_name[name] = found
+        return found
+
+    def _define(self, owner: _Class, line: int, tokens: list[str], marks: list[list[str]]) -> _Test | None:
+        if tokens[1] in _CONSTRUCTORS and not owner.may_construct:
+            owner.is_collected = False
+        name = _joined(owner.name, tokens[1])
+        self._found.pop(name, None)
+        if not tokens[1].startswith("test") or any(map(is_fixture, marks)):
+            return None
+        may_yield = any(map(is_own, marks))
+        test = self._found[name] = _Test(name, line, owner, any(map(mark_skips, marks)), may_yield)
+        test.statements.append((packed(tokens[2:]), 0, None))
+        return test
+
+    def _take_names(self, owner: _Class, tokens: list[str]) -> None:
+        """Look at a simple statement of the file or a class: it may skip all, or take a test's name."""
+        if skips_all(tokens):
+            owner.is_skipped = True
             return
-        self._elsewhere += _assertions(line.tokens)
-        in_function = any(not scope.is_class for scope in self._open)
-        if not in_function and _skips_all(line.tokens):
-            if self._open:
-                self._open[-1].is_skipped = True
-            else:
-                # Whatever stands above it was not run either; `if` before it makes it a condition.
-                self._is_file_skipped = self._is_file_skipped or line.indent == 0
-
-    def _define(self, line: _Line, tokens: Sequence[str], marks: Sequence[str]) -> None:
-        name = tokens[1]
-        is_class = tokens[0] == "class"
-        skipped = not _SKIPPING.isdisjoint(marks)
-        scope = _Scope(line.indent, self._qualified(name), is_class, skipped, line.number, tuple(self._open))
-        in_classes = all(each.is_class for each in self._open)
-        self._open.append(scope)
-        if is_class:
-            return
-        signature, body = _split_definition(tokens[2:])
-        if not (in_classes and name.startswith("test")):
-            self._elsewhere += _assertions(tokens[2:])
-            return
-        scope.is_test = True
-        scope.statements.append(_packed(signature))
-        self._found.pop(scope.name, None)
-        self._found[scope.name] = scope
-        if body:
-            _add(scope, body)
-
-    def _qualified(self, name: str) -> str:
-        above = next((scope.name for scope in reversed(self._open) if scope.is_class), None)
-        return name if above is None else f"{above}.{name}"
+        for path in names_taken(tokens):
+            around: _Class | None = owner
+            for index, part in enumerate(path):
+                if around is None:
+                    break
+                name = _joined(around.name, part)
+                if name in self._found:
+                    self._found[name].is_skipped = True
+                around = self._class_by_name.get(name)
+                if around is not None and (len(path) == index + 1 or path[index + 1] in _SPOILING):
+                    around.is_skipped = True
 
 
-def _add(test: _Scope, tokens: Sequence[str]) -> None:
-    """Add a line to a test function; at its top it may skip all that follows."""
-    test.statements.append(_packed(tokens))
-    if not test.has_begun and not all(_is_string(token) for token in tokens):
-        test.has_begun = True
-        test.is_skipped |= tokens[0] == "return" or _calls_skip(tokens)
-    test.assertions += _assertions(tokens)
+def _joined(above: str, name: str) -> str:
+    return f"{above}.{name}" if above else name
 
 
-def _assertions(tokens: Sequence[str]) -> int:
-    """Count the names that assert something."""
-    if not tokens or tokens[0] in {"import", "from"}:
-        return 0
-    found = sum(token.startswith("assert") or token in _ASSERTING for token in tokens)
-    if found and tokens[0] == "assert" and _TRUE.fullmatch(_packed(tokens[1:])):
-        found -= 1
-    return found
+def _short(name: str) -> str:
+    """Give a class's name, or a digest for a very long one: it stands before the names of all in it."""
+    if len(name) <= _LONGEST_NAME:
+        return name
+    return hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _packed(tokens: Sequence[str]) -> str:
-    """Write tokens with a space only where two would become one."""
-    pieces: list[str] = []
-    after_word = False
-    for token in tokens:
-        if after_word and (token[0].isalnum() or token[0] in "_\"'"):
-            pieces.append(" ")
-        pieces.append(token)
-        after_word = token[-1].isalnum() or token[-1] == "_"
-    return "".join(pieces)
+def _add(test: _Test, scope: _Scope, statement: Statement) -> None:
+    """Add a statement to a test: it asserts, or it may leave before anything did."""
+    tokens = statement.tokens
+    if scope.inner is None and "yield" in tokens and not test.may_yield:
+        # One that never runs makes a generator as well.
+        test.is_skipped = True
+    if scope.is_dead or test.has_left:
+        test.is_skipped |= test.has_left and not test.has_asserted
+        return
+    count = assertions(tokens)
+    test.statements.append((packed(tokens), count, scope.inner))
+    test.has_asserted |= count > 0
+    is_definition = statement.is_head and not {"def", "class"}.isdisjoint(tokens[:2])
+    test.names.update(tokens[3 if tokens[0] == "async" else 2 :] if is_definition else tokens)
+    if scope.inner is None and scope.is_sure and not statement.is_head:
+        skips = calls_skip(tokens)
+        test.is_skipped |= skips and not test.has_asserted
+        # Where the module is there, what follows `importorskip` runs.
+        test.has_left = tokens[0] == "return" or (skips and "importorskip" not in tokens)
 
 
-def _calls_skip(tokens: Sequence[str]) -> bool:
-    """Tell whether a line without a condition skips: `pytest.skip(…)`, `raise unittest.SkipTest`."""
-    return tokens[0] in {"pytest", "raise", "self", "unittest", *_SKIPPING} and not _SKIPPING.isdisjoint(
-        tokens
+def _inner(scope: _Scope, test: _Test, tokens: list[str], marks: list[list[str]]) -> _Scope:
+    """Open a function or class in a test; a method is its class's."""
+    is_class = tokens[0] == "class"
+    if scope.is_class:
+        return replace(scope, is_class=is_class)
+    inner = _Inner(tokens[1], scope.inner, bool(marks))
+    test.inners.append(inner)
+    return replace(scope, inner=inner, is_class=is_class)
+
+
+def _block(scope: _Scope, tokens: list[str], before: _Scope | None) -> _Scope:
+    """Open a block; of one whose condition is a literal it is known whether it runs."""
+    keyword = tokens[0]
+    before_it = before.condition if before is not None and keyword in {"elif", "else"} else None
+    condition = truth(tokens[1:-1]) if keyword in {"if", "elif", "while"} else None
+    never = before_it is True or condition is False
+    always = (keyword == "if" and condition is True) or (keyword == "else" and before_it is False)
+    if keyword == "elif" and condition is not True and condition is not before_it:
+        # For what comes after it: true where one before it is.
+        condition = before_it or None
+    return replace(
+        scope, is_dead=scope.is_dead or never, is_sure=scope.is_sure and always, condition=condition
     )
-
-
-def _skips_all(tokens: Sequence[str]) -> bool:
-    """Tell whether a line in a file or class skips everything in it: `pytestmark = pytest.mark.skip`."""
-    if tokens[0] == "__test__":
-        return tokens[-1] in {"False", "0", "None"}
-    return _calls_skip(tokens) or (tokens[0] == "pytestmark" and not _SKIPPING.isdisjoint(tokens))
-
-
-def _split_definition(tokens: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-    """Split what follows a function's name: the signature with its colon, and a body on the same line."""
-    depth = 0
-    for index, token in enumerate(tokens):
-        if token in {"(", "[", "{"}:
-            depth += 1
-        elif token in {")", "]", "}"}:
-            depth -= 1
-        elif token == ":" and depth == 0:
-            return tokens[: index + 1], tokens[index + 1 :]
-    return tokens, ()
-
-
-def _is_string(token: str) -> bool:
-    return token[-1:] in {'"', "'"}
-
-
-def _logical_lines(text: str) -> list[_Line]:
-    """Cut a text into logical lines; brackets and backslashes join some, comments are left out."""
-    lines: list[_Line] = []
-    tokens: list[str] = []
-    position, number, first, indent, depth = 0, 1, 1, 0, 0
-    at_start = True
-    while position < len(text):
-        match = _TOKEN.match(text, position)
-        assert match is not None
-        kind, token = match.lastgroup, match[0]
-        position = match.end()
-        if kind == "string":
-            closed = _STRING_ENDS[token.lstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")]
-            ended = closed.match(text, position)
-            assert ended is not None
-            token, position = token + ended[0], ended.end()
-        if kind == "newline":
-            if depth == 0:
-                if tokens:
-                    lines.append(_Line(indent, first, tokens))
-                    tokens = []
-                at_start, indent = True, 0
-        elif kind == "space":
-            if at_start and token[0] in " \t\f":
-                indent = len(token.replace("\f", "").expandtabs(8))
-        else:
-            if not tokens:
-                first = number
-            at_start = False
-            depth = max(0, depth + (kind == "open") - (kind == "close"))
-            tokens.append(token)
-        number += token.count("\n")
-    if tokens:
-        lines.append(_Line(indent, first, tokens))
-    return lines

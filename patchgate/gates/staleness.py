@@ -33,7 +33,7 @@ class Freshness(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class LastVerified:
     """When a component was verified, and by what that is known.
 
     Args:
@@ -59,7 +59,7 @@ class Verified:
         return None if self.seconds is None else max(0, int((now - self.seconds) // DAY))
 
 
-def freshness(verified: Verified, window: int, now: float) -> Freshness:
+def freshness(verified: LastVerified, window: int, now: float) -> Freshness:
     """Say how fresh a component is; the last day of the window still counts.
 
     Args:
@@ -75,7 +75,7 @@ def freshness(verified: Verified, window: int, now: float) -> Freshness:
 
 
 def examine(
-    verified: Verified, policy: Policy, now: float, *, has_drifted: bool = False
+    verified: LastVerified, policy: Policy, now: float, *, has_drifted: bool = False
 ) -> Iterator[Finding]:
     """Say what is to be said of a component that is not fresh, at the level that the policy wants.
 
@@ -114,7 +114,7 @@ def examine(
     yield replace(finding, level=level)
 
 
-def describe(verified: Verified, window: int, now: float) -> str:
+def describe(verified: LastVerified, window: int, now: float) -> str:
     """Say in a few words how fresh a component is, and why."""
     found = freshness(verified, window, now)
     if found is Freshness.UNKNOWN:
@@ -123,14 +123,14 @@ def describe(verified: Verified, window: int, now: float) -> str:
     return f"{found.value}, verified {_ago(verified.days(now))} ({where(verified)}){also}"
 
 
-def where(verified: Verified) -> str:
-    """Name what tells when a component was verified."""
+def where(verified: LastVerified) -> str:
+    """Name what tells when a component was verified; it is asked only where that is known."""
     if verified.commit is not None:
         return f"commit {verified.commit[:SHORT_OID]}"
-    return {"note": "a note", "ledger": "this machine's ledger"}.get(verified.where or "", "nobody knows")
+    return "a note" if verified.where == "note" else "this machine's ledger"
 
 
-def _changed(verified: Verified) -> str:
+def _changed(verified: LastVerified) -> str:
     named = ", ".join(verified.changed[:_MOST_NAMED])
     more = len(verified.changed) - _MOST_NAMED
     return named + (f" and {more} more" if more > 0 else "")

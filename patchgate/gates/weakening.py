@@ -141,7 +141,12 @@ def _gone(
 
 
 def _fewer(pairs: Sequence[tuple[_Placed, _Placed]]) -> Iterator[Weakening]:
-    fewer = [pair for pair in pairs if pair[1].test.assertions < pair[0].test.assertions]
+    """Tell which tests assert less; of those that are newly skipped it is told that they are."""
+    fewer = [
+        (old, new)
+        for old, new in pairs
+        if new.test.assertions < old.test.assertions and not _is_newly_skipped(old, new)
+    ]
     for path, found in _by_file(fewer).items():
         yield Weakening(
             Loss.ASSERTIONS,
@@ -154,10 +159,14 @@ def _fewer(pairs: Sequence[tuple[_Placed, _Placed]]) -> Iterator[Weakening]:
 
 
 def _skipped(pairs: Sequence[tuple[_Placed, _Placed]]) -> Iterator[Weakening]:
-    newly = [pair for pair in pairs if pair[1].test.is_skipped and not pair[0].test.is_skipped]
+    newly = [pair for pair in pairs if _is_newly_skipped(*pair)]
     for path, found in _by_file(newly).items():
         names = tuple(new.test.name for _, new in found)
         yield Weakening(Loss.SKIPPED, path, min(new.test.line for _, new in found), names)
+
+
+def _is_newly_skipped(old: _Placed, new: _Placed) -> bool:
+    return new.test.is_skipped and not old.test.is_skipped
 
 
 def _by_file(pairs: Sequence[tuple[_Placed, _Placed]]) -> dict[RepoPath, list[tuple[_Placed, _Placed]]]:

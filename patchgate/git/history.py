@@ -276,7 +276,9 @@ class Walk:
             change = Change.of(self.base_of(commit), commit.tree, files, self.objects.empty_blob)
             kind = "merge" if len(commit.parents) > 1 else "commit"
             parent = commit.parents[0] if commit.parents else None
-            yield Reading(change, Source(kind, commit.oid, parent), around)
+            # Of a merge with conflicts the files are not all that lies over its base.
+            reading = Reading(change, Source(kind, commit.oid, parent), around)
+            yield reading.over(commit.tree, ()) if kind == "merge" else reading
 
 
 def _next(reader: DiffReader, old: str, new: str, detail: Detail) -> Records:

@@ -56,6 +56,26 @@ def _paths(objects: Objects, tree: str, rest: str, above: str) -> Iterator[str]:
         yield from _paths(objects, folder.oid, rest[2:], f"{above}{rest[:2]}/")
 
 
+def require_ref(repository: Repository, ref: str) -> None:
+    """Make sure that a line can be added to the notes of a ref.
+
+    Raises:
+        UndecidedError: it names something else than a commit, or git cannot read it.
+    """
+    named = repository.git("rev-parse", "--quiet", "--verify", ref)
+    if named.code != 0:
+        wanted = f"verify {ref} {repository.zero_oid}\n".encode("ascii")
+        done = repository.git("update-ref", "--no-deref", "--stdin", stdin=wanted)
+        if done.code != 0:
+            raise failed("update-ref", done)
+        return
+    with Objects(repository) as objects:
+        head = objects.header(named.out.decode("ascii").strip())
+    if head is None or head.type != "commit":
+        hint = f"look at it (git rev-parse {ref}), then remove it: git update-ref -d {ref}"
+        raise UndecidedError(f"{ref} names no commit, so no note can be added to it", hint)
+
+
 def add_line(
     repository: Repository, ref: str, anchor: str, line: bytes, *, message: str, identity: Mapping[str, str]
 ) -> str:

@@ -40,6 +40,7 @@ class Reading:
     `behind` maps a path to what stands in its way and is no folder (a symlink, a submodule); `together` are
     the two names of each rename and copy, which no part of the patch can have one by one; `laid` is a tree
     that can be read and what lies over it in the resulting one, None where git could not make its effect.
+    A merge with conflicts has it as well: the change is only what it did itself.
     """
 
     change: Change
@@ -216,7 +217,7 @@ def _against_index(
     command = ("diff-index", "--cached", "--ita-invisible-in-index")
     records, binary = read_difference(repository, objects, command, [base.tree], detail, variables)
     result = resulting_tree(objects, base.tree, records)
-    folders = result.folders
+    folders, laid = result.folders, None
     root = {record.path.raw: record.new for record in records if b"/" not in record.path.raw}
     if base.merged is not None:
         from patchgate.git.merges import own_changes
@@ -225,12 +226,13 @@ def _against_index(
         elsewhere = read_difference(repository, objects, command, [merged], detail, variables)
         folders = {**folders, **resulting_tree(objects, merged, elsewhere[0]).folders}
         sides = partial(_tree_of, objects)
+        laid = base.tree, {file.path.raw: file.new for file in records}
         records, binary = own_changes(objects, base.merged, sides, elsewhere, (records, binary))
     if detail.lines and (repository.has_own_attributes or _have_attributes(folders)):
         binary |= called_text(objects, records, binary)
     records = complete(objects, records, binary, detail, believed=False)
     change = Change.of(base.tree, result.tree, records, objects.empty_blob)
-    return Reading(change, Source("staged"), folders, root)
+    return Reading(change, Source("staged"), folders, root, laid=laid)
 
 
 def _have_attributes(folders: dict[bytes, Listing]) -> bool:

@@ -16,7 +16,9 @@ from patchgate.surfaces.progress import Progress
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
 @click.option("--worktree", is_flag=True, help="Record the working tree instead of the index.")
 @click.option(
-    "--reverify", is_flag=True, help="Run the tests of an unchanged component, and keep that they passed."
+    "--reverify",
+    is_flag=True,
+    help="Run the tests of an unchanged component again, and record that they passed.",
 )
 @click.option(
     "--commit-note", is_flag=True, help="With --reverify: keep it in refs/notes/patchgate-verified too."
@@ -35,10 +37,11 @@ def capture_command(
     quiet: bool,
     directory: str | None,
 ) -> int:
-    """Record what components consist of, once their tests passed on exactly that.
+    """Record components whose tests pass.
 
-    The tests run in a scratch tree of the index. If those of one component fail, run no test or cannot be
-    run, nothing is written. The baselines are files to commit, alone or with what they record.
+    What is recorded is exactly what the tests ran on: a scratch tree of the index. If the tests of any
+    component fail, are empty or cannot be run, nothing is written. The baselines are files to commit, alone
+    or with what they record.
     """
     repository = open_to_write(context, directory)
     from patchgate.operations.hold.capture import capture

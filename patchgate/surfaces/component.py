@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import click
 
-from patchgate.errors import UsageError
 from patchgate.surfaces.options import directory_option, open_here, report_options
 from patchgate.surfaces.output import complain, show, write
 
 _HELP = {"help_option_names": ["-h", "--help"]}
-_NONE = "there is no component: patchgate.toml declares them in tables [components.ID]"
 
 
 @click.group("component", context_settings=_HELP)
@@ -22,8 +20,12 @@ def command() -> None:
 @directory_option
 @click.pass_context
 def list_components(context: click.Context, form: str, directory: str | None) -> int:
-    """List the components of the index: contract, numbers of files, whether there is a baseline."""
+    """List the components of the index.
+
+    Each with its contract, its numbers of files, and whether it has a baseline.
+    """
     repository = open_here(context, directory)
+    from patchgate.declared.component import NONE_DECLARED
     from patchgate.operations.hold.components import listed
     from patchgate.operations.hold.components_document import list_json, list_text
 
@@ -32,7 +34,7 @@ def list_components(context: click.Context, form: str, directory: str | None) ->
         write(list_json(content, found))
         return 0
     if not found:
-        complain(_NONE)
+        complain(NONE_DECLARED)
     _write_lines(list_text(found))
     return 0
 
@@ -40,7 +42,7 @@ def list_components(context: click.Context, form: str, directory: str | None) ->
 @command.command("validate", context_settings=_HELP)
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @click.option("--all", "everything", is_flag=True, help="Validate every contract.")
-@click.option("--fail-fast", is_flag=True, help="Stop at the first contract with an error.")
+@click.option("--fail-fast", is_flag=True, help="Stop at the first error.")
 @report_options
 @click.pass_context
 def validate_components(
@@ -54,17 +56,19 @@ def validate_components(
     verbose: bool,
     quiet: bool,
 ) -> int:
-    """Validate contracts of the index: those named, or those that the staged change touches.
+    """Validate contracts of the index.
 
-    What depends on a contract that is touched is validated too.
+    Those named, or those that the staged change touches; what depends on a contract that is touched is
+    validated too.
     """
-    if ids and everything:
-        raise UsageError("ID and --all exclude each other", "leave one of them out")
     repository = open_here(context, directory)
     from patchgate.operations.hold.validate import validate
+    from patchgate.verdict.verdict import Outcome
 
     report = validate(repository, ids, everything=everything, fail_fast=fail_fast)
     show(report, form, color, verbose=verbose, quiet=quiet)
+    if not (ids or everything or quiet) and report.changes[0].gates[0].outcome is Outcome.NOT_APPLICABLE:
+        complain("nothing that is staged touches a contract; --all validates every contract")
     return report.verdict.exit_code
 
 
@@ -73,8 +77,12 @@ def validate_components(
 @directory_option
 @click.pass_context
 def graph_components(context: click.Context, form: str, directory: str | None) -> int:
-    """Show the tree of the components of the index, what they depend on, and the cycles."""
+    """Show the tree, the dependencies and the cycles.
+
+    Those of the components of the index.
+    """
     repository = open_here(context, directory)
+    from patchgate.declared.component import NONE_DECLARED
     from patchgate.operations.hold.components import component_graph
     from patchgate.operations.hold.components_document import graph_json, graph_text, mermaid
 
@@ -83,26 +91,26 @@ def graph_components(context: click.Context, form: str, directory: str | None) -
         write(graph_json(graph))
         return 0
     if not graph.parents:
-        complain(_NONE)
+        complain(NONE_DECLARED)
     _write_lines(list(mermaid(graph)) if form == "mermaid" else graph_text(graph))
     return 0
 
 
 @command.command("tests", context_settings=_HELP)
 @click.argument("name", metavar="ID")
-@click.option("--cached", is_flag=True, help="Take the contract of the index, which is to be committed.")
+@click.option("--cached", is_flag=True, help="Take the contract from the index instead of HEAD.")
 @directory_option
 @click.pass_context
 def make_tests(context: click.Context, name: str, cached: bool, directory: str | None) -> int:
-    """Print a pytest module that holds a component to its contract in HEAD.
+    """Print tests made from a contract.
 
-    Examples, error cases, idempotence and budgets become assertions. An unchanged contract gives the same
-    bytes.
+    They are a pytest module that holds a component to its contract in HEAD. Examples, error cases,
+    idempotence and budgets become assertions. An unchanged contract gives the same bytes.
     """
     repository = open_here(context, directory)
-    from patchgate.operations.hold.contract_tests import contract_tests
+    from patchgate.operations.hold.made_tests import made_tests
 
-    write(contract_tests(repository, name, cached=cached))
+    write(made_tests(repository, name, cached=cached))
     return 0
 
 

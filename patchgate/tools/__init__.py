@@ -1,7 +1,7 @@
 """Room 3, the wing of tools: the user's own commands, run against a change.
 
 Belongs here: what a command sees (`environment`), how it is found, run and logged (`runner`), how it ended
-and what is said of that (`outcome`), how many tests it ran (`test_report`). Does not: which commands there
+and what is said of that (`outcome`), how many tests it ran (`junit`). Does not: which commands there
 are and in which order they run (`declared`), the tree that they run in (`git`), where their logs lie
 (`ledger`), what verdict follows.
 Callers: `operations`. Imports `declared`, `verdict`, `change`, `process`, `errors`.

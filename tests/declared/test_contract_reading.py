@@ -56,6 +56,7 @@ def test_a_good_contract_has_no_mistakes_and_tells_its_facts() -> None:
     assert facts.is_readable
     assert facts.mistakes == ()
     assert (facts.component_id, facts.version) == ("shaping", "1.2.0")
+    assert '"component_id"' in lines[(facts.component_id_line or 0) - 1]
     assert [each.name for each in facts.dependencies] == ["schemas", "Store"]
     assert [each.where for each in facts.externals] == [
         "external_dependencies[0]",
@@ -240,6 +241,12 @@ def test_their_number_is_bounded_and_no_error_is_lost_among_warnings() -> None:
     assert sum(each.rule == "contract-invalid" for each in found) == 1
     assert found[-1].message == "401 more are not shown"
     assert found[-1].rule == "contract-vague"
+    # The list begins on line 5, and one mistake that is shown is none of it.
+    assert found[-1].line == 5 + MOST_MISTAKES - 1
+    # A policy may make an error of any rule, so none is lost among others.
+    outdated = [{"name": f"f{number}", "side_effects": "writes a file"} for number in range(200)]
+    both = mistakes({**contract, "functions": outdated})
+    assert {each.rule for each in both[MOST_MISTAKES:]} == {"contract-vague", "contract-outdated"}
     wrong = {"component_id": "a", "version": "1", **{f"k{number}": 1 for number in range(300)}}
     assert {each.rule for each in mistakes(wrong)} == {"contract-invalid"}
 
@@ -259,6 +266,7 @@ def test_every_kind_with_a_target_is_taken(kind: str) -> None:
 
 
 def test_no_side_effects_at_all_are_an_error() -> None:
+    """Requirement D 5.2: side effects are told."""
     found = only(side_effects())
     assert (found.rule, found.where) == ("side-effects-empty", "functions[0].side_effects")
     contract = good()
@@ -268,6 +276,7 @@ def test_no_side_effects_at_all_are_an_error() -> None:
 
 
 def test_none_beside_others_is_an_error() -> None:
+    """Requirement D 5.2: `none` stands alone."""
     found = only(side_effects({"kind": "logging", "target": "stderr"}, {"kind": "none"}))
     assert (found.rule, found.where) == ("side-effects-mixed", "functions[0].side_effects[1]")
     assert LEVELS["side-effects-mixed"] is Level.ERROR
@@ -275,6 +284,7 @@ def test_none_beside_others_is_an_error() -> None:
 
 
 def test_idempotent_with_a_written_file_is_a_warning() -> None:
+    """Requirement D 5.2: what writes a file is seldom idempotent."""
     effects = ({"kind": "logging", "target": "stderr"}, {"kind": "writes_file", "target": "out"})
     found = only(side_effects(*effects, idempotent=True))
     assert (found.rule, found.where) == ("side-effects-idempotent", "functions[0].side_effects[1]")
@@ -301,6 +311,8 @@ def test_a_plain_string_of_older_contracts_is_read_with_a_warning(
         found = only(contract)
         assert found.rule == "contract-outdated"
         assert LEVELS[found.rule] is Level.WARNING
+        modern = {"kind": kind} | ({"target": target} if target else {})
+        assert found.hint == f"write {json.dumps(modern)}"
         read = read_contract(raw_of(contract))
         assert read is not None
         effect = read.functions[1].side_effects[0]
@@ -333,6 +345,7 @@ def test_plain_strings_are_held_to_the_same_rules() -> None:
     ],
 )
 def test_vague_words_are_told_with_their_field(path: str, where: str) -> None:
+    """Requirement D 5.1: vague phrases, each with its field path."""
     found = only(with_value(path, "Follows Best  Practices for orders."))
     assert (found.rule, found.where) == ("contract-vague", where)
     assert '"best practices"' in found.message

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchgate.declared.names import How, Names, Resolved, did_you_mean, resolve
+from patchgate.declared.names import How, Names, Resolved, did_you_mean
 
 IDS = ("schemas", "shaping", "shaping_schemas", "Store-Disk")
 SHARING = ("app_core_api", "app_store_api", "app_shape_tools_api")
@@ -39,22 +39,24 @@ SHARING = ("app_core_api", "app_store_api", "app_shape_tools_api")
 def test_each_step_finds_what_the_one_before_did_not(
     name: str, ids: tuple[str, ...], found: Resolved | None
 ) -> None:
-    assert resolve(name, ids) == found
+    """Requirement D 2.3: exact, without case, the same words, without what all share."""
+    assert Names(ids).find(name) == found
 
 
 def test_two_candidates_are_no_match_and_no_later_step_is_asked() -> None:
-    assert resolve("b_a_c", ("a_b_c", "c_b_a")) is None
+    """Requirement D 2.3: more than one candidate is none."""
+    assert Names(("a_b_c", "c_b_a")).find("b_a_c") is None
     # The last step alone would find one: "app_a_b" is "b_a" without what all share.
-    assert resolve("b_a", ("app_a_b", "app_b-a")) is None
-    assert resolve("b_a", ("app_a_b", "app_c")) == Resolved("app_a_b", How.AFFIX)
+    assert Names(("app_a_b", "app_b-a")).find("b_a") is None
+    assert Names(("app_a_b", "app_c")).find("b_a") == Resolved("app_a_b", How.AFFIX)
 
 
 def test_one_component_alone_shares_nothing() -> None:
-    assert resolve("core", ("app_core",)) is None
+    assert Names(("app_core",)).find("core") is None
 
 
 def test_a_prefix_ends_at_a_separator() -> None:
-    assert resolve("aping", ("shaping", "shell")) is None
+    assert Names(("shaping", "shell")).find("aping") is None
 
 
 @given(
@@ -65,10 +67,10 @@ def test_a_prefix_ends_at_a_separator() -> None:
 def test_an_answer_is_an_id_whatever_the_order_and_every_id_is_itself(
     ids: list[str], name: str, chance: object
 ) -> None:
-    found = resolve(name, ids)
+    found = Names(ids).find(name)
     assert found is None or found.id in ids
     shuffled = sorted(ids, key=lambda each: hash((each, repr(chance))))
-    assert resolve(name, shuffled) == found
+    assert Names(shuffled).find(name) == found
     for each in ids:
         assert Names(ids).find(each) == Resolved(each, How.EXACT)
         assert Names(ids).find(each.swapcase()) in {Resolved(each, How.CASE), Resolved(each, How.EXACT)}

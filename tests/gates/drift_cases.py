@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 from patchgate.change.model import Entry
 from patchgate.change.path import RepoPath
-from patchgate.declared.baseline import (
-    Baseline,
-    Recorded,
-    RecordedFile,
-    read_baseline,
-    write_baseline,
-)
+from patchgate.declared.baseline import Baseline, Recorded, read_baseline
 from patchgate.declared.component import Component, Role
 from patchgate.declared.settings import ComponentSettings
-from patchgate.gates.component_case import ComponentState
-from patchgate.gates.drift import examine_state
+from patchgate.gates.component_case import ComponentsNear, ComponentState
+from patchgate.gates.drift import examine, examine_state
 from patchgate.verdict.rules import Level
 from patchgate.verdict.verdict import Finding
-from tests.gates.gate_cases import oid
+from tests.component_world import recorded as baseline_of
+from tests.gates.gate_cases import case, oid
 
 CONTRACT, TESTS, CODE = b"c/interface.json", b"t/test_c.py", b"s/code.py"
 PLACE = b".patchgate/baselines/shaping.json"
 COMPONENT = Component("shaping", ComponentSettings("c/interface.json", ("t/**",), ("s/**",)))
 TWO_TESTS = b"def test_a():\n    assert a\n    assert b\ndef test_b():\n    assert c\n"
+OTHER_TESTS = TWO_TESTS.replace(b"assert c", b"assert d")
+UNDECLARED = "component-undeclared"
 Tree = Mapping[bytes, bytes]
 
 
@@ -52,11 +48,10 @@ def entries(tree: Tree, executable: Collection[bytes] = ()) -> dict[RepoPath, tu
 
 def capture(tree: Tree, executable: Collection[bytes] = ()) -> bytes:
     """Write the baseline of some files."""
-    recorded = {
-        path: RecordedFile(role, entry.mode, entry.oid, hashlib.sha256(tree[path.raw]).hexdigest())
-        for path, (role, entry) in entries(tree, executable).items()
-    }
-    return write_baseline("shaping", recorded)
+    found = entries(tree, executable)
+    return baseline_of(
+        COMPONENT, ((path.raw, entry.mode, entry.oid, tree[path.raw]) for path, (_, entry) in found.items())
+    )
 
 
 def baseline(tree: Tree) -> Baseline:
@@ -72,6 +67,9 @@ def state(
     before: Tree | Recorded | None = TREE,
     changed: Collection[bytes] = (),
     executable: Collection[bytes] = (),
+    *,
+    is_merge: bool = False,
+    unclaimed: Collection[bytes] = (),
 ) -> ComponentState:
     """Make the state of a component: what is in its tree, what its baseline says and said before."""
     written = capture(recorded) if isinstance(recorded, Mapping) else recorded
@@ -90,6 +88,8 @@ def state(
         {oid(content): content for content in contents},
         capture(tree, executable) if touched and read is not None else None,
         written if touched and isinstance(written, bytes) else None,
+        is_merge,
+        frozenset(RepoPath(each) for each in unclaimed),
     )
 
 
@@ -98,20 +98,22 @@ def told(given: ComponentState) -> list[tuple[str, Level, bytes]]:
     return [(each.rule, each.level, each.path.raw if each.path else b"") for each in examine_state(given)]
 
 
-@dataclass(frozen=True)
-class DriftCase:
-    """One rule of the gate, how to break it, and the neighbour that keeps it; both take bytes of a name."""
+def broken(rule: str, name: bytes) -> Sequence[Finding]:
+    """Break a rule."""
+    if rule == UNDECLARED:
+        return undeclared(RepoPath(b".patchgate/baselines/" + name))
+    return list(examine_state(broken_states(name)[rule]))
 
-    rule: str
-    level: Level
 
-    def broken(self, name: bytes) -> Sequence[Finding]:
-        """Break the rule."""
-        return list(examine_state(broken_states(name)[self.rule]))
+def kept(rule: str, name: bytes) -> Sequence[Finding]:
+    """Come near to it."""
+    return undeclared() if rule == UNDECLARED else list(examine_state(kept_states(name)[rule]))
 
-    def kept(self, name: bytes) -> Sequence[Finding]:
-        """Come near it."""
-        return list(examine_state(kept_states(name)[self.rule]))
+
+def undeclared(place: RepoPath | None = None) -> Sequence[Finding]:
+    """Take the declaration of a component away while its baseline stays at some place; or is gone."""
+    near = ComponentsNear(undeclared={} if place is None else {"shaping": place})
+    return list(examine(replace(case(), components=near)))
 
 
 def broken_states(name: bytes) -> dict[str, ComponentState]:
@@ -122,11 +124,11 @@ def broken_states(name: bytes) -> dict[str, ComponentState]:
         "drift-contract-without-tests": state({**TREE, CONTRACT: contract("2")}),
         "drift-tests-weakened": state({**gone, code: b"more"}, tree),
         "drift-missing": state({**gone, test: TWO_TESTS + b"#"}, tree),
-        "drift-version": state({**TREE, CONTRACT: contract(about="x"), TESTS: TWO_TESTS + b"#"}),
+        "drift-version": state({**TREE, CONTRACT: contract(about="x"), TESTS: OTHER_TESTS}),
         "drift-implementation": state({**TREE, code: b"more"}),
         "drift-tests": state({**TREE, test: b"x"}),
         "drift-moved": state({**TREE, code: b"same"}, {**TREE, b"s/same": b"same"}),
-        "drift-all": state({CONTRACT: contract("2"), TESTS: TWO_TESTS + b"#", code: b"other", CODE: b"code"}),
+        "drift-all": state({CONTRACT: contract("2"), TESTS: OTHER_TESTS, code: b"other", CODE: b"code"}),
         "no-baseline": state({**TREE, code: b"x"}, None),
         "baseline-invalid": state(TREE, b'{"' + name.replace(b"\n", b"") + b'": 1}'),
         "baseline-tampered": state({**TREE, code: b"x"}, TREE, TREE, [PLACE, code]),
@@ -135,8 +137,8 @@ def broken_states(name: bytes) -> dict[str, ComponentState]:
 
 def kept_states(name: bytes) -> dict[str, ComponentState]:
     code, test = b"s/" + name, b"t/" + name + b".py"
-    moved = {CONTRACT: contract(), CODE: b"code", test: TWO_TESTS}
-    both = {**TREE, CONTRACT: contract("2"), TESTS: TWO_TESTS + b"#"}
+    moved = {CONTRACT: contract(), CODE: b"code", b"t/test_" + name + b".py": TWO_TESTS}
+    both = {**TREE, CONTRACT: contract("2"), TESTS: OTHER_TESTS}
     return {
         "drift-contract-without-tests": state(both),
         "drift-tests-weakened": state(moved),
@@ -150,12 +152,3 @@ def kept_states(name: bytes) -> dict[str, ComponentState]:
         "baseline-invalid": state({**TREE, code: b"x"}, {**TREE, code: b"x"}),
         "baseline-tampered": state({**TREE, code: b"x"}, {**TREE, code: b"x"}, TREE, [PLACE, code]),
     }
-
-
-_ERRORS = ("drift-contract-without-tests", "drift-tests-weakened", "drift-missing")
-_NOTES = ("drift-moved", "drift-all", "no-baseline")
-DRIFT_CASES = (
-    *(DriftCase(rule, Level.ERROR) for rule in (*_ERRORS, "baseline-invalid", "baseline-tampered")),
-    *(DriftCase(rule, Level.WARNING) for rule in ("drift-version", "drift-implementation", "drift-tests")),
-    *(DriftCase(rule, Level.NOTE) for rule in _NOTES),
-)

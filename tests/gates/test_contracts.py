@@ -16,9 +16,11 @@ from patchgate.declared.names import Names
 from patchgate.declared.policy import Policy
 from patchgate.declared.settings import ComponentSettings
 from patchgate.errors import UndecidedError
+from patchgate.gates.budget_tests import BudgetTests
 from patchgate.gates.component_case import ComponentsNear, ContractsView
 from patchgate.gates.contracts import examine, examine_view
 from patchgate.gates.dependencies import cycles, graph, is_across
+from patchgate.gates.gate import judge
 from patchgate.verdict.verdict import Finding, Outcome
 from tests.gates.gate_cases import case, outcome, policy
 
@@ -85,8 +87,9 @@ def test_a_mistake_of_the_content_is_told_with_its_field_and_line() -> None:
 
 def test_a_contract_of_another_component_is_refused() -> None:
     seen = view({})
-    (finding,) = told(replace(seen, facts={**seen.facts, "disk": facts("Disk")}))
-    assert finding.rule == "contract-invalid"
+    wrong = replace(facts("Disk"), component_id_line=3)
+    (finding,) = told(replace(seen, facts={**seen.facts, "disk": wrong}))
+    assert (finding.rule, finding.line) == ("contract-invalid", 3)
     assert '"component_id": "disk"' in str(finding.hint)
 
 
@@ -96,6 +99,18 @@ def test_a_contract_that_is_not_there_is_a_warning_at_its_line_of_the_config() -
     (finding,) = told(seen, judged)
     assert (finding.rule, finding.level.value, finding.line) == ("contract-missing", "warning", 2)
     assert finding.path == RepoPath(b"patchgate.toml")
+
+
+def test_a_line_of_the_config_is_that_of_the_policy_that_declares_and_not_of_the_one_that_judges() -> None:
+    text = '[components.disk]\ncontract = "c.json"\ntests = ["t"]\nimplementation = ["a"]\n'
+    declares, judges = policy("\n" * 6 + text), policy(text + '[rules]\ncontract-missing = "error"\n')
+    seen = ContractsView(declares.components, frozenset({"disk"}), {"disk": None})
+    near = ComponentsNear(contracts=seen, declared=declares)
+    asked = replace(case(), policy=judges, components=near)
+    (finding,) = (each for each in judge(asked)[1] if each.rule == "contract-missing")
+    assert (finding.level.value, finding.line) == ("error", 8)
+    (finding,) = examine(replace(asked, components=replace(near, declared=None)))
+    assert finding.line == 2
 
 
 def test_a_contract_that_is_a_symlink_is_refused() -> None:
@@ -119,12 +134,30 @@ def test_every_correction_of_a_name_is_told() -> None:
 
 
 def test_a_dependency_without_a_contract_is_refused() -> None:
+    """Requirement D 2.1: what is internal has a contract."""
     seen = view({"shaping": ["routing"]})
     found = told(replace(seen, asked=frozenset({"shaping"}), facts={**seen.facts, "routing": None}))
     assert [finding.rule for finding in found] == ["dependency-without-contract"]
 
 
+def test_the_number_of_findings_about_what_a_contract_needs_is_bounded_and_no_error_is_lost() -> None:
+    seen = view({})
+    needs = facts("disk", *(f"n{at}" for at in range(300)), externals=("missing",))
+    found = told(replace(seen, facts={**seen.facts, "disk": needs}, asked=frozenset({"disk"})))
+    assert len(found) == 101
+    assert [finding.rule for finding in found].count("external-missing") == 1
+    assert [finding.line for finding in found[:-1]] == [*range(5, 104), 20]
+    assert (found[-1].message, found[-1].rule, found[-1].line) == (
+        "201 more about what `disk` needs are not shown",
+        "dependency-unknown",
+        104,
+    )
+    exact = replace(needs, dependencies=needs.dependencies[:99])
+    assert len(told(replace(seen, facts={**seen.facts, "disk": exact}, asked=frozenset({"disk"})))) == 100
+
+
 def test_an_external_that_is_not_there_is_refused_and_one_that_is_is_not() -> None:
+    """Requirement D 2.1: what is external is in the tree; what exists is never refused."""
     seen = view({})
     known = {**seen.facts, "disk": facts("disk", externals=["tools.paths", "shapes", "storage"])}
     seen = replace(seen, facts=known, modules=("tools.path",), externals={"shapes": True})
@@ -142,6 +175,7 @@ def test_a_cycle_is_shown_once_as_a_path_from_its_smallest_id() -> None:
 
 
 def test_a_cycle_across_subtrees_is_an_error_that_says_so() -> None:
+    """Requirement D 2.4: no cycle crosses subtrees."""
     found = told(view({"shaping": ["disk"], "disk": ["shaping"]}))
     levels = [(finding.rule, finding.level.value) for finding in found]
     assert ("dependency-cycle", "error") in levels
@@ -180,6 +214,7 @@ def test_a_cycle_is_told_where_only_one_of_its_members_is_asked() -> None:
     ],
 )
 def test_relatives_are_free_and_other_parts_are_not(name: str, other: str, across: bool) -> None:
+    """Requirement D 2.4: siblings, parents, children and a parent's siblings are free, other parts warn."""
     assert is_across(components(), name, other) is across
     found = rules(view({name: [other]}))
     assert found == (["dependency-across"] if across else [])
@@ -210,6 +245,7 @@ PROMISE = BudgetPromise("shape", "p95_latency_ms", 50.0, "functions[0].performan
     ],
 )
 def test_a_budget_is_asserted_by_a_test_that_names_function_and_measure(test: str, asserted: bool) -> None:
+    """Requirement D 5.3: a budget that no test asserts is told."""
     seen = view({})
     known = {**seen.facts, "disk": replace(facts("disk"), budgets=(PROMISE,))}
     tests = {"disk": {RepoPath(b"tests/disk/test_it.py"): test.encode()}}
@@ -217,6 +253,22 @@ def test_a_budget_is_asserted_by_a_test_that_names_function_and_measure(test: st
     assert [(finding.rule, finding.line) for finding in found] == (
         [] if asserted else [("budget-unasserted", 9)]
     )
+
+
+def test_a_budget_is_looked_for_in_every_test_that_names_its_function() -> None:
+    test = (
+        "def test_one():\n    assert shape() == 1\n\ndef test_two():\n    assert latency(other) < 9\n\n"
+        "def test_three():\n    assert shape(5) > 1e1\n    assert took(shape) < 0.000_05\n"
+    )
+    tests = BudgetTests(
+        {RepoPath(b"t.py"): test.encode(), RepoPath(b"t.js"): b"shape()\nexpect(mb).below(9)"}
+    )
+    assert not tests.asserts(PROMISE)
+    assert tests.asserts(replace(PROMISE, limit=10.0))
+    assert tests.asserts(replace(PROMISE, limit=0.05))
+    assert tests.asserts(replace(PROMISE, function="other"))
+    assert tests.asserts(replace(PROMISE, kind="max_memory_mb"))
+    assert not tests.asserts(replace(PROMISE, function="nobody"))
 
 
 def test_a_component_without_tests_asserts_no_budget() -> None:
@@ -248,6 +300,7 @@ def test_files_that_two_components_claim_are_one_finding_however_many_they_are()
     (finding,) = told(replace(view({}), shared=shared))
     assert (finding.rule, finding.level.value) == ("component-shared-file", "error")
     assert "`disk`, `shaping`" in finding.message
+    assert "claim the same files: " in finding.message
     assert "6 more" in finding.message
 
 

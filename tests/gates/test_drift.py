@@ -2,42 +2,64 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
 
 from patchgate.change.path import RepoPath
-from patchgate.change.quoting import is_printable
-from patchgate.declared.baseline import BaselineFault
+from patchgate.declared.baseline import Baseline, BaselineFault
 from patchgate.declared.component import Role
 from patchgate.errors import UndecidedError
 from patchgate.gates import drift
 from patchgate.gates.component_case import ComponentsNear, ComponentState
 from patchgate.gates.drift_comparison import compare
-from patchgate.verdict.rules import RULES, Level
+from patchgate.verdict.rules import Level
 from patchgate.verdict.rules.drift import DRIFT_RULES
 from tests.gates.drift_cases import (
     CODE,
     CONTRACT,
-    DRIFT_CASES,
+    OTHER_TESTS,
     PLACE,
     TESTS,
     TREE,
     TWO_TESTS,
-    DriftCase,
     baseline,
     capture,
     contract,
     entries,
     state,
     told,
+    undeclared,
 )
-from tests.gates.gate_cases import HOSTILE_NAMES, case
+from tests.gates.gate_cases import case
 
 ERROR, WARNING, NOTE = Level.ERROR, Level.WARNING, Level.NOTE
-OTHER_TESTS = TWO_TESTS.replace(b"assert c", b"assert d")
 ONE_TEST = TWO_TESTS[: TWO_TESTS.index(b"def test_b")]
 FEWER = TWO_TESTS.replace(b"    assert b\n", b"")
+NOT_TESTS = b"import a\n\n\ndef make():\n    return a\n"
+SHELL, LEFT, LEFT_TESTS, OLD = b"t/check.sh", b"s/left.py", b"t/test_left.py", b"c/old.json"
+PROMISES_MORE = {**TREE, CONTRACT: contract("2")}
+WITHOUT_TESTS = ("drift-contract-without-tests", ERROR, CONTRACT)
+VERSION = ("drift-version", WARNING, CONTRACT)
+WEAKER, WEAKENED = ("drift-tests-weakened", ERROR, TESTS), ("drift-tests-weakened", WARNING, TESTS)
+ALONE = ("drift-tests", WARNING, TESTS)
+TAMPERED, MISSING = ("baseline-tampered", ERROR, PLACE), ("drift-missing", ERROR, CONTRACT)
+
+
+def _moved(found: Baseline, old: bytes, new: bytes) -> Baseline:
+    """Let a baseline name a file elsewhere."""
+    names = {RepoPath(old): RepoPath(new)}
+    return replace(found, files={names.get(path, path): each for path, each in found.files.items()})
+
+
+CONTRACT_WAS_ELSEWHERE = _moved(baseline(TREE), CONTRACT, OLD)
+
+
+def _reversed(document: bytes) -> bytes:
+    return json.dumps(dict(reversed(json.loads(document).items()))).encode()
+
+
 TABLE: list[tuple[str, ComponentState, list[tuple[str, Level, bytes]]]] = [
     ("nothing", state(TREE), []),
     ("code", state({**TREE, CODE: b"other"}), [("drift-implementation", WARNING, CODE)]),
@@ -92,8 +114,8 @@ TABLE: list[tuple[str, ComponentState, list[tuple[str, Level, bytes]]]] = [
     ),
     (
         "moved tests do not excuse a contract",
-        state({CONTRACT: contract("2"), b"t/x.py": TWO_TESTS, CODE: b"code"}),
-        [("drift-contract-without-tests", ERROR, CONTRACT), ("drift-moved", NOTE, b"t/x.py")],
+        state({CONTRACT: contract("2"), b"t/test_x.py": TWO_TESTS, CODE: b"code"}),
+        [WITHOUT_TESTS, ("drift-moved", NOTE, b"t/test_x.py")],
     ),
     (
         "code became a test",
@@ -130,8 +152,14 @@ TABLE: list[tuple[str, ComponentState, list[tuple[str, Level, bytes]]]] = [
     ),
     ("no baseline", state(TREE, None, None), [("no-baseline", NOTE, PLACE)]),
     ("nothing at all", state({}, None, None), []),
-    ("deleted", state(TREE, None, TREE, [PLACE]), [("baseline-tampered", ERROR, PLACE)]),
-    ("deleted with all", state({}, None, TREE, [PLACE, *TREE]), []),
+    ("deleted", state(TREE, None, TREE, [PLACE]), [TAMPERED]),
+    ("deleted with all", state({}, None, TREE, [PLACE, *TREE]), [TAMPERED]),
+    (
+        "deleted with nearly all",
+        state({TESTS: TWO_TESTS}, None, TREE, [PLACE, *TREE]),
+        [TAMPERED, MISSING, ("drift-missing", ERROR, CODE)],
+    ),
+    ("unreadable, and deleted", state(TREE, None, BaselineFault("x", 1, "y"), [PLACE]), [TAMPERED]),
     ("a recapture alone", state(TREE, TREE, {**TREE, CODE: b"old"}, [PLACE]), []),
     ("a first capture", state(TREE, TREE, None, [PLACE]), []),
     (
@@ -142,12 +170,22 @@ TABLE: list[tuple[str, ComponentState, list[tuple[str, Level, bytes]]]] = [
     (
         "a recapture that launders a contract",
         state(
+            {**TREE, CONTRACT: contract(about="x")},
+            {**TREE, CONTRACT: contract(about="x")},
+            TREE,
+            [PLACE, CONTRACT],
+        ),
+        [WITHOUT_TESTS, VERSION],
+    ),
+    (
+        "a recapture of a contract in another layout",
+        state(
             {**TREE, CONTRACT: contract() + b" "},
             {**TREE, CONTRACT: contract() + b" "},
             TREE,
             [PLACE, CONTRACT],
         ),
-        [("drift-contract-without-tests", ERROR, CONTRACT), ("drift-version", WARNING, CONTRACT)],
+        [],
     ),
     (
         "a recapture of a contract that changed before",
@@ -206,6 +244,267 @@ TABLE: list[tuple[str, ComponentState, list[tuple[str, Level, bytes]]]] = [
         ),
         [],
     ),
+    # What the contract promises: not its mode, not its blanks.
+    ("a contract's mode", state(TREE, executable=[CONTRACT]), [VERSION]),
+    ("a contract's blanks", state({**TREE, CONTRACT: b"\n" + contract() + b"\n"}), [VERSION]),
+    ("a contract's keys in another order", state({**TREE, CONTRACT: _reversed(contract())}), [VERSION]),
+    (
+        "a contract's mode does not excuse weaker tests",
+        state({**TREE, TESTS: ONE_TEST}, executable=[CONTRACT]),
+        [WEAKER, VERSION, ALONE],
+    ),
+    (
+        "a contract's blanks do not excuse weaker tests",
+        state({**TREE, TESTS: ONE_TEST, CONTRACT: contract() + b" "}),
+        [WEAKER, VERSION, ALONE],
+    ),
+    (
+        "nor do they with a recapture",
+        state(
+            {**TREE, TESTS: ONE_TEST, CONTRACT: contract() + b" "},
+            {**TREE, TESTS: ONE_TEST, CONTRACT: contract() + b" "},
+            TREE,
+            [PLACE, TESTS, CONTRACT],
+        ),
+        [WEAKER],
+    ),
+    (
+        "a contract that cannot be read excuses nothing",
+        state({**TREE, TESTS: ONE_TEST, CONTRACT: b"{"}),
+        [WEAKER],
+    ),
+    (
+        "a contract that cannot be read is another",
+        state({**TREE, CONTRACT: b"{"}),
+        [WITHOUT_TESTS],
+    ),
+    (
+        "true is not 1",
+        state(
+            {**TREE, CONTRACT: b'{"version": "1", "x": true}'},
+            {**TREE, CONTRACT: b'{"version": "1", "x": 1}'},
+        ),
+        [WITHOUT_TESTS, VERSION],
+    ),
+    (
+        "implementation and a contract's blanks",
+        state({**TREE, CODE: b"x", CONTRACT: contract() + b" "}),
+        [VERSION, ("drift-implementation", WARNING, CODE)],
+    ),
+    # Which tests count as changed along with a contract.
+    ("tests' mode", state(PROMISES_MORE, executable=[TESTS]), [WITHOUT_TESTS]),
+    ("a comment in tests", state({**PROMISES_MORE, TESTS: b"# x\n" + TWO_TESTS}), [WITHOUT_TESTS]),
+    (
+        "another indentation of tests",
+        state({**PROMISES_MORE, TESTS: TWO_TESTS.replace(b"    ", b"\t")}),
+        [WITHOUT_TESTS],
+    ),
+    (
+        "a comment in tests, and all else",
+        state({**PROMISES_MORE, TESTS: b"# x\n" + TWO_TESTS, CODE: b"x"}),
+        [WITHOUT_TESTS],
+    ),
+    ("code outside of test functions", state({**PROMISES_MORE, TESTS: TWO_TESTS + b"x = 1\n"}), []),
+    ("an empty file of tests", state({**PROMISES_MORE, b"t/x.py": b""}), [WITHOUT_TESTS]),
+    ("a file of tests without any", state({**PROMISES_MORE, b"t/x.py": NOT_TESTS}), [WITHOUT_TESTS]),
+    ("a file of tests", state({**PROMISES_MORE, b"t/x.py": OTHER_TESTS}), []),
+    ("a blank test in a shell", state({**PROMISES_MORE, SHELL: b" \n"}), [WITHOUT_TESTS]),
+    ("a test in a shell", state({**PROMISES_MORE, SHELL: b"exit 0\n"}), []),
+    ("a link as a test", state({**PROMISES_MORE, SHELL: b"->x"}), []),
+    (
+        "tests that moved with a comment",
+        state({CONTRACT: contract("2"), b"t/test_x.py": b"# x\n" + TWO_TESTS, CODE: b"code"}),
+        [WITHOUT_TESTS],
+    ),
+    (
+        "an empty file of tests is gone",
+        state(PROMISES_MORE, {**TREE, b"t/__init__.py": b""}),
+        [WITHOUT_TESTS, ("drift-tests-weakened", WARNING, b"t/__init__.py")],
+    ),
+    (
+        "a recapture of a contract with a comment in tests",
+        state(
+            {**PROMISES_MORE, TESTS: b"# x\n" + TWO_TESTS},
+            {**PROMISES_MORE, TESTS: b"# x\n" + TWO_TESTS},
+            TREE,
+            [PLACE, CONTRACT, TESTS],
+        ),
+        [WITHOUT_TESTS],
+    ),
+    # A contract that goes with a recapture.
+    (
+        "a recapture without the contract",
+        state({TESTS: TWO_TESTS, CODE: b"code"}, {TESTS: TWO_TESTS, CODE: b"code"}, TREE, [PLACE, CONTRACT]),
+        [MISSING],
+    ),
+    (
+        "a recapture where the contract went before",
+        state({TESTS: TWO_TESTS, CODE: b"code"}, {TESTS: TWO_TESTS, CODE: b"code"}, TREE, [PLACE]),
+        [],
+    ),
+    (
+        "a recapture without a file of the implementation",
+        state({**TREE}, {**TREE}, {**TREE, b"s/more": b"more"}, [PLACE, b"s/more"]),
+        [],
+    ),
+    # Names that nobody runs, and files that hold nothing.
+    (
+        "tests that move to a name that is no Python",
+        state({CONTRACT: contract(), b"t/test_c.txt": TWO_TESTS, CODE: b"code"}),
+        [WEAKER, ("drift-tests", WARNING, b"t/test_c.txt")],
+    ),
+    (
+        "tests that move to a name that is no test's",
+        state({CONTRACT: contract(), b"t/x.py": TWO_TESTS, CODE: b"code"}),
+        [WEAKER, ("drift-tests", WARNING, b"t/x.py")],
+    ),
+    (
+        "tests that move to the other name of tests",
+        state({CONTRACT: contract(), b"t/c_test.py": TWO_TESTS, CODE: b"code"}),
+        [("drift-moved", NOTE, b"t/c_test.py")],
+    ),
+    (
+        "tests in a shell that move",
+        state({**TREE, b"t/new.sh": b"exit 1\n"}, {**TREE, SHELL: b"exit 1\n"}),
+        [("drift-moved", NOTE, b"t/new.sh")],
+    ),
+    (
+        "code that moves to any name",
+        state({CONTRACT: contract(), TESTS: TWO_TESTS, b"s/test_x.txt": b"code"}),
+        [("drift-moved", NOTE, b"s/test_x.txt")],
+    ),
+    (
+        "tests in a shell, emptied",
+        state({**TREE, SHELL: b"\n"}, {**TREE, SHELL: b"exit 1\n"}),
+        [("drift-tests-weakened", ERROR, SHELL), ("drift-tests", WARNING, SHELL)],
+    ),
+    (
+        "tests in a shell, emptied with a recapture",
+        state({**TREE, SHELL: b""}, {**TREE, SHELL: b""}, {**TREE, SHELL: b"exit 1\n"}, [PLACE, SHELL]),
+        [("drift-tests-weakened", ERROR, SHELL)],
+    ),
+    ("tests, emptied", state({**TREE, TESTS: b""}), [WEAKER, ALONE]),
+    (
+        "an empty file that stays so",
+        state({**TREE, b"t/__init__.py": b"\n"}, {**TREE, b"t/__init__.py": b""}),
+        [("drift-tests", WARNING, b"t/__init__.py")],
+    ),
+    (
+        "tests, emptied into another file",
+        state({**TREE, TESTS: b"", b"t/test_d.py": TWO_TESTS}),
+        [ALONE],
+    ),
+    # Merges bring what their other side did.
+    (
+        "a merge with a recapture of weaker tests",
+        state({**TREE, TESTS: ONE_TEST}, {**TREE, TESTS: ONE_TEST}, TREE, [PLACE], is_merge=True),
+        [WEAKER],
+    ),
+    (
+        "a merge with a recapture of a contract",
+        state(PROMISES_MORE, PROMISES_MORE, TREE, [PLACE], is_merge=True),
+        [WITHOUT_TESTS],
+    ),
+    (
+        "a merge with a recapture without the contract",
+        state(
+            {TESTS: TWO_TESTS, CODE: b"code"}, {TESTS: TWO_TESTS, CODE: b"code"}, TREE, [PLACE], is_merge=True
+        ),
+        [MISSING],
+    ),
+    (
+        "a merge with a recapture of code",
+        state({**TREE, CODE: b"x"}, {**TREE, CODE: b"x"}, TREE, [PLACE], is_merge=True),
+        [],
+    ),
+    # What is still there and the declaration leaves out is not gone.
+    (
+        "implementation that is left out",
+        state(TREE, {**TREE, LEFT: b"more"}, unclaimed=[LEFT]),
+        [("drift-implementation", WARNING, LEFT)],
+    ),
+    (
+        "implementation that is left out, and other that differs",
+        state({**TREE, CODE: b"x"}, {**TREE, LEFT: b"more"}, unclaimed=[LEFT]),
+        [("drift-implementation", WARNING, CODE), ("drift-implementation", WARNING, LEFT)],
+    ),
+    (
+        "implementation that is left out, and other that is gone",
+        state({CONTRACT: contract(), TESTS: TWO_TESTS}, {**TREE, LEFT: b"more"}, unclaimed=[LEFT]),
+        [("drift-missing", ERROR, CODE), ("drift-implementation", WARNING, LEFT)],
+    ),
+    (
+        "tests that are left out",
+        state({CONTRACT: contract(), CODE: b"code"}, unclaimed=[TESTS]),
+        [ALONE],
+    ),
+    (
+        "tests that are left out beside other implementation",
+        state({CONTRACT: contract(), CODE: b"x"}, unclaimed=[TESTS]),
+        [("drift-implementation", WARNING, CODE), ALONE],
+    ),
+    (
+        "tests that are left out, and others that are weaker",
+        state({**TREE, TESTS: ONE_TEST}, {**TREE, LEFT_TESTS: OTHER_TESTS}, unclaimed=[LEFT_TESTS]),
+        [WEAKER, ALONE, ("drift-tests", WARNING, LEFT_TESTS)],
+    ),
+    (
+        "tests that are left out are no tests that changed with a contract",
+        state({CONTRACT: contract("2"), CODE: b"code"}, unclaimed=[TESTS]),
+        [WITHOUT_TESTS, ALONE],
+    ),
+    (
+        "nor are they where copies of them came",
+        state(
+            {**PROMISES_MORE, LEFT_TESTS: OTHER_TESTS},
+            {**TREE, b"t/old.py": OTHER_TESTS},
+            unclaimed=[b"t/old.py"],
+        ),
+        [WITHOUT_TESTS, ("drift-tests", WARNING, b"t/old.py")],
+    ),
+    (
+        "but others that came are",
+        state({CONTRACT: contract("2"), CODE: b"code", LEFT_TESTS: OTHER_TESTS}, unclaimed=[TESTS]),
+        [ALONE],
+    ),
+    (
+        "a contract that is declared elsewhere",
+        state(TREE, CONTRACT_WAS_ELSEWHERE, unclaimed=[OLD]),
+        [("drift-version", WARNING, OLD)],
+    ),
+    (
+        "a contract that is declared elsewhere, and promises something else there",
+        state(PROMISES_MORE, CONTRACT_WAS_ELSEWHERE, unclaimed=[OLD]),
+        [WITHOUT_TESTS, ("drift-version", WARNING, OLD)],
+    ),
+    (
+        "a contract that is declared where nothing is",
+        state({CODE: b"code", TESTS: TWO_TESTS}, CONTRACT_WAS_ELSEWHERE, unclaimed=[OLD]),
+        [("drift-version", WARNING, OLD)],
+    ),
+    (
+        "a recapture without what the declaration left out",
+        state(
+            {CONTRACT: contract(), b"t/n.py": b"x", CODE: b"code"},
+            {CONTRACT: contract(), b"t/n.py": b"x", CODE: b"code"},
+            {**TREE, LEFT: b"more"},
+            [PLACE, b"t/n.py"],
+            unclaimed=[TESTS, LEFT],
+        ),
+        [],
+    ),
+    (
+        "a merge with such a recapture",
+        state(
+            {CONTRACT: contract(), CODE: b"code"},
+            {CONTRACT: contract(), CODE: b"code"},
+            TREE,
+            [PLACE],
+            is_merge=True,
+            unclaimed=[TESTS],
+        ),
+        [],
+    ),
 ]
 
 
@@ -216,21 +515,7 @@ def test_each_way_to_differ_is_told_at_its_level(
     assert told(given) == expected
 
 
-@pytest.mark.parametrize("name", [b"name", *HOSTILE_NAMES], ids=ascii)
-@pytest.mark.parametrize("given", DRIFT_CASES, ids=lambda given: str(given.rule))
-def test_each_rule_has_a_case_and_a_neighbour_whatever_the_names_in_it(given: DriftCase, name: bytes) -> None:
-    raised = [each for each in given.broken(name) if each.rule == given.rule]
-    assert raised
-    for each in raised:
-        assert each.level is given.level
-        assert each.hint
-        assert {"pattern", "limit", "actual"} <= set(each.details)
-        assert all(is_printable(character) for character in each.message + each.hint)
-    assert given.rule not in {each.rule for each in given.kept(name)}
-
-
-def test_every_rule_of_the_gate_has_a_case() -> None:
-    assert {given.rule for given in DRIFT_CASES} == {rule.id for rule in DRIFT_RULES} <= set(RULES)
+def test_a_forged_baseline_alone_is_an_error_whatever_the_policy_says() -> None:
     assert [rule.id for rule in DRIFT_RULES if rule.invariant] == ["baseline-tampered"]
 
 
@@ -253,6 +538,35 @@ def test_a_loss_names_the_functions_and_the_line() -> None:
     assert "test_b" in found.message
     (fewer, _) = drift.examine_state(state({**TREE, TESTS: b"\n" + FEWER}))
     assert (fewer.line, "1, not 2" in fewer.message) == (2, True)
+
+
+def test_what_the_declaration_leaves_out_is_told_once_with_the_way_to_record_it() -> None:
+    more = {b"s/%d.py" % index: b"%d" % index for index in range(3)}
+    (found,) = drift.examine_state(state(TREE, {**TREE, **more}, unclaimed=more))
+    assert "s/0.py and 2 more" in found.message
+    assert "declar" in found.message
+    assert found.hint is not None
+    assert "git patchgate baseline capture shaping" in found.hint
+
+
+def test_a_baseline_that_stays_is_told_with_the_way_to_take_it_out_and_the_files() -> None:
+    (found,) = undeclared(RepoPath(PLACE))
+    assert found.hint is not None
+    assert PLACE.decode() in found.hint
+    assert "nobody's" in found.hint
+    assert "same change" in found.hint
+
+
+def test_names_of_tests_are_cut_in_messages_and_details() -> None:
+    long = b"test_" + b"x" * 200_000
+    tests = TWO_TESTS + b"def %s():\n    assert a\n" % long
+    for given in (
+        state(TREE, {**TREE, TESTS: tests}),
+        state({CONTRACT: contract(), CODE: b"code"}, {**TREE, TESTS: tests}),
+    ):
+        found = next(each for each in drift.examine_state(given) if each.rule == "drift-tests-weakened")
+        assert len(found.message) < 500
+        assert len(json.dumps(found.details["functions"])) < 500
 
 
 def test_an_unreadable_baseline_is_told_with_its_line() -> None:

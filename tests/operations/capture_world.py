@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-from patchgate.git.repository import Repository, open_repository
 from patchgate.operations.hold.capture import capture
 from patchgate.operations.hold.captured import Capture, Request, Surroundings
+from tests.component_world import contract, declared, opened
 from tests.world import Content, Repo
 
 NOW = 1_700_000_000
+# A third of what such a small run costs is to load plugins that it does not need.
+QUICK = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 GOOD = "from shaping import double\n\ndef test_double():\n    assert double(2) == 4\n"
 CODE = "src/shaping/__init__.py"
 TESTS = "tests/test_shaping.py"
@@ -18,20 +19,15 @@ BASELINE = ".patchgate/baselines/shaping.json"
 
 
 def policy(name: str = "shaping", *command: str, more: str = "") -> str:
-    """Declare a component whose files bear its name."""
-    words = f"test_command = {json.dumps(command)}\n" if command else ""
-    return f"""
-[components.{name}]
-contract = "contracts/{name}/interface.json"
-tests = ["tests/test_{name}.py"]
-implementation = ["src/{name}/**"]
-{words}{more}"""
+    """Declare a component with one file of tests."""
+    words = {"test_command": list(command)} if command else {}
+    return declared(name, tests=[f"tests/test_{name}.py"], **words) + more
 
 
 def files(name: str = "shaping") -> dict[str, Content]:
     """Give the files of a component whose tests pass."""
     return {
-        f"contracts/{name}/interface.json": json.dumps({"component_id": name, "version": "1.0.0"}) + "\n",
+        f"contracts/{name}/interface.json": contract(name),
         f"src/{name}/__init__.py": "def double(number):\n    return 2 * number\n",
         f"tests/test_{name}.py": GOOD.replace("shaping", name),
     }
@@ -44,10 +40,6 @@ def shaping(folder: Path, *command: str, more: str = "") -> Repo:
     return repo
 
 
-def opened(repo: Repo, **env: str) -> Repository:
-    return open_repository(repo.env | env, str(repo.path))
-
-
 def captured(
     repo: Repo,
     *ids: str,
@@ -58,7 +50,9 @@ def captured(
     **env: str,
 ) -> Capture:
     """Capture components, as the command does."""
-    around = Surroundings(repo.env | env, str(repo.path.parent / "cache"), now, lambda what, seconds: None)
+    around = Surroundings(
+        QUICK | repo.env | env, str(repo.path.parent / "cache"), now, lambda what, seconds: None
+    )
     request = Request(ids or ("shaping",), from_disk, reverify, with_note)
     return capture(opened(repo, **env), request, around)
 

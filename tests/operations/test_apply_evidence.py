@@ -105,6 +105,8 @@ def test_paths_and_ids_stay_though_a_secret_is_like_them(repo: Repo) -> None:
         "patchgate/transactions/run",
         "patchgate/attempts/run",
         "patchgate/scratch",
+        "patchgate/components",
+        "patchgate/contracts/run",
     ],
 )
 def test_in_gits_own_folders_evidence_lies_in_patchgates_alone(repo: Repo, place: str) -> None:

@@ -1,30 +1,19 @@
-"""`baseline status`, and what is said of the components of a branch that is pushed."""
+"""`baseline status`: drift and staleness of what HEAD declares, and what is remembered of it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
 import jsonschema
 import pytest
 
-from patchgate.git.objects import Objects
-from patchgate.git.repository import open_repository
-from patchgate.git.tree_paths import TreePaths
-from patchgate.operations.judge.policies import Policies
-from patchgate.operations.judge.receives import judge_receive
-from patchgate.operations.judge.standing import alike
-from patchgate.operations.land.at_push import judge_push
 from patchgate.operations.tell.baselines import baselines_of_head, text
 from patchgate.operations.tell.baselines_document import json_schema
-from patchgate.verdict.verdict import ChangeVerdict, Report
-from tests.operations.component_world import Componented, componented, contract_of
+from tests.component_world import contract, files
+from tests.operations.dated_components import Componented, componented
 
-TEN = "[baselines]\nstaleness_window_days = 10\n"
-STRICT = "[baselines]\nstaleness_window_days = 10\nrequire_fresh = true\n"
-ZERO = "0" * 40
 CONTRACT = "contracts/a/interface.json"
 CODE = "src/a/__init__.py"
 
@@ -42,7 +31,7 @@ def test_status_tells_drift_by_rule_and_ends_with_1_where_it_is_an_error(tmp_pat
     repo.on(1, {CODE: "def run(text):\n    return str(text)\n"})
     assert found(repo, 1)["a"] == ["drift-implementation"]
     assert repo.cli("baseline", "status").code == 0
-    repo.on(2, {CONTRACT: contract_of("a", version="2.0")})
+    repo.on(2, {CONTRACT: contract("a", version="2.0")})
     assert "drift-contract-without-tests" in found(repo, 2)["a"]
     answer = repo.cli("baseline", "status")
     assert answer.code == 1
@@ -52,7 +41,7 @@ def test_status_tells_drift_by_rule_and_ends_with_1_where_it_is_an_error(tmp_pat
 def test_a_level_of_the_config_counts_in_status(tmp_path: Path) -> None:
     rules = '[rules]\ndrift-contract-without-tests = "note"\ndrift-version = "off"\nbaseline-stale = "off"\n'
     repo = componented(tmp_path, "a", more=rules)
-    repo.on(1, {CONTRACT: contract_of("a", description="Another text.")})
+    repo.on(1, {CONTRACT: contract("a", description="Another text.")})
     assert found(repo, 1)["a"] == ["drift-contract-without-tests"]
     assert repo.cli("baseline", "status").code == 0
 
@@ -72,21 +61,22 @@ def test_a_mode_of_a_file_is_drift(tmp_path: Path) -> None:
     assert found(repo)["a"] == ["drift-implementation"]
 
 
-def test_another_declaration_is_not_taken_for_what_was_equal(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("folder", "rule"), [("src/a", "drift-implementation"), ("tests/a", "drift-tests")])
+def test_another_declaration_is_not_taken_for_what_was_equal(tmp_path: Path, folder: str, rule: str) -> None:
     repo = componented(tmp_path, "a")
     wide = repo.declare("a")
-    narrow = wide.replace('["src/a/**"]', '["src/a/*.py"]')
-    repo.on(0, {"patchgate.toml": narrow, "src/a/notes.txt": "text\n"})
+    narrow = wide.replace(f'["{folder}/**"]', f'["{folder}/*.py"]')
+    repo.on(0, {"patchgate.toml": narrow, f"{folder}/notes.txt": "text\n"})
     assert found(repo) == {"a": []}
     # The folders are the same, and so is everything in them.
     repo.on(0, {"patchgate.toml": wide})
-    assert found(repo)["a"] == ["drift-implementation"]
+    assert found(repo)["a"] == [rule]
 
 
 def test_what_drifted_without_a_finding_is_not_taken_for_equal(tmp_path: Path) -> None:
     repo = componented(tmp_path, "a")
     raised = {
-        CONTRACT: contract_of("a", version="2.0"),
+        CONTRACT: contract("a", version="2.0"),
         "tests/a/test_more.py": "def test_x():\n    assert 1\n",
     }
     repo.on(1, raised)
@@ -109,7 +99,7 @@ def test_another_baseline_is_not_taken_for_what_was_equal(tmp_path: Path) -> Non
 def test_a_damaged_cache_is_no_cache(tmp_path: Path, damage: bytes) -> None:
     repo = componented(tmp_path, "a")
     found(repo)
-    cache = repo.path / ".git/patchgate/components"
+    cache = repo.path / ".git/patchgate/contracts/standing"
     good = cache.read_bytes()
     for written in (damage, good[:-1], good.replace(b'"equal"', b'"EQUAL"'), good + b" "):
         cache.write_bytes(written)
@@ -125,7 +115,7 @@ def test_what_is_remembered_spares_the_files_of_a_component(tmp_path: Path) -> N
     (repo.path / ".git/objects" / baseline[:2] / baseline[2:]).unlink()
     # It is not even read: ids of objects tell that it is what it was.
     assert found(repo) == {"a": [], "b": []}
-    (repo.path / ".git/patchgate/components").unlink()
+    (repo.path / ".git/patchgate/contracts/standing").unlink()
     answer = repo.cli("baseline", "status")
     assert (answer.code, "Traceback" in answer.err) == (3, False)
 
@@ -141,7 +131,7 @@ def test_what_is_remembered_is_what_would_be_found(tmp_path: Path, seed: int) ->
     random = Random(seed)
     names = ["a", "b", "c"]
     repo = componented(tmp_path, *names)
-    cache = repo.path / ".git/patchgate/components"
+    cache = repo.path / ".git/patchgate/contracts/standing"
     for day in range(12):
         name = random.choice(names)
         place = f"src/{name}/{random.choice('xyz')}.py"
@@ -151,7 +141,7 @@ def test_what_is_remembered_is_what_would_be_found(tmp_path: Path, seed: int) ->
             case 2:
                 (repo.path / place).unlink(missing_ok=True)
             case 3:
-                repo.write(f"contracts/{name}/interface.json", contract_of(name, random.choice(names)))
+                repo.write(f"contracts/{name}/interface.json", contract(name, random.choice(names)))
             case 4:
                 for path, content in repo.captured(name).items():
                     repo.write(path, content)
@@ -191,7 +181,7 @@ def test_hashes_and_dates_are_told_to_programs(tmp_path: Path) -> None:
 
 def test_every_finding_and_state_fits_the_schema(tmp_path: Path) -> None:
     repo = componented(tmp_path, "a", "b")
-    repo.on(1, {"patchgate.toml": repo.declare("a", "b", "c"), **repo.component("c", "a")})
+    repo.on(1, {"patchgate.toml": repo.declare("a", "b", "c"), **files("c", "a")})
     repo.on(1, {".patchgate/baselines/b.json": "{}\n", ".patchgate/baselines/old.json": "{}\n"})
     answer = repo.cli("baseline", "status", "--format", "json")
     jsonschema.validate(answer.report, json_schema())
@@ -205,7 +195,7 @@ def test_baselines_without_a_component_are_named_safely(tmp_path: Path) -> None:
     repo = componented(tmp_path, "a")
     repo.on(0, {".patchgate/baselines/\x1b[31mred.json": "{}\n", ".patchgate/baselines/x": "\n"})
     lines = text(baselines_of_head(repo.opened, repo.at_day(0)))
-    named = [line for line in lines if "no component" in line]
+    named = [line for line in lines if "no declared component" in line]
     assert len(named) == 2
     assert not any("\x1b" in line for line in lines)
 
@@ -227,246 +217,6 @@ def test_a_bare_repository_has_a_status(tmp_path: Path) -> None:
     repo.git("clone", "-q", "--bare", str(repo.path), str(tmp_path / "bare"))
     answer = Componented(tmp_path / "bare", repo.env).cli("baseline", "status", "--format", "json")
     assert [each["drifted"] for each in answer.report["components"]] == [False]
-
-
-class Pushed:
-    """A repository and its server, which has what was there when this was made."""
-
-    def __init__(self, folder: Path, *names: str, more: str = TEN) -> None:
-        self.repo = componented(folder, *names, more=more)
-        self.server = Componented(folder / "server.git", self.repo.env)
-        self.repo.git("clone", "-q", "--bare", str(self.repo.path), str(self.server.path))
-        self.repo.git("remote", "add", "origin", str(self.server.path))
-        self.repo.git("fetch", "-q", "origin")
-        self.repo.git("remote", "set-head", "origin", "main")
-        self.old = self.repo.ask("rev-parse", "HEAD")
-
-    def line(self, ref: str, tip: str, old: str) -> str:
-        """What git tells pre-push of one ref."""
-        return f"{ref} {tip} {ref} {old}\n"
-
-    def push(self, day: float, ref: str = "refs/heads/main", old: str | None = None) -> Report:
-        """Judge what pre-push would, on a day."""
-        head = self.repo.ask("rev-parse", "HEAD")
-        lines = self.line(ref, head, self.old if old is None else old).encode()
-        return judge_push(self.repo.opened, "origin", str(self.server.path), lines, self.repo.at_day(day))
-
-    def receive(self, day: float, *more: str) -> Report:
-        """Judge what pre-receive would, on a day."""
-        refs = ["HEAD:refs/staging/new", *more]
-        self.repo.git("push", "-q", str(self.server.path), *refs)
-        head = self.repo.ask("rev-parse", "HEAD")
-        lines = f"{self.old} {head} refs/heads/main\n".encode()
-        opened = open_repository(self.repo.env, str(self.server.path))
-        return judge_receive(opened, lines, self.repo.at_day(day))
-
-
-def of_ref(report: Report) -> ChangeVerdict | None:
-    """What is said of the one ref itself."""
-    refs = [change for change in report.changes if change.source.kind == "ref"]
-    assert len(refs) <= 1
-    return refs[0] if refs else None
-
-
-def rules_of(change: ChangeVerdict | None) -> Sequence[tuple[str, str]]:
-    return [] if change is None else [(each.rule, each.level.value) for each in change.findings]
-
-
-def test_a_stale_component_is_told_at_the_push_as_a_circumstance(tmp_path: Path) -> None:
-    pushed = Pushed(tmp_path, "a")
-    pushed.repo.on(5, {"README": "text\n"})
-    assert of_ref(pushed.push(10)) is None
-    report = pushed.push(11)
-    change = of_ref(report)
-    assert rules_of(change) == [("baseline-stale", "warning")]
-    assert report.verdict == "accepted"
-    assert change is not None
-    assert [(each.gate, each.outcome.value) for each in change.circumstances] == [("staleness", "pass")]
-
-
-def test_what_is_not_fresh_refuses_a_push_where_that_is_required(tmp_path: Path) -> None:
-    pushed = Pushed(tmp_path, "a", "b", more=STRICT)
-    pushed.repo.on(5, {"README": "text\n"})
-    assert pushed.push(10).verdict == "accepted"
-    report = pushed.push(11)
-    assert report.verdict == "rejected"
-    assert rules_of(of_ref(report)) == [("baseline-stale", "error")] * 2
-    assert pushed.receive(11).verdict == "rejected"
-    assert pushed.receive(10).verdict == "accepted"
-
-
-def test_a_push_cannot_take_back_that_freshness_is_required(tmp_path: Path) -> None:
-    pushed = Pushed(tmp_path, "a", more=STRICT)
-    pushed.repo.on(5, {"patchgate.toml": pushed.repo.declare("a", more=TEN)})
-    assert rules_of(of_ref(pushed.push(11))) == [("baseline-stale", "error")]
-
-
-def test_a_component_that_ages_is_told_at_the_push(tmp_path: Path) -> None:
-    pushed = Pushed(tmp_path, "a", "b")
-    pushed.repo.on(1, {CODE: "def run(text):\n    return str(text)\n"})
-    report = pushed.push(2)
-    # The drift of a is told of the commit, and not a second time.
-    assert rules_of(of_ref(report)) == [("baseline-aging", "warning")]
-    assert [each.rule for change in report.changes for each in change.findings] == [
-        "baseline-aging",
-        "drift-implementation",
-    ]
-
-
-def test_pre_receive_takes_a_note_that_comes_with_the_push(tmp_path: Path) -> None:
-    from patchgate.operations.judge.verifications import VERIFIED_REF, Verification
-
-    pushed = Pushed(tmp_path, "a", more=STRICT)
-    repo = pushed.repo
-    repo.on(5, {"README": "text\n"})
-    oid = repo.ask("rev-parse", "HEAD:.patchgate/baselines/a.json")
-    line = Verification("a", oid, int(repo.at_day(20)), {}, "note").to_line().decode().rstrip("\n")
-    repo.git("notes", f"--ref={VERIFIED_REF}", "add", "-m", line, oid)
-    assert pushed.push(21).verdict == "accepted"
-    assert pushed.receive(21).verdict == "rejected"
-    assert pushed.receive(21, f"{VERIFIED_REF}:{VERIFIED_REF}").verdict == "accepted"
-
-
-def test_a_merge_whose_sides_are_well_and_that_drifts_is_told_of_the_tip(tmp_path: Path) -> None:
-    pushed = Pushed(tmp_path, "a")
-    repo = pushed.repo
-    repo.git("checkout", "-q", "-b", "side")
-    # On this side the file is nobody's; on the other one it would be the component's, and is not there.
-    repo.on(1, {"src/more.py": "x = 1\n"})
-    repo.git("checkout", "-q", "main")
-    config = repo.declare("a", more=TEN).replace('["src/a/**"]', '["src/a/**", "src/*.py"]')
-    repo.on(1, {"patchgate.toml": config})
-    assert of_ref(pushed.push(1)) is None
-    repo.git("merge", "-q", "-m", "Join", "side")
-    report = pushed.push(2)
-    assert rules_of(of_ref(report)) == [("drift-implementation", "warning")]
-    told = [
-        change.source.kind for change in report.changes for each in change.findings if "drift" in each.rule
-    ]
-    assert told == ["ref"]
-
-
-def test_an_error_of_the_tip_is_told_though_a_commit_of_the_push_warned_of_the_same(tmp_path: Path) -> None:
-    pushed = Pushed(tmp_path, "a")
-    repo = pushed.repo
-    contract, tests = contract_of("a", version="2.0"), "tests/a/test_a.py"
-    text = repo.ask("show", f"HEAD:{tests}") + "\n"
-    repo.git("checkout", "-q", "-b", "side")
-    repo.on(1, {CONTRACT: contract, tests: text.replace("def test_run", "def run")})
-    repo.git("checkout", "-q", "main")
-    repo.on(1, {CONTRACT: contract, tests: f"import os\n\n\n{text}"})
-    repo.on(1, repo.captured("a"))
-    repo.git("merge", "-q", "-m", "Join", "side")
-    report = pushed.push(2)
-    levels = [
-        (change.source.kind, each.level.value)
-        for change in report.changes
-        for each in change.findings
-        if each.rule == "drift-tests-weakened"
-    ]
-    assert sorted(levels) == [("commit", "warning"), ("ref", "error")]
-    assert report.verdict == "rejected"
-
-
-def test_what_was_so_before_a_push_does_not_refuse_it(tmp_path: Path) -> None:
-    pushed = Pushed(tmp_path, "a")
-    repo = pushed.repo
-    pushed.old = repo.on(1, {CONTRACT: contract_of("a", version="2.0")})
-    repo.git("push", "-q", "--no-verify", "origin", "main")
-    repo.git("fetch", "-q", "origin")
-    repo.on(2, {"README": "text\n"})
-    assert of_ref(pushed.push(3)) is None
-    # A line from before it, which a merge brings: no commit of the push is told of the contract, the tip is.
-    repo.git("checkout", "-q", "-b", "side", "HEAD~2")
-    repo.on(2, {"src/a/more.py": "x = 1\n"})
-    repo.git("checkout", "-q", "main")
-    repo.git("merge", "-q", "-m", "Join", "side")
-    report = pushed.push(3)
-    change = of_ref(report)
-    assert rules_of(change) == [("drift-contract-without-tests", "warning")]
-    assert change is not None
-    assert any("before this push" in note for note in change.findings[0].notes)
-
-
-def test_a_server_looks_at_the_components_that_a_push_touches(tmp_path: Path) -> None:
-    pushed = Pushed(tmp_path, "a", "b")
-    pushed.repo.on(1, {"src/b/__init__.py": "x = 1\n"})
-    baseline = pushed.server.ask("rev-parse", "HEAD:.patchgate/baselines/a.json")
-    report = pushed.receive(11)
-    assert rules_of(of_ref(report)) == [("baseline-stale", "warning")] * 2
-    # What is as it was is not even read; what differs is, and nothing is written.
-    (pushed.server.path / "objects" / baseline[:2] / baseline[2:]).unlink()
-    assert rules_of(of_ref(pushed.receive(11))) == [("baseline-stale", "warning")] * 2
-    assert not (pushed.server.path / "patchgate").exists()
-    pushed.repo.on(2, {CODE: "x = 1\n"})
-    change = of_ref(pushed.receive(11))
-    assert change is not None
-    assert change.verdict == "undecided"
-
-
-def test_a_server_looks_at_what_is_declared_otherwise(tmp_path: Path) -> None:
-    pushed = Pushed(tmp_path, "a")
-    repo = pushed.repo
-    wide = repo.declare("a", more=TEN)
-    narrow = wide.replace('["src/a/**"]', '["src/a/*.py"]')
-    pushed.old = repo.on(1, {"patchgate.toml": narrow, "src/a/notes.txt": "text\n"})
-    repo.git("push", "-q", "--no-verify", "origin", "main")
-    repo.git("checkout", "-q", "-b", "side")
-    repo.on(1, {"patchgate.toml": wide})
-    repo.git("checkout", "-q", "main")
-    repo.on(1, {"README": "text\n"})
-    repo.git("merge", "-q", "-m", "Join", "side")
-    with Objects(repo.opened) as objects:
-        trees = [repo.ask("rev-parse", f"{each}^{{tree}}") for each in ("HEAD", pushed.old)]
-        policies = Policies(objects)
-        new, old = (policies.at(policies.key(tree)).policy for tree in trees)
-        assert new is not None
-        assert old is not None
-        known = old.config.components
-        assert alike(TreePaths(objects), trees[0], trees[1], new, known) == set()
-        assert alike(TreePaths(objects), trees[0], trees[1], old, known) == {"a"}
-    told = [each.rule for change in pushed.receive(2).changes for each in change.findings]
-    assert "drift-implementation" in told
-
-
-def test_many_findings_at_a_push_are_counted(tmp_path: Path) -> None:
-    names = [f"c{number:02}" for number in range(30)]
-    pushed = Pushed(tmp_path, *names)
-    pushed.repo.on(5, {"README": "text\n"})
-    change = of_ref(pushed.push(40))
-    assert change is not None
-    assert len(change.findings) == 21
-    assert change.findings[-1].message.startswith("and 10 more")
-
-
-def test_tags_notes_and_deletions_say_nothing_of_components(tmp_path: Path) -> None:
-    pushed = Pushed(tmp_path, "a")
-    pushed.repo.on(5, {"README": "text\n"})
-    assert of_ref(pushed.push(40, "refs/tags/v1", ZERO)) is None
-    line = f"(delete) {ZERO} refs/heads/topic {pushed.old}\n".encode()
-    opened = pushed.repo.opened
-    assert judge_push(opened, "origin", str(pushed.server.path), line, pushed.repo.at_day(40)).changes == ()
-
-
-def test_a_tip_that_cannot_be_read_is_undecided(tmp_path: Path) -> None:
-    pushed = Pushed(tmp_path, "a", "b")
-    repo = pushed.repo
-    repo.on(5, {CODE: "def run(text):\n    return str(text)\n"})
-    baseline = repo.ask("rev-parse", "HEAD:.patchgate/baselines/a.json")
-    (repo.path / ".git/objects" / baseline[:2] / baseline[2:]).unlink()
-    report = pushed.push(6)
-    change = of_ref(report)
-    assert change is not None
-    assert change.verdict == "undecided"
-
-
-def test_a_real_push_shows_what_is_stale(tmp_path: Path) -> None:
-    pushed = Pushed(tmp_path, "a")
-    pushed.repo.install()
-    pushed.repo.git("commit", "-q", "--allow-empty", "-m", "Add nothing")
-    done = pushed.repo.try_git("push", "origin", "main")
-    assert done.returncode == 0
-    assert b"baseline-stale" in done.stderr + done.stdout
 
 
 def test_the_schema_is_printed(tmp_path: Path) -> None:

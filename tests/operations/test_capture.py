@@ -11,9 +11,10 @@ import pytest
 
 from patchgate.declared.baseline import Baseline, read_baseline
 from patchgate.errors import UndecidedError, UsageError
-from patchgate.operations.hold import capture_tests
+from patchgate.operations.hold import capture_run
 from patchgate.operations.hold.capture_telling import document, json_schema, text
-from patchgate.operations.hold.captured import Result
+from patchgate.operations.hold.captured import Captured, Result
+from tests.component_world import capture, contract
 from tests.operations.capture_world import (
     BASELINE,
     CODE,
@@ -58,6 +59,7 @@ def test_a_component_whose_tests_pass_is_recorded_as_the_index_has_it(repo: Repo
     assert (each.run.counts.passed, each.run.counts.total) == (1, 1)
     paths = ("contracts/shaping/interface.json", CODE, TESTS)
     assert recorded(repo) == {path: staged(repo, path) for path in paths}
+    assert baseline(repo) == capture(repo, policy())[BASELINE]
     assert repo.ask("status", "--porcelain") == "?? .patchgate/"
 
 
@@ -84,11 +86,12 @@ def test_line_ends_that_git_converts_make_no_difference(repo: Repo) -> None:
 
 
 def test_a_failing_test_records_nothing_and_its_output_is_shown(repo: Repo) -> None:
+    """Requirement D 6.2: a baseline is captured only after the tests pass."""
     repo.stage({CODE: WRONG})
     done = captured(repo)
     (each,) = done.components
     assert (done.exit_code, each.result) == (1, Result.REFUSED)
-    assert each.reason == "tests failed: 1 of 1"
+    assert each.reason == "its only test failed"
     assert each.run is not None
     assert any("assert 6 == 4" in line for line in each.run.tail)
     assert baseline(repo) is None
@@ -130,7 +133,33 @@ def test_a_run_that_hides_its_failures_behind_a_good_exit_code_fails(repo: Repo)
     hide = "def pytest_sessionfinish(session):\n    session.exitstatus = 0\n"
     repo.stage({"tests/conftest.py": hide, CODE: WRONG})
     done = captured(repo)
-    assert (done.exit_code, done.components[0].reason) == (1, "tests failed: 1 of 1")
+    assert (done.exit_code, done.components[0].reason) == (1, "its only test failed")
+
+
+EXIT = "\nimport pytest\n@pytest.fixture\ndef stop():\n    pytest.exit('stop', 0)\n"
+
+
+@pytest.mark.parametrize(
+    "tests",
+    [
+        "import pytest\ndef test_x():\n    pytest.exit('stop', 0)\n",
+        GOOD + "\ndef test_exit():\n    import pytest; pytest.exit('stop', 0)\n",
+        GOOD + EXIT + "def test_exit(stop):\n    pass\n",
+        GOOD + "\ndef teardown_function():\n    import pytest; pytest.exit('stop', 0)\n",
+        GOOD
+        + EXIT
+        + "def test_exit(stop):\n    pass\n"
+        + "def teardown_module():\n    print('x' * (5 << 20))\n",
+    ],
+    ids=["alone", "in a body", "in a fixture", "in a teardown", "after much output"],
+)
+def test_a_run_that_a_test_breaks_off_is_refused_whatever_its_exit_code(repo: Repo, tests: str) -> None:
+    repo.stage({TESTS: tests + "\ndef test_never():\n    assert False\n"})
+    done = captured(repo, PYTEST_ADDOPTS="-s")
+    (each,) = done.components
+    assert (done.exit_code, each.result) == (1, Result.REFUSED)
+    assert each.reason == "its tests were broken off before all of them had run"
+    assert baseline(repo) is None
 
 
 def test_a_run_that_ends_before_it_reports_is_no_proof(repo: Repo) -> None:
@@ -302,7 +331,7 @@ def test_where_one_of_several_fails_nothing_is_written(repo: Repo) -> None:
     assert done.exit_code == 1
     assert [each.result for each in done.components] == [Result.HELD_BACK, Result.REFUSED]
     assert not (repo.path / ".patchgate").exists()
-    assert "refused: nothing was captured, for cutting" in list(text(done))
+    assert "refused: nothing was captured, because of cutting" in list(text(done))
 
 
 def test_what_one_components_tests_leave_does_not_help_those_of_another(repo: Repo) -> None:
@@ -311,7 +340,7 @@ def test_what_one_components_tests_leave_does_not_help_those_of_another(repo: Re
     finds = GOOD.replace("shaping", "cutting") + "\ndef test_left():\n    open('left')\n"
     repo.stage({TESTS: leaves, "tests/test_cutting.py": finds})
     done = captured(repo, "shaping", "cutting")
-    assert done.components[1].reason == "tests failed: 1 of 2"
+    assert done.components[1].reason == "1 of its 2 tests failed"
     assert done.warnings == ("the tests of `shaping` changed src/cutting/__init__.py, which is not recorded",)
 
 
@@ -323,10 +352,95 @@ def test_files_that_the_tests_change_are_told_and_neither_recorded_nor_written(r
     assert (repo.path / CODE).read_text() == files()[CODE]
 
 
-def test_a_role_without_any_file_is_warned_of(repo: Repo) -> None:
-    repo.git("rm", "-q", "contracts/shaping/interface.json")
+def test_a_component_without_an_implementation_is_warned_of(repo: Repo) -> None:
+    repo.git("rm", "-q", CODE)
+    repo.stage({TESTS: "def test_it():\n    assert True\n"})
     done = captured(repo)
-    assert (done.exit_code, done.warnings) == (0, ("`shaping` has no contract file here",))
+    assert (done.exit_code, done.warnings) == (0, ("`shaping` has no implementation file here",))
+
+
+CONTRACT = "contracts/shaping/interface.json"
+
+
+@pytest.fixture
+def witness(repo: Repo, tmp_path: Path) -> Path:
+    """What the tests make if they are run."""
+    place = tmp_path / "witness"
+    repo.stage({TESTS: f"def test_it():\n    open({str(place)!r}, 'w').close()\n"})
+    return place
+
+
+def refused_contract(repo: Repo, witness: Path, *, from_disk: bool = False) -> Captured:
+    """Capture, and see that it is refused, no test was run, and nothing written."""
+    before = baseline(repo)
+    done = captured(repo, from_disk=from_disk)
+    (each,) = done.components
+    assert (done.exit_code, each.result, each.run) == (1, Result.REFUSED, None)
+    assert (witness.exists(), baseline(repo)) == (False, before)
+    told = list(text(done))
+    assert told[-1] == "refused: nothing was captured, because of shaping"
+    assert [f"    {line}" for line in each.mistakes] == [line for line in told if line.startswith("    ")]
+    jsonschema.validate(json.loads(document(done)), json_schema())
+    return each
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "words"),
+    [
+        ("<<<<<<< x\n", 1, "conflict marker"),
+        ("{\n", 1, "ends too early"),
+        ("[]\n", 1, "a contract is a JSON object"),
+        ('{"component_id": "shaping",\n"version": "1.0.0",\n"colour": 1}\n', 3, "`colour`: unknown key"),
+        ('{"component_id": "shaping",\n"version": "1.0.0",\n"version": "1.0.1"}\n', 3, "`version`: "),
+    ],
+)
+def test_a_contract_that_cannot_be_read_is_refused_with_its_mistakes(
+    repo: Repo, witness: Path, content: str, line: int, words: str
+) -> None:
+    captured(repo)
+    witness.unlink()
+    repo.stage({CONTRACT: content})
+    each = refused_contract(repo, witness)
+    assert each.reason == "its contract cannot be read"
+    assert each.hint == "git patchgate component validate shaping"
+    assert each.mistakes[0].startswith(f"{CONTRACT}:{line}: ")
+    assert words in each.mistakes[0]
+
+
+def test_of_many_mistakes_of_a_contract_the_first_are_shown(repo: Repo, witness: Path) -> None:
+    repo.stage({CONTRACT: json.dumps({f"key{number}": 1 for number in range(50)}, indent=1)})
+    each = refused_contract(repo, witness)
+    assert len(each.mistakes) == 6
+    assert each.mistakes[-1] == "47 more are not shown"
+    assert all(line.isprintable() for line in each.mistakes)
+
+
+def test_a_contract_too_large_to_read_is_refused_without_a_line(repo: Repo, witness: Path) -> None:
+    repo.stage({CONTRACT: " " * (2 << 20)})
+    (mistake,) = refused_contract(repo, witness).mistakes
+    assert mistake.startswith(f"{CONTRACT}: the file has 2,097,152 bytes")
+
+
+def test_a_contract_that_is_not_there_or_no_regular_file_is_refused(repo: Repo, witness: Path) -> None:
+    repo.git("rm", "-q", CONTRACT)
+    each = refused_contract(repo, witness)
+    assert (each.reason, each.mistakes) == (f"its contract {CONTRACT} is not there", ())
+    repo.git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},{CONTRACT}")
+    each = refused_contract(repo, witness)
+    assert each.reason == f"its contract {CONTRACT} is no regular file"
+    repo.git("update-index", "--force-remove", CONTRACT)
+    place = repo.path / CONTRACT
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.symlink_to("/etc/passwd")
+    repo.git("add", CONTRACT)
+    assert refused_contract(repo, witness).reason == each.reason
+    assert refused_contract(repo, witness, from_disk=True).reason == each.reason
+
+
+def test_a_contract_that_can_be_read_may_have_mistakes(repo: Repo) -> None:
+    """Whether it may be committed is the gate's question."""
+    repo.stage({CONTRACT: contract("shaping", "nothing", invariants=["As needed."])})
+    assert captured(repo).exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -365,12 +479,18 @@ def test_other_commands_are_believed_by_exit_code_report_and_what_they_say(
     repo = shaping(tmp_path, *command)
     case = "import unittest\nfrom shaping import double\nclass Test(unittest.TestCase):\n"
     repo.commit({TESTS: case + "    def test_it(self):\n        assert double(1) == 2\n"})
-    assert captured(repo).exit_code == code
+    done = captured(repo)
+    assert done.exit_code == code
     assert (baseline(repo) is None) == (code != 0)
+    if code == 0 and "pytest" not in " ".join(command):
+        assert done.components[0].reason == "its test command ended well, and told no numbers"
+        assert done.warnings == ("nobody counted the tests of `shaping`: its command wrote no report",)
+    else:
+        assert done.warnings == ()
 
 
 def test_tests_that_take_too_long_leave_it_undecided(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(capture_tests, "MOST_SECONDS", 0.2)
+    monkeypatch.setattr(capture_run, "MOST_SECONDS", 0.2)
     repo = shaping(tmp_path, "sh", "-c", "while :; do :; done")
     done = captured(repo)
     assert (done.exit_code, done.components[0].result) == (3, Result.UNDECIDED)
@@ -436,7 +556,13 @@ def test_the_command_says_what_to_do_next(repo: Repo) -> None:
     assert (first.code, first.err) == (0, "")
     assert first.out.splitlines()[0] == "shaping: 1 test passed"
     assert first.out.splitlines()[-1] == f"to commit it: git add {BASELINE}"
+    repo.git("add", BASELINE)
+    added = repo.cli("baseline", "capture", "shaping")
+    assert added.out.splitlines()[-1] == "to commit it: git commit"
     repo.commit()
+    same = repo.cli("baseline", "capture", "shaping")
+    hint = "git patchgate baseline capture shaping --reverify"
+    assert same.out.splitlines()[-1] == f"nothing to commit; to record that the tests passed today: {hint}"
     again = repo.cli("baseline", "capture", "shaping", "--reverify", "--commit-note")
     assert again.code == 0
     assert again.out.splitlines()[-1].endswith("git push REMOTE refs/notes/patchgate-verified")

@@ -16,7 +16,8 @@ from patchgate.ledger.ledger import Ledger
 from patchgate.operations.hold.captured import Result
 from patchgate.operations.hold.verified import record_verifications
 from patchgate.operations.judge.verifications import VERIFIED_REF, Verification, verifications
-from tests.operations.capture_world import BASELINE, CODE, NOW, baseline, captured, opened, shaping
+from tests.component_world import capture, opened
+from tests.operations.capture_world import BASELINE, CODE, NOW, baseline, captured, policy, shaping
 from tests.world import Repo
 
 DIGEST = "sha256:" + "0" * 64
@@ -29,8 +30,7 @@ WHO = {f"GIT_{role}_{key}": "a@example.com" for role in ("AUTHOR", "COMMITTER") 
 def repo(tmp_path: Path) -> Repo:
     """A repository with one component whose baseline is committed."""
     made = shaping(tmp_path)
-    captured(made)
-    made.commit()
+    made.commit(capture(made, policy()))
     return made
 
 
@@ -174,6 +174,34 @@ def test_a_note_needs_somebody_whom_git_knows_and_asks_before_the_tests(repo: Re
     repo.git("config", "user.useConfigOnly", "true")
     with pytest.raises(UsageError, match="who you are"):
         captured(repo, reverify=True, with_note=True, GIT_COMMITTER_NAME="", GIT_COMMITTER_EMAIL="")
+    assert found(repo) == {}
+
+
+@pytest.mark.parametrize("kind", ["blob", "tree", "symbolic"])
+def test_a_note_needs_a_ref_that_can_hold_it_and_asks_before_the_tests(
+    repo: Repo, tmp_path: Path, kind: str
+) -> None:
+    if kind == "symbolic":
+        repo.git("symbolic-ref", VERIFIED_REF, "refs/notes/nowhere")
+        repo.git("update-ref", "refs/notes/nowhere", repo.ask("rev-parse", "HEAD^{tree}"))
+    else:
+        target = f"HEAD:{BASELINE}" if kind == "blob" else "HEAD^{tree}"
+        repo.git("update-ref", VERIFIED_REF, repo.ask("rev-parse", target))
+    with pytest.raises(UndecidedError, match="names no commit"):
+        captured(repo, reverify=True, with_note=True)
+    here = made(oid=repo.ask("rev-parse", f"HEAD:{BASELINE}"))
+    with pytest.raises(UndecidedError):
+        record_verifications(opened(repo), [here], repo.env, with_note=True)
+    assert found(repo) == {}
+    assert captured(repo, reverify=True).exit_code == 0
+
+
+def test_a_ref_of_notes_that_is_damaged_is_told_before_the_tests(repo: Repo) -> None:
+    place = Path(opened(repo).common_dir) / VERIFIED_REF
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text("1" * 40 + "\n")
+    with pytest.raises(UndecidedError, match="patchgate-verified"):
+        captured(repo, reverify=True, with_note=True)
     assert found(repo) == {}
 
 

@@ -19,20 +19,17 @@ from patchgate.declared.contract_facts import BudgetPromise
 from patchgate.declared.contract_reading import read_contract
 from patchgate.declared.settings import ComponentSettings
 from patchgate.gates.budget_tests import BudgetTests
-from patchgate.operations.hold.contract_test_text import Origin, module_text
-from patchgate.operations.hold.contract_test_values import Kinds, comment, literal
-from patchgate.operations.hold.contract_tests import modules_of
+from patchgate.operations.hold.made_tests import modules_of
+from patchgate.operations.hold.made_text import Origin, module_text
+from patchgate.operations.hold.made_values import Kinds, comment, literal
+from tests.component_world import declared
+from tests.operations.capture_world import QUICK
 from tests.world import Repo
 
 Json = dict[str, Any]
 PLACE = "tests/contracts/test_shaping.py"
 CONTRACT = "contracts/shaping/interface.json"
-POLICY = f"""
-[components.shaping]
-contract = "{CONTRACT}"
-tests = ["{PLACE}"]
-implementation = ["src/shaping/**"]
-"""
+POLICY = declared("shaping", tests=[PLACE])
 NO_EFFECT = [{"kind": "none"}]
 ORIGIN = Origin("shaping", CONTRACT, ("src", "."), ("shaping",))
 
@@ -87,7 +84,7 @@ def ran(repo: Repo) -> dict[str, str]:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rA", "--color=no", PLACE],
         cwd=repo.path,
-        env=repo.env,
+        env=QUICK | repo.env,
         capture_output=True,
         text=True,
         check=False,
@@ -145,6 +142,7 @@ def test_each_broken_promise_fails_the_test_of_it(repo: Repo, code: str, broken:
 
 
 def test_an_implementation_that_is_too_slow_fails_the_test_of_its_budget(repo: Repo) -> None:
+    """Requirement D 5.3: a budget is asserted by a test that runs."""
     slow = function(inputs="", examples=[], performance_budget={"p95_latency_ms": 1})
     made(repo, contract(slow), "def shape():\n    return sum(range(300_000))\n")
     assert failed(ran(repo)) == ["test_shape_p95_latency_ms"]

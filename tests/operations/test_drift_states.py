@@ -13,18 +13,29 @@ import pytest
 from patchgate.change.model import Entry
 from patchgate.change.path import RepoPath
 from patchgate.declared.baseline import Baseline, BaselineFault, write_baseline
-from patchgate.declared.component import Component, Components, Role
-from patchgate.declared.config import parse
+from patchgate.declared.component import Component, Role
 from patchgate.errors import UndecidedError
 from patchgate.gates.component_case import ComponentState
 from patchgate.git.objects import Objects
-from patchgate.git.repository import BIG_FILE, open_repository
+from patchgate.git.repository import BIG_FILE
 from patchgate.git.tree_view import TreeView
 from patchgate.operations.judge.drift import component_states, files_of, record, recorded_at, state_of
-from tests.component_world import BASELINE, CODE, CONTRACT, FILES, POLICY, TESTS, capture, contract, make
+from tests.component_world import (
+    BASELINE,
+    CODE,
+    CONTRACT,
+    FILES,
+    POLICY,
+    TESTS,
+    capture,
+    components,
+    contract,
+    make,
+    opened,
+)
 from tests.world import Repo
 
-COMPONENTS = Components(parse(POLICY.encode(), "patchgate.toml").components)
+COMPONENTS = components(POLICY)
 SHAPING: Component = COMPONENTS["shaping"]
 
 
@@ -47,7 +58,7 @@ class Counted(Objects):
 @contextmanager
 def looking(repo: Repo, revision: str = "HEAD") -> Iterator[tuple[Counted, TreeView]]:
     """Open a tree of a repository."""
-    objects = Counted(open_repository(repo.env, str(repo.path)))
+    objects = Counted(opened(repo))
     with objects:
         yield objects, TreeView(objects, repo.ask("rev-parse", revision + "^{tree}"))
 
@@ -86,22 +97,70 @@ def test_contents_are_read_of_contracts_and_tests_that_differ_alone(tmp_path: Pa
     with looking(repo) as (objects, view):
         assert of_change(repo, objects, view, CODE).texts == {}
         assert objects.reads == 1
-    repo.commit({CONTRACT: contract("2.0.0")})
+    repo.commit({CONTRACT: contract(version="2.0.0")})
     with looking(repo) as (objects, view):
         texts = of_change(repo, objects, view, CONTRACT).texts
-        assert sorted(texts.values()) == sorted([contract().encode(), contract("2.0.0").encode()])
+        assert sorted(texts.values()) == sorted([contract().encode(), contract(version="2.0.0").encode()])
         assert objects.reads == 3
 
 
-def test_a_recapture_reads_what_the_baseline_of_before_does_not_know(tmp_path: Path) -> None:
+def test_of_tests_that_are_no_python_small_new_ones_are_read(tmp_path: Path) -> None:
+    policy = POLICY.replace("test_shaping*.py", "**")
+    component = components(policy)["shaping"]
+    shell, large = "tests/contracts/a.sh", "tests/contracts/b.bin"
+    repo = make(tmp_path, policy, {**FILES, shell: "exit 1\n", large: "x"})
+    repo.commit({shell: " \n", large: b" " * ((64 << 10) + 1)})
+    with looking(repo) as (objects, view):
+        assert state_of(component, view).texts == {repo.ask("rev-parse", f"HEAD:{shell}"): b" \n"}
+        assert objects.reads == 2
+
+
+def test_new_tests_are_read_beside_another_contract(tmp_path: Path) -> None:
+    repo = make(tmp_path)
+    added = "tests/contracts/test_shaping_more.py"
+    repo.commit({added: "# nothing\n"})
+    with looking(repo) as (objects, view):
+        assert state_of(SHAPING, view).texts == {}
+        assert objects.reads == 1
+    repo.commit({CONTRACT: contract(version="2.0.0")})
+    with looking(repo) as (_, view):
+        assert b"# nothing\n" in state_of(SHAPING, view).texts.values()
+
+
+def test_tests_are_read_though_a_file_that_is_no_python_has_the_same_content(tmp_path: Path) -> None:
+    policy = POLICY.replace("test_shaping*.py", "**")
+    component = components(policy)["shaping"]
+    repo = make(tmp_path, policy, {**FILES, "tests/contracts/a.txt": FILES[TESTS]})
+    oid = repo.ask("rev-parse", f"HEAD:{TESTS}")
+    repo.commit({TESTS: "def test_x(): pass\n", "tests/contracts/a.txt": "other\n"})
+    with looking(repo) as (_, view):
+        assert oid in state_of(component, view).texts
+
+
+def test_a_merge_with_a_baseline_of_its_own_reads_what_its_other_side_changed(tmp_path: Path) -> None:
+    repo = make(tmp_path)
+    old = repo.ask("rev-parse", f"HEAD:{TESTS}")
+    repo.stage({TESTS: "def test_x(): pass\n"})
+    repo.commit(capture(repo))
+    with looking(repo) as (objects, view):
+        before = TreeView(objects, repo.ask("rev-parse", "HEAD~1^{tree}"))
+        touched = {RepoPath(BASELINE.encode()): before.entry(BASELINE.encode())}
+        for is_merge in (False, True):
+            (state,) = component_states(
+                COMPONENTS, {"shaping": set(touched)}, view, touched, is_merge=is_merge
+            )
+            assert (state.is_merge, old in state.texts) == (is_merge, is_merge)
+
+
+def test_for_a_recapture_every_file_is_read_whatever_was_recorded_before(tmp_path: Path) -> None:
     repo = make(tmp_path)
     repo.stage({CODE: "other\n"})
     repo.commit(capture(repo))
     with looking(repo) as (objects, view):
         state = of_change(repo, objects, view, CODE, BASELINE)
         assert state.capture == state.written == (repo.path / BASELINE).read_bytes()
-        # Both baselines, and the one new content.
-        assert objects.reads == 3
+        # Both baselines, and the four files.
+        assert objects.reads == 6
 
 
 def test_a_wrong_sum_in_the_baseline_of_before_does_not_keep_an_honest_capture_out(tmp_path: Path) -> None:
@@ -113,6 +172,56 @@ def test_a_wrong_sum_in_the_baseline_of_before_does_not_keep_an_honest_capture_o
     with looking(repo) as (objects, view):
         state = of_change(repo, objects, view, BASELINE)
         assert state.capture == state.written == honest
+
+
+def test_a_wrong_sum_is_not_believed_because_it_was_recorded_before(tmp_path: Path) -> None:
+    repo = make(tmp_path)
+    old = (repo.path / BASELINE).read_bytes()
+    tests = hashlib.sha256((repo.path / TESTS).read_bytes()).hexdigest().encode()
+    repo.commit({BASELINE: old.replace(tests, b"0" * 64)})
+    repo.stage({CODE: "other\n"})
+    honest = capture(repo)[BASELINE]
+    assert isinstance(honest, bytes)
+    repo.commit({BASELINE: honest.replace(tests, b"0" * 64)})
+    with looking(repo) as (objects, view):
+        state = of_change(repo, objects, view, CODE, BASELINE)
+        assert state.capture == honest != state.written
+
+
+@pytest.mark.parametrize("path", [CONTRACT, TESTS])
+def test_what_is_too_large_to_be_read_is_undecided_with_its_name_and_the_way_on(
+    tmp_path: Path, path: str
+) -> None:
+    repo = make(tmp_path)
+    repo.commit({path: b" " * (BIG_FILE + 1)})
+    with looking(repo) as (objects, view), pytest.raises(UndecidedError) as raised:
+        of_change(repo, objects, view, path)
+    assert path in raised.value.message
+    assert "32 MiB" in raised.value.message
+    assert repo.ask("rev-parse", f"HEAD:{path}")[:12] not in raised.value.message
+    assert raised.value.hint is not None
+    assert "smaller" in raised.value.hint
+    assert "component shaping" in raised.value.hint
+    repo.commit(capture(repo))
+    repo.commit({path: "small\n"})
+    with looking(repo) as (objects, view), pytest.raises(UndecidedError) as raised:
+        of_change(repo, objects, view, path)
+    assert "as it was recorded" in raised.value.message
+    assert raised.value.hint is not None
+    assert "smaller" not in raised.value.hint
+
+
+def test_recorded_files_that_the_declaration_leaves_out_are_looked_up_in_the_tree(tmp_path: Path) -> None:
+    repo = make(tmp_path)
+    narrow = components(POLICY.replace("src/shaping/**", CODE))["shaping"]
+    more = RepoPath(b"src/shaping/more.py")
+    with looking(repo) as (_, view):
+        assert state_of(SHAPING, view).unclaimed == frozenset()
+        assert state_of(narrow, view).unclaimed == {more}
+    repo.git("rm", "-q", "src/shaping/more.py")
+    repo.commit()
+    with looking(repo) as (_, view):
+        assert state_of(narrow, view).unclaimed == frozenset()
 
 
 def test_links_and_submodules_are_recorded_by_what_they_are(tmp_path: Path) -> None:

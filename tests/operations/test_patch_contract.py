@@ -61,7 +61,12 @@ def test_paths_are_those_of_the_root_wherever_the_command_is_called(repo: Repo) 
 def test_every_rule_has_one_of_the_stages_and_the_code_that_goes_with_it() -> None:
     """B16, B17."""
     codes = {rule.stage.value: rule.code for rule in RULES.values()}
-    assert codes == STAGES | {"apply": "PATCH_APPLY_FAIL", "message": "MESSAGE_REFUSED"}
+    assert codes == STAGES | {
+        "apply": "PATCH_APPLY_FAIL",
+        "contracts": "CONTRACT_INVALID",
+        "drift": "DRIFT_DETECTED",
+        "message": "MESSAGE_REFUSED",
+    }
 
 
 @pytest.mark.parametrize("stage", STAGES)

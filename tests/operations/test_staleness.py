@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.declared.component import Components
+from patchgate.gates.staleness import describe
 from patchgate.git.objects import Objects
 from patchgate.git.tree_view import TreeView
 from patchgate.ledger.ledger import Ledger
@@ -16,13 +16,8 @@ from patchgate.operations.judge.contract_cache import FactsCache
 from patchgate.operations.judge.staleness import dependency_digests
 from patchgate.operations.judge.verifications import VERIFIED_REF, Verification
 from patchgate.operations.tell.baselines import Baselines, Told, baselines_of_head
-from tests.operations.component_world import (
-    DAY,
-    Componented,
-    componented,
-    contract_of,
-    settings_of,
-)
+from tests.component_world import components, contract, files
+from tests.operations.dated_components import DAY, Componented, componented
 
 STRICT = "[baselines]\nrequire_fresh = true\nstaleness_window_days = 10\n"
 TEN = "[baselines]\nstaleness_window_days = 10\n"
@@ -51,11 +46,11 @@ def aged(repo: Componented, day: float, name: str = "a") -> list[tuple[str, str]
 
 def digests(repo: Componented, name: str, *names: str) -> dict[str, str]:
     """What a verification of a component today would hold of those below it."""
-    components = Components({each: settings_of(each) for each in names})
+    every = components(repo.declare(*names))
     with Objects(repo.opened) as objects:
         view = TreeView(objects, repo.ask("rev-parse", "HEAD^{tree}"))
         with FactsCache(repo.opened.common_dir) as cache:
-            return dependency_digests(components[name], components, view, cache)
+            return dependency_digests(every[name], every, view, cache)
 
 
 def note(repo: Componented, name: str, day: float, below: dict[str, str]) -> None:
@@ -66,6 +61,7 @@ def note(repo: Componented, name: str, day: float, below: dict[str, str]) -> Non
 
 
 def test_the_last_day_of_the_window_still_counts(tmp_path: Path) -> None:
+    """Requirement D 6.3: fresh within the window, whose last day counts; then stale."""
     repo = componented(tmp_path, "a", more=TEN)
     assert aged(repo, 0) == aged(repo, 10) == []
     # One second before the eleventh day is over, and that day itself.
@@ -98,8 +94,9 @@ def test_a_level_of_the_config_speaks_before_require_fresh(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("where", ["src/a/__init__.py", "src/a/more.py", "contracts/a/interface.json"])
 def test_a_component_ages_where_what_it_depends_on_changed(tmp_path: Path, where: str) -> None:
+    """Requirement D 6.3: aging where a dependency changed."""
     repo = componented(tmp_path, "a", "b", "c", more=TEN)
-    repo.on(1, {where: contract_of("a", version="2.0")})
+    repo.on(1, {where: contract("a", version="2.0")})
     assert aged(repo, 2, "b") == [("baseline-aging", "warning")]
     verified = told(repo, 2, "b").verified
     assert verified is not None
@@ -133,7 +130,7 @@ def test_a_change_of_mode_of_a_dependency_is_a_change(tmp_path: Path) -> None:
 
 def test_a_dependency_by_another_spelling_is_that_component(tmp_path: Path) -> None:
     repo = componented(tmp_path, "shaping_rules", "b", more=TEN)
-    repo.write("contracts/b/interface.json", contract_of("b", "Rules_Shaping"))
+    repo.write("contracts/b/interface.json", contract("b", "Rules_Shaping"))
     repo.on(0, repo.captured("shaping_rules", "b"))
     repo.on(1, {"src/shaping_rules/__init__.py": "x = 1\n"})
     assert aged(repo, 2, "b") == [("baseline-aging", "warning")]
@@ -160,6 +157,7 @@ def test_a_note_counts_everywhere_and_the_newest_wins(tmp_path: Path) -> None:
     verified = told(repo, 25, "b").verified
     assert verified is not None
     assert verified.where == "note"
+    assert describe(verified, 10, repo.at_day(25)) == "fresh, verified 5 days ago (a note)"
     # A note is about one component alone, and older than a commit it changes nothing.
     assert aged(repo, 25, "a") == [("baseline-stale", "warning")]
     repo.git("clone", "-q", str(repo.path), str(tmp_path / "clone"))
@@ -202,6 +200,7 @@ def test_the_ledger_counts_on_this_machine_alone(tmp_path: Path) -> None:
     (found,) = baselines_of_head(repo.opened, later).components
     assert found.verified is not None
     assert found.verified.where == "ledger"
+    assert describe(found.verified, 10, later) == "fresh, verified 10 days ago (this machine's ledger)"
     assert found.findings == ()
     repo.git("clone", "-q", str(repo.path), str(tmp_path / "clone"))
     clone = Componented(tmp_path / "clone", repo.env)
@@ -210,6 +209,7 @@ def test_the_ledger_counts_on_this_machine_alone(tmp_path: Path) -> None:
 
 
 def test_a_shallow_history_is_unknown_and_never_fresh(tmp_path: Path) -> None:
+    """Requirement D 6.3: what cannot be known is not fresh."""
     repo = componented(tmp_path, "a", more=TEN)
     repo.on(1, {"README": "text\n"})
     repo.git("clone", "-q", "--depth=1", f"file://{repo.path}", str(tmp_path / "clone"))
@@ -248,7 +248,7 @@ def test_a_note_from_the_future_does_not_count(tmp_path: Path) -> None:
 
 def test_a_component_without_a_baseline_has_no_age(tmp_path: Path) -> None:
     repo = componented(tmp_path, "a", more=TEN)
-    repo.on(1, {"patchgate.toml": repo.declare("a", "b", more=TEN), **repo.component("b", "a")})
+    repo.on(1, {"patchgate.toml": repo.declare("a", "b", more=TEN), **files("b", "a")})
     found = told(repo, 50, "b")
     assert found.verified is None
     assert [each.rule for each in found.findings] == ["no-baseline"]

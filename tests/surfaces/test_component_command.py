@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -10,22 +9,10 @@ from typing import Any
 import jsonschema
 import pytest
 
+from tests.component_world import contract, declared
 from tests.world import Answer, Repo
 
 Json = dict[str, Any]
-NO_EFFECT = [{"kind": "none"}]
-
-
-def component(name: str, **more: str) -> str:
-    keys = {"contract": f"contracts/{name}.json"} | more
-    lines = [f'{key} = "{value}"' for key, value in keys.items()]
-    lists = [f'tests = ["tests/{name}/**"]', f'implementation = ["src/{name}/**"]']
-    return "\n".join([f"[components.{name}]", *lines, *lists, ""])
-
-
-def contract(name: str, *needs: str, **more: Any) -> str:
-    document = {"component_id": name, "version": "1.2.0", "dependencies": list(needs), **more}
-    return json.dumps(document)
 
 
 @pytest.fixture
@@ -34,15 +21,15 @@ def repo(tmp_path: Path) -> Repo:
     made = Repo.create(tmp_path)
     made.commit(
         {
-            "patchgate.toml": component("agents")
-            + component("shaping", parent="agents")
-            + component("wire_schemas", parent="data")
-            + component("store", parent="data"),
-            "contracts/agents.json": contract("agents", "shaping"),
-            "contracts/shaping.json": contract(
+            "patchgate.toml": declared("agents")
+            + declared("shaping", parent="agents")
+            + declared("wire_schemas", parent="data")
+            + declared("store", parent="data"),
+            "contracts/agents/interface.json": contract("agents", "shaping"),
+            "contracts/shaping/interface.json": contract(
                 "shaping", "Schemas_Wire", "json", external_dependencies=["lib.x"]
             ),
-            "contracts/wire_schemas.json": contract("wire_schemas", "shaping"),
+            "contracts/wire_schemas/interface.json": contract("wire_schemas", "shaping"),
             "src/shaping/a.py": "",
             "src/shaping/deep/b.py": "",
             "tests/shaping/test_a.py": "",
@@ -70,45 +57,45 @@ def valid(repo: Repo, schema: str, *arguments: str) -> Json:
 def test_the_list_shows_contract_numbers_of_files_and_baseline(repo: Repo) -> None:
     assert shown(repo, "list").out.splitlines() == [
         "COMPONENT     PARENT  CONTRACT  TESTS  IMPLEMENTATION  BASELINE",
-        "agents        -       1.2.0     0      0               no",
-        "shaping       agents  1.2.0     1      2               yes",
+        "agents        -       1.0.0     0      0               no",
+        "shaping       agents  1.0.0     1      2               yes",
         "store         data    missing   0      0               no",
-        "wire_schemas  data    1.2.0     0      0               no",
+        "wire_schemas  data    1.0.0     0      0               no",
     ]
 
 
 def test_the_list_as_json_has_every_key_and_keeps_its_schema(repo: Repo) -> None:
-    repo.link("contracts/store.json", "agents.json")
-    repo.stage({"contracts/agents.json": "{"})
+    repo.link("contracts/store/interface.json", "../agents/interface.json")
+    repo.stage({"contracts/agents/interface.json": "{"})
     document = valid(repo, "components", "list")
     assert document["from"] == "index"
     assert [row["contract"] for row in document["components"]] == [
-        {"path": "contracts/agents.json", "state": "unreadable", "version": None},
-        {"path": "contracts/shaping.json", "state": "readable", "version": "1.2.0"},
-        {"path": "contracts/store.json", "state": "not-a-file", "version": None},
-        {"path": "contracts/wire_schemas.json", "state": "readable", "version": "1.2.0"},
+        {"path": "contracts/agents/interface.json", "state": "unreadable", "version": None},
+        {"path": "contracts/shaping/interface.json", "state": "readable", "version": "1.0.0"},
+        {"path": "contracts/store/interface.json", "state": "not-a-file", "version": None},
+        {"path": "contracts/wire_schemas/interface.json", "state": "readable", "version": "1.0.0"},
     ]
     (row,) = (each for each in document["components"] if each["id"] == "shaping")
     assert (row["parent"], row["tests"], row["implementation"], row["baseline"]) == ("agents", 1, 2, True)
 
 
 def test_what_is_staged_counts_and_what_only_lies_there_does_not(repo: Repo) -> None:
-    repo.stage({"patchgate.toml": component("shaping") + component("fresh"), "src/fresh/a.py": ""})
+    repo.stage({"patchgate.toml": declared("shaping") + declared("fresh"), "src/fresh/a.py": ""})
     repo.write("src/fresh/b.py")
     repo.write("patchgate.toml", "broken")
     lines = shown(repo, "list").out.splitlines()
     assert [line.split() for line in lines[1:]] == [
         ["fresh", "-", "missing", "0", "1", "no"],
-        ["shaping", "-", "1.2.0", "1", "2", "yes"],
+        ["shaping", "-", "1.0.0", "1", "2", "yes"],
     ]
 
 
 def test_before_the_first_commit_the_index_is_listed(tmp_path: Path) -> None:
     made = Repo.create(tmp_path)
-    made.stage({"patchgate.toml": component("first"), "contracts/first.json": contract("first")})
-    assert shown(made, "list").out.splitlines()[1].split() == ["first", "-", "1.2.0", "0", "0", "no"]
+    made.stage({"patchgate.toml": declared("first"), "contracts/first/interface.json": contract("first")})
+    assert shown(made, "list").out.splitlines()[1].split() == ["first", "-", "1.0.0", "0", "0", "no"]
     answer = made.cli("component", "tests", "first")
-    assert (answer.code, answer.err.splitlines()[0]) == (2, "error: there is no component first in HEAD")
+    assert (answer.code, answer.err.splitlines()[0]) == (2, "error: there is no component `first` in HEAD")
 
 
 def test_a_bare_repository_shows_head(repo: Repo, tmp_path: Path) -> None:
@@ -153,7 +140,7 @@ def test_the_graph_as_json_keeps_its_schema_and_says_how_a_name_was_found(repo: 
 
 def test_no_name_is_syntax_in_the_mermaid_graph(repo: Repo) -> None:
     hostile = '"] --> c0; click c0 "javascript:x" %% end `#quot;` ##[group] <b>é'
-    repo.stage({"contracts/store.json": contract("store", hostile)})
+    repo.stage({"contracts/store/interface.json": contract("store", hostile)})
     lines = shown(repo, "graph", "--format", "mermaid").out.splitlines()
     assert lines[0] == "flowchart LR"
     label = r'"[A-Za-z0-9_./ #;-]*"'
@@ -180,12 +167,12 @@ def test_an_unknown_id_is_refused_with_the_one_that_was_meant(repo: Repo) -> Non
     for verb in ("tests", "validate"):
         answer = repo.cli("component", verb, "shapin\x1b")
         assert (answer.code, answer.out) == (2, "")
-        assert "there is no component shapin\\x1b" in answer.err
-        assert "did you mean shaping?" in answer.err
+        assert "there is no component `shapin\\x1b`" in answer.err
+        assert "did you mean `shaping`?" in answer.err
 
 
 def test_a_policy_of_the_index_that_is_broken_is_told_with_its_line(repo: Repo) -> None:
-    repo.stage({"patchgate.toml": component("shaping") + "surprise = 1\n"})
+    repo.stage({"patchgate.toml": declared("shaping") + "surprise = 1\n"})
     answer = repo.cli("component", "list")
     assert (answer.code, answer.out) == (2, "")
     assert "patchgate.toml:" in answer.err
@@ -215,11 +202,14 @@ def test_a_contract_that_breaks_its_word_is_rejected_in_every_form_of_report(rep
 
 def test_validate_without_ids_asks_what_the_staged_change_touches(repo: Repo) -> None:
     assert repo.cli("component", "validate", "-q").code == 0
+    assert "--all validates every contract" in repo.cli("component", "validate").err
     repo.stage({"src/other/a.py": ""})
     assert repo.cli("component", "validate", "-q").out == ""
-    repo.stage({"contracts/store.json": contract("store", functions=[{"name": "f", "side_effects": []}])})
+    repo.stage(
+        {"contracts/store/interface.json": contract("store", functions=[{"name": "f", "side_effects": []}])}
+    )
     answer = repo.cli("component", "validate", "--format", "json")
-    assert (answer.code, answer.errors) == (1, ["side-effects-empty"])
+    assert (answer.code, answer.errors, answer.err) == (1, ["side-effects-empty"], "")
 
 
 def test_ids_and_all_exclude_each_other(repo: Repo) -> None:

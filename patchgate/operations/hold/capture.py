@@ -1,7 +1,8 @@
 """Capture: a component's files become its baseline, if its tests pass on exactly them.
 
-Decides the order: the content, the components that are asked for, the tests of all of them, each in a scratch
-tree that nothing before has touched, and only then the writing: one refusal, and nothing is written at all.
+Decides the order: the content, the components that are asked for, their contracts, the tests of all of them,
+each in a scratch tree that nothing before has touched, and only then the writing: one refusal, and nothing is
+written at all. A contract that cannot be read is refused; whether one that can is right, the gates tell.
 With `reverify` nothing is written to the working tree; what is kept is that the tests passed once more.
 """
 
@@ -11,22 +12,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from patchgate.change.path import RepoPath
-from patchgate.change.quoting import printable
 from patchgate.declared.baseline import Baseline, hashes, write_baseline
 from patchgate.declared.component import Component, Role
+from patchgate.declared.contract_facts import ContractMistake
 from patchgate.errors import UsageError
+from patchgate.git.notes import require_ref
 from patchgate.git.objects import Objects
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import Ledger
-from patchgate.operations.hold.capture_content import Content, content_of
-from patchgate.operations.hold.capture_tests import NO_TESTS, Ending, Ran, run_tests
+from patchgate.operations.hold.capture_content import Recordable, content_of
+from patchgate.operations.hold.capture_run import NO_TESTS, Ending, Ran, run_tests
 from patchgate.operations.hold.capture_writing import is_written, require_place, write_file
 from patchgate.operations.hold.captured import Capture, Captured, Request, Result, Surroundings
+from patchgate.operations.hold.content import named
+from patchgate.operations.judge.contract_cache import FactsCache, facts_at
 from patchgate.operations.judge.drift import files_of, record
+from patchgate.operations.judge.verifications import VERIFIED_REF
 from patchgate.operations.land.approve import who_approves
 
 _NAMED = 5
+_MISTAKES_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +59,12 @@ def capture(repository: Repository, request: Request, around: Surroundings) -> C
     _require_sense(request)
     with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
         content = content_of(repository, objects, store, from_disk=request.from_disk)
-        components = _named(content, request.ids)
+        where = "the working tree" if request.from_disk else "the index"
+        components = named(content.policy.components, request.ids, where)
         warnings = _prepare(repository, request, components, around)
+        refused = _unreadable(repository, content, components)
+        if refused:
+            return Capture(tuple(refused), tuple(warnings))
         tried = [_try(repository, content, each, request, around, warnings) for each in components]
         if not all(each.has_passed for each in tried):
             return Capture(tuple(_held_back(each) for each in tried), tuple(warnings))
@@ -71,30 +81,14 @@ def _require_sense(request: Request) -> None:
         raise UsageError("capture takes the id of a component", "git patchgate component list names them")
     if request.with_note and not request.reverify:
         raise UsageError(
-            "--commit-note keeps a verification", "name --reverify too; a capture is verified by its commit"
+            "--commit-note needs --reverify",
+            "add --reverify; a plain capture needs no note, its commit tells when",
         )
     if request.reverify and request.from_disk:
-        raise UsageError("--reverify looks at the index", "leave --worktree out")
-
-
-def _named(content: Content, ids: Sequence[str]) -> list[Component]:
-    components = content.policy.components
-    found: list[Component] = []
-    for name in dict.fromkeys(ids):
-        component = components.get(name)
-        if component is None:
-            from patchgate.declared.names import did_you_mean
-
-            close = did_you_mean(name, components.ids)
-            known = (
-                "git patchgate component list names them" if components else "declare one: [components.ID]"
-            )
-            raise UsageError(
-                f"there is no component `{printable(name, 80)}` in the policy of what would be captured",
-                f"did you mean `{close}`?" if close else known,
-            )
-        found.append(component)
-    return found
+        raise UsageError(
+            "--reverify and --worktree exclude each other",
+            "leave --worktree out: only what is staged can be verified",
+        )
 
 
 def _prepare(
@@ -103,6 +97,7 @@ def _prepare(
     """Make sure, before tests take their time, that what comes of them could be kept."""
     if request.with_note:
         who_approves(repository, around.environ)
+        require_ref(repository, VERIFIED_REF)
     if request.reverify:
         torn = Ledger(repository.common_dir).require_writable()
         return [torn] if torn else []
@@ -111,9 +106,40 @@ def _prepare(
     return []
 
 
+def _unreadable(
+    repository: Repository, content: Recordable, components: Sequence[Component]
+) -> list[Captured]:
+    """Refuse the components whose contracts cannot be read: nobody could tell what was recorded."""
+    found = []
+    with FactsCache.of(repository) as cache:
+        for component in components:
+            path = component.contract
+            facts = facts_at(content.view, path, cache)
+            if facts is None:
+                is_there = content.view.exists(path.raw)
+                reason = f"its contract {path.quoted} is {'no regular file' if is_there else 'not there'}"
+                hint = "write it as a regular file, or mend `contract` in the policy"
+                found.append(Captured(component, Result.REFUSED, reason, hint))
+            elif not facts.is_readable:
+                reason = "its contract cannot be read"
+                hint = f"git patchgate component validate {component.id}"
+                mistakes = _shown(path, facts.mistakes)
+                found.append(Captured(component, Result.REFUSED, reason, hint, mistakes=mistakes))
+    return found
+
+
+def _shown(path: RepoPath, mistakes: Sequence[ContractMistake]) -> tuple[str, ...]:
+    lines = []
+    for each in mistakes[:_MISTAKES_SHOWN]:
+        place = path.quoted if each.line is None else f"{path.quoted}:{each.line}"
+        lines.append(f"{place}: {f'`{each.where}`: ' if each.where else ''}{each.message}")
+    left = len(mistakes) - _MISTAKES_SHOWN
+    return (*lines, f"{left} more {'is' if left == 1 else 'are'} not shown") if left > 0 else tuple(lines)
+
+
 def _try(
     repository: Repository,
-    content: Content,
+    content: Recordable,
     component: Component,
     request: Request,
     around: Surroundings,
@@ -133,7 +159,9 @@ def _try(
             return _Tried(
                 replace(captured, reason=f"{reason}, so there is nothing to verify", hint=hint), raw, oid
             )
-    warnings += _lacking(component, {role for role, _ in files.values()})
+    if not any(role is Role.IMPLEMENTATION for role, _ in files.values()):
+        # A capture of nothing is rarely meant.
+        warnings.append(f"`{component.id}` has no implementation file here")
     tests = [path for path, (role, entry) in files.items() if role is Role.TESTS and entry.is_file]
     run = _run(repository, content, component, tests, around, warnings)
     undecided = run.ending is Ending.NOT_RUN
@@ -141,15 +169,9 @@ def _try(
     return _Tried(replace(captured, result=result, reason=run.reason, hint=run.hint, run=run), raw, oid)
 
 
-def _lacking(component: Component, roles: set[Role]) -> list[str]:
-    """Warn of a role without any file: a capture of nothing is rarely meant."""
-    wanted = (Role.CONTRACT, Role.IMPLEMENTATION)
-    return [f"`{component.id}` has no {role.value} file here" for role in wanted if role not in roles]
-
-
 def _run(
     repository: Repository,
-    content: Content,
+    content: Recordable,
     component: Component,
     tests: Sequence[RepoPath],
     around: Surroundings,
@@ -192,12 +214,18 @@ def _write(repository: Repository, objects: Objects, tried: _Tried) -> Captured:
     is_there = is_written(work_tree, path, tried.content)
     if not is_there:
         write_file(work_tree, path, tried.content)
-    staged = objects.header(f":0:{path.raw.decode('ascii')}")
     return replace(
         tried.captured,
         result=Result.UNCHANGED if is_there else Result.RECORDED,
-        is_staged=staged is not None and staged.oid == tried.oid,
+        is_staged=_has(objects, ":0", tried),
+        is_committed=_has(objects, "HEAD", tried),
     )
+
+
+def _has(objects: Objects, where: str, tried: _Tried) -> bool:
+    """Tell whether the index (`:0`) or a commit has this very baseline."""
+    found = objects.header(f"{where}:{tried.captured.component.baseline.raw.decode('ascii')}")
+    return found is not None and found.oid == tried.oid
 
 
 def _ignored(repository: Repository, components: Sequence[Component]) -> list[str]:
@@ -213,19 +241,18 @@ def _ignored(repository: Repository, components: Sequence[Component]) -> list[st
 
 def _verify(
     repository: Repository,
-    content: Content,
+    content: Recordable,
     tried: Sequence[_Tried],
     request: Request,
     around: Surroundings,
     warnings: list[str],
 ) -> list[Captured]:
     from patchgate.operations.hold.verified import record_verifications
-    from patchgate.operations.judge.contract_cache import FactsCache
     from patchgate.operations.judge.staleness import dependency_digests
     from patchgate.operations.judge.verifications import Verification
 
     components = content.policy.components
-    with FactsCache(repository.common_dir) as cache:
+    with FactsCache.of(repository) as cache:
         made = [
             Verification(
                 each.captured.component.id,
@@ -237,4 +264,10 @@ def _verify(
             for each in tried
         ]
     warnings += record_verifications(repository, made, around.environ, with_note=request.with_note)
-    return [replace(each.captured, result=Result.VERIFIED, is_staged=True) for each in tried]
+    objects = content.view.objects
+    return [
+        replace(
+            each.captured, result=Result.VERIFIED, is_staged=True, is_committed=_has(objects, "HEAD", each)
+        )
+        for each in tried
+    ]

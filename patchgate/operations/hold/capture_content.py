@@ -17,11 +17,11 @@ from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository, failed
 from patchgate.git.sources import pending_base, worktree
 from patchgate.git.tree_view import TreeView
-from patchgate.operations.judge.policies import Policies, built_in, require_version
+from patchgate.operations.judge.policies import Policies, usable
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class Recordable:
     """A whole tree that tests can run in, the policy in it, and the commit that it follows."""
 
     view: TreeView
@@ -35,7 +35,9 @@ class Content:
         return self.view.tree
 
 
-def content_of(repository: Repository, objects: Objects, store: PrivateStore, *, from_disk: bool) -> Content:
+def content_of(
+    repository: Repository, objects: Objects, store: PrivateStore, *, from_disk: bool
+) -> Recordable:
     """Write the tree of the index, or of the working tree, into the private store.
 
     Args:
@@ -64,12 +66,7 @@ def content_of(repository: Repository, objects: Objects, store: PrivateStore, *,
         raise failed("write-tree", done)
     view = TreeView(objects, done.out.decode("ascii").strip())
     policies = Policies(objects)
-    found = policies.at(policies.key(view.tree))
-    if found.fault is not None:
-        raise found.fault
-    policy = found.policy or built_in()
-    require_version(policy)
-    return Content(view, policy, base.commit, store)
+    return Recordable(view, usable(policies.at(policies.key(view.tree))), base.commit, store)
 
 
 def _require_merged(repository: Repository) -> None:

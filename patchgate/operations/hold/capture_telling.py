@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from patchgate.declared.baseline import Hashes
 from patchgate.operations.hold.captured import Capture, Captured, Result
 from patchgate.operations.judge.verifications import VERIFIED_REF
 from patchgate.verdict.json import plain_json
@@ -17,7 +18,6 @@ _GOOD = {
     Result.UNCHANGED: "unchanged, as recorded in",
     Result.VERIFIED: "verified once more, as recorded in",
 }
-_SHORT = 12
 
 
 def text(capture: Capture) -> Iterator[str]:
@@ -26,7 +26,8 @@ def text(capture: Capture) -> Iterator[str]:
         yield f"{each.component.id}: {_first(each)}"
         if each.result in _GOOD:
             yield f"  {_GOOD[each.result]} {each.component.baseline.quoted}"
-            yield f"  {_shown(each)}"
+            yield f"  {each.hashes.shown}"
+        yield from (f"    {line}" for line in each.mistakes)
         if each.run is not None:
             yield from (f"    {line}" for line in each.run.tail)
         if each.hint is not None:
@@ -40,21 +41,6 @@ def _first(each: Captured) -> str:
     return each.reason
 
 
-def _shown(each: Captured) -> str:
-    """Show the three derived hashes, each by its beginning."""
-    named = _hashes(each)
-    return ", ".join(f"{name} {(value or '-')[:_SHORT]}" for name, value in named.items())
-
-
-def _hashes(each: Captured) -> dict[str, str | None]:
-    known = each.hashes
-    return {
-        "contract_hash": known.contract if known else None,
-        "test_hash": known.tests if known else None,
-        "impl_hash": known.implementation if known else None,
-    }
-
-
 def _closing(capture: Capture) -> Iterator[str]:
     bad = [each.component.id for each in capture.components if each.result not in _GOOD]
     if bad:
@@ -64,21 +50,26 @@ def _closing(capture: Capture) -> Iterator[str]:
             if each.result in {Result.REFUSED, Result.UNDECIDED}
         ]
         word = "refused" if capture.exit_code == 1 else "undecided"
-        yield f"{word}: nothing was captured, for {', '.join(whose)}"
+        yield f"{word}: nothing was captured, because of {', '.join(whose)}"
         return
     results = {each.result for each in capture.components}
     if Result.VERIFIED in results:
         yield (
-            f"it counts where its note is: git push REMOTE {VERIFIED_REF}"
+            f"this counts wherever the note is: git push REMOTE {VERIFIED_REF}"
             if capture.has_notes
-            else "it counts on this machine; with --commit-note, wherever the note is pushed"
+            else "this counts on this machine alone; to let it count elsewhere, "
+            f"add --commit-note and push {VERIFIED_REF}"
         )
         return
     unstaged = [each.component.baseline.quoted for each in capture.components if not each.is_staged]
     if unstaged:
         yield f"to commit it: git add {' '.join(unstaged)}"
+    elif not all(each.is_committed for each in capture.components):
+        yield "to commit it: git commit"
     elif results == {Result.UNCHANGED}:
-        yield "that the tests passed today is on record with --reverify only"
+        ids = " ".join(each.component.id for each in capture.components)
+        again = f"git patchgate baseline capture {ids} --reverify"
+        yield f"nothing to commit; to record that the tests passed today: {again}"
 
 
 def document(capture: Capture) -> str:
@@ -101,7 +92,9 @@ def _entry(each: Captured) -> Mapping[str, Json]:
         "hint": None if each.hint is None else plain_json(each.hint),
         "baseline": each.component.baseline.quoted,
         "is_staged": each.is_staged,
-        **_hashes(each),
+        "is_committed": each.is_committed,
+        "mistakes": [plain_json(line) for line in each.mistakes],
+        **each.hashes.named(),
         "tests": None
         if counts is None
         else {
@@ -126,9 +119,13 @@ def json_schema() -> dict[str, Any]:
         "hint": {"type": ["string", "null"]},
         "baseline": {"type": "string"},
         "is_staged": {"type": "boolean", "description": "Whether the index has this very baseline."},
-        "contract_hash": digest,
-        "test_hash": digest,
-        "impl_hash": digest,
+        "is_committed": {"type": "boolean", "description": "Whether HEAD has this very baseline."},
+        "mistakes": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "The first mistakes of a contract that cannot be read.",
+        },
+        **dict.fromkeys(Hashes().named(), digest),
         "tests": {
             **_object(dict.fromkeys(("passed", "failed", "errors", "skipped"), number)),
             "type": ["object", "null"],

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from patchgate.declared.baseline import Hashes
 from patchgate.declared.component import Component
-from patchgate.operations.hold.capture_tests import Ran
+from patchgate.operations.hold.capture_run import Ran
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,8 @@ class Result(StrEnum):
 class Captured:
     """One component: `reason` is half a sentence after its name; `run` is None where no test was started.
 
-    `is_staged` tells whether the index has this very baseline.
+    `mistakes` are the first of its contract, one line each, safe to show. `is_staged` tells whether the index
+    has this very baseline, `is_committed` whether `HEAD` has it.
     """
 
     component: Component
@@ -54,8 +55,10 @@ class Captured:
     reason: str
     hint: str | None = None
     run: Ran | None = None
-    hashes: Hashes | None = None
+    hashes: Hashes = field(default_factory=Hashes)
     is_staged: bool = False
+    is_committed: bool = False
+    mistakes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,10 @@ from patchgate.declared.contract_facts import ContractFacts
 from patchgate.declared.names import How, Names
 from patchgate.gates.dependencies import cycles, is_across, resolved_dependencies
 from patchgate.git.objects import Objects
-from patchgate.git.repository import BIG_FILE, Repository
+from patchgate.git.repository import Repository
 from patchgate.git.tree_view import TreeView
 from patchgate.operations.hold.content import Content, index_content
-from patchgate.operations.judge.contract_cache import FactsCache
+from patchgate.operations.judge.contract_cache import FactsCache, facts_at
 from patchgate.operations.judge.drift import files_of
 
 
@@ -80,7 +80,7 @@ def listed(repository: Repository) -> tuple[str, tuple[Listed, ...]]:
         ConfigError: the policy there cannot be used.
         UndecidedError: something cannot be read.
     """
-    with Objects(repository) as objects, _cache(repository) as cache:
+    with Objects(repository) as objects, FactsCache.of(repository) as cache:
         content = index_content(repository, objects)
         components = content.components
         return content.name, tuple(_listed(components[each], content.view, cache) for each in components.ids)
@@ -93,13 +93,9 @@ def component_graph(repository: Repository) -> ComponentGraph:
         ConfigError: the policy there cannot be used.
         UndecidedError: something cannot be read.
     """
-    with Objects(repository) as objects, _cache(repository) as cache:
+    with Objects(repository) as objects, FactsCache.of(repository) as cache:
         content = index_content(repository, objects)
         return _graph(content, cache)
-
-
-def _cache(repository: Repository) -> FactsCache:
-    return FactsCache(repository.common_dir, is_writable=not repository.is_receiving)
 
 
 def _listed(component: Component, view: TreeView, cache: FactsCache) -> Listed:
@@ -116,14 +112,9 @@ def _listed(component: Component, view: TreeView, cache: FactsCache) -> Listed:
 
 
 def _contract(component: Component, view: TreeView, cache: FactsCache) -> tuple[str, ContractFacts | None]:
-    entry = view.entry(component.contract.raw)
-    if entry is None:
-        return "missing", None
-    if not entry.is_file:
-        return "not-a-file", None
-    if view.objects.sizes([entry.oid])[entry.oid] > BIG_FILE:
-        return "unreadable", None
-    facts = cache.facts(entry.oid, lambda: view.objects.read(entry.oid))
+    facts = facts_at(view, component.contract, cache)
+    if facts is None:
+        return "missing" if view.entry(component.contract.raw) is None else "not-a-file", None
     return "readable" if facts.is_readable else "unreadable", facts
 
 
@@ -135,11 +126,11 @@ def _graph(content: Content, cache: FactsCache) -> ComponentGraph:
         _, facts = _contract(components[each], content.view, cache)
         if facts is not None:
             found += _dependencies(each, facts, names, components)
-    needs: dict[str, Sequence[str]] = {each: [] for each in components.ids}
+    needs: dict[str, set[str]] = {each: set() for each in components.ids}
     for edge in found:
         if edge.to is not None:
-            needs[edge.source] = sorted({*needs[edge.source], edge.to})
-    circles = cycles(needs)
+            needs[edge.source].add(edge.to)
+    circles = cycles({name: sorted(others) for name, others in needs.items()})
     knots = [each.members for each in circles]
     parents = {each: components[each].parent for each in components.ids}
     return ComponentGraph(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from patchgate.change.model import Change
 from patchgate.change.quoting import printable
-from patchgate.declared.component import Component, Components
+from patchgate.declared.component import NONE_DECLARED, Component, Components
 from patchgate.declared.control import CONFIG_FILE, PYPROJECT_FILE
 from patchgate.declared.names import did_you_mean
 from patchgate.declared.policy import Policy
@@ -21,7 +21,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
 from patchgate.git.sources import pending_base, staged
 from patchgate.git.tree_view import TreeView
-from patchgate.operations.judge.policies import Policies, built_in, require_version
+from patchgate.operations.judge.policies import Policies, usable
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +70,7 @@ def head_content(repository: Repository, objects: Objects) -> Content:
 def _content(view: TreeView, name: str) -> Content:
     policies = Policies(view.objects)
     root = (view.entry(CONFIG_FILE.raw), view.entry(PYPROJECT_FILE.raw))
-    found = policies.at(policies.key_of(*root))
-    if found.fault is not None:
-        raise found.fault
-    policy = found.policy or built_in()
-    require_version(policy)
-    return Content(view, policy, name)
+    return Content(view, usable(policies.at(policies.key_of(*root))), name)
 
 
 def named(components: Components, ids: Sequence[str], where: str = "") -> tuple[Component, ...]:
@@ -91,16 +86,17 @@ def named(components: Components, ids: Sequence[str], where: str = "") -> tuple[
     for each in ids:
         component = components.get(each)
         if component is None:
-            meant = did_you_mean(each, components.ids)
-            if meant is not None:
-                hint = f"did you mean {meant}?"
-            elif where:
-                hint = f"what {where} declares counts, in the tables [components.ID] of patchgate.toml"
-            elif components:
-                hint = "git patchgate component list shows all"
-            else:
-                hint = "no component is declared: patchgate.toml needs a table [components.ID]"
             place = f" in {where}" if where else ""
-            raise UsageError(f"there is no component {printable(each, 80)}{place}", hint)
+            message = f"there is no component `{printable(each, 80)}`{place}"
+            raise UsageError(message, _next(each, components, where))
         found[each] = component
     return tuple(found.values())
+
+
+def _next(each: str, components: Components, where: str) -> str:
+    meant = did_you_mean(each, components.ids)
+    if meant is not None:
+        return f"did you mean `{meant}`?"
+    if where == "HEAD":
+        return "commit what declares it first, or say --cached; git patchgate component list shows the index"
+    return "git patchgate component list shows all" if components else NONE_DECLARED

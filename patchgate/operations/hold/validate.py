@@ -11,17 +11,18 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from patchgate.change.model import Change, Source
 from patchgate.declared.policy import Policy, Profile
-from patchgate.errors import UsageError
+from patchgate.errors import ConfigError, UsageError
 from patchgate.gates.case import Case
 from patchgate.gates.component_case import ContractsView
 from patchgate.gates.contracts import examine_view
-from patchgate.gates.gate import Gate, judge
+from patchgate.gates.gate import Gate, judge, levelled
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
-from patchgate.operations.hold.content import Content, index_content, named
+from patchgate.operations.hold.content import Content, head_content, index_content, named
 from patchgate.operations.judge.cases import BUILT_IN, reference
 from patchgate.operations.judge.contract_cache import FactsCache
-from patchgate.operations.judge.contracts import contracts_view
+from patchgate.operations.judge.contracts import declared_otherwise, view_of_change, view_of_tree
+from patchgate.operations.judge.policies import built_in
 from patchgate.verdict.rules import Level
 from patchgate.verdict.verdict import ChangeVerdict, Finding, Report
 
@@ -42,10 +43,10 @@ def validate(
         UndecidedError: the index holds conflicts, or an object is missing.
     """
     if ids and everything:
-        raise UsageError("--all validates every contract", "name components, or say --all")
+        raise UsageError("ID and --all exclude each other", "leave one of them out")
     with Objects(repository) as objects:
         content = index_content(repository, objects)
-        view = _view(repository, content, ids, everything)
+        view = _view(content, ids, everything)
         policy, profile = content.policy, Profile.COMMIT
 
         def examine(case: Case) -> Iterable[Finding]:
@@ -63,24 +64,31 @@ def validate(
     return Report((verdict,), repository.limits)
 
 
-def _view(
-    repository: Repository, content: Content, ids: Sequence[str], everything: bool
-) -> ContractsView | None:
-    components = content.components
-    chosen = None if everything else [component.id for component in named(components, ids)]
-    files = None
-    if not ids and not everything:
+def _view(content: Content, ids: Sequence[str], everything: bool) -> ContractsView | None:
+    policy, view, repository = content.policy, content.view, content.view.objects.repository
+    chosen = [component.id for component in named(content.components, ids)]
+    with FactsCache.of(repository) as cache:
+        if everything or chosen:
+            return view_of_tree(policy, view, cache, None if everything else chosen)
         if content.staged is None:
             raise UsageError(
                 "a bare repository has no index that could touch a contract", "name components, or say --all"
             )
-        files = content.staged.files
-    with FactsCache(repository.common_dir, is_writable=not repository.is_receiving) as cache:
-        return contracts_view(components, content.policy.config.baselines, content.view, files, cache, chosen)
+        otherwise = declared_otherwise(policy, _before(repository, view.objects))
+        return view_of_change(policy, view, content.staged.files, cache, otherwise)
+
+
+def _before(repository: Repository, objects: Objects) -> Policy:
+    """Give the policy of `HEAD`; one that cannot be used declares nothing, so all of the index is new."""
+    try:
+        return head_content(repository, objects).policy
+    except ConfigError:
+        return built_in()
 
 
 def _to_first_error(findings: Iterable[Finding], policy: Policy, profile: Profile) -> Iterator[Finding]:
     for finding in findings:
         yield finding
-        if policy.level(finding.rule, profile) is Level.ERROR:
+        said = levelled(policy, profile, finding)
+        if said is not None and said.level is Level.ERROR:
             return

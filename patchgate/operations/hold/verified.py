@@ -13,8 +13,7 @@ from patchgate.git.notes import add_line
 from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import Ledger
 from patchgate.operations.judge.verifications import KIND, MOST_LINE, VERIFIED_REF, Verification
-
-_IDENTITY = tuple(f"GIT_{role}_{key}" for role in ("AUTHOR", "COMMITTER") for key in ("NAME", "EMAIL"))
+from patchgate.operations.land.approve import identity
 
 
 def record_verifications(
@@ -27,7 +26,7 @@ def record_verifications(
         environ: the caller's: whom git names as the author of the notes.
 
     Raises:
-        UndecidedError: one could not be kept; those before it were.
+        UndecidedError: one could not be kept; those before it were, and its own note may be.
     """
     warnings: list[str] = []
     for each in made:
@@ -37,16 +36,16 @@ def record_verifications(
                 f"`{each.component}` has so many dependencies that its verification cannot be kept",
                 "give its contract fewer dependencies",
             )
+        if with_note:
+            # First, for it can fail in more ways, and then nothing of this one is kept anywhere.
+            message, who = f"Verify {each.component}", identity(environ)
+            add_line(repository, VERIFIED_REF, each.baseline_oid, line, message=message, identity=who)
         ledger = Ledger(repository.common_dir, clock=lambda each=each: float(each.seconds))  # type: ignore[misc]
         told = ledger.record(KIND, each.about())
         if told is not None:
             if not _is_recorded(ledger, each):
                 raise UndecidedError(told, "make room, or mend the mode of that file, then verify again")
             warnings.append(told)
-        if with_note:
-            identity = {name: environ[name] for name in _IDENTITY if environ.get(name)}
-            message = f"Verify {each.component}"
-            add_line(repository, VERIFIED_REF, each.baseline_oid, line, message=message, identity=identity)
     return tuple(warnings)
 
 

@@ -7,7 +7,7 @@ alone and passes under the old policy and its own; the first policy judges itsel
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from patchgate.change.path import RepoPath
 from patchgate.declared.control import PRE_COMMIT_FILE, PYPROJECT_FILE, is_control_by_name
@@ -32,8 +32,9 @@ class Rules:
 
     `before` judges; where it is absent (a root commit, or nothing before had a policy) the change's own
     does. `place` is where `before` was found, for people. `hooks_named` is whether the base's
-    `.pre-commit-config.yaml` names patchgate. `base` is the policy that the change's own base holds, where
-    another one judges (`--policy-from`, a merge): against it one sees whether the change touches the policy.
+    `.pre-commit-config.yaml` names patchgate. `base` is the policy that the change's own base holds, also
+    where another one judges (`--policy-from`, a protected ref, a merge): it declares the components, and
+    against it one sees whether the change touches the policy.
     `is_borrowed` is whether `before` is not of the change's own line, where nothing before had a policy:
     then a first policy need not stand alone. `is_lost` is whether a merge has no policy though one of its
     parents has.
@@ -44,7 +45,7 @@ class Rules:
     place: str
     is_root: bool = False
     hooks_named: bool = False
-    base: Found | None = None
+    base: Found = field(default_factory=Found)
     is_lost: bool = False
     is_borrowed: bool = False
 
@@ -55,7 +56,7 @@ def is_control(path: RepoPath, rules: Rules) -> bool:
         return True
     if path.raw == PRE_COMMIT_FILE.raw:
         return rules.hooks_named
-    return path.raw == PYPROJECT_FILE.raw and _differs(rules.base or rules.before, rules.after)
+    return path.raw == PYPROJECT_FILE.raw and _differs(rules.base, rules.after)
 
 
 def _differs(before: Found, after: Found) -> bool:
@@ -96,12 +97,12 @@ def judge_reading(reading: Reading, rules: Rules, profile: Profile, objects: Obj
         behind=reading.behind,
         together=reading.together,
         has_budgets=not rules.is_root,
-        components=components_near(objects, reading, policy),
+        components=components_near(objects, reading, *_declaring(rules, policy)),
     )
     outcomes, findings = judge(case)
     if controls and rules.after.policy is not None and rules.after.policy is not policy:
         own = rules.after.policy
-        near = components_near(objects, reading, own, policy)
+        near = components_near(objects, reading, own, _declaring(rules, policy)[0])
         under_own = judge(
             Case(
                 reading.change,
@@ -123,6 +124,20 @@ def judge_reading(reading: Reading, rules: Rules, profile: Profile, objects: Obj
         findings,
         limits=_limits(case),
     )
+
+
+def _declaring(rules: Rules, judging: Policy) -> tuple[Policy, Policy | None]:
+    """Say whose components the first judgement looks at; and the policy of before, if those are new as well.
+
+    What a component is its own line says, or a declaration and its first baseline could not be pushed
+    together to a branch that knows neither; how loud a rule is says the policy that judges.
+    """
+    if rules.base.policy is not None:
+        return rules.base.policy, None
+    if rules.base.fault is not None:
+        return judging, None
+    # Nothing is declared before the first policy: then it declares for itself.
+    return (judging if judging is rules.after.policy else built_in()), built_in()
 
 
 def reference(policy: Policy, place: str, profile: Profile, tree: str | None = None) -> PolicyReference:

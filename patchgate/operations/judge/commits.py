@@ -128,6 +128,7 @@ class _History:
     def _judge(self, commit: Commit, reading: Reading) -> ChangeVerdict:
         touched = {file.path.raw for file in reading.change.files}
         base = self._walk.base_of(commit)
+        is_merge = len(commit.parents) > 1
         before = self._before(commit)
         is_borrowed = before is self._fallback and not before.is_absent
         own_place = commit.parents[0][:12] if commit.parents else BUILT_IN
@@ -138,8 +139,10 @@ class _History:
             is_borrowed=is_borrowed,
             is_root=not commit.parents,
             hooks_named=PRE_COMMIT_FILE.raw in touched and self._policies.names_patchgate(base),
-            base=self._policies.at(self._policies.key(base)) if PYPROJECT_FILE.raw in touched else None,
-            is_lost=len(commit.parents) > 1
+            base=self._policies.at(self._policies.key(base) if is_merge else self._key_of(commit.parents[0]))
+            if commit.parents
+            else Found(),
+            is_lost=is_merge
             and any(not self._policies.at(self._key_of(parent)).is_absent for parent in commit.parents),
         )
         profile = self._profile_of(commit)

@@ -1,10 +1,8 @@
 """Remember which components were found equal to their baselines, so that a look at all of them is cheap.
 
-A cache under the git common directory, out of a checkout's reach, sealed and bound to the versions of tool
-and rules. An entry is found by everything that it follows from: how the component is declared, the blob of
-its baseline, the object ids of the folders in which its files lie. So it is never wrong, only missing; what
-is damaged, foreign or missing is computed anew. Whoever can write there can also remove the hooks, so it is
-no door. A cache that cannot be written is none.
+Decides by what an entry is found: everything that it follows from, which is how the component is declared,
+the blob of its baseline, the object ids of the folders in which its files lie. So it is never wrong, only
+missing, and then it is computed anew. One sealed file under the git common directory.
 """
 
 from __future__ import annotations
@@ -15,15 +13,17 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
-from patchgate import __version__
+from patchgate.change.model import Entry
+from patchgate.declared.baseline import Hashes
+from patchgate.declared.component import Component
+from patchgate.git.repository import Repository
 from patchgate.git.touched import Touch
-from patchgate.verdict.rules import RULES_VERSION
+from patchgate.operations.judge.sealed_file import SealedFile
 
 _MOST_BYTES = 8 << 20
 _MOST_ENTRIES = 5_000
-_ABOUT = f"patchgate.component-cache/1\n{__version__}\n{RULES_VERSION}\n".encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Equal:
     names, sorted.
     """
 
-    hashes: tuple[str | None, str | None, str | None]
+    hashes: Hashes
     dependencies: tuple[str, ...]
 
 
@@ -42,16 +42,22 @@ class ComponentCache:
     """What was found out about the components of one repository; a context manager that writes once."""
 
     def __init__(self, common_dir: str, *, is_writable: bool = True) -> None:
-        self._path = os.path.join(common_dir, "patchgate", "components")
+        path = os.path.join(common_dir, "patchgate", "contracts", "standing")
+        self._file = SealedFile(path, "patchgate.component-cache/1", _MOST_BYTES)
         self._is_writable = is_writable
-        kept = self._load()
+        kept = self._file.load()
         self._equal: dict[str, Any] = kept.get("equal", {})
         self._digests: dict[str, str] = kept.get("digests", {})
         self._touches: dict[str, Any] = kept.get("touches", {})
         self._used: set[str] = set()
         self._is_changed = False
 
-    def __enter__(self) -> ComponentCache:
+    @classmethod
+    def of(cls, repository: Repository) -> Self:
+        """Open that of a repository; while a push is received, nothing is written."""
+        return cls(repository.common_dir, is_writable=not repository.is_receiving)
+
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -66,11 +72,11 @@ class ComponentCache:
             return None
         self._used.add(key)
         contract, tests, implementation = kept[0]
-        return Equal((contract, tests, implementation), tuple(kept[1]))
+        return Equal(Hashes(contract, tests, implementation), tuple(kept[1]))
 
     def keep_equal(self, key: str, equal: Equal) -> None:
         """Keep what was found out about a component that is equal to its baseline."""
-        self._equal[key] = [list(equal.hashes), list(equal.dependencies)]
+        self._equal[key] = [list(equal.hashes.named().values()), list(equal.dependencies)]
         self._note(key)
 
     def digest(self, key: str) -> str | None:
@@ -103,24 +109,13 @@ class ComponentCache:
         """Write what is new, once; what was not asked for goes first where there is too much."""
         if not (self._is_changed and self._is_writable):
             return
-        from pathlib import Path
-
-        from patchgate.durable.replace import write_atomically
-
         kept = {
             "equal": self._newest(self._equal),
             "digests": self._newest(self._digests),
             "touches": self._touches,
         }
-        body = json.dumps(kept, separators=(",", ":")).encode("ascii")
         self._is_changed = False
-        if len(body) > _MOST_BYTES - 100:
-            return
-        try:
-            os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
-            write_atomically(Path(self._path), _seal(body) + b"\n" + body, mode=0o600)
-        except OSError:
-            return
+        self._file.store(json.dumps(kept, separators=(",", ":")).encode("ascii"))
 
     def _note(self, key: str) -> None:
         self._used.add(key)
@@ -132,28 +127,26 @@ class ComponentCache:
         room = max(0, _MOST_ENTRIES - len(used))
         return {key: kept[key] for key in others[max(0, len(others) - room) :]} | used
 
-    def _load(self) -> dict[str, Any]:
-        try:
-            with open(self._path, "rb") as stream:
-                raw = stream.read(_MOST_BYTES)
-        except OSError:
-            return {}
-        seal, _, body = raw.partition(b"\n")
-        if seal != _seal(body):
-            return {}
-        loaded: dict[str, Any] = json.loads(body)
-        return loaded
-
 
 def key_of(*parts: str | Sequence[object]) -> str:
     """Make the key of what follows from some parts, each a text or a list of plain JSON."""
     return hashlib.sha256(json.dumps(parts, separators=(",", ":")).encode("ascii")).hexdigest()
 
 
+def key_of_declaration(component: Component) -> list[object]:
+    """Write what decides which files are a component's, as plain JSON."""
+    settings = component.settings
+    return [component.id, settings.contract, list(settings.tests), list(settings.implementation)]
+
+
+def key_of_entries(paths: Sequence[bytes], entries: Sequence[Entry | None]) -> list[object]:
+    """Write what lies at some paths, as plain JSON."""
+    return [
+        [path.decode("latin-1"), entry and entry.mode, entry and entry.oid]
+        for path, entry in zip(paths, entries, strict=True)
+    ]
+
+
 def _digest_of(wanted: Mapping[bytes, str]) -> str:
     text = b"".join(b"%s\0%s\0" % (path, oid.encode("ascii")) for path, oid in sorted(wanted.items()))
     return hashlib.sha256(text).hexdigest()
-
-
-def _seal(body: bytes) -> bytes:
-    return hashlib.sha256(_ABOUT + body).hexdigest().encode("ascii")

@@ -8,6 +8,7 @@ each is told in `drift` and `contracts`.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from patchgate.change.model import Entry, FileChange
@@ -35,81 +36,95 @@ def components_near(
         before: the policy of before, where one judges the change that brings it: what is declared otherwise
             than there is looked at too.
     """
-    if not policy.config.components or (reading.is_proposed and reading.laid is None):
+    is_declared = bool(policy.config.components or (before is not None and before.config.components))
+    if not is_declared or (reading.is_proposed and reading.laid is None):
         return None
     files = reading.change.files
     near = policy.components.near(file.path for file in files)
     otherwise: set[str] = set()
     if before is not None:
+        from patchgate.operations.judge.contracts import declared_otherwise
+
+        otherwise = declared_otherwise(policy, before)
         declared, known = policy.config.components, before.config.components
-        otherwise = {name for name in {*declared, *known} if declared.get(name) != known.get(name)}
-        near.update((name, set()) for name in otherwise if name in declared and name not in near)
-        if policy.config.baselines.source_roots != before.config.baselines.source_roots:
-            # What every contract names outside may lie elsewhere now.
-            otherwise |= set(declared)
+        near.update(
+            (name, set()) for name in declared if declared[name] != known.get(name) and name not in near
+        )
     # What goes may be what some contract names, wherever it lies.
-    if not (near or otherwise) and not any(_goes(file) for file in files):
+    if not (near or otherwise) and not any(file.goes for file in files):
         return None
     # 5 ms to import: only where a component may be near.
     from patchgate.git.tree_view import TreeView
 
     tree, over = reading.laid or (reading.change.base, {file.path.raw: file.new for file in files})
-    old = {file.path: file.old for file in files}
-    return _gathered(policy, near, TreeView(objects, tree, over), old, files, otherwise)
+    view = TreeView(objects, tree, over)
+    asked = _Asked(near, {file.path: file.old for file in files}, files, otherwise)
+    found = _gathered(policy, view, asked, is_merge=reading.source.kind == "merge")
+    left = _left(policy, before, view) if before is not None else {}
+    if not left:
+        return found
+    from patchgate.gates.component_case import ComponentsNear
+
+    return replace(found or ComponentsNear(declared=policy), undeclared=left)
 
 
-def all_components(
-    objects: Objects, tree: str, files: Sequence[FileChange], policy: Policy
-) -> ComponentsNear | None:
-    """Gather all components of a tree and its contracts; None where the policy has none.
-
-    Args:
-        tree: a tree that can be read.
-        files: what lies over it.
-    """
+def all_components(objects: Objects, files: Sequence[FileChange], policy: Policy) -> ComponentsNear | None:
+    """Gather all components of a tree of these files and its contracts; None where the policy has none."""
     if not policy.config.components:
         return None
     from patchgate.git.tree_view import TreeView
 
-    view = TreeView(objects, tree, {file.path.raw: file.new for file in files})
+    view = TreeView(objects, objects.empty_tree, {file.path.raw: file.new for file in files})
     near: dict[str, set[RepoPath]] = {name: set() for name in policy.components.ids}
-    return _gathered(policy, near, view, {}, None, ())
+    return _gathered(policy, view, _Asked(near))
 
 
-def _goes(file: FileChange) -> bool:
-    """Tell whether a path no longer is what it was: removed, or of another type."""
-    return file.old is not None and (file.new is None or file.old.is_file != file.new.is_file)
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is looked at: components with their touched paths, the old side of each touched path, the files.
+
+    `files` None is the whole tree; `otherwise` are the components that are declared otherwise than before.
+    """
+
+    near: Mapping[str, set[RepoPath]]
+    old: Mapping[RepoPath, Entry | None] = field(default_factory=dict)
+    files: Sequence[FileChange] | None = None
+    otherwise: Collection[str] = ()
 
 
 def _gathered(
-    policy: Policy,
-    near: Mapping[str, set[RepoPath]],
-    view: TreeView,
-    old: Mapping[RepoPath, Entry | None],
-    files: Sequence[FileChange] | None,
-    otherwise: Collection[str],
+    policy: Policy, view: TreeView, asked: _Asked, *, is_merge: bool = False
 ) -> ComponentsNear | None:
     from patchgate.gates.component_case import ComponentsNear
     from patchgate.operations.judge.contract_cache import FactsCache
-    from patchgate.operations.judge.contracts import contracts_view
+    from patchgate.operations.judge.contracts import view_of_change, view_of_tree
     from patchgate.operations.judge.drift import component_states
 
-    repository = view.objects.repository
-    baselines = policy.config.baselines
-    components = policy.components
     faults: dict[str, str] = {}
     states: tuple[ComponentState, ...] = ()
     contracts: ContractsView | None = None
     try:
-        states = component_states(components, near, view, old)
+        states = component_states(policy.components, asked.near, view, asked.old, is_merge=is_merge)
     except PatchgateError as error:
         faults["drift"] = _sentence(error)
     try:
-        with FactsCache(repository.common_dir, is_writable=not repository.is_receiving) as cache:
-            contracts = contracts_view(components, baselines, view, files, cache, otherwise=otherwise)
+        with FactsCache.of(view.objects.repository) as cache:
+            if asked.files is None:
+                contracts = view_of_tree(policy, view, cache)
+            else:
+                contracts = view_of_change(policy, view, asked.files, cache, asked.otherwise)
     except PatchgateError as error:
         faults["contracts"] = _sentence(error)
-    return ComponentsNear(states, contracts, faults) if states or contracts is not None or faults else None
+    if not (states or contracts is not None or faults):
+        return None
+    return ComponentsNear(states, contracts, faults, policy)
+
+
+def _left(policy: Policy, before: Policy, view: TreeView) -> dict[str, RepoPath]:
+    """Find the baselines that stay in the tree of components that are declared no longer."""
+    gone = [name for name in before.components.ids if name not in policy.config.components]
+    places = {name: before.components[name].baseline for name in gone}
+    return {name: place for name, place in places.items() if view.entry(place.raw) is not None}
 
 
 def _sentence(error: PatchgateError) -> str:

@@ -1,22 +1,30 @@
-"""Remember what contracts say, by blob oid, so that a commit near a component loads no pydantic (100 ms).
+"""What the contracts of a tree say, remembered by blob oid: a commit near a component loads no pydantic.
 
-One file under the git common directory for all contracts, read once and replaced once; bound to the versions
-of tool and rules and sealed; what is damaged, foreign or missing is read anew. Whoever can write there can
-also remove the hooks, so it is no door. A cache that cannot be read or written is none.
+Decides what becomes of a contract that is no regular file, or too large to be read. One sealed file under the
+git common directory for all contracts, read once and replaced once; what it has not is read anew.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
-from patchgate import __version__
-from patchgate.declared.contract_facts import ContractFacts, facts_from_json, facts_to_json
-from patchgate.verdict.rules import RULES_VERSION
+from patchgate.change.path import RepoPath
+from patchgate.declared.contract_facts import (
+    ContractFacts,
+    ContractMistake,
+    facts_from_json,
+    facts_to_json,
+)
+from patchgate.operations.judge.sealed_file import SealedFile
+
+if TYPE_CHECKING:
+    from patchgate.git.objects import Objects
+    from patchgate.git.repository import Repository
+    from patchgate.git.tree_view import TreeView
 
 MOST_BYTES = 4 << 20
 MOST_ENTRIES = 4000
@@ -27,12 +35,18 @@ class FactsCache:
 
     def __init__(self, common_dir: str, *, is_writable: bool = True) -> None:
         self._is_writable = is_writable
-        self._path = os.path.join(common_dir, "patchgate", "contracts", "facts")
+        path = os.path.join(common_dir, "patchgate", "contracts", "facts")
+        self._file = SealedFile(path, "patchgate.contracts/2", MOST_BYTES)
         self._kept: dict[str, Any] | None = None
         self._made: dict[str, ContractFacts] = {}
         self._new: dict[str, Any] = {}
 
-    def __enter__(self) -> FactsCache:
+    @classmethod
+    def of(cls, repository: Repository) -> Self:
+        """Open that of a repository; while a push is received, nothing is written."""
+        return cls(repository.common_dir, is_writable=not repository.is_receiving)
+
+    def __enter__(self) -> Self:
         """Begin; nothing is read before it is asked for."""
         return self
 
@@ -42,12 +56,12 @@ class FactsCache:
         """Keep what is new."""
         self.close()
 
-    def facts(self, oid: str, read: Callable[[], bytes]) -> ContractFacts:
+    def facts(self, oid: str, read: Callable[[], ContractFacts]) -> ContractFacts:
         """Give the facts of the contract with this blob id.
 
         Args:
             oid: the full id; equal ids are equal bytes.
-            read: gives the bytes; called only where nothing is kept.
+            read: reads that contract; called only where nothing is kept.
         """
         if oid not in self._made:
             self._made[oid] = self._find(oid) or self._read(oid, read)
@@ -57,19 +71,10 @@ class FactsCache:
         """Write what is new, whole or not at all; what cannot be written is forgotten."""
         if not self._new or not self._is_writable:
             return
-        from pathlib import Path
-
-        from patchgate.durable.replace import write_atomically
-
         # The newest last, and the oldest are dropped: a contract that is asked for again is read again.
         entries = {**self._load(), **self._new}
         self._new = {}
-        body = _body(entries)
-        try:
-            os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
-            write_atomically(Path(self._path), _seal(body) + b"\n" + body, mode=0o600)
-        except OSError:
-            return
+        self._file.store(_body(entries))
 
     def _find(self, oid: str) -> ContractFacts | None:
         found = self._load().get(oid)
@@ -79,30 +84,41 @@ class FactsCache:
             # Another build of the same version wrote it.
             return None
 
-    def _read(self, oid: str, read: Callable[[], bytes]) -> ContractFacts:
-        from patchgate.declared.contract_reading import facts_of
-
-        facts = facts_of(read())
+    def _read(self, oid: str, read: Callable[[], ContractFacts]) -> ContractFacts:
+        facts = read()
         self._new[oid] = facts_to_json(facts)
         return facts
 
     def _load(self) -> dict[str, Any]:
         if self._kept is None:
-            self._kept = _entries(self._path)
+            self._kept = self._file.load()
         return self._kept
 
 
-def _entries(path: str) -> dict[str, Any]:
-    try:
-        with open(path, "rb") as stream:
-            kept = stream.read(MOST_BYTES + 1)
-    except OSError:
-        return {}
-    seal, _, body = kept.partition(b"\n")
-    if len(kept) > MOST_BYTES or seal != _seal(body):
-        return {}
-    entries: dict[str, Any] = json.loads(body)
-    return entries
+def facts_at(view: TreeView, path: RepoPath, cache: FactsCache) -> ContractFacts | None:
+    """Give the facts of the contract at a path of a tree; None where no regular file is.
+
+    Raises:
+        UndecidedError: an object is missing.
+    """
+    entry = view.entry(path.raw)
+    if entry is None or not entry.is_file:
+        return None
+    oid = entry.oid
+    return cache.facts(oid, lambda: _facts_of(view.objects, oid))
+
+
+def _facts_of(objects: Objects, oid: str) -> ContractFacts:
+    from patchgate.declared.json_places import too_large
+
+    fault = too_large(objects.sizes([oid])[oid])
+    if fault is not None:
+        mistake = ContractMistake("contract-invalid", fault.message, "", fault.line, fault.hint)
+        return ContractFacts(False, mistakes=(mistake,))
+    # It loads pydantic.
+    from patchgate.declared.contract_reading import facts_of
+
+    return facts_of(objects.read(oid))
 
 
 def _body(entries: dict[str, Any]) -> bytes:
@@ -116,8 +132,3 @@ def _body(entries: dict[str, Any]) -> bytes:
             break
         pieces.append(piece)
     return ("{" + ",".join(reversed(pieces)) + "}").encode("ascii")
-
-
-def _seal(body: bytes) -> bytes:
-    about = f"patchgate.contracts/1\n{__version__}\n{RULES_VERSION}\n".encode()
-    return hashlib.sha256(about + body).hexdigest().encode("ascii")

@@ -14,71 +14,86 @@ from functools import lru_cache
 
 from patchgate.change.model import GITLINK, SYMLINK, FileChange
 from patchgate.change.path import RepoPath
-from patchgate.declared.component import Component, Components, Role, anchored, literal_start
+from patchgate.declared.component import Component, Role, anchored, literal_start
 from patchgate.declared.contract_facts import ContractFacts
 from patchgate.declared.names import Names
 from patchgate.declared.patterns import PatternSet
-from patchgate.declared.settings import BaselineSettings
+from patchgate.declared.policy import Policy
 from patchgate.gates.component_case import ContractsView
 from patchgate.gates.dependencies import resolved_dependencies
 from patchgate.git.tree_view import TreeView
-from patchgate.operations.judge.contract_cache import FactsCache
+from patchgate.operations.judge.contract_cache import FactsCache, facts_at
 from patchgate.operations.judge.externals import Externals, ends_of, parts_of
 from patchgate.operations.judge.overlaps import shared_files
 
 _KINDS = {SYMLINK: "a symlink", GITLINK: "a submodule"}
-# Nobody writes tests by hand that are larger; where there are some, budgets are not judged.
+# Nobody writes tests by hand that are larger; where there are some, budgets are not judged. Python's are
+# taken apart, at about a second for each MiB.
 _MOST_TESTS = 16 << 20
+_MOST_PYTHON = 4 << 20
 _MOST_SUGGESTIONS = 2000
 
 
-def contracts_view(
-    components: Components,
-    baselines: BaselineSettings,
+def view_of_change(
+    policy: Policy,
     view: TreeView,
-    files: Sequence[FileChange] | None,
+    files: Sequence[FileChange],
     cache: FactsCache,
-    ids: Collection[str] | None = None,
-    *,
     otherwise: Collection[str] = (),
 ) -> ContractsView | None:
-    """Gather what has to be validated; None where nothing has.
+    """Gather what a change can have made wrong; None where that is nothing.
 
     Args:
-        view: the tree that is judged.
-        files: what the change touches; None where the tree is looked at as a whole.
-        ids: without `files`, the components whose contracts are validated; None is all.
-        otherwise: with `files`, the components that these declare otherwise than before, or no longer.
+        policy: declares the components.
+        view: the tree that the change results in.
+        files: what it touches.
+        otherwise: the components that it declares otherwise than before (`declared_otherwise`).
 
     Raises:
         UndecidedError: an object is missing.
     """
-    gatherer = _Gatherer(components, baselines, view, cache)
-    if files is None:
-        chosen = components.ids if ids is None else [name for name in components.ids if name in set(ids)]
-        gatherer.whole(chosen)
-    else:
-        gatherer.change(files)
-        gatherer.declared(otherwise)
+    gatherer = _Gatherer(policy, view, cache)
+    gatherer.change(files)
+    gatherer.declared(otherwise)
     return gatherer.found()
 
 
-def _goes(file: FileChange) -> bool:
-    """Tell whether a path no longer is what it was: removed, or of another type."""
-    return file.old is not None and (file.new is None or file.old.mode[:3] != file.new.mode[:3])
+def view_of_tree(
+    policy: Policy, view: TreeView, cache: FactsCache, ids: Collection[str] | None = None
+) -> ContractsView | None:
+    """Gather everything of the contracts of a tree; None where there is none.
+
+    Args:
+        policy: declares the components.
+        ids: the components whose contracts are validated; None is all.
+
+    Raises:
+        UndecidedError: an object is missing.
+    """
+    every = policy.components.ids
+    gatherer = _Gatherer(policy, view, cache)
+    gatherer.whole(every if ids is None else sorted(set(ids).intersection(every)))
+    return gatherer.found()
+
+
+def declared_otherwise(policy: Policy, before: Policy) -> set[str]:
+    """Name the components that one policy declares otherwise than the one before, or that it lost."""
+    declared, known = policy.config.components, before.config.components
+    if policy.config.baselines.source_roots != before.config.baselines.source_roots:
+        # What every contract names outside may lie elsewhere now.
+        return {*declared, *known}
+    return {name for name in {*declared, *known} if declared.get(name) != known.get(name)}
 
 
 class _Gatherer:
     """Collects a view; each question to the tree is asked once."""
 
-    def __init__(
-        self, components: Components, baselines: BaselineSettings, view: TreeView, cache: FactsCache
-    ) -> None:
-        self._components = components
-        self._roots = baselines.source_roots
+    def __init__(self, policy: Policy, view: TreeView, cache: FactsCache) -> None:
+        self._components = policy.components
+        self._roots = policy.config.baselines.source_roots
         self._view = view
         self._cache = cache
-        self._names = Names(components.ids)
+        self._names = Names(self._components.ids)
         self._externals = Externals(self._roots, view)
         self._facts: dict[str, ContractFacts | None] = {}
         self._not_files: dict[str, str] = {}
@@ -121,7 +136,7 @@ class _Gatherer:
             self._ask_globs(component, matched)
         if touched:
             self._asked.update(self._dependents(touched, self._names))
-        if any(map(_goes, files)):
+        if any(file.goes for file in files):
             self._asked.update(self._bereft(files))
 
     def declared(self, otherwise: Collection[str]) -> None:
@@ -163,16 +178,15 @@ class _Gatherer:
         return self._facts[name]
 
     def _read_facts(self, name: str) -> ContractFacts | None:
-        path = self._components[name].contract.raw
-        entry = self._view.entry(path)
-        if entry is not None and entry.is_file:
-            oid = entry.oid
-            return self._cache.facts(oid, lambda: self._view.objects.read(oid))
-        if entry is not None:
-            self._not_files[name] = _KINDS.get(entry.mode, "no regular file")
-        elif self._view.exists(path):
-            self._not_files[name] = "a folder"
-        return None
+        path = self._components[name].contract
+        facts = facts_at(self._view, path, self._cache)
+        if facts is None:
+            entry = self._view.entry(path.raw)
+            if entry is not None:
+                self._not_files[name] = _KINDS.get(entry.mode, "no regular file")
+            elif self._view.exists(path.raw):
+                self._not_files[name] = "a folder"
+        return facts
 
     def _outside(self, name: str) -> list[str]:
         """List what a contract names that is no component: externals, and dependencies that match none."""
@@ -195,7 +209,7 @@ class _Gatherer:
         """Find the components of which the change takes away something that their contracts name."""
         old = {file.path.raw: file.old for file in files}
         before = Externals(self._roots, self._view.with_laid(old))
-        gone = [file for file in files if _goes(file)]
+        gone = [file for file in files if file.goes]
         # Where a symlink goes, names that end otherwise lead nowhere too.
         has_links = any(file.old is not None and not file.old.is_file for file in gone)
         parts = frozenset(part for file in gone for part in parts_of(file.path.raw))
@@ -227,7 +241,9 @@ class _Gatherer:
                     if entry.is_file and component.role(path) is Role.TESTS:
                         found[path] = entry.oid
         objects = self._view.objects
-        if sum(objects.sizes(found.values()).values()) <= _MOST_TESTS:
+        sizes = objects.sizes(found.values())
+        python = sum(sizes[oid] for path, oid in found.items() if path.raw.endswith(b".py"))
+        if python <= _MOST_PYTHON and sum(sizes[oid] for oid in found.values()) <= _MOST_TESTS:
             self._tests[component.id] = {path: objects.read(found[path]) for path in sorted(found)}
 
 

@@ -1,16 +1,18 @@
 """Gather what the drift gate looks at: the files of components in a tree, their baselines, what differs.
 
-Decides what is read: names and object ids always, contents only of contracts and tests that differ, SHA-256
-only where a change brings a baseline. Everything comes from the object database, never from the disk. What
-is said of it is for `gates.drift`.
+Decides what is read: names and object ids always, contents only of contracts and tests that differ (of tests
+that are no Python only the small ones that are there, which may be blank), SHA-256 only where a change brings
+a baseline. Everything comes from the object database, never from the disk. What is said of it is for
+`gates.drift`.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
-from patchgate.change.model import GITLINK, REGULAR, Entry
+from patchgate.change.model import EXECUTABLE, GITLINK, REGULAR, Entry
 from patchgate.change.path import RepoPath
 from patchgate.declared.baseline import (
     MAX_BASELINE_BYTES,
@@ -24,13 +26,16 @@ from patchgate.declared.baseline import (
 from patchgate.declared.component import Component, Components, Role
 from patchgate.errors import UndecidedError
 from patchgate.gates.component_case import ComponentState
-from patchgate.gates.drift import is_python, touches_tests
-from patchgate.gates.drift_comparison import Comparison, compare
-from patchgate.git.objects import Objects
+from patchgate.gates.drift import touches_tests
+from patchgate.gates.drift_comparison import Comparison, compare, is_python
+from patchgate.git.objects import Header, Objects
 from patchgate.git.repository import BIG_FILE
 from patchgate.git.tree_view import TreeView
 
 _AT_ONCE = 16 << 20
+# What is larger counts as something that is not blank.
+_MAY_BE_BLANK = 64 << 10
+_AS_RECORDED, _AS_IT_IS = " as it was recorded", ""
 
 Files = Mapping[RepoPath, tuple[Role, Entry]]
 
@@ -40,6 +45,8 @@ def component_states(
     near: Mapping[str, set[RepoPath]],
     view: TreeView,
     old: Mapping[RepoPath, Entry | None],
+    *,
+    is_merge: bool = False,
 ) -> tuple[ComponentState, ...]:
     """Gather the components near a change, in the order of their ids.
 
@@ -47,12 +54,13 @@ def component_states(
         near: for each the paths of it that the change touches, its baseline's among them.
         view: the tree that the change results in.
         old: what stood before at every path that the change touches.
+        is_merge: the change is that of a merge.
 
     Raises:
         UndecidedError: an object is missing, or too large.
     """
     return tuple(
-        _state(components[name], frozenset(near[name]), view, old)
+        _state(components[name], frozenset(near[name]), view, old, is_merge)
         for name in sorted(near)
         if components.get(name) is not None
     )
@@ -60,7 +68,7 @@ def component_states(
 
 def state_of(component: Component, view: TreeView) -> ComponentState:
     """Gather one component of a tree that no change is asked about."""
-    return _state(component, frozenset(), view, {})
+    return _state(component, frozenset(), view, {}, False)
 
 
 def files_of(component: Component, view: TreeView) -> dict[RepoPath, tuple[Role, Entry]]:
@@ -83,18 +91,14 @@ def record(
     component: Component,
     view: TreeView,
     files: Files | None = None,
-    known: Mapping[str, str] | None = None,
 ) -> dict[RepoPath, RecordedFile]:
-    """Say what a capture of a component would record of its files.
+    """Say what a capture of a component would record of its files; every one of them is read.
 
     Args:
         files: its files, where they are known already.
-        known: the SHA-256 of some contents by blob id; these are not read again.
     """
     chosen = files_of(component, view) if files is None else files
-    sums = dict(known or {})
-    wanted = {entry.oid for _, entry in chosen.values() if entry.mode != GITLINK} - sums.keys()
-    sums |= _sums(view.objects, sorted(wanted))
+    sums = _sums(view.objects, sorted({entry.oid for _, entry in chosen.values() if entry.mode != GITLINK}))
     return {
         path: RecordedFile(role, entry.mode, entry.oid, None if entry.mode == GITLINK else sums[entry.oid])
         for path, (role, entry) in chosen.items()
@@ -102,38 +106,42 @@ def record(
 
 
 def _state(
-    component: Component, changed: frozenset[RepoPath], view: TreeView, old: Mapping[RepoPath, Entry | None]
+    component: Component,
+    changed: frozenset[RepoPath],
+    view: TreeView,
+    old: Mapping[RepoPath, Entry | None],
+    is_merge: bool,
 ) -> ComponentState:
     objects, place = view.objects, component.baseline
     files = files_of(component, view)
     recorded, written = _read(component, view.entry(place.raw), objects)
     if place not in changed:
-        compared = [compare(files, recorded)] if isinstance(recorded, Baseline) else []
+        unclaimed = _unclaimed(files, view, recorded)
+        compared = [compare(files, recorded, unclaimed)] if isinstance(recorded, Baseline) else []
         texts = _texts(component, compared, objects)
-        return ComponentState(component, files, recorded, recorded, changed, texts)
+        return ComponentState(component, files, recorded, recorded, changed, texts, unclaimed=unclaimed)
     before = recorded_at(component, old.get(place), objects)
-    capture = _capture(component, view, files, before, written) if recorded is not None else None
+    unclaimed = _unclaimed(files, view, recorded, before)
+    # No sum is believed, wherever it was recorded.
+    capture = write_baseline(component.id, record(component, view, files)) if recorded is not None else None
     compared = []
     if isinstance(recorded, Baseline) and capture == written:
-        compared.append(compare(files, recorded))
-    is_asked = component.contract in changed or capture != written
-    state = ComponentState(component, files, recorded, before, changed, {}, capture, written)
+        compared.append(compare(files, recorded, unclaimed))
+    is_asked = is_merge or component.contract in changed or capture != written
+    state = ComponentState(
+        component, files, recorded, before, changed, {}, capture, written, is_merge, unclaimed
+    )
     if isinstance(before, Baseline) and (is_asked or touches_tests(state)):
-        compared.append(compare(files, before))
-    texts = _texts(component, compared, objects)
-    return ComponentState(component, files, recorded, before, changed, texts, capture, written)
+        compared.append(compare(files, before, unclaimed))
+    return replace(state, texts=_texts(component, compared, objects))
 
 
-def _capture(
-    component: Component, view: TreeView, files: Files, before: Recorded | None, written: bytes | None
-) -> bytes:
-    """Write what a capture would; what was recorded before is believed first, and read where that differs."""
-    if isinstance(before, Baseline):
-        known = {each.oid: each.sha256 for each in before.files.values() if each.sha256 is not None}
-        believed = write_baseline(component.id, record(component, view, files, known))
-        if believed == written:
-            return believed
-    return write_baseline(component.id, record(component, view, files))
+def _unclaimed(files: Files, view: TreeView, *recorded: Recorded | None) -> frozenset[RepoPath]:
+    """Name what is recorded and lies in the tree, and is no file of the component."""
+    missing = {
+        path for each in recorded if isinstance(each, Baseline) for path in each.files if path not in files
+    }
+    return frozenset(path for path in missing if view.entry(path.raw) is not None)
 
 
 def _read(
@@ -154,30 +162,72 @@ def _read(
 
 
 def _texts(component: Component, compared: Iterable[Comparison], objects: Objects) -> dict[str, bytes]:
-    """Read the contracts and the Python tests that differ, on both sides."""
-    wanted: dict[str, RepoPath] = {}
+    """Read the contracts and the Python tests that differ, on both sides, and new tests that may be blank."""
+    asked: dict[str, tuple[RepoPath, str]] = {}
+    left_out: dict[str, tuple[RepoPath, str]] = {}
+    new: set[str] = set()
     for found in compared:
         for role in (Role.CONTRACT, Role.TESTS):
             recorded, now = found.old(role), found.new(role)
-            if not recorded or (role is Role.CONTRACT and not now):
+            # A first contract is beside nothing; first tests matter beside another contract.
+            if not recorded and (role is Role.CONTRACT or not found.differs(Role.CONTRACT)):
                 continue
-            for path, each in recorded.items():
-                if each.mode.startswith("100"):
-                    wanted.setdefault(each.oid, path)
-            for path, entry in now.items():
-                if entry.is_file:
-                    wanted.setdefault(entry.oid, path)
-    asked = {oid: path for oid, path in wanted.items() if path == component.contract or is_python(path)}
-    headers = dict(zip(asked, objects.headers(list(asked)), strict=True))
-    for oid, path in asked.items():
-        if headers[oid] is None:
+            if role is Role.CONTRACT and not now:
+                continue
+            for side, files in ((_AS_RECORDED, recorded), (_AS_IT_IS, now)):
+                asked |= _readable(files, side, role)
+            new |= {entry.oid for entry in now.values() if entry.is_file}
+            if role is Role.TESTS and now and found.differs(Role.CONTRACT):
+                # What came may be what the declaration left out, under another name.
+                left_out |= _readable(found.left_out_of(role), _AS_RECORDED, role)
+    headers = _headers(component, asked | left_out, objects)
+    for oid, (path, side) in asked.items():
+        if headers[oid].size > BIG_FILE:
+            raise _too_large(component, path, side)
+    sizes = objects.sizes(sorted(new - asked.keys()))
+    small = [oid for oid, size in sizes.items() if size <= _MAY_BE_BLANK]
+    few = [oid for oid in left_out if headers[oid].size <= BIG_FILE]
+    return {oid: objects.read(oid) for oid in dict.fromkeys((*asked, *few, *small))}
+
+
+def _readable(
+    files: Mapping[RepoPath, RecordedFile] | Mapping[RepoPath, Entry], side: str, role: Role
+) -> dict[str, tuple[RepoPath, str]]:
+    """Choose the contracts and the Python tests among some files, by blob id."""
+    return {
+        each.oid: (path, side)
+        for path, each in files.items()
+        if each.mode in {REGULAR, EXECUTABLE} and (role is Role.CONTRACT or is_python(path))
+    }
+
+
+def _headers(
+    component: Component, asked: Mapping[str, tuple[RepoPath, str]], objects: Objects
+) -> dict[str, Header]:
+    """Look up what will be read.
+
+    Raises:
+        UndecidedError: something of it is not here.
+    """
+    found: dict[str, Header] = {}
+    for oid, header in zip(asked, objects.headers(list(asked)), strict=True):
+        if header is None:
             raise UndecidedError(
-                f"{path.quoted} as it was recorded ({oid[:12]}) is not in this repository",
+                f"{asked[oid][0].quoted} as it was recorded ({oid[:12]}) is not in this repository",
                 "git fetch --refetch (or --unshallow) brings what a partial or shallow clone left out; if "
                 f"nobody has it, record the component in a commit of its own: "
                 f"git patchgate baseline capture {component.id}",
             )
-    return {oid: objects.read(oid) for oid in asked}
+        found[oid] = header
+    return found
+
+
+def _too_large(component: Component, path: RepoPath, side: str) -> UndecidedError:
+    keep_out = f"keep it out of component {component.id} by its declaration, in a change of its own"
+    return UndecidedError(
+        f"{path.quoted}{side} has more than {BIG_FILE >> 20} MiB, so nobody can tell what differs in it",
+        keep_out if side == _AS_RECORDED else f"make it smaller, or {keep_out}",
+    )
 
 
 def _sums(objects: Objects, oids: list[str]) -> dict[str, str]:

@@ -162,6 +162,20 @@ def built_in() -> Policy:
     return Policy(Config())
 
 
+def usable(found: Found) -> Policy:
+    """Give the policy that was found, or the built-in one.
+
+    Raises:
+        ConfigError: it cannot be used.
+        UndecidedError: this version may not judge here.
+    """
+    if found.fault is not None:
+        raise found.fault
+    policy = found.policy or built_in()
+    require_version(policy)
+    return policy
+
+
 def require_version(policy: Policy) -> None:
     """Hold `required_version` against this program.
 

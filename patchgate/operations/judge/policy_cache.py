@@ -1,4 +1,4 @@
-"""Remember configs that were checked, so that a commit under a known policy loads no pydantic (100 ms).
+"""Remember configs that were checked, so that a commit under a known policy loads no pydantic.
 
 A cache under the git common directory, out of a checkout's reach. It is bound to the very bytes of the
 config, its file name and the versions of tool and rules; what is damaged, foreign or missing is read anew.

@@ -9,21 +9,25 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from patchgate.change.model import Entry
 from patchgate.declared.component import BASELINES, Component, Components, Role
 from patchgate.declared.names import Names
 from patchgate.errors import UndecidedError
 from patchgate.gates.dependencies import resolved_dependencies
-from patchgate.gates.staleness import DAY, Verified
+from patchgate.gates.staleness import DAY, LastVerified
 from patchgate.git.objects import Objects
-from patchgate.git.repository import BIG_FILE
 from patchgate.git.touched import Touch, newest_touches
 from patchgate.git.tree_paths import TreePaths
 from patchgate.git.tree_view import TreeView
-from patchgate.operations.judge.component_cache import ComponentCache, key_of
-from patchgate.operations.judge.contract_cache import FactsCache
+from patchgate.operations.judge.component_cache import (
+    ComponentCache,
+    key_of,
+    key_of_declaration,
+    key_of_entries,
+)
+from patchgate.operations.judge.contract_cache import FactsCache, facts_at
 from patchgate.operations.judge.drift import files_of
 from patchgate.operations.judge.verifications import VERIFIED_REF, Verification, verifications
 
@@ -34,7 +38,7 @@ _OF_OTHERS = frozenset({Role.CONTRACT, Role.IMPLEMENTATION})
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class WithBaseline:
     """A component with a baseline: the blob of it, and the components that its contract names."""
 
     component: Component
@@ -48,13 +52,9 @@ def dependencies_of(component: Component, names: Names, view: TreeView, cache: F
     Raises:
         UndecidedError: an object is missing.
     """
-    entry = view.entry(component.contract.raw)
-    if entry is None or not entry.is_file:
+    facts = facts_at(view, component.contract, cache)
+    if facts is None:
         return ()
-    oid = entry.oid
-    if view.objects.sizes([oid])[oid] > BIG_FILE:
-        return ()
-    facts = cache.facts(oid, lambda: view.objects.read(oid))
     found = (resolved for _, resolved in resolved_dependencies(facts, names))
     return tuple(sorted({each.id for each in found if each is not None} - {component.id}))
 
@@ -107,10 +107,10 @@ class Staleness:
         self,
         commit: str,
         tree: str,
-        recorded: Sequence[Recorded],
+        recorded: Sequence[WithBaseline],
         now: float,
         notes: Sequence[str] = (VERIFIED_REF,),
-    ) -> list[Verified]:
+    ) -> list[LastVerified]:
         """Find when each component was verified, and what changed below it since.
 
         Args:
@@ -158,7 +158,9 @@ class Staleness:
         headers = self._objects.headers([f"{name}^{{tree}}" for name in names])
         found = {name: header.oid for name, header in zip(names, headers, strict=True) if header is not None}
         if len(found) < len(names):
-            raise UndecidedError("a commit of this history has no tree here", "git fetch --refetch")
+            raise UndecidedError(
+                "a commit of this history has no tree here", "git fetch --refetch, then try again"
+            )
         return found
 
     def _unlike(self, pairs: set[tuple[str, str]], tree: str) -> set[tuple[str, str]]:
@@ -179,43 +181,37 @@ class Staleness:
 
     def _with_changes(
         self,
-        verified: Verified,
-        recorded: Recorded,
+        verified: LastVerified,
+        recorded: WithBaseline,
         note: Verification | None,
         tree: str,
         trees: Mapping[str, str],
         unlike: set[tuple[str, str]],
-    ) -> Verified:
+    ) -> LastVerified:
         if note is not None:
             changed = [
-                name for name in recorded.dependencies if note.dependencies.get(name) != self._now(name, tree)
+                name
+                for name in recorded.dependencies
+                if note.dependencies.get(name) != self._digest_at(name, tree)
             ]
         elif verified.commit is not None:
             then = trees[verified.commit]
             changed = [
                 name
                 for name in recorded.dependencies
-                if (then, name) in unlike and self._now(name, then) != self._now(name, tree)
+                if (then, name) in unlike and self._digest_at(name, then) != self._digest_at(name, tree)
             ]
         else:
             changed = []
-        return Verified(
-            verified.component,
-            verified.baseline,
-            verified.seconds,
-            verified.where,
-            verified.commit,
-            tuple(changed),
-            verified.unknown,
-        )
+        return replace(verified, changed=tuple(changed))
 
-    def _now(self, name: str, tree: str) -> str:
+    def _digest_at(self, name: str, tree: str) -> str:
         """Give the digest of a component in a tree; folders that are the same have the same."""
         if (name, tree) not in self._digests:
             component = self._components[name]
             folders = component.folders
             entries = self._paths.entries([(tree, folder) for folder in folders])
-            key = key_of("dependency", declared(component), shown(folders, entries))
+            key = key_of("dependency", key_of_declaration(component), key_of_entries(folders, entries))
             digest = self._cache.digest(key)
             if digest is None:
                 digest = _digest(component, TreeView(self._objects, tree))
@@ -224,23 +220,9 @@ class Staleness:
         return self._digests[name, tree]
 
 
-def declared(component: Component) -> list[object]:
-    """Write what decides which files are a component's, as plain JSON."""
-    settings = component.settings
-    return [component.id, settings.contract, list(settings.tests), list(settings.implementation)]
-
-
-def shown(folders: Sequence[bytes], entries: Sequence[Entry | None]) -> list[object]:
-    """Write what lies at some paths, as plain JSON."""
-    return [
-        [folder.decode("latin-1"), entry and entry.mode, entry and entry.oid]
-        for folder, entry in zip(folders, entries, strict=True)
-    ]
-
-
 def _newest(
-    recorded: Recorded, touch: Touch | None, told: Verification | None, now: float
-) -> tuple[Verified, Verification | None]:
+    recorded: WithBaseline, touch: Touch | None, told: Verification | None, now: float
+) -> tuple[LastVerified, Verification | None]:
     """Choose what tells last when a component was verified; beside it the note or event, if it is one."""
     name, path = recorded.component.id, recorded.component.baseline
     if touch is None:
@@ -250,7 +232,7 @@ def _newest(
     else:
         unknown = _AHEAD if touch.seconds > now + DAY else None
     if told is not None and (unknown or touch is None or told.seconds > touch.seconds):
-        return Verified(name, path, told.seconds, told.where), told
+        return LastVerified(name, path, told.seconds, told.where), told
     if touch is None or unknown is not None:
-        return Verified(name, path, unknown=unknown), None
-    return Verified(name, path, touch.seconds, "commit", touch.commit), None
+        return LastVerified(name, path, unknown=unknown), None
+    return LastVerified(name, path, touch.seconds, "commit", touch.commit), None

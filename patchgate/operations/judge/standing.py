@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from patchgate.change.model import Entry
 from patchgate.change.path import RepoPath
-from patchgate.declared.baseline import Baseline, hashes
+from patchgate.declared.baseline import Baseline, Hashes, hashes
 from patchgate.declared.component import BASELINES, Component
 from patchgate.declared.names import Names
 from patchgate.declared.policy import Policy
@@ -21,15 +21,17 @@ from patchgate.gates.drift_comparison import compare
 from patchgate.git.objects import Objects
 from patchgate.git.tree_paths import TreePaths
 from patchgate.git.tree_view import TreeView
-from patchgate.operations.judge.component_cache import ComponentCache, Equal, key_of
+from patchgate.operations.judge.component_cache import (
+    ComponentCache,
+    Equal,
+    key_of,
+    key_of_declaration,
+    key_of_entries,
+)
 from patchgate.operations.judge.contract_cache import FactsCache
 from patchgate.operations.judge.drift import state_of
-from patchgate.operations.judge.staleness import Recorded, declared, dependencies_of, shown
-from patchgate.verdict.rules import Level
+from patchgate.operations.judge.staleness import WithBaseline, dependencies_of
 from patchgate.verdict.verdict import Finding
-
-NO_HASHES = (None, None, None)
-_WEIGHTS = tuple(Level)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class Standing:
 
     component: Component
     baseline: Entry | None
-    hashes: tuple[str | None, str | None, str | None]
+    hashes: Hashes
     dependencies: tuple[str, ...]
     findings: tuple[Finding, ...]
     is_equal: bool = False
@@ -53,11 +55,11 @@ class Standing:
         return self.baseline is not None and not self.is_equal
 
     @property
-    def recorded(self) -> Recorded | None:
+    def recorded(self) -> WithBaseline | None:
         """What can be asked for its age; None where there is no baseline."""
         if self.baseline is None or not self.baseline.is_file:
             return None
-        return Recorded(self.component, self.baseline, self.dependencies)
+        return WithBaseline(self.component, self.baseline, self.dependencies)
 
 
 def standings(
@@ -90,13 +92,12 @@ def standings(
     for component in asked:
         baseline = next(entries)
         here = [next(entries) for _ in component.folders]
-        key = key_of(
-            "equal", all_ids, declared(component), shown((b"", *component.folders), (baseline, *here))
-        )
+        places = key_of_entries((b"", *component.folders), (baseline, *here))
+        key = key_of("equal", all_ids, key_of_declaration(component), places)
         equal = cache.equal(key) if baseline is not None else None
         if equal is None:
             unknown.append((len(found), key))
-            found.append(Standing(component, baseline, NO_HASHES, (), ()))
+            found.append(Standing(component, baseline, Hashes(), (), ()))
         else:
             found.append(Standing(component, baseline, equal.hashes, equal.dependencies, (), True))
     if unknown:
@@ -113,25 +114,21 @@ def _look(
     settled: Collection[str],
 ) -> None:
     """Look at the components of which nothing is known; what is equal to its baseline is remembered."""
-    repository = view.objects.repository
     names = Names(policy.components.ids)
-    with FactsCache(repository.common_dir, is_writable=not repository.is_receiving) as facts:
+    with FactsCache.of(view.objects.repository) as facts:
         for index, key in unknown:
             component, baseline = found[index].component, found[index].baseline
             dependencies = dependencies_of(component, names, view, facts)
             if component.id in settled:
-                found[index] = Standing(component, baseline, NO_HASHES, dependencies, (), True)
+                found[index] = Standing(component, baseline, Hashes(), dependencies, (), True)
                 continue
             state = state_of(component, view)
             raised = list(examine_state(state))
             same = isinstance(state.recorded, Baseline) and compare(state.files, state.recorded).is_equal
-            each: tuple[str | None, str | None, str | None] = NO_HASHES
-            if isinstance(state.recorded, Baseline):
-                of_roles = hashes(state.recorded)
-                each = (of_roles.contract, of_roles.tests, of_roles.implementation)
+            recorded = hashes(state.recorded) if isinstance(state.recorded, Baseline) else Hashes()
             if same and not raised:
-                cache.keep_equal(key, Equal(each, dependencies))
-            found[index] = Standing(component, baseline, each, dependencies, tuple(raised), same)
+                cache.keep_equal(key, Equal(recorded, dependencies))
+            found[index] = Standing(component, baseline, recorded, dependencies, tuple(raised), same)
 
 
 def alike(

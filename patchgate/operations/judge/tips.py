@@ -1,9 +1,10 @@
-"""What a push makes of the components of a branch: the drift of the tip, and how fresh they are there.
+"""What a push makes of the components of a branch: the drift of the tip, its contracts, how fresh they are.
 
 Decides which branches are looked at (those that get another commit whose policy declares components), whose
 policy says how loud it is (the one that judges the branch's commits, else the tip's own), and what is not
 said again: what a commit of this push is told already. What was so before the push refuses nothing; a push
-that does not touch it cannot mend it.
+that does not touch it cannot mend it. Contracts are asked where the push brings a merge: what two good lines
+make together no commit of either could tell.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from patchgate.verdict.verdict import ChangeVerdict, Finding, GateOutcome, Outco
 Subject = tuple[str, RepoPath | None]
 """A rule, and the path of which something was said by it."""
 
-_DRIFT, _STALENESS = "drift", "staleness"
+_CONTRACTS, _DRIFT, _STALENESS = "contracts", "drift", "staleness"
 _MOST = 20
 _BEFORE = "it was so before this push, which does not refuse it"
 _LOUD = tuple(Level)
@@ -77,10 +78,11 @@ def with_tips(
         *(each.new for each in updates if each.ref == VERIFIED_REF and each.new is not None),
     ]
     found = list(changes)
+    has_merge = any(change.source.kind == "merge" for change in changes)
     for tip in tips:
-        drift, staleness, findings = _look(objects, tip, said, now, notes)
+        gates, staleness, findings = _look(objects, tip, said, now, notes, has_merge=has_merge)
         said = _gravest(findings, said)
-        if not findings and drift.reason is None:
+        if not findings and all(gate.reason is None for gate in gates):
             continue
         ref = tip.update.ref
         index = next(
@@ -89,7 +91,7 @@ def with_tips(
         verdict = terms.verdict(tip.update, None) if index is None else found.pop(index)
         verdict = replace(
             verdict,
-            gates=(*verdict.gates, drift),
+            gates=(*verdict.gates, *gates),
             circumstances=(*verdict.circumstances, staleness),
             findings=(*verdict.findings, *findings),
         )
@@ -120,20 +122,50 @@ def _tips(terms: RefTerms, commits: Mapping[str, str | None], updates: Sequence[
 
 
 def _look(
-    objects: Objects, tip: _Tip, said: Mapping[Subject, Level], now: float, notes: Sequence[str]
-) -> tuple[GateOutcome, GateOutcome, list[Finding]]:
-    """Look at one tip: how both gates ended, and what is new of it, the worst first and not too much."""
+    objects: Objects,
+    tip: _Tip,
+    said: Mapping[Subject, Level],
+    now: float,
+    notes: Sequence[str],
+    *,
+    has_merge: bool,
+) -> tuple[tuple[GateOutcome, ...], GateOutcome, list[Finding]]:
+    """Look at one tip: how the gates ended, and what is new of it, the worst first and not too much."""
     try:
+        contracts = _contracts(objects, tip, said) if has_merge else []
         drift, aged = _findings(objects, tip, said, now, notes)
     except UndecidedError as error:
         reason = error.message if error.hint is None else f"{error.message}; {error.hint}"
-        return GateOutcome(_DRIFT, Outcome.UNDECIDED, reason), GateOutcome(_STALENESS, Outcome.NOT_RUN), []
-    findings = sorted([*drift, *aged], key=lambda finding: _LOUD.index(finding.level))
+        unknown = GateOutcome(_DRIFT, Outcome.UNDECIDED, reason)
+        return (unknown,), GateOutcome(_STALENESS, Outcome.NOT_RUN), []
+    findings = sorted([*contracts, *drift, *aged], key=lambda finding: _LOUD.index(finding.level))
     rest = findings[_MOST:]
     if rest:
-        message = f"and {len(rest)} more of the components here; git patchgate baseline status shows them"
+        message = f"and {len(rest)} more findings on its components; git patchgate baseline status shows them"
         findings[_MOST:] = [replace(rest[0], message=message, path=None, line=None, notes=())]
-    return _outcome(_DRIFT, drift), _outcome(_STALENESS, aged), findings
+    gates: tuple[GateOutcome, ...] = (_outcome(_DRIFT, drift),)
+    if has_merge:
+        gates = (_outcome(_CONTRACTS, contracts), *gates)
+    return gates, _outcome(_STALENESS, aged), findings
+
+
+def _contracts(objects: Objects, tip: _Tip, said: Mapping[Subject, Level]) -> list[Finding]:
+    """Say what is wrong with the contracts of a tip and was not before, nor is told of a commit."""
+    from patchgate.gates.contracts import examine_view
+    from patchgate.git.tree_view import TreeView
+    from patchgate.operations.judge.contract_cache import FactsCache
+    from patchgate.operations.judge.contracts import view_of_tree
+
+    def raised(commit: str) -> list[Finding]:
+        view = view_of_tree(tip.policy, TreeView(objects, _tree_of(objects, commit)), cache)
+        found = [] if view is None else list(examine_view(view, tip.policy))
+        told = (levelled(tip.judging, Profile.COMMIT, finding) for finding in found)
+        return [finding for finding in told if finding is not None]
+
+    with FactsCache.of(objects.repository) as cache:
+        found = [finding for finding in raised(tip.commit) if finding.level is not Level.NOTE]
+        before = _gravest(raised(tip.before)) if found and tip.before is not None else {}
+    return [each for each in found if not (_is_said(each, said) or _is_said(each, before))]
 
 
 def _outcome(gate: str, findings: Sequence[Finding]) -> GateOutcome:
@@ -151,9 +183,8 @@ def _findings(
     from patchgate.operations.judge.staleness import Staleness
     from patchgate.operations.judge.standing import alike, standings
 
-    repository = objects.repository
     paths = TreePaths(objects)
-    with ComponentCache(repository.common_dir, is_writable=not repository.is_receiving) as cache:
+    with ComponentCache.of(objects.repository) as cache:
         tree = _tree_of(objects, tip.commit)
         settled: set[str] = set()
         if tip.before is not None:

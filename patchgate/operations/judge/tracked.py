@@ -89,7 +89,7 @@ def check_tracked(repository: Repository, asked: Asked) -> Report:
             for start in range(0, max(1, len(files)), _BATCH_FILES)
         ]
         empty = Change(objects.empty_tree, result.tree, ())
-        near = all_components(objects, objects.empty_tree, files, policy)
+        near = all_components(objects, files, policy)
         parts.append(bench.judge_components(empty, near))
         joined = ChangeVerdict(
             Change(

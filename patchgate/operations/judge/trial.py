@@ -171,6 +171,7 @@ class Trial:
             after,
             self._place,
             hooks_named=self._policies.names_patchgate(self._footing.policy_tree),
+            base=self._policies.at(self._policies.key(self._footing.policy_tree)),
         )
         verdict = judge_reading(reading, rules, self._profile, self._objects)
         if judged:

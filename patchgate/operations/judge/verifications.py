@@ -21,6 +21,7 @@ from typing import Literal
 
 from patchgate.durable.record import Json
 from patchgate.errors import UndecidedError
+from patchgate.gates.staleness import DAY
 from patchgate.git.notes import read_notes
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
@@ -34,8 +35,6 @@ MOST_LINE = 64 << 10
 Where = Literal["commit", "note", "ledger"]
 _MOST_LINES = 1000
 _MOST_SECONDS = 1 << 40
-_AHEAD = 24 * 3600
-"""How far a clock may be ahead of this one, in seconds."""
 _KEYS = {"at", "component", "dependencies", "schema"}
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
@@ -91,7 +90,7 @@ def verifications(
     notes = (found for place in places for found in _in_notes(objects, place, baselines))
     for found in (*notes, *_in_ledger(repository, baselines)):
         known = newest.get(found.component)
-        if found.seconds <= now + _AHEAD and (known is None or found.seconds > known.seconds):
+        if found.seconds <= now + DAY and (known is None or found.seconds > known.seconds):
             newest[found.component] = found
     return newest
 

@@ -139,7 +139,7 @@ def who_approves(repository: Repository, environ: Mapping[str, str]) -> str:
     Raises:
         UsageError: git does not know.
     """
-    done = repository.git("var", "GIT_COMMITTER_IDENT", variables=_identity(environ))
+    done = repository.git("var", "GIT_COMMITTER_IDENT", variables=identity(environ))
     said = _STAMP.sub("", done.out.decode("utf-8", "surrogateescape").strip())
     who = printable(" ".join(said.split()), 280)
     if done.code != 0 or not who:
@@ -147,7 +147,8 @@ def who_approves(repository: Repository, environ: Mapping[str, str]) -> str:
     return who
 
 
-def _identity(environ: Mapping[str, str]) -> dict[str, str]:
+def identity(environ: Mapping[str, str]) -> dict[str, str]:
+    """Take from an environment what git goes by to name who writes a note."""
     return {name: environ[name] for name in _IDENTITY if environ.get(name)}
 
 
@@ -184,7 +185,7 @@ def grant_signed(
         anchor,
         signed.to_line(),
         message=f"Approve {', '.join(statement.rules)} for {exemption.id}",
-        identity=_identity(environ),
+        identity=identity(environ),
     )
     return Granted(principal, _record(repository, exemption, statement, principal, True))
 

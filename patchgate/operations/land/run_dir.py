@@ -14,7 +14,7 @@ from patchgate.git.repository import Repository
 # What lies below git's folder `patchgate` is read as what its name says.
 _OWN_NAMES = frozenset(
     {"attempts", "events.jsonl", "approvals.jsonl", "apply.lock", "install.lock", "fast", "kept", "policies"}
-    | {"contracts", "receipts", "scratch", "settled", "told", "transactions"}
+    | {"components", "contracts", "receipts", "scratch", "settled", "told", "transactions"}
 )
 
 

@@ -10,22 +10,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from patchgate.change.path import RepoPath
+from patchgate.declared.baseline import Hashes
+from patchgate.declared.component import NONE_DECLARED
 from patchgate.declared.policy import Policy, Profile
 from patchgate.errors import UsageError
 from patchgate.gates.gate import levelled
-from patchgate.gates.staleness import Verified, describe, examine
+from patchgate.gates.staleness import LastVerified, describe, examine
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
 from patchgate.git.tree_paths import TreePaths
 from patchgate.operations.judge.component_cache import ComponentCache
-from patchgate.operations.judge.policies import Policies, built_in, require_version
+from patchgate.operations.judge.policies import Policies, usable
 from patchgate.operations.judge.staleness import Staleness
 from patchgate.operations.judge.standing import Standing, standings, strays
 from patchgate.verdict import wording
 from patchgate.verdict.rules import Level
 from patchgate.verdict.verdict import Finding
-
-_SHORT_HASH = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Told:
     """One component: how it stands, when it was verified (None: it has no baseline), all that is found."""
 
     standing: Standing
-    verified: Verified | None
+    verified: LastVerified | None
     findings: tuple[Finding, ...]
 
 
@@ -74,10 +74,10 @@ def baselines_of_head(repository: Repository, now: float) -> Baselines:
         head, root = objects.headers(["HEAD^{commit}", "HEAD^{tree}"])
         if head is None or root is None:
             raise UsageError("there is no commit yet, so there is no baseline", "commit first")
-        policy = _policy_of(objects, root.oid)
+        policies = Policies(objects)
+        policy = usable(policies.at(policies.key(root.oid)))
         paths = TreePaths(objects)
-        is_writable = not repository.is_receiving
-        with ComponentCache(repository.common_dir, is_writable=is_writable) as cache:
+        with ComponentCache.of(repository) as cache:
             found = standings(objects, root.oid, policy, paths, cache)
             recorded = [each for standing in found if (each := standing.recorded) is not None]
             staleness = Staleness(objects, paths, cache, policy.components)
@@ -88,17 +88,7 @@ def baselines_of_head(repository: Repository, now: float) -> Baselines:
         return Baselines(head.oid, now, window, told, tuple(strays(paths, root.oid, policy)))
 
 
-def _policy_of(objects: Objects, tree: str) -> Policy:
-    policies = Policies(objects)
-    found = policies.at(policies.key(tree))
-    if found.fault is not None:
-        raise found.fault
-    policy = found.policy or built_in()
-    require_version(policy)
-    return policy
-
-
-def _told(standing: Standing, verified: Verified | None, policy: Policy, now: float) -> Told:
+def _told(standing: Standing, verified: LastVerified | None, policy: Policy, now: float) -> Told:
     drift = (
         said
         for finding in standing.findings
@@ -115,10 +105,11 @@ def text(baselines: Baselines) -> list[str]:
     for told in baselines.components:
         lines += _component_lines(told, baselines)
     for path in baselines.strays:
-        lines.append(f"{wording.show_path(path)}: the baseline of no component of this policy; git rm it")
+        shown = wording.show_path(path)
+        lines.append(f"{shown} belongs to no declared component: git rm {shown}")
     number = wording.count(len(baselines.components), "component")
     if not baselines.components:
-        lines.append("no component is declared: see [components] in the reference of the config")
+        lines.append(NONE_DECLARED)
     else:
         lines.append(f"{number}: {wording.count_levels(baselines.findings) or 'no findings'}")
     return lines
@@ -133,14 +124,8 @@ def _component_lines(told: Told, baselines: Baselines) -> Iterator[str]:
         drift = "drifted" if standing.has_drifted else "no drift"
         age = describe(told.verified, baselines.window, baselines.now)
         yield f"{name}: {drift}; {wording.safe(age)}"
-    kinds = ("contract_hash", "test_hash", "impl_hash")
-    known = [
-        f"{kind} {digest[:_SHORT_HASH]}"
-        for kind, digest in zip(kinds, standing.hashes, strict=True)
-        if digest is not None
-    ]
-    if known:
-        yield "  " + "  ".join(known)
+    if standing.hashes != Hashes():
+        yield f"  {standing.hashes.shown}"
     for finding in told.findings:
         yield f"  {finding.level.value}[{finding.rule}]: {wording.safe(finding.message)}"
         place = wording.show_place(finding)

@@ -9,6 +9,7 @@ import json
 import time
 from typing import Any
 
+from patchgate.declared.baseline import Hashes
 from patchgate.gates.staleness import Freshness, freshness
 from patchgate.operations.tell.baselines import Baselines, Told
 from patchgate.verdict.json import finding_documents, plain_json
@@ -16,7 +17,6 @@ from patchgate.verdict.report_schema import json_schema as report_schema
 from patchgate.verdict.verdict import Json
 
 SCHEMA = "patchgate.baselines/1"
-_HASHES = ("contract_hash", "test_hash", "impl_hash")
 
 
 def document(baselines: Baselines) -> str:
@@ -46,7 +46,7 @@ def _component(told: Told, baselines: Baselines) -> dict[str, Json]:
         "id": standing.component.id,
         "parent": standing.component.parent,
         "baseline": None if standing.baseline is None else standing.component.baseline.quoted,
-        **dict(zip(_HASHES, standing.hashes, strict=True)),
+        **standing.hashes.named(),
         "drifted": None if standing.baseline is None else standing.has_drifted,
         "staleness": state,
         "reason": reason,
@@ -80,7 +80,7 @@ def json_schema() -> dict[str, Any]:
             "id": _TEXT,
             "parent": _MAYBE_TEXT,
             "baseline": _MAYBE_TEXT,
-            **{name: {"type": ["string", "null"], "pattern": "^[0-9a-f]{64}$"} for name in _HASHES},
+            **{name: {"type": ["string", "null"], "pattern": "^[0-9a-f]{64}$"} for name in Hashes().named()},
             "drifted": {"type": ["boolean", "null"]},
             "staleness": {"enum": [*(each.value for each in Freshness), None]},
             "reason": _MAYBE_TEXT,

@@ -191,6 +191,13 @@ COMPONENT_CASES: tuple[SelftestCase, ...] = (
         {_CONTRACT: _one("1.1"), _TESTS: _MORE_TESTS, _SOURCE: "f = 1\n"},
         {_CONTRACT: _one("1.1"), _TESTS: _MORE_TESTS},
     ),
+    SelftestCase(
+        "component-undeclared",
+        _section("patchgate.toml", _POLICY, _POLICY.partition("\n\n")[2]).encode(),
+        _POLICY,
+        neighbour=_section("patchgate.toml", _POLICY, _POLICY + _OLD).encode(),
+        files=_BASE,
+    ),
     _case("no-baseline", {"two/src/f.py": "f = 1\n"}, {_SOURCE: "f = 1\n"}),
     _case("baseline-invalid", {_SOURCE: "f = 1\n"}, {"README.md": "x\n"}, base={_BASELINE: "<<<<<<< HEAD\n"}),
     _case("baseline-tampered", {_BASELINE: "{}\n"}, {_SOURCE: "f = 1\n"}),

@@ -136,10 +136,10 @@ CONTENT_OF_CONTRACT_RULES = (
     _rule(
         "side-effects-empty",
         Level.ERROR,
-        "A function in a contract tells no side effects.",
+        "A function in a contract names no side effects.",
         "Nobody can tell whether it has none or they were forgotten.",
         '"side_effects": []',
-        'Tell each one, or write [{"kind": "none"}].',
+        'Name each one, or write [{"kind": "none"}].',
     ),
     _rule(
         "side-effects-mixed",

@@ -15,7 +15,8 @@ DRIFT_RULES = (
     _rule(
         "drift-contract-without-tests",
         Level.ERROR,
-        "The contract of a component differs from its baseline, and none of its tests does.",
+        "The contract of a component promises something else than its baseline records, and none of its "
+        "tests changed. Modes, comments in Python and files without a test do not count.",
         "A promise that no test was changed for is a promise that nothing holds.",
         "interface.json promises another output; tests/contracts/ is as it was",
         "Change the tests along with the contract, or put the contract back.",
@@ -23,8 +24,9 @@ DRIFT_RULES = (
     _rule(
         "drift-tests-weakened",
         Level.ERROR,
-        "Tests of a component lost a file, a test function or assertions, or are skipped. Fewer assertions "
-        "alone, a skip, and all of it where the contract changed too are only a warning.",
+        "Tests of a component lost a file or all that was in it, a test function or assertions, or are "
+        "skipped. Fewer assertions alone, a skip, and all of it where the contract promises something else "
+        "are only a warning.",
         "Who makes a test pass by taking it out has changed what is promised, and nobody sees it.",
         "test_it_is_sorted is gone from tests/contracts/test_shaping.py",
         "Put the test back; if the promise itself changed, change the contract in the same commit.",
@@ -32,23 +34,27 @@ DRIFT_RULES = (
     _rule(
         "drift-missing",
         Level.ERROR,
-        "A file of the contract or the implementation that the baseline records is gone.",
+        "A file of the contract or the implementation that the baseline records is gone; a contract also "
+        "where the change records the component without it.",
         "What others rely on is not there any more.",
         "src/shaping/core.py was deleted, its component is still declared and recorded",
-        "Put the file back; if it is meant, record the component anew: git patchgate baseline capture ID.",
+        "Put the file back; if the implementation is meant to be so, record the component anew: git "
+        "patchgate baseline capture ID; if the component is to go, its declaration goes first.",
     ),
     _rule(
         "drift-version",
         Level.WARNING,
-        "The contract differs from the recorded one, and its version is not higher.",
+        "The contract differs from the recorded one, be it in its mode or layout, and its version is not "
+        "higher; or the declaration names another file.",
         "Who depends on a contract reads its version to learn that it changed.",
         "a function was added to interface.json, and version is still 1.2.0",
-        "Raise `version` in the contract.",
+        "Raise `version` in the contract; if it promises the same, record the component anew.",
     ),
     _rule(
         "drift-implementation",
         Level.WARNING,
-        "The implementation differs from the baseline, under the version of the contract that was recorded.",
+        "The implementation differs from the baseline, under the version of the contract that was recorded; "
+        "or the declaration leaves out a file of it that is still there.",
         "Nobody has said since that the tests pass with what stands there now.",
         "src/shaping/core.py changed after the last capture",
         "Run the tests and record it: git patchgate baseline capture ID.",
@@ -56,7 +62,8 @@ DRIFT_RULES = (
     _rule(
         "drift-tests",
         Level.WARNING,
-        "The tests of a component differ from the baseline, its contract and implementation do not.",
+        "The tests of a component differ from the baseline, its contract and implementation do not; or the "
+        "declaration leaves out a test that is still there.",
         "Tests that change alone hold the component to another word than before.",
         "tests/contracts/test_shaping.py expects another result",
         "Look whether they still ask what the contract says; then: git patchgate baseline capture ID.",
@@ -64,7 +71,8 @@ DRIFT_RULES = (
     _rule(
         "drift-moved",
         Level.NOTE,
-        "A file of a component has another path than the baseline records, and is otherwise the same.",
+        "A file of a component has another path than the baseline records, and is otherwise the same; a test "
+        "has a name of the same kind.",
         "A move is no drift, but the baseline names the old path.",
         "src/shaping/core.py became src/shaping/inner/core.py",
         "Record the component anew: git patchgate baseline capture ID.",
@@ -76,6 +84,15 @@ DRIFT_RULES = (
         "That is how a component is meant to change; what was recorded is of the past.",
         "a new version of a component with all that belongs to it",
         "Record the component anew: git patchgate baseline capture ID.",
+    ),
+    _rule(
+        "component-undeclared",
+        Level.WARNING,
+        "A change of the policy declares a component no longer, and its baseline stays.",
+        "From then on its contract, its tests and its implementation may drift apart unseen.",
+        "[components.shaping] is gone from patchgate.toml, .patchgate/baselines/shaping.json is not",
+        "Put the declaration back; or, if it is meant, remove the baseline in a change of its own: the files "
+        "are nobody's then, and may go in the same change.",
     ),
     _rule(
         "no-baseline",
@@ -97,10 +114,11 @@ DRIFT_RULES = (
         "baseline-tampered",
         Level.ERROR,
         "A change brings a baseline that no capture of its files would write, or deletes that of a component "
-        "that stays.",
+        "that is declared.",
         "A baseline that is written by hand, or is gone, would hide every drift.",
         "an object id in .patchgate/baselines/shaping.json was edited",
-        "Stage the files, then record them: git patchgate baseline capture ID; then stage the baseline.",
+        "Stage the files, then record them: git patchgate baseline capture ID; then stage the baseline. If "
+        "the component is to go, take its declaration out first, in a change of its own.",
         invariant=True,
     ),
 )

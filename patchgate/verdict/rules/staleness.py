@@ -5,7 +5,7 @@ from __future__ import annotations
 from patchgate.verdict.rules.rule import Level, Rule, Stage
 
 _MEND = (
-    "Run `git patchgate baseline capture ID --reverify`, with `--commit-note` where others shall know; then "
+    "Run `git patchgate baseline capture ID --reverify`, add `--commit-note` if others need to know, then "
     "`git push origin refs/notes/patchgate-verified`."
 )
 

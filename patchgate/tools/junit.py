@@ -1,9 +1,9 @@
 """How many tests really ran: read from a JUnit report, or from what a runner says.
 
 Decides from the report of pytest (`--junitxml`) how many tests passed, failed and were skipped, and for other
-commands whether their output says that nothing ran. Runs nothing and judges nothing. Sources: pytest's
-`junitxml.py`; the summaries of unittest, cargo, go, jest, vitest, mocha, node, TAP and ctest as they print
-them.
+commands whether their output says that nothing ran, or that the run was broken off. Runs nothing and judges
+nothing. Sources: pytest's `junitxml.py` and `terminal.py`; the summaries of unittest, cargo, go, jest,
+vitest, mocha, node, TAP and ctest as they print them.
 """
 
 from __future__ import annotations
@@ -19,12 +19,16 @@ _SPOILT = ("failure", "error", "skipped")
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many tests ended in which way; one that failed or had an error counts once, as that."""
+    """How many tests ended in which way; one that failed or had an error counts once, as that.
+
+    One that began and never ended is an error, and then `is_broken_off`.
+    """
 
     passed: int = 0
     failed: int = 0
     errors: int = 0
     skipped: int = 0
+    is_broken_off: bool = False
 
     @property
     def total(self) -> int:
@@ -45,14 +49,25 @@ def read_report(raw: bytes) -> Counts:
         raise ValueError(f"line {error.lineno} of it is no XML") from error
     if not reader.is_report:
         raise ValueError("it has no test suites")
-    return Counts(**{name: reader.ended[name] for name in ("passed", "failed", "errors", "skipped")})
+    ended = reader.ended
+    # A suite counts what ended. A test that fails and cannot be taken down is two cases, and counted once.
+    lost = min(reader.uncounted, ended["passed"]) if not (ended["failed"] or ended["errors"]) else 0
+    errors = ended["errors"] + reader.unfinished + lost
+    broken_off = bool(reader.unfinished or lost)
+    return Counts(ended["passed"] - lost, ended["failed"], errors, ended["skipped"], broken_off)
 
 
 class _Reader:
-    """Follows the elements; their texts, which hold what tests printed, are never kept."""
+    """Follows the elements; their texts, which hold what tests printed, are never kept.
+
+    `unfinished` counts the cases that pytest left as it began them, without a name; `uncounted` how many more
+    named ones there are than their suites say. Where parts of a test count, a suite says more, which is well.
+    """
 
     def __init__(self) -> None:
         self.ended = {"passed": 0, "failed": 0, "errors": 0, "skipped": 0}
+        self.unfinished = 0
+        self.uncounted = 0
         self.is_report = False
         self.parser = expat.ParserCreate()
         self.parser.StartElementHandler = self._begin
@@ -60,28 +75,44 @@ class _Reader:
         self.parser.StartDoctypeDeclHandler = self._refuse
         self._open: list[str] = []
         self._marks: set[str] = set()
+        self._is_named = False
+        # What each open suite says, and how many named cases it holds by itself.
+        self._suites: list[tuple[int | None, int]] = []
 
     def _refuse(self, *_: object) -> None:
         # No runner writes one, and entities can grow without bound.
         raise ValueError("it declares a document type")
 
-    def _begin(self, name: str, _: dict[str, str]) -> None:
+    def _begin(self, name: str, attributes: dict[str, str]) -> None:
         if not self._open:
             self.is_report = name in {"testsuites", "testsuite"}
         if name == "testcase":
             self._marks = set()
+            # The class of a test without one is empty, but there.
+            self._is_named = bool(attributes.get("name")) and "classname" in attributes
+        elif name == "testsuite":
+            said = attributes.get("tests", "")
+            self._suites.append((int(said) if re.fullmatch("[0-9]{1,9}", said) else None, 0))
         elif name in _SPOILT and self._open[-1:] == ["testcase"]:
             self._marks.add(name)
         self._open.append(name)
 
     def _end(self, name: str) -> None:
         self._open.pop()
+        if name == "testsuite":
+            said, held = self._suites.pop()
+            self.uncounted += max(0, held - said) if said is not None else 0
         if name != "testcase":
             return
+        if self._is_named and self._suites:
+            said, held = self._suites[-1]
+            self._suites[-1] = said, held + 1
         if "failure" in self._marks:
             self.ended["failed"] += 1
         elif "error" in self._marks:
             self.ended["errors"] += 1
+        elif not self._is_named:
+            self.unfinished += 1
         elif "skipped" in self._marks:
             self.ended["skipped"] += 1
         else:
@@ -108,6 +139,13 @@ _NOTHING = re.compile(
     rb"No tests were found|.{0,400}\[no test files\]$|.{0,400}\[no tests to run\]$|1\.\.0(?:\s|$)"
 )
 _LONGEST = 500
+# By pytest.exit between tests, which the report does not tell, nor the exit code that the test chose.
+_BROKEN_OFF = re.compile(rb"!+ _pytest\.outcomes\.Exit\b")
+
+
+def said_broken_off(output: bytes) -> bool:
+    """Tell whether pytest says in its output that a test ended the whole run."""
+    return any(_BROKEN_OFF.match(line) for line in _lines(output))
 
 
 def said_nothing_ran(output: bytes) -> str | None:

@@ -1,7 +1,7 @@
 """The tests of one component, made from its contract as `HEAD` or the index has it.
 
 Decides which modules hold the implementation, by the config alone: what the files of the implementation hold
-changes nothing. How the tests are written is told in `contract_test_text`.
+changes nothing. How the tests are written is told in `made_text`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from patchgate.errors import ConfigError, Mistake, UsageError
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
 from patchgate.operations.hold.content import head_content, index_content, named
-from patchgate.operations.hold.contract_test_text import Origin, module_text
+from patchgate.operations.hold.made_text import Origin, module_text
+from patchgate.operations.judge.contract_cache import FactsCache, facts_at
 
 _SHOWN = 20
 
 
-def contract_tests(repository: Repository, name: str, *, cached: bool = False) -> str:
+def made_tests(repository: Repository, name: str, *, cached: bool = False) -> str:
     """Write the tests that a component's contract asks for, as a module for pytest.
 
     Args:
@@ -41,15 +42,17 @@ def contract_tests(repository: Repository, name: str, *, cached: bool = False) -
         if entry is None:
             hint = "git add it first" if cached else "commit it first; or git add it, and say --cached"
             raise UsageError(f"{where} has no {place}, the contract of {name}", hint)
-        if not entry.is_file:
+        with FactsCache.of(repository) as cache:
+            facts = facts_at(content.view, component.contract, cache)
+        if facts is None:
             raise UsageError(f"{place} is no regular file", "put the contract itself there")
-        raw = objects.read(entry.oid)
-    # 120 ms: pydantic.
-    from patchgate.declared.contract_reading import facts_of, read_contract
+        # What cannot be read may be too large to be read at all.
+        raw = objects.read(entry.oid) if facts.is_readable else b""
+    from patchgate.declared.contract_reading import read_contract
 
     contract = read_contract(raw)
     if contract is None:
-        raise _unreadable(component.contract, facts_of(raw).mistakes)
+        raise _unreadable(component.contract, facts.mistakes)
     if not contract.functions:
         raise UsageError(
             f"the contract of {name} promises no function", "add one to `functions`, with examples"

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from patchgate.operations.hold import contract_test_support as support
-from patchgate.operations.hold.contract_test_values import Kinds, comment, literal
+from patchgate.operations.hold import made_support as support
+from patchgate.operations.hold.made_values import Kinds, comment, literal
 
 if TYPE_CHECKING:
     from patchgate.declared.contract import Contract, Function
@@ -103,7 +103,7 @@ def _head(contract: Contract, origin: Origin, writer: _Writer) -> str:
             f'"""What the contract of {origin.id} promises, as tests.',
             "",
             f"Made by `git patchgate component tests {origin.id}`.",
-            "Make it anew when the contract changes: what is changed here is lost then.",
+            "Do not edit: run the command again when the contract changes.",
             '"""',
             "",
             "from __future__ import annotations",
@@ -125,6 +125,8 @@ class _Writer:
         self.pieces: list[str] = []
         self.needed: set[str] = set()
         self._names: set[str] = set()
+        # Below it every number is taken.
+        self._next: dict[tuple[str, str], int] = {}
 
     def write(self, function: Function) -> None:
         """Write the tests of one function, and what of it is not tested."""
@@ -183,10 +185,11 @@ class _Writer:
         self, function: Function, what: str, case: Mapping[str, Any], lines: Sequence[str], helper: str = ""
     ) -> None:
         short = function.name[:_MOST_NAME]
-        name, number = f"test_{short}_{what}", 2
+        name, number = f"test_{short}_{what}", self._next.get((short, what), 2)
         while name in self._names:
             name, number = f"test_{short}_{number}_{what}", number + 1
         self._names.add(name)
+        self._next[short, what] = number
         self.needed.add(helper)
         written = literal({"function": function.name, **case}, 1)
         body = "".join(f"    {line}\n" for line in lines)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from patchgate.tools.test_report import Counts, read_report, said_nothing_ran
+from patchgate.tools.junit import Counts, read_report, said_broken_off, said_nothing_ran
 
 MIXED = """
 import pytest
@@ -24,6 +24,10 @@ def test_skipped(): pass
 @pytest.mark.xfail
 def test_expected(): assert False
 """
+
+
+def case(inner: str = "") -> bytes:
+    return f'<testcase classname="test_it" name="test_a">{inner}</testcase>'.encode()
 
 
 def reported(folder: Path, module: str, *options: str) -> Counts:
@@ -53,13 +57,71 @@ def test_a_module_that_is_skipped_as_a_whole_has_no_test_that_passed(tmp_path: P
 
 
 def test_a_test_that_fails_and_cannot_be_taken_down_counts_once() -> None:
-    raw = b"<testsuite><testcase><failure/><error/></testcase><testcase/></testsuite>"
-    assert read_report(raw) == Counts(passed=1, failed=1)
+    twice = case("<failure/><error/>")
+    assert read_report(b"<testsuite>" + twice + case() + b"</testsuite>") == Counts(passed=1, failed=1)
 
 
 def test_what_a_test_printed_is_no_element_of_the_report() -> None:
-    raw = b"<testsuite><testcase><system-out><failure/></system-out></testcase></testsuite>"
+    raw = b"<testsuite>" + case("<system-out><failure/></system-out>") + b"</testsuite>"
     assert read_report(raw) == Counts(passed=1)
+
+
+BROKEN_OFF = """
+import pytest
+def test_good(): pass
+def test_it(): pytest.exit("stop", 0)
+def test_bad(): assert False
+"""
+
+
+def test_a_test_that_breaks_the_run_off_is_an_error_and_not_one_that_passed(tmp_path: Path) -> None:
+    assert reported(tmp_path, BROKEN_OFF) == Counts(passed=1, errors=1, is_broken_off=True)
+
+
+def test_tests_that_were_only_set_up_did_not_pass(tmp_path: Path) -> None:
+    assert reported(tmp_path, "def test_it(): assert False\n", "--setup-only").is_broken_off
+
+
+@pytest.mark.parametrize("attributes", ["", 'name="a"', 'classname="b"', 'name="" classname="b"', 'time="0"'])
+def test_a_test_without_a_name_or_a_class_never_ended(attributes: str) -> None:
+    raw = f"<testsuite>{case().decode()}<testcase {attributes}/></testsuite>"
+    assert read_report(raw.encode()) == Counts(passed=1, errors=1, is_broken_off=True)
+
+
+def test_a_suite_that_counts_fewer_tests_than_it_holds_was_broken_off() -> None:
+    two = case() + case()
+    raw = b'<testsuites><testsuite tests="2">' + two + b'</testsuite><testsuite tests="1">' + two
+    counts = read_report(raw + b"</testsuite></testsuites>")
+    assert counts == Counts(passed=3, errors=1, is_broken_off=True)
+    # A test that fails and cannot be taken down is two cases, and counted once.
+    failed = read_report(b'<testsuite tests="1">' + case("<failure/>") + case("<error/>") + b"</testsuite>")
+    assert failed == Counts(failed=1, errors=1)
+
+
+def test_parts_of_a_test_that_are_counted_as_tests_do_not_matter(tmp_path: Path) -> None:
+    assert read_report(b'<testsuite tests="8">' + case() + b"</testsuite>") == Counts(passed=1)
+    module = "import unittest\nclass TestIt(unittest.TestCase):\n    def test_it(self):\n"
+    module += "        for number in range(3):\n            with self.subTest(number=number): pass\n"
+    assert reported(tmp_path, module) == Counts(passed=1)
+
+
+def pytest_said(folder: Path, module: str, *options: str) -> bytes:
+    (folder / "test_it.py").write_text(module)
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options, "test_it.py"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, check=False)
+    return done.stdout
+
+
+@pytest.mark.parametrize("options", [(), ("-qqq",), ("--color=yes", "--no-summary")])
+@pytest.mark.parametrize("reason", ["stop", "", "one\\ntwo"])
+def test_a_run_that_is_broken_off_between_tests_says_so_in_its_output(
+    tmp_path: Path, reason: str, options: tuple[str, ...]
+) -> None:
+    """Neither the exit code nor the report tell of it."""
+    module = f"import pytest\n@pytest.fixture\ndef it(): pytest.exit('{reason}', 0)\n"
+    module += "def test_good(): pass\ndef test_it(it): pass\n"
+    assert said_broken_off(pytest_said(tmp_path, module, *options))
+    assert not said_broken_off(pytest_said(tmp_path, "def test_it(): print('!! Exit !!')", "-s", *options))
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ from patchgate.declared.component import Component
 from patchgate.declared.component_texts import TESTS
 from patchgate.declared.settings import CommandSettings
 from patchgate.errors import UndecidedError
+from patchgate.tools.junit import MOST_REPORT, Counts, read_report, said_broken_off, said_nothing_ran
 from patchgate.tools.outcome import CommandOutcome, Status
-from patchgate.tools.test_report import MOST_REPORT, Counts, read_report, said_nothing_ran
 
 MOST_SECONDS = 3600.0
 _PYTEST = frozenset({"pytest", "py.test"})
@@ -102,10 +102,13 @@ def run_tests(
         mask=Masks([environ]).output,
         tick=tick,
     )
-    told = _told(component, outcome, is_pytest, _counts(report), _read(log, _MOST_LOG))
-    ending, reason, hint, counts = told
+    said = _said(outcome, _read(log, _MOST_LOG))
+    ending, reason, hint, counts = _told(component, outcome, is_pytest, _counts(report), said)
     tail = () if ending is Ending.PASSED else outcome.tail
-    return Ran(ending, reason, hint, counts, outcome.seconds, tail, outcome.warnings)
+    warnings = outcome.warnings
+    if ending is Ending.PASSED and counts is None:
+        warnings += (f"nobody counted the tests of `{component.id}`: its command wrote no report",)
+    return Ran(ending, reason, hint, counts, outcome.seconds, tail, warnings)
 
 
 def chosen(files: Sequence[RepoPath]) -> list[RepoPath]:
@@ -146,6 +149,11 @@ def _read(place: str, most: int) -> bytes | None:
     return raw if len(raw) <= most else None
 
 
+def _said(outcome: CommandOutcome, log: bytes | None) -> bytes:
+    """Give what a command printed; of more than is read its end, where runners sum up."""
+    return "\n".join(outcome.tail).encode("utf-8", "surrogateescape") if log is None else log
+
+
 def _counts(report: str) -> Counts | str | None:
     """Read the numbers; a sentence where the report is damaged, None where there is none."""
     if not os.path.lexists(report):
@@ -164,7 +172,7 @@ def _told(
     outcome: CommandOutcome,
     is_pytest: bool,
     counts: Counts | str | None,
-    log: bytes | None,
+    said: bytes,
 ) -> tuple[Ending, str, str | None, Counts | None]:
     mend = f"mend test_command of `{component.id}`, or install what it needs"
     again = "mend what the output names, then capture again"
@@ -172,14 +180,18 @@ def _told(
     if outcome.status in {Status.NOT_STARTED, Status.TIMED_OUT}:
         return Ending.NOT_RUN, f"its tests could not be run: the command {outcome.reason}", mend, known
     code = outcome.exit_code or 0
+    has_failed = known is not None and known.failed + known.errors > known.is_broken_off
+    if not has_failed and _is_broken_off(known, is_pytest, said):
+        hint = "take pytest.exit out of the tests, and let the command run them, then capture again"
+        return Ending.FAILED, "its tests were broken off before all of them had run", hint, known
     if known is not None and known.failed + known.errors:
         bad = known.failed + known.errors
-        return Ending.FAILED, f"tests failed: {bad} of {known.total}", again, known
+        return Ending.FAILED, _failed(bad, known.total), again, known
     if isinstance(counts, str):
         return Ending.NOT_RUN, f"what its tests reported cannot be used: {counts}", mend, None
     if (known is None and is_pytest and (code in _NOT_RUN or _lacks_pytest(outcome))) or code in {126, 127}:
         return Ending.NOT_RUN, f"its tests could not be run: exit code {code}", mend, known
-    empty = _emptiness(known, is_pytest, code, log)
+    empty = _emptiness(known, is_pytest, code, said)
     if empty is not None:
         return Ending.EMPTY, empty, "a baseline needs a test that passes: write one, or mend `tests`", known
     if code != 0:
@@ -191,11 +203,21 @@ def _told(
     return Ending.PASSED, _passed(known), None, known
 
 
+def _is_broken_off(counts: Counts | None, is_pytest: bool, said: bytes) -> bool:
+    if counts is not None and counts.is_broken_off:
+        return True
+    return (counts is not None or is_pytest) and said_broken_off(said)
+
+
+def _failed(bad: int, total: int) -> str:
+    return "its only test failed" if total == 1 else f"{bad} of its {total} tests failed"
+
+
 def _lacks_pytest(outcome: CommandOutcome) -> bool:
     return any("No module named pytest" in line for line in outcome.tail)
 
 
-def _emptiness(counts: Counts | None, is_pytest: bool, code: int, log: bytes | None) -> str | None:
+def _emptiness(counts: Counts | None, is_pytest: bool, code: int, said: bytes) -> str | None:
     if counts is not None:
         if not counts.total:
             return "no test of it ran: 0 were collected"
@@ -204,12 +226,12 @@ def _emptiness(counts: Counts | None, is_pytest: bool, code: int, log: bytes | N
         return None
     if is_pytest:
         return "no test of it ran: 0 were collected" if code == _NONE_COLLECTED else None
-    said = said_nothing_ran(log or b"")
-    return None if said is None else f"no test of it ran: `{printable(said, 120)}`"
+    line = said_nothing_ran(said)
+    return None if line is None else f"no test of it ran: `{printable(line, 120)}`"
 
 
 def _passed(counts: Counts | None) -> str:
     if counts is None:
-        return "its tests passed"
+        return "its test command ended well, and told no numbers"
     tests = f"{counts.passed} {'test' if counts.passed == 1 else 'tests'} passed"
     return f"{tests}, {counts.skipped} skipped" if counts.skipped else tests
