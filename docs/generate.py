@@ -113,7 +113,8 @@ def _config() -> str:
         for name, each in table["properties"].items():
             if not (_resolve(each, schema).get("properties") or _named(each, schema)):
                 about = _cell(each.get("description", ""))
-                lines.append(f"| `{name}` | {_takes(each, schema)} | {_default(name, each)} | {about} |")
+                default = "required" if name in table.get("required", ()) else _default(name, each)
+                lines.append(f"| `{name}` | {_takes(each, schema)} | {default} | {about} |")
     return "\n".join(lines) + "\n"
 
 

@@ -116,6 +116,14 @@ def test_the_reference_page_is_what_the_program_says() -> None:
     assert fresh, "docs/reference.md is stale: run python -m docs.generate"
 
 
+def test_a_key_that_a_table_requires_is_said_to_be_required() -> None:
+    table = generate.reference().partition("### `[components.NAME]`")[2].partition("###")[0]
+    rows = [[cell.strip() for cell in row.split("|")] for row in re.findall(r"^\|.*", table, re.MULTILINE)]
+    defaults = {row[1]: row[3] for row in rows}
+    assert defaults["`contract`"] == defaults["`tests`"] == defaults["`implementation`"] == "required"
+    assert defaults["`parent`"] == "absent"
+
+
 def test_every_output_in_the_readme_is_real() -> None:
     told = generate.readme(README).splitlines()
     assert told == README.splitlines(), "README.md is stale: run python -m docs.generate"

@@ -22,9 +22,8 @@ from patchgate.declared.settings import ComponentSettings
 BASELINES = b".patchgate/baselines/"
 _OWN = b".patchgate"
 _PLAIN = re.compile(r"[A-Za-z0-9_./*-]+")
-NONE_DECLARED = (
-    "no component is declared: add a table [components.ID] to the config (git patchgate schema config)"
-)
+TO_DECLARE = "add a table [components.ID] to the config (git patchgate schema config)"
+NONE_DECLARED = f"no component is declared: {TO_DECLARE}"
 
 
 class Role(StrEnum):

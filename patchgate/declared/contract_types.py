@@ -1,8 +1,8 @@
-"""The types that a contract names: Python's own writing of types, read without running anything.
+"""The types that a contract names: Python's writing of types, and that of others, read without running.
 
-Decides which texts are types and which names in them are known: the usual ones of Python, the contract's own,
-and every dotted name, which belongs to another module. The names are a fixed list, so that every Python says
-the same.
+Decides which texts are types and which names in them are known: the usual ones of Python, those that other
+languages and JSON share, the contract's own, and every dotted name, which belongs to another module.
+Parameters stand in `[]` or `<>`. The names are a fixed list, so that every Python says the same.
 """
 
 from __future__ import annotations
@@ -43,23 +43,18 @@ UnicodeDecodeError UnicodeEncodeError UnicodeError UnicodeTranslateError ValueEr
 Warning BytesWarning DeprecationWarning EncodingWarning FutureWarning ImportWarning
 PendingDeprecationWarning ResourceWarning RuntimeWarning SyntaxWarning UnicodeWarning UserWarning
 """
-KNOWN_TYPES = frozenset(_TYPES.split()) | frozenset(_ERRORS.split())
-# What other languages and JSON Schema say.
+_NEUTRAL = """
+string number integer boolean object array null void any unknown undefined bigint char double long byte
+Date Promise Record Array Map
+"""
+KNOWN_TYPES = frozenset(_TYPES.split()) | frozenset(_ERRORS.split()) | frozenset(_NEUTRAL.split())
+# What else is said elsewhere.
 _MEANT = {
-    "string": "str",
     "text": "str",
-    "integer": "int",
-    "number": "float",
-    "double": "float",
-    "boolean": "bool",
-    "array": "list",
     "dictionary": "dict",
     "map": "dict",
-    "null": "None",
     "none": "None",
     "nil": "None",
-    "void": "None",
-    "any": "Any",
     "callable": "Callable",
     "function": "Callable",
     "optional": "Optional",
@@ -72,7 +67,7 @@ _TOKEN = re.compile(
     |(?P<text>[bBuUrR]{0,2}(?:"[^"\\]*"|'[^'\\]*'))
     |(?P<number>-?[0-9][0-9_]*(?:\.[0-9]+)?)
     |(?P<dots>\.\.\.)
-    |(?P<mark>[\[\](),|])
+    |(?P<mark>[\[\]()<>,|])
     )""",
     re.VERBOSE | re.ASCII,
 )
@@ -111,13 +106,18 @@ class _Reader:
         elif kind == "name":
             if "." not in text:
                 self.names.append(text)
-            if self.take("["):
-                self.arguments("]", text.rpartition(".")[2])
+            self.parameters(text.rpartition(".")[2])
         elif text == "(":
             self.union()
             self.expect(")")
+            self.parameters("")
         else:
             raise TypeTextError(f"`{printable(text, 20)}` stands where a type has to stand")
+
+    def parameters(self, of: str) -> None:
+        """Read what may follow a name: as in `list[int]`, `Promise<string>`, `string[][]`."""
+        while (close := "]" if self.take("[") else ">" if self.take("<") else None) is not None:
+            self.arguments(close, of)
 
     def arguments(self, close: str, of: str) -> None:
         """Read what stands in brackets, up to the closing one."""

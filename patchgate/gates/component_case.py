@@ -28,13 +28,15 @@ class ComponentState:
         before: the baseline of the tree before the change; None where there was none.
         changed: the component's paths (and its baseline's) that the change touches; empty where a tree is
             looked at, not a change.
-        texts: contents by blob oid: of the contracts and tests that differ from what is recorded.
+        texts: contents by blob oid: of the contracts and tests that differ from what is recorded, and of what
+            the change replaces of them, where it matters.
         capture: what a capture of this tree would write; None where nobody asked, since the change does not
             touch the baseline.
         written: the bytes of the baseline that this tree holds; None where nobody asked, or there is none.
         is_merge: the change is that of a merge, which brings more than it touches itself.
         unclaimed: what a baseline records, lies in the tree, and is no file of the component: its declaration
             left it out since.
+        old: what stood before at each path of `changed`; None where nothing did.
     """
 
     component: Component
@@ -47,6 +49,22 @@ class ComponentState:
     written: bytes | None = None
     is_merge: bool = False
     unclaimed: frozenset[RepoPath] = frozenset()
+    old: Mapping[RepoPath, Entry | None] = field(default_factory=dict)
+
+    @property
+    def touches_tests(self) -> bool:
+        """Whether the change itself touches a test of the component."""
+        return any(self.component.role(path) is Role.TESTS for path in self.changed)
+
+    @property
+    def files_before(self) -> dict[RepoPath, tuple[Role, Entry]]:
+        """The component's files in the tree before the change, by the declaration of now."""
+        found = {path: each for path, each in self.files.items() if path not in self.old}
+        for path, entry in self.old.items():
+            role = self.component.role(path)
+            if entry is not None and role is not None:
+                found[path] = (role, entry)
+        return dict(sorted(found.items()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +81,7 @@ class ContractsView:
         tests: of each component whose budgets are held against its tests, their contents by path.
         empty_globs: of each component whose patterns are looked at, those that match no file of the tree.
         shared: files that several components claim, with the ids.
+        owners: of each dependency that is no component and lies in the files of exactly one, that one.
         modules: names that may have been meant by an external or unknown dependency (for "did you mean").
     """
 
@@ -75,6 +94,7 @@ class ContractsView:
     empty_globs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     shared: Mapping[RepoPath, tuple[str, ...]] = field(default_factory=dict)
     modules: tuple[str, ...] = ()
+    owners: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -160,7 +160,17 @@ class _View:
         written = printable(reference.name, 80)
         details: Mapping[str, Json] = {"component": name, "pattern": reference.name}
         if resolved is None:
-            if not self._view.externals.get(reference.name, False):
+            owner = self._view.owners.get(reference.name, name)
+            if owner != name:
+                yield find(
+                    "dependency-unknown",
+                    f"`{written}` is a {'path' if '/' in written else 'module'} of component `{owner}`",
+                    path,
+                    f"name the component: `{owner}`",
+                    line=reference.line,
+                    details=details,
+                )
+            elif not self._view.externals.get(reference.name, False):
                 yield find(
                     "dependency-unknown",
                     f"`{name}` depends on `{written}`, which is no component, no module and no path",
@@ -269,9 +279,12 @@ class _View:
         return next((each.line for each, found in needs if found is not None and found.id == other), None)
 
     def budgets(self, name: str) -> Iterator[Finding]:
-        """Tell of the budgets of a component that none of its tests asserts."""
+        """Tell of the budgets of a component that none of its tests asserts; not where none is in Python."""
         facts = self._view.facts.get(name)
-        tests = BudgetTests(self._view.tests[name])
+        files = self._view.tests[name]
+        if files and not any(path.raw.endswith(b".py") for path in files):
+            return
+        tests = BudgetTests(files)
         for promise in facts.budgets if facts is not None else ():
             if not tests.asserts(promise):
                 limit = f"{promise.limit:g} {_MEASURES.get(promise.kind, promise.kind)}"

@@ -16,7 +16,7 @@ from patchgate.declared.baseline import Baseline, BaselineFault
 from patchgate.declared.component import Role
 from patchgate.gates.case import Case, find
 from patchgate.gates.component_case import ComponentState
-from patchgate.gates.drift_comparison import Comparison, compare
+from patchgate.gates.drift_comparison import Comparison, compare, is_python
 from patchgate.verdict.verdict import Finding
 
 _MOST = 20
@@ -67,9 +67,9 @@ def examine_state(state: ComponentState) -> Iterator[Finding]:
             )
         return
     elif touched and isinstance(state.before, Baseline):
-        yield from _laundered(state, compare(state.files, state.before, state.unclaimed))
+        yield from _laundered(state, state.before)
     if isinstance(recorded, Baseline):
-        yield from _drifted(state, compare(state.files, recorded, state.unclaimed))
+        yield from _drifted(state, recorded)
 
 
 def _tampered(state: ComponentState) -> Finding | None:
@@ -94,22 +94,35 @@ def _tampered(state: ComponentState) -> Finding | None:
     return find("baseline-tampered", message, place, again)
 
 
-def _drifted(state: ComponentState, found: Comparison) -> Iterator[Finding]:
+def _drifted(state: ComponentState, recorded: Baseline) -> Iterator[Finding]:
     """Tell everything that differs from one baseline."""
+    found = compare(state.files, recorded, state.unclaimed)
     if found.is_equal:
         return
+    told = list(_differing(state, found, recorded))
+    yield from told
+    if not told:
+        # Another promise and its tests are all that differs.
+        name = state.component.id
+        yield _about(
+            state, "drift-all", f"contract and tests of component {name} changed since it was recorded"
+        )
+
+
+def _differing(state: ComponentState, found: Comparison, recorded: Baseline) -> Iterator[Finding]:
+    """Tell what each role that differs is told of."""
     yield from _missing(
         state, found, [path for path, each in found.gone.items() if each.role is not Role.TESTS]
     )
     if found.differs(Role.CONTRACT) or found.differs(Role.TESTS):
-        yield from _promised(state, found)
+        yield from _promised(state, found, recorded)
     elif Role.IMPLEMENTATION in found.arrived_roles:
         yield _of_role(state, found, Role.IMPLEMENTATION, "drift-implementation")
     yield from _left_out(state, found)
     yield from _moved(state, found)
 
 
-def _promised(state: ComponentState, found: Comparison) -> Iterator[Finding]:
+def _promised(state: ComponentState, found: Comparison, recorded: Baseline) -> Iterator[Finding]:
     """Tell what became of contract and tests, and so of the implementation beside them."""
     # 10 ms to import, and what changes is mostly the implementation alone.
     from patchgate.gates.drift_contents import has_other_tests, is_version_higher, promises_otherwise
@@ -120,7 +133,7 @@ def _promised(state: ComponentState, found: Comparison) -> Iterator[Finding]:
     is_tested = has_other_tests(found, state.texts)
     if promised and not is_tested:
         yield from _without_tests(state)
-    yield from weakened(state, found, None)
+    yield from weakened(state, found, recorded, None)
     higher = is_version_higher(found, state.texts)
     if contract and not promised:
         # Where it lies elsewhere that is told of where it was.
@@ -139,12 +152,13 @@ def _promised(state: ComponentState, found: Comparison) -> Iterator[Finding]:
         yield _of_role(state, found, Role.TESTS, "drift-tests")
 
 
-def _laundered(state: ComponentState, found: Comparison) -> Iterator[Finding]:
+def _laundered(state: ComponentState, before: Baseline) -> Iterator[Finding]:
     """Ask of a change that brings its own baseline what the one of before would have refused."""
     from patchgate.gates.drift_contents import has_other_tests, is_version_higher, promises_otherwise
     from patchgate.gates.drift_losses import weakened
 
     contract = state.component.contract
+    found = compare(state.files, before, state.unclaimed)
     # A merge brings what its other side did to contract and tests without touching it.
     if state.is_merge or contract in state.changed:
         yield from _missing(state, found, [contract] if contract in found.gone else [])
@@ -153,13 +167,8 @@ def _laundered(state: ComponentState, found: Comparison) -> Iterator[Finding]:
                 yield from _without_tests(state)
             if is_version_higher(found, state.texts) is False:
                 yield _not_raised(state)
-    if state.is_merge or touches_tests(state):
-        yield from weakened(state, found, None if state.is_merge else state.changed)
-
-
-def touches_tests(state: ComponentState) -> bool:
-    """Tell whether the change itself touches a test of the component."""
-    return any(state.component.role(path) is Role.TESTS for path in state.changed)
+    if state.is_merge or state.touches_tests:
+        yield from weakened(state, found, before, None if state.is_merge else state.changed)
 
 
 def _missing(state: ComponentState, found: Comparison, lost: Sequence[RepoPath]) -> Iterator[Finding]:
@@ -199,11 +208,14 @@ def _without_tests(state: ComponentState) -> Iterator[Finding]:
     name, contract = state.component.id, state.component.contract
     if contract not in state.files:
         return
+    made = ""
+    if any(role is not Role.CONTRACT and is_python(path) for path, (role, _) in state.files.items()):
+        made = f" (git patchgate component tests {name} --cached prints those that follow from it)"
     yield find(
         "drift-contract-without-tests",
         f"the contract of component {name} changed, and none of its tests did",
         contract,
-        "change the tests that hold the component to it in the same commit, or put the contract back",
+        f"change the tests that hold the component to it in the same commit{made}, or put the contract back",
         details={"component": name},
     )
 

@@ -28,23 +28,38 @@ Texts = Mapping[str, bytes]
 """Contents by blob id."""
 
 
-def promises_otherwise(found: Comparison, texts: Texts) -> bool | None:
-    """Tell whether the contract's document is not the recorded one; None where one of them cannot be read."""
-    old, new = list(found.old(Role.CONTRACT).values()), list(found.new(Role.CONTRACT).values())
-    if not old or not new:
-        return bool(old or new)
-    if old[0].oid == new[0].oid and _is_file(old[0]) == _is_file(new[0]):
+def promises_otherwise(found: Comparison, texts: Texts, *, but_version: bool = False) -> bool | None:
+    """Tell whether the contract's document is not the recorded one; None where one of them cannot be read.
+
+    Args:
+        but_version: whatever stands at the key `version`.
+    """
+    old = next(iter(found.old(Role.CONTRACT).values()), None)
+    new = next(iter(found.new(Role.CONTRACT).values()), None)
+    return is_another_promise(old, new, texts, but_version=but_version)
+
+
+def is_another_promise(
+    old: RecordedFile | Entry | None, new: Entry | None, texts: Texts, *, but_version: bool
+) -> bool | None:
+    """Tell whether two contracts are other documents; None where one of them cannot be read."""
+    if old is None or new is None:
+        return old is not new
+    if old.oid == new.oid and _is_file(old) == _is_file(new):
         return False
-    documents = [_document(texts.get(each.oid)) for each in (old[0], new[0])]
+    documents = [_document(texts.get(each.oid), but_version) for each in (old, new)]
     return None if None in documents else documents[0] != documents[1]
 
 
-def _document(content: bytes | None) -> str | None:
+def _document(content: bytes | None, but_version: bool) -> str | None:
     """Write a JSON document so that equal ones are equal texts; a key that stands twice makes it none."""
     read = None if content is None else read_json(content)
     if not isinstance(read, JsonDocument) or read.doubled:
         return None
-    return json.dumps(read.value, sort_keys=True)
+    value = read.value
+    if but_version and isinstance(value, dict):
+        value = {key: each for key, each in value.items() if key != "version"}
+    return json.dumps(value, sort_keys=True)
 
 
 def is_version_higher(found: Comparison, texts: Texts) -> bool | None:
@@ -120,6 +135,12 @@ def python_tests(
         if path in before or is_named_as_test(path) or not are_named
     }
     return before, after
+
+
+def is_unread(found: Comparison, texts: Texts) -> bool:
+    """Tell whether the content of a Python test that differs is not given."""
+    new = found.new(Role.TESTS)
+    return any(is_python(path) and _is_file(each) and each.oid not in texts for path, each in new.items())
 
 
 def _substance(path: RepoPath, each: RecordedFile | Entry, texts: Texts) -> object:

@@ -1,21 +1,29 @@
 """What is said of tests that a component lost, and how grave it is.
 
-Decides that a file or a function that is gone is an error, unless the contract promises something else, and
-that fewer assertions and a skip are a warning. What is a loss is decided in `weakening`.
+Decides that a file or a function that is gone is an error, unless the contract promises something else (than
+its version), and did so by the very change that is judged, or the loss was there before it. Fewer assertions
+and a skip are a warning. What is a loss is decided in `weakening`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from patchgate.change.path import RepoPath
 from patchgate.change.quoting import printable
+from patchgate.declared.baseline import Baseline
 from patchgate.declared.component import Role
 from patchgate.gates.case import find
 from patchgate.gates.component_case import ComponentState
-from patchgate.gates.drift_comparison import Comparison
-from patchgate.gates.drift_contents import emptied, promises_otherwise, python_tests
+from patchgate.gates.drift_comparison import Comparison, compare
+from patchgate.gates.drift_contents import (
+    emptied,
+    is_another_promise,
+    is_unread,
+    promises_otherwise,
+    python_tests,
+)
 from patchgate.gates.weakening import Loss, Weakening, weakenings
 from patchgate.verdict.rules import Level
 from patchgate.verdict.verdict import Finding
@@ -25,22 +33,25 @@ _MOST_NAMES = 5
 _MOST_OF_A_NAME = 80
 _GRAVE = frozenset({Loss.FILE, Loss.FUNCTION})
 
+_Lost = tuple[RepoPath, str | None]
 
-def weakened(state: ComponentState, found: Comparison, only: frozenset[RepoPath] | None) -> Iterator[Finding]:
-    """Tell what the tests lost; `only` is about some files alone."""
-    before, after = python_tests(found, state.texts)
-    if not before:
-        return
-    gone = frozenset(found.gone) & before.keys()
-    empty = emptied(found, state.texts)
-    is_promised = state.component.contract in state.files and promises_otherwise(found, state.texts) is True
-    losses = [
-        each for each in weakenings(before, after, gone=gone | empty) if only is None or each.path in only
-    ]
+
+def weakened(
+    state: ComponentState, found: Comparison, beside: Baseline, only: frozenset[RepoPath] | None
+) -> Iterator[Finding]:
+    """Tell what the tests lost.
+
+    Args:
+        found: how the component differs from the baseline `beside`.
+        only: the files that are asked about; None: all.
+    """
+    all_losses, gone, empty = _losses(state, found)
+    losses = [each for each in all_losses if only is None or each.path in only]
+    grave = frozenset(_lost(each for each in losses if each.loss in _GRAVE))
+    grave -= _excused(state, found, beside, grave)
     for loss in losses[:_MOST]:
         finding = _loss(state, loss, is_gone=loss.path in gone, is_empty=loss.path in empty)
-        mild = is_promised or loss.loss not in _GRAVE
-        yield replace(finding, level=Level.WARNING) if mild else finding
+        yield finding if _is_grave(loss, grave) else replace(finding, level=Level.WARNING)
     if len(losses) > _MOST:
         rest = losses[_MOST:]
         finding = find(
@@ -50,8 +61,53 @@ def weakened(state: ComponentState, found: Comparison, only: frozenset[RepoPath]
             "put the tests back",
             details={"component": state.component.id},
         )
-        mild = is_promised or _GRAVE.isdisjoint(each.loss for each in rest)
-        yield replace(finding, level=Level.WARNING) if mild else finding
+        is_grave = any(_is_grave(each, grave) for each in rest)
+        yield finding if is_grave else replace(finding, level=Level.WARNING)
+
+
+def _losses(
+    state: ComponentState, found: Comparison
+) -> tuple[list[Weakening], frozenset[RepoPath], frozenset[RepoPath]]:
+    """Give what the tests lost, which of the files are gone, and which hold nothing now."""
+    before, after = python_tests(found, state.texts)
+    if not before:
+        return [], frozenset(), frozenset()
+    gone, empty = frozenset(found.gone) & before.keys(), emptied(found, state.texts)
+    return list(weakenings(before, after, gone=gone | empty)), gone, empty
+
+
+def _lost(losses: Iterable[Weakening]) -> Iterator[_Lost]:
+    """Name the functions that are lost, each with its file; None for a file without any."""
+    for loss in losses:
+        yield from ((loss.path, name) for name in loss.functions or (None,))
+
+
+def _is_grave(loss: Weakening, grave: frozenset[_Lost]) -> bool:
+    return loss.loss in _GRAVE and not grave.isdisjoint(_lost([loss]))
+
+
+def _excused(
+    state: ComponentState, found: Comparison, beside: Baseline, grave: frozenset[_Lost]
+) -> frozenset[_Lost]:
+    """Choose what may be lost, since the contract promises something else now."""
+    contract, texts = state.component.contract, state.texts
+    if (
+        not grave
+        or contract not in state.files
+        or promises_otherwise(found, texts, but_version=True) is not True
+    ):
+        return frozenset()
+    if state.is_merge or not state.touches_tests:
+        return grave
+    if contract in state.old:
+        new = state.files[contract][1]
+        if is_another_promise(state.old[contract], new, texts, but_version=True) is True:
+            return grave
+    # The promise changed before: that is no reason to take out more now.
+    was = compare(state.files_before, beside, state.unclaimed)
+    if is_unread(was, texts):
+        return frozenset()
+    return grave & frozenset(_lost(each for each in _losses(state, was)[0] if each.loss in _GRAVE))
 
 
 def _loss(state: ComponentState, loss: Weakening, *, is_gone: bool, is_empty: bool) -> Finding:

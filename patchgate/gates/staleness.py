@@ -6,11 +6,12 @@ it knows the date, so nothing of it is part of a verdict id, and it is in no ord
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from patchgate.change.path import RepoPath
+from patchgate.change.quoting import printable
 from patchgate.declared.policy import Policy, Profile
 from patchgate.gates.case import find
 from patchgate.verdict.rules import Level
@@ -20,6 +21,7 @@ from patchgate.verdict.wording import SHORT_OID, count
 GATE = "staleness"
 DAY = 86_400
 _MOST_NAMED = 5
+_MOST_LETTERS = 80
 _RULES = {"aging": "baseline-aging", "stale": "baseline-stale", "unknown": "baseline-unknown"}
 
 
@@ -43,6 +45,7 @@ class LastVerified:
         where: `commit`, `note` or `ledger`; None where nobody knows.
         commit: the newest commit that touched the baseline, where that tells it.
         changed: the components that it depends on and that changed since, sorted.
+        gone: names in its contract that meant something then, and lead nowhere now; as they are written.
         unknown: why nobody knows, in one sentence.
     """
 
@@ -53,6 +56,12 @@ class LastVerified:
     commit: str | None = None
     changed: tuple[str, ...] = ()
     unknown: str | None = None
+    gone: tuple[str, ...] = ()
+
+    @property
+    def unlike(self) -> list[str]:
+        """Everything below it that is not what it was then."""
+        return [*self.changed, *self.gone]
 
     def days(self, now: float) -> int | None:
         """Count the whole days since; a clock that is a little behind counts none."""
@@ -71,7 +80,7 @@ def freshness(verified: LastVerified, window: int, now: float) -> Freshness:
         return Freshness.UNKNOWN
     if days > window:
         return Freshness.STALE
-    return Freshness.AGING if verified.changed else Freshness.FRESH
+    return Freshness.AGING if verified.unlike else Freshness.FRESH
 
 
 def examine(
@@ -105,22 +114,27 @@ def examine(
             f"{name} was verified {_ago(days)} ({where(verified)}), and {_changed(verified)} changed since"
         )
     hint = f"git patchgate baseline capture {name}" + ("" if has_drifted else " --reverify")
+    if verified.gone:
+        lost = _listed([printable(each, _MOST_LETTERS) for each in verified.gone])
+        hint = (
+            f"take {lost} out of the contract of {name}, or name what came in its place; then git patchgate "
+            f"baseline capture {name}"
+        )
     if "shallow" in (verified.unknown or ""):
         hint = f"git fetch --unshallow, or {hint}"
     about = {"component": name, "staleness": found.value, "verified_at": verified.seconds}
-    finding = find(
-        rule, message, verified.baseline, hint, details=about | {"changed": list(verified.changed)}
-    )
+    finding = find(rule, message, verified.baseline, hint, details=about | {"changed": verified.unlike})
     yield replace(finding, level=level)
 
 
-def describe(verified: LastVerified, window: int, now: float) -> str:
-    """Say in a few words how fresh a component is, and why."""
+def describe(verified: LastVerified, window: int, now: float, *, has_drifted: bool = False) -> str:
+    """Say in a few words how fresh a component is, and why; what has drifted is not called fresh."""
     found = freshness(verified, window, now)
     if found is Freshness.UNKNOWN:
         return f"{found.value}: {verified.unknown}"
-    also = f"; {_changed(verified)} changed since" if verified.changed else ""
-    return f"{found.value}, verified {_ago(verified.days(now))} ({where(verified)}){also}"
+    also = f"; {_changed(verified)} changed since" if verified.unlike else ""
+    state = "" if has_drifted and found is Freshness.FRESH else f"{found.value}, "
+    return f"{state}verified {_ago(verified.days(now))} ({where(verified)}){also}"
 
 
 def where(verified: LastVerified) -> str:
@@ -131,9 +145,14 @@ def where(verified: LastVerified) -> str:
 
 
 def _changed(verified: LastVerified) -> str:
-    named = ", ".join(verified.changed[:_MOST_NAMED])
-    more = len(verified.changed) - _MOST_NAMED
-    return named + (f" and {more} more" if more > 0 else "")
+    return _listed(
+        [*verified.changed, *(f"{printable(each, _MOST_LETTERS)} (gone)" for each in verified.gone)]
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _ago(days: int | None) -> str:

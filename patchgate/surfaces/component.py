@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from patchgate.surfaces.options import directory_option, open_here, report_options
 from patchgate.surfaces.output import complain, show, write
 
+if TYPE_CHECKING:
+    from patchgate.operations.hold.validate import Validated
+
+_TEXTS = frozenset({"full", "text", "concise"})
 _HELP = {"help_option_names": ["-h", "--help"]}
 
 
@@ -25,16 +31,16 @@ def list_components(context: click.Context, form: str, directory: str | None) ->
     Each with its contract, its numbers of files, and whether it has a baseline.
     """
     repository = open_here(context, directory)
-    from patchgate.declared.component import NONE_DECLARED
     from patchgate.operations.hold.components import listed
     from patchgate.operations.hold.components_document import list_json, list_text
+    from patchgate.operations.hold.content import none_declared
 
     content, found = listed(repository)
     if form == "json":
         write(list_json(content, found))
         return 0
     if not found:
-        complain(NONE_DECLARED)
+        complain(none_declared(content))
     _write_lines(list_text(found))
     return 0
 
@@ -63,13 +69,26 @@ def validate_components(
     """
     repository = open_here(context, directory)
     from patchgate.operations.hold.validate import validate
-    from patchgate.verdict.verdict import Outcome
 
-    report = validate(repository, ids, everything=everything, fail_fast=fail_fast)
-    show(report, form, color, verbose=verbose, quiet=quiet)
-    if not (ids or everything or quiet) and report.changes[0].gates[0].outcome is Outcome.NOT_APPLICABLE:
-        complain("nothing that is staged touches a contract; --all validates every contract")
-    return report.verdict.exit_code
+    validated = validate(repository, ids, everything=everything, fail_fast=fail_fast)
+    show(validated.report, form, color, verbose=verbose, quiet=quiet)
+    if form in _TEXTS and not quiet:
+        complain(_looked_at(validated, fail_fast=fail_fast))
+    return validated.report.verdict.exit_code
+
+
+def _looked_at(validated: Validated, *, fail_fast: bool) -> str:
+    """Say how much a verdict is about: a report without findings is the same of nothing."""
+    from patchgate.operations.hold.content import none_declared
+    from patchgate.verdict import wording
+
+    if not validated.declares:
+        return none_declared(validated.content)
+    if not validated.is_touched:
+        return "nothing that is staged touches a contract; --all validates every contract"
+    is_cut = fail_fast and validated.report.verdict != "accepted"
+    until = ", up to the first error" if is_cut else ""
+    return f"{wording.count(validated.contracts, 'contract')} looked at{until}"
 
 
 @command.command("graph", context_settings=_HELP)
@@ -82,16 +101,16 @@ def graph_components(context: click.Context, form: str, directory: str | None) -
     Those of the components of the index.
     """
     repository = open_here(context, directory)
-    from patchgate.declared.component import NONE_DECLARED
     from patchgate.operations.hold.components import component_graph
     from patchgate.operations.hold.components_document import graph_json, graph_text, mermaid
+    from patchgate.operations.hold.content import none_declared
 
     graph = component_graph(repository)
     if form == "json":
         write(graph_json(graph))
         return 0
     if not graph.parents:
-        complain(NONE_DECLARED)
+        complain(none_declared(graph.content))
     _write_lines(list(mermaid(graph)) if form == "mermaid" else graph_text(graph))
     return 0
 
@@ -110,7 +129,10 @@ def make_tests(context: click.Context, name: str, cached: bool, directory: str |
     repository = open_here(context, directory)
     from patchgate.operations.hold.made_tests import made_tests
 
-    write(made_tests(repository, name, cached=cached))
+    made = made_tests(repository, name, cached=cached)
+    write(made.text)
+    if made.is_staged_otherwise:
+        complain("these are the tests of HEAD; the staged contract is another: --cached")
     return 0
 
 

@@ -70,12 +70,17 @@ def state(
     *,
     is_merge: bool = False,
     unclaimed: Collection[bytes] = (),
+    earlier: Tree = TREE,
 ) -> ComponentState:
-    """Make the state of a component: what is in its tree, what its baseline says and said before."""
+    """Make the state of a component: what is in its tree, what its baseline says and said before.
+
+    What it touches is as in `earlier` in the tree before the change.
+    """
     written = capture(recorded) if isinstance(recorded, Mapping) else recorded
     read = read_baseline(written, "shaping") if isinstance(written, bytes) else written
     old = baseline(before) if isinstance(before, Mapping) else before
-    contents = [*tree.values()]
+    contents = [*tree.values(), *earlier.values()]
+    was = entries(earlier)
     for each in (recorded, before):
         contents.extend(each.values() if isinstance(each, Mapping) else ())
     touched = PLACE in changed
@@ -90,6 +95,7 @@ def state(
         written if touched and isinstance(written, bytes) else None,
         is_merge,
         frozenset(RepoPath(each) for each in unclaimed),
+        {path: was[path][1] if path in was else None for path in map(RepoPath, changed)},
     )
 
 

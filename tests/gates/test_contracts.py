@@ -127,6 +127,17 @@ def test_a_dependency_that_is_nothing_is_a_warning_with_the_name_that_was_meant(
     assert told(replace(seen, externals={"routng": True})) == []
 
 
+def test_a_dependency_on_a_module_of_a_component_is_told_by_whose_it_is() -> None:
+    seen = view({"shaping": ["shop.routing", "src/routing/", "mine", "loose"]})
+    externals = dict.fromkeys(["shop.routing", "src/routing/", "mine", "loose"], True)
+    owners = {"shop.routing": "routing", "src/routing/": "routing", "mine": "shaping"}
+    first, second = told(replace(seen, externals=externals, owners=owners))
+    assert (first.rule, first.level.value, first.line) == ("dependency-unknown", "warning", 5)
+    assert first.message == "`shop.routing` is a module of component `routing`"
+    assert first.hint == "name the component: `routing`"
+    assert second.message == "`src/routing/` is a path of component `routing`"
+
+
 def test_every_correction_of_a_name_is_told() -> None:
     (finding,) = told(view({"shaping": ["Routing"]}))
     assert (finding.rule, finding.level.value) == ("dependency-corrected", "note")
@@ -275,6 +286,19 @@ def test_a_component_without_tests_asserts_no_budget() -> None:
     seen = view({})
     known = {**seen.facts, "disk": replace(facts("disk"), budgets=(PROMISE,))}
     assert rules(replace(seen, facts=known, tests={"disk": {}})) == ["budget-unasserted"]
+
+
+@pytest.mark.parametrize(
+    ("names", "is_told"),
+    [((b"t.sh",), False), ((b"t.sh", b"t.ts"), False), ((b"t.sh", b"t.py"), True), ((b"t.py",), True)],
+)
+def test_budgets_are_not_asked_of_tests_of_which_none_is_in_python(
+    names: tuple[bytes, ...], is_told: bool
+) -> None:
+    seen = view({})
+    known = {**seen.facts, "disk": replace(facts("disk"), budgets=(PROMISE,))}
+    tests = {RepoPath(name): b"true\n" for name in names}
+    assert rules(replace(seen, facts=known, tests={"disk": tests})) == ["budget-unasserted"] * is_told
 
 
 def test_a_memory_budget_may_be_asserted_in_bytes() -> None:

@@ -40,6 +40,9 @@ FEWER = TWO_TESTS.replace(b"    assert b\n", b"")
 NOT_TESTS = b"import a\n\n\ndef make():\n    return a\n"
 SHELL, LEFT, LEFT_TESTS, OLD = b"t/check.sh", b"s/left.py", b"t/test_left.py", b"c/old.json"
 PROMISES_MORE = {**TREE, CONTRACT: contract("2")}
+PROMISED = contract("2", "More.")
+PROMISED_WITH_TESTS = {**TREE, CONTRACT: PROMISED, TESTS: OTHER_TESTS}
+ALL_DIFFER = ("drift-all", NOTE, CONTRACT)
 WITHOUT_TESTS = ("drift-contract-without-tests", ERROR, CONTRACT)
 VERSION = ("drift-version", WARNING, CONTRACT)
 WEAKER, WEAKENED = ("drift-tests-weakened", ERROR, TESTS), ("drift-tests-weakened", WARNING, TESTS)
@@ -86,7 +89,7 @@ TABLE: list[tuple[str, ComponentState, list[tuple[str, Level, bytes]]]] = [
         state({**TREE, CONTRACT: contract("1.1.0"), CODE: b"other"}),
         [("drift-contract-without-tests", ERROR, CONTRACT)],
     ),
-    ("contract, tests", state({**TREE, CONTRACT: contract("1.0.1"), TESTS: OTHER_TESTS}), []),
+    ("contract, tests", state({**TREE, CONTRACT: contract("1.0.1"), TESTS: OTHER_TESTS}), [ALL_DIFFER]),
     (
         "a lower version",
         state({**TREE, CONTRACT: contract("1.0.0-rc.1"), TESTS: OTHER_TESTS}),
@@ -95,7 +98,7 @@ TABLE: list[tuple[str, ComponentState, list[tuple[str, Level, bytes]]]] = [
     (
         "contract that cannot be read",
         state({**TREE, CONTRACT: b"{", TESTS: OTHER_TESTS}),
-        [],
+        [ALL_DIFFER],
     ),
     (
         "all",
@@ -127,7 +130,7 @@ TABLE: list[tuple[str, ComponentState, list[tuple[str, Level, bytes]]]] = [
     ("tests gone", state({CONTRACT: contract(), CODE: b"code"}), [("drift-tests-weakened", ERROR, TESTS)]),
     (
         "tests gone, contract changed",
-        state({CONTRACT: contract("2"), CODE: b"code"}),
+        state({CONTRACT: PROMISED, CODE: b"code"}),
         [("drift-tests-weakened", WARNING, TESTS)],
     ),
     (
@@ -137,8 +140,13 @@ TABLE: list[tuple[str, ComponentState, list[tuple[str, Level, bytes]]]] = [
     ),
     (
         "a function gone, contract changed",
-        state({**TREE, TESTS: ONE_TEST, CONTRACT: contract("2")}),
+        state({**TREE, TESTS: ONE_TEST, CONTRACT: PROMISED}),
         [("drift-tests-weakened", WARNING, TESTS)],
+    ),
+    (
+        "a function gone, only the version of the contract changed",
+        state({**TREE, TESTS: ONE_TEST, CONTRACT: contract("2")}),
+        [WEAKER],
     ),
     (
         "fewer assertions",
@@ -304,13 +312,13 @@ TABLE: list[tuple[str, ComponentState, list[tuple[str, Level, bytes]]]] = [
         state({**PROMISES_MORE, TESTS: b"# x\n" + TWO_TESTS, CODE: b"x"}),
         [WITHOUT_TESTS],
     ),
-    ("code outside of test functions", state({**PROMISES_MORE, TESTS: TWO_TESTS + b"x = 1\n"}), []),
+    ("code outside of test functions", state({**PROMISES_MORE, TESTS: TWO_TESTS + b"x = 1\n"}), [ALL_DIFFER]),
     ("an empty file of tests", state({**PROMISES_MORE, b"t/x.py": b""}), [WITHOUT_TESTS]),
     ("a file of tests without any", state({**PROMISES_MORE, b"t/x.py": NOT_TESTS}), [WITHOUT_TESTS]),
-    ("a file of tests", state({**PROMISES_MORE, b"t/x.py": OTHER_TESTS}), []),
+    ("a file of tests", state({**PROMISES_MORE, b"t/x.py": OTHER_TESTS}), [ALL_DIFFER]),
     ("a blank test in a shell", state({**PROMISES_MORE, SHELL: b" \n"}), [WITHOUT_TESTS]),
-    ("a test in a shell", state({**PROMISES_MORE, SHELL: b"exit 0\n"}), []),
-    ("a link as a test", state({**PROMISES_MORE, SHELL: b"->x"}), []),
+    ("a test in a shell", state({**PROMISES_MORE, SHELL: b"exit 0\n"}), [ALL_DIFFER]),
+    ("a link as a test", state({**PROMISES_MORE, SHELL: b"->x"}), [ALL_DIFFER]),
     (
         "tests that moved with a comment",
         state({CONTRACT: contract("2"), b"t/test_x.py": b"# x\n" + TWO_TESTS, CODE: b"code"}),
@@ -319,7 +327,7 @@ TABLE: list[tuple[str, ComponentState, list[tuple[str, Level, bytes]]]] = [
     (
         "an empty file of tests is gone",
         state(PROMISES_MORE, {**TREE, b"t/__init__.py": b""}),
-        [WITHOUT_TESTS, ("drift-tests-weakened", WARNING, b"t/__init__.py")],
+        [WITHOUT_TESTS, ("drift-tests-weakened", ERROR, b"t/__init__.py")],
     ),
     (
         "a recapture of a contract with a comment in tests",
@@ -330,6 +338,127 @@ TABLE: list[tuple[str, ComponentState, list[tuple[str, Level, bytes]]]] = [
             [PLACE, CONTRACT, TESTS],
         ),
         [WITHOUT_TESTS],
+    ),
+    # A contract excuses lost tests in the change that changes what it promises, and there alone.
+    (
+        "a function goes with its promise",
+        state({**PROMISED_WITH_TESTS, TESTS: ONE_TEST}, changed=[CONTRACT, TESTS]),
+        [WEAKENED],
+    ),
+    (
+        "a function goes after its promise",
+        state({**PROMISED_WITH_TESTS, TESTS: ONE_TEST}, changed=[TESTS], earlier=PROMISED_WITH_TESTS),
+        [WEAKER],
+    ),
+    (
+        "a function goes after its promise, beside a higher version",
+        state(
+            {CONTRACT: contract("3", "More."), TESTS: ONE_TEST, CODE: b"code"},
+            changed=[CONTRACT, TESTS],
+            earlier=PROMISED_WITH_TESTS,
+        ),
+        [WEAKER],
+    ),
+    (
+        "a function goes after its promise, with a recapture",
+        state(
+            {**PROMISED_WITH_TESTS, TESTS: ONE_TEST},
+            {**PROMISED_WITH_TESTS, TESTS: ONE_TEST},
+            TREE,
+            [PLACE, TESTS],
+            earlier=PROMISED_WITH_TESTS,
+        ),
+        [WEAKER],
+    ),
+    (
+        "a function goes with its promise and a recapture",
+        state(
+            {**PROMISED_WITH_TESTS, TESTS: ONE_TEST},
+            {**PROMISED_WITH_TESTS, TESTS: ONE_TEST},
+            TREE,
+            [PLACE, CONTRACT, TESTS],
+        ),
+        [WEAKENED],
+    ),
+    (
+        "a function that went before, and code",
+        state(
+            {**PROMISED_WITH_TESTS, TESTS: ONE_TEST, CODE: b"x"},
+            changed=[CODE],
+            earlier={**PROMISED_WITH_TESTS, TESTS: ONE_TEST},
+        ),
+        [WEAKENED, ALL_DIFFER],
+    ),
+    (
+        "a function that went before, and another line in its file",
+        state(
+            {**PROMISED_WITH_TESTS, TESTS: ONE_TEST + b"    assert z\n"},
+            changed=[TESTS],
+            earlier={**PROMISED_WITH_TESTS, TESTS: ONE_TEST},
+        ),
+        [WEAKENED],
+    ),
+    (
+        "a function that went before, and the rest of its file",
+        state(
+            {CONTRACT: PROMISED, CODE: b"code"},
+            changed=[TESTS],
+            earlier={**PROMISED_WITH_TESTS, TESTS: ONE_TEST},
+        ),
+        [WEAKER],
+    ),
+    (
+        "a function that was only skipped before",
+        state(
+            {**PROMISED_WITH_TESTS, TESTS: ONE_TEST},
+            changed=[TESTS],
+            earlier={**PROMISED_WITH_TESTS, TESTS: TWO_TESTS.replace(b"def test_b", b"@skip\ndef test_b")},
+        ),
+        [WEAKER],
+    ),
+    (
+        "a file in a shell that was empty before, and is gone now",
+        state(
+            PROMISED_WITH_TESTS,
+            {**TREE, SHELL: b"exit 1\n"},
+            changed=[SHELL],
+            earlier={**PROMISED_WITH_TESTS, SHELL: b""},
+        ),
+        [("drift-tests-weakened", WARNING, SHELL)],
+    ),
+    (
+        "a function that another file lost before",
+        state(
+            {**PROMISED_WITH_TESTS, TESTS: ONE_TEST, LEFT_TESTS: TWO_TESTS},
+            {**TREE, LEFT_TESTS: TWO_TESTS},
+            changed=[TESTS, LEFT_TESTS],
+            earlier={**PROMISED_WITH_TESTS, TESTS: TWO_TESTS, LEFT_TESTS: ONE_TEST},
+        ),
+        [WEAKER],
+    ),
+    (
+        "a promise that goes back to the recorded one excuses nothing",
+        state({**TREE, TESTS: ONE_TEST}, changed=[CONTRACT, TESTS], earlier=PROMISED_WITH_TESTS),
+        [WEAKER, ALONE],
+    ),
+    (
+        "a contract that could not be read before excuses nothing",
+        state(
+            {**PROMISED_WITH_TESTS, TESTS: ONE_TEST},
+            changed=[CONTRACT, TESTS],
+            earlier={**TREE, CONTRACT: b"{"},
+        ),
+        [WEAKER],
+    ),
+    (
+        "a merge after its promise",
+        state(
+            {**PROMISED_WITH_TESTS, TESTS: ONE_TEST},
+            changed=[TESTS],
+            earlier=PROMISED_WITH_TESTS,
+            is_merge=True,
+        ),
+        [WEAKENED],
     ),
     # A contract that goes with a recapture.
     (
@@ -513,6 +642,33 @@ def test_each_way_to_differ_is_told_at_its_level(
     given: ComponentState, expected: list[tuple[str, Level, bytes]]
 ) -> None:
     assert told(given) == expected
+
+
+def test_tests_that_were_too_large_to_be_read_before_count_as_lost_now() -> None:
+    given = state(
+        {**PROMISED_WITH_TESTS, TESTS: ONE_TEST},
+        changed=[TESTS],
+        earlier={**PROMISED_WITH_TESTS, TESTS: b"# large"},
+    )
+    assert told(given) == [WEAKENED]
+    texts = {each: text for each, text in given.texts.items() if text != b"# large"}
+    assert told(replace(given, texts=texts)) == [WEAKER]
+
+
+@pytest.mark.parametrize("tree", [{b"s/x.py": b""}, {b"t/test_x.py": b""}, {}])
+def test_a_contract_without_tests_is_told_how_tests_are_made_where_they_can_be(
+    tree: dict[bytes, bytes],
+) -> None:
+    recorded = {CONTRACT: contract(), **tree, b"s/code": b"code"}
+    (found,) = drift.examine_state(state({**recorded, CONTRACT: contract("2")}, recorded))
+    assert found.rule == "drift-contract-without-tests"
+    assert ("git patchgate component tests shaping --cached" in (found.hint or "")) is bool(tree)
+
+
+def test_a_contract_and_tests_that_differ_are_told_with_the_way_to_record_them() -> None:
+    (found,) = drift.examine_state(state(PROMISED_WITH_TESTS))
+    assert found.message == "contract and tests of component shaping changed since it was recorded"
+    assert "git patchgate baseline capture shaping" in (found.hint or "")
 
 
 def test_a_forged_baseline_alone_is_an_error_whatever_the_policy_says() -> None:

@@ -74,7 +74,7 @@ def test_another_declaration_is_not_taken_for_what_was_equal(tmp_path: Path, fol
 
 
 def test_what_drifted_without_a_finding_is_not_taken_for_equal(tmp_path: Path) -> None:
-    repo = componented(tmp_path, "a")
+    repo = componented(tmp_path, "a", more='[rules]\ndrift-all = "off"\n')
     raised = {
         CONTRACT: contract("a", version="2.0"),
         "tests/a/test_more.py": "def test_x():\n    assert 1\n",
@@ -84,6 +84,15 @@ def test_what_drifted_without_a_finding_is_not_taken_for_equal(tmp_path: Path) -
     for _ in range(2):
         (told,) = baselines_of_head(repo.opened, repo.at_day(1)).components
         assert told.standing.has_drifted
+
+
+def test_what_drifted_is_never_called_fresh(tmp_path: Path) -> None:
+    repo = componented(tmp_path, "a")
+    assert text(baselines_of_head(repo.opened, repo.at_day(0)))[0].startswith("a: no drift; fresh, verified")
+    repo.on(0, {CODE: "x = 1\n"})
+    first = text(baselines_of_head(repo.opened, repo.at_day(0)))[0]
+    assert first.startswith("a: drifted; verified today (commit ")
+    assert text(baselines_of_head(repo.opened, repo.at_day(200)))[0].startswith("a: drifted; stale, verified")
 
 
 def test_another_baseline_is_not_taken_for_what_was_equal(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ ROWS: dict[str, tuple[Callable[[Repo], object], Told]] = {
         lambda repo: repo.stage(
             {CONTRACT: contract(version="1.1.0", description="More."), TESTS: OTHER_TESTS}
         ),
-        [],
+        [("drift-all", "note", CONTRACT)],
     ),
     "tests alone": (lambda repo: repo.stage({TESTS: OTHER_TESTS}), [("drift-tests", "warning", TESTS)]),
     "a test file gone": (lambda repo: remove(repo, TESTS), [("drift-tests-weakened", "error", TESTS)]),
@@ -485,6 +485,70 @@ def test_a_forged_sum_is_refused_though_it_was_there_before_the_declaration(tmp_
     assert repo.check().errors == ["baseline-tampered"]
     repo.stage({BASELINE: honest})
     assert both(repo) == []
+
+
+WITHOUT_SIDE = TEXT_OF_TESTS.partition("\n\ndef test_side")[0]
+LATER_TESTS = OTHER_TESTS.partition("\n\ndef test_side")[0]
+PROMISED_WITH_TESTS = {CONTRACT: contract(version="1.1.0", description="More."), TESTS: OTHER_TESTS}
+
+
+@pytest.mark.parametrize("is_recaptured", [False, True])
+def test_a_contract_that_changed_before_and_was_not_recorded_excuses_no_lost_test(
+    repo: Repo, is_recaptured: bool
+) -> None:
+    start = repo.ask("rev-parse", "HEAD")
+    repo.commit(PROMISED_WITH_TESTS)
+    assert told(repo.check("HEAD")) == [("drift-all", "note", CONTRACT)]
+    repo.stage({TESTS: LATER_TESTS})
+    if is_recaptured:
+        recapture(repo)
+    assert both(repo) == [("drift-tests-weakened", "error", TESTS)]
+    assert repo.check(f"{start}..HEAD").verdict == "rejected"
+
+
+@pytest.mark.parametrize("is_recaptured", [False, True])
+def test_a_contract_that_changes_with_its_tests_excuses_a_lost_one(repo: Repo, is_recaptured: bool) -> None:
+    repo.stage({**PROMISED_WITH_TESTS, TESTS: WITHOUT_SIDE})
+    if is_recaptured:
+        recapture(repo)
+    assert both(repo) == [("drift-tests-weakened", "warning", TESTS)]
+    if not is_recaptured:
+        # What this change does not cause is told as the change before was.
+        repo.stage({TESTS: LATER_TESTS, CODE: OTHER_CODE})
+        assert sorted(both(repo)) == [
+            ("drift-all", "note", CONTRACT),
+            ("drift-tests-weakened", "warning", TESTS),
+        ]
+
+
+@pytest.mark.parametrize("is_later", [False, True])
+def test_a_higher_version_alone_is_no_promise_that_excuses_a_lost_test(repo: Repo, is_later: bool) -> None:
+    if is_later:
+        repo.commit(PROMISED_WITH_TESTS)
+        changed = {CONTRACT: contract(version="1.2.0", description="More."), TESTS: LATER_TESTS}
+    else:
+        changed = {CONTRACT: contract(version="1.1.0"), TESTS: WITHOUT_SIDE}
+    repo.stage(changed)
+    assert both(repo) == [("drift-tests-weakened", "error", TESTS)]
+
+
+def test_a_contract_that_was_never_recorded_excuses_as_any_other(tmp_path: Path) -> None:
+    repo = make(tmp_path, files={path: text for path, text in FILES.items() if path != CONTRACT})
+    repo.commit({CONTRACT: contract(), TESTS: OTHER_TESTS})
+    repo.stage({CONTRACT: contract(version="1.1.0"), TESTS: LATER_TESTS})
+    assert both(repo) == [("drift-tests-weakened", "error", TESTS)]
+    repo.git("reset", "-q", "--hard", "HEAD~1")
+    repo.stage({**PROMISED_WITH_TESTS, TESTS: LATER_TESTS})
+    assert both(repo) == [("drift-tests-weakened", "warning", TESTS)]
+
+
+def test_a_patch_is_held_against_what_its_base_has(repo: Repo) -> None:
+    repo.commit(PROMISED_WITH_TESTS)
+    repo.stage({TESTS: LATER_TESTS})
+    patch = repo.path.parent / "the.patch"
+    patch.write_bytes(repo.git("diff", "--cached"))
+    repo.git("reset", "-q", "--hard")
+    assert repo.check("--patch", str(patch)).errors == ["drift-tests-weakened"]
 
 
 MORE = "src/shaping/more.py"

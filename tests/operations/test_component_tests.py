@@ -248,9 +248,14 @@ def test_the_module_is_made_of_head_and_of_the_index_only_where_that_is_asked_fo
     first = made(repo)
     repo.stage({CONTRACT: json.dumps(PROMISED | {"version": "2.0"})})
     repo.write(CONTRACT, "{}")
-    assert repo.cli("component", "tests", "shaping").out == first
+    answer = repo.cli("component", "tests", "shaping")
+    assert (answer.out, answer.err) == (
+        first,
+        "these are the tests of HEAD; the staged contract is another: --cached\n",
+    )
     staged = repo.cli("component", "tests", "shaping", "--cached")
     assert staged.out == first.replace('VERSION = "1.2.0"', 'VERSION = "2.0"')
+    assert staged.err == ""
     repo.git("rm", "-q", "-f", "--cached", "--", CONTRACT)
     gone = repo.cli("component", "tests", "shaping", "--cached")
     assert (gone.code, gone.out) == (2, "")
@@ -287,12 +292,25 @@ def test_the_module_is_as_ruff_lays_it_out_under_any_length_of_lines(tmp_path: P
         (tmp_path / f"test_{number}.py").write_text(module_text(read, ORIGIN), encoding="ascii")
     ruff = [sys.executable, "-m", "ruff"]
     same = ("format", "--isolated", "--no-cache", "--diff", "--line-length", length)
-    clean = ("check", "--isolated", "--no-cache", "--select", "E4,E7,E9,F,I,B,UP,SIM,RUF")
-    for arguments in (same, clean):
+    clean = ("check", "--isolated", "--no-cache", "--select", "E4,E7,E9,F,I,B,UP,SIM,RUF", "--ignore-noqa")
+    # Whatever rules a project has chosen, they are not for what was made; PGH004 is about saying so.
+    default = ("check", "--isolated", "--no-cache")
+    for arguments in (same, clean, default, (*default, "--select", "ALL", "--ignore", "PGH004")):
         done = subprocess.run(
             [*ruff, *arguments, str(tmp_path)], capture_output=True, text=True, check=False, cwd=tmp_path
         )
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_tests_of_head_are_told_of_no_other_contract_where_none_is_staged(repo: Repo, tmp_path: Path) -> None:
+    made(repo)
+    repo.write(CONTRACT, "{}")
+    repo.git("clone", "-q", "--bare", str(repo.path), str(tmp_path / "bare"))
+    for place in (repo, repo.at(tmp_path / "bare")):
+        answer = place.cli("component", "tests", "shaping")
+        assert (answer.code, answer.err) == (0, "")
+    repo.git("rm", "-q", "-f", "--cached", "--", CONTRACT)
+    assert repo.cli("component", "tests", "shaping").err == ""
 
 
 def test_the_gate_sees_that_a_generated_module_asserts_every_budget() -> None:

@@ -16,8 +16,7 @@ from tests.world import Repo
 
 
 def found_by(repo: Repo, *ids: str, everything: bool = False, fail_fast: bool = False) -> list[str]:
-    report = validate(opened(repo), ids, everything=everything, fail_fast=fail_fast)
-    (verdict,) = report.changes
+    (verdict,) = validate(opened(repo), ids, everything=everything, fail_fast=fail_fast).report.changes
     return [finding.rule for finding in verdict.findings]
 
 
@@ -35,9 +34,9 @@ def test_the_verb_judges_the_index_by_its_own_policy(tmp_path: Path) -> None:
         declared("base", "mid", "top") + '[rules]\ndependency-unknown = "error"\n',
     )
     repo.git("add", "-A")
-    report = validate(opened(repo), [], everything=True)
+    report = validate(opened(repo), [], everything=True).report
     assert report.verdict is Verdict.REJECTED
-    assert report.changes[0].policy.origin == ":patchgate.toml"
+    assert report.changes[0].policy.origin == "index:patchgate.toml"
     assert report.changes[0].change.after == repo.ask("write-tree")
 
 

@@ -99,6 +99,59 @@ def test_a_shared_file_is_told_by_each_of_those_that_claim_it(tmp_path: Path) ->
     assert desk.told("HEAD", ids=["wide"]) == desk.told("HEAD", ids=["deep"]) == told
 
 
+def of_modules(tmp_path: Path, *needs: str) -> Repo:
+    """Make a repository in which one component names modules and paths, of another one and of none."""
+    repo = Repo.create(tmp_path)
+    repo.policy(declared("money", implementation=["src/shop/money.py", "src/coins/**"]) + declared("invoice"))
+    repo.commit(
+        {
+            "src/shop/money.py": "",
+            "src/shop/loose.py": "",
+            "src/coins/small.py": "",
+            "tests/money/test_it.py": "",
+            "tests/invoice/test_it.py": "",
+            "src/invoice/__init__.py": "",
+            "contracts/money/interface.json": contract("money"),
+            "contracts/invoice/interface.json": contract("invoice", *needs),
+        }
+    )
+    return repo
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["shop.money", "src/shop/money.py", "coins", "src/coins/", "coins.small", "./src/coins", "tests/money"],
+)
+def test_a_module_of_another_component_is_no_dependency_and_that_is_told(tmp_path: Path, name: str) -> None:
+    repo = of_modules(tmp_path, name)
+    kind = "path" if "/" in name else "module"
+    for told in (Desk(repo).told("HEAD"), Desk(repo).told("HEAD", "HEAD^")):
+        ((rule, _, _, message, hint),) = told
+        assert (rule, message) == ("dependency-unknown", f"`{name}` is a {kind} of component `money`")
+        assert hint == "name the component: `money`"
+
+
+@pytest.mark.parametrize("name", ["shop", "shop.loose", "src", "invoice.__init__", "src/invoice", "money"])
+def test_a_module_that_is_nobodys_or_its_own_or_of_several_is_no_finding(tmp_path: Path, name: str) -> None:
+    assert Desk(of_modules(tmp_path, name)).told("HEAD") == frozenset()
+
+
+def test_a_module_behind_a_symlink_is_of_whom_it_really_is(tmp_path: Path) -> None:
+    repo = of_modules(tmp_path, "alias.money", "cent.small")
+    repo.link("src/alias", "shop")
+    repo.link("src/cent", "coins")
+    repo.commit()
+    assert rules(Desk(repo).told("HEAD")) == ["dependency-unknown"] * 2
+
+
+def test_a_module_that_a_new_declaration_claims_is_told_with_the_declaration(tmp_path: Path) -> None:
+    repo = of_modules(tmp_path, "shop.loose")
+    assert Desk(repo).told("HEAD") == frozenset()
+    text = (repo.path / "patchgate.toml").read_text()
+    repo.stage({"patchgate.toml": text.replace("shop/money.py", "shop/*.py")})
+    assert "dependency-unknown" in repo.check().rules
+
+
 # The long form asks 200 trees, and 800 changes of such.
 SEEDS = 200 if os.environ.get("PATCHGATE_LONG") else 10
 DECLARED: Mapping[str, Mapping[str, Any]] = {

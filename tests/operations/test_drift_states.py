@@ -127,6 +127,38 @@ def test_new_tests_are_read_beside_another_contract(tmp_path: Path) -> None:
         assert b"# nothing\n" in state_of(SHAPING, view).texts.values()
 
 
+def test_what_stood_before_is_read_where_contract_and_tests_differ_and_a_test_is_touched(
+    tmp_path: Path,
+) -> None:
+    repo = make(tmp_path)
+    repo.commit({TESTS: "def test_x(): pass\n"})
+    repo.commit({TESTS: "def test_y(): pass\n"})
+    with looking(repo) as (objects, view):
+        state = of_change(repo, objects, view, TESTS)
+        assert state.old[RepoPath(TESTS.encode())] is not None
+        assert b"def test_x(): pass\n" not in state.texts.values()
+    repo.commit({CONTRACT: contract(version="2.0.0")})
+    with looking(repo) as (objects, view):
+        state = of_change(repo, objects, view, CONTRACT)
+        assert len(state.texts) == objects.reads - 1 == 4
+    repo.commit({CONTRACT: contract(version="3.0.0"), TESTS: "def test_z(): pass\n"})
+    with looking(repo) as (objects, view):
+        texts = of_change(repo, objects, view, CONTRACT, TESTS).texts
+        assert {b"def test_y(): pass\n", contract(version="2.0.0").encode()} < set(texts.values())
+        assert len(texts) == objects.reads - 1 == 6
+
+
+def test_what_was_too_large_before_may_become_smaller(tmp_path: Path) -> None:
+    repo = make(tmp_path)
+    repo.commit({CONTRACT: contract(version="2.0.0"), TESTS: b" " * (BIG_FILE + 1)})
+    repo.commit({TESTS: "def test_x(): pass\n"})
+    with looking(repo) as (objects, view):
+        state = of_change(repo, objects, view, TESTS)
+        old = state.old[RepoPath(TESTS.encode())]
+        assert old is not None
+        assert old.oid not in state.texts
+
+
 def test_tests_are_read_though_a_file_that_is_no_python_has_the_same_content(tmp_path: Path) -> None:
     policy = POLICY.replace("test_shaping*.py", "**")
     component = components(policy)["shaping"]

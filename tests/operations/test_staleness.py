@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.gates.staleness import describe
+from patchgate.change.path import RepoPath
+from patchgate.gates.staleness import LastVerified, describe
 from patchgate.git.objects import Objects
 from patchgate.git.tree_view import TreeView
 from patchgate.ledger.ledger import Ledger
@@ -16,6 +17,7 @@ from patchgate.operations.judge.contract_cache import FactsCache
 from patchgate.operations.judge.staleness import dependency_digests
 from patchgate.operations.judge.verifications import VERIFIED_REF, Verification
 from patchgate.operations.tell.baselines import Baselines, Told, baselines_of_head
+from tests import component_world
 from tests.component_world import components, contract, files
 from tests.operations.dated_components import DAY, Componented, componented
 
@@ -134,6 +136,96 @@ def test_a_dependency_by_another_spelling_is_that_component(tmp_path: Path) -> N
     repo.on(0, repo.captured("shaping_rules", "b"))
     repo.on(1, {"src/shaping_rules/__init__.py": "x = 1\n"})
     assert aged(repo, 2, "b") == [("baseline-aging", "warning")]
+
+
+def without_a(repo: Componented, day: int) -> None:
+    """Take the component `a` away by the two steps: the declaration first, then its files."""
+    repo.on(day, {"patchgate.toml": repo.declare("b", more=TEN)})
+    repo.git("rm", "-rq", "contracts/a", "src/a", "tests/a", ".patchgate/baselines/a.json")
+    repo.on(day)
+
+
+def test_a_dependency_that_is_gone_ages_what_names_it_still(tmp_path: Path) -> None:
+    repo = componented(tmp_path, "a", "b", more=TEN)
+    without_a(repo, 1)
+    assert aged(repo, 2, "b") == [("baseline-aging", "warning")]
+    found = told(repo, 2, "b")
+    assert found.verified is not None
+    assert (found.verified.changed, found.verified.gone) == ((), ("a",))
+    (finding,) = found.findings
+    assert finding.message.endswith("and a (gone) changed since")
+    assert finding.hint == (
+        "take a out of the contract of b, or name what came in its place; "
+        "then git patchgate baseline capture b"
+    )
+    assert finding.details["changed"] == ["a"]
+    answer = repo.cli("baseline", "status", "--format", "json").report
+    assert answer["components"][0]["changed_dependencies"] == ["a"]
+    # Its tests passed without it: what is told of the name is told by the contracts alone.
+    repo.write("src/b/__init__.py", "x = 1\n")
+    repo.git("add", "-A")
+    repo.on(3, component_world.capture(repo, repo.declare("b")))
+    assert aged(repo, 4, "b") == []
+
+
+def test_a_dependency_that_is_gone_ages_what_a_note_or_the_ledger_verified(tmp_path: Path) -> None:
+    repo = componented(tmp_path, "a", "b", more=TEN)
+    below = digests(repo, "b", "a", "b")
+    without_a(repo, 1)
+    note(repo, "b", 2, below)
+    assert aged(repo, 3, "b") == [("baseline-aging", "warning")]
+    note(repo, "b", 2, {})
+    assert aged(repo, 3, "b") == []
+    oid = repo.ask("rev-parse", "HEAD:.patchgate/baselines/b.json")
+    ledger = Ledger(repo.opened.common_dir)
+    assert ledger.record("verified", Verification("b", oid, 0, below, "ledger").about()) is None
+    (event,) = ledger.mentions({"verified"})
+    now = calendar.timegm(time.strptime(event.at, "%Y-%m-%dT%H:%M:%SZ"))
+    (found,) = baselines_of_head(repo.opened, now).components
+    assert found.verified is not None
+    assert (found.verified.where, found.verified.gone) == ("ledger", ("a",))
+
+
+def test_a_dependency_that_never_was_one_ages_nobody(tmp_path: Path) -> None:
+    repo = componented(tmp_path, "a", "b", more=TEN)
+    repo.write("contracts/b/interface.json", contract("b", "requests", "tools"))
+    repo.write("tools/paths.py", "")
+    repo.on(0, repo.captured("a", "b"))
+    assert aged(repo, 1, "b") == []
+    # A module that it names, which is no component, is missed where it goes.
+    repo.git("rm", "-rq", "tools")
+    repo.on(1)
+    verified = told(repo, 2, "b").verified
+    assert verified is not None
+    assert verified.gone == ("tools",)
+
+
+def test_where_the_policy_of_then_cannot_be_read_a_name_that_leads_nowhere_is_not_fresh(
+    tmp_path: Path,
+) -> None:
+    repo = componented(tmp_path, "a", "b", more=TEN)
+    repo.write("src/b/__init__.py", "x = 1\n")
+    repo.on(1, {**repo.captured("a", "b"), "patchgate.toml": "what is this"})
+    repo.on(1, {"patchgate.toml": repo.declare("a", "b", more=TEN)})
+    assert aged(repo, 2, "b") == []
+    without_a(repo, 2)
+    assert aged(repo, 3, "b") == [("baseline-aging", "warning")]
+
+
+def test_a_component_that_became_a_plain_module_is_not_gone(tmp_path: Path) -> None:
+    repo = componented(tmp_path, "a", "b", more=TEN)
+    repo.on(1, {"patchgate.toml": repo.declare("b", more=TEN)})
+    assert aged(repo, 2, "b") == []
+
+
+def test_names_of_what_is_gone_are_shown_safely_and_kept_short() -> None:
+    names = ("\x1b[31m" + "x" * 200, *"abcdef")
+    verified = LastVerified("b", RepoPath(b"b.json"), 0, "note", changed=("z",), gone=names)
+    shown = describe(verified, 10, 0)
+    assert shown.startswith("aging, verified today (a note); z, ")
+    assert shown.endswith(" and 3 more changed since")
+    assert "\x1b" not in shown
+    assert len(shown) < 250
 
 
 def test_a_recapture_makes_a_component_fresh_again(tmp_path: Path) -> None:

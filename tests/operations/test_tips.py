@@ -143,7 +143,7 @@ def test_a_merge_whose_sides_are_well_and_that_drifts_is_told_of_the_tip(tmp_pat
 def test_an_error_of_the_tip_is_told_though_a_commit_of_the_push_warned_of_the_same(tmp_path: Path) -> None:
     pushed = Pushed(tmp_path, "a")
     repo = pushed.repo
-    raised, tests = contract("a", version="2.0"), "tests/a/test_a.py"
+    raised, tests = contract("a", version="2.0", description="More."), "tests/a/test_a.py"
     text = repo.ask("show", f"HEAD:{tests}") + "\n"
     repo.git("checkout", "-q", "-b", "side")
     repo.on(1, {CONTRACT: raised, tests: text.replace("def test_side", "def side")})

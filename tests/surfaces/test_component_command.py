@@ -158,7 +158,7 @@ def test_without_a_component_nothing_is_listed_and_the_way_to_one_is_told(tmp_pa
     for verb in ("list", "graph"):
         answer = made.cli("component", verb)
         assert (answer.code, answer.out) == (0, "")
-        assert "[components.ID]" in answer.err
+        assert answer.err.startswith("no component is declared in the index: add a table [components.ID]")
     assert valid(made, "components", "list")["components"] == []
     assert valid(made, "component-graph", "graph")["dependencies"] == []
 
@@ -202,7 +202,8 @@ def test_a_contract_that_breaks_its_word_is_rejected_in_every_form_of_report(rep
 
 def test_validate_without_ids_asks_what_the_staged_change_touches(repo: Repo) -> None:
     assert repo.cli("component", "validate", "-q").code == 0
-    assert "--all validates every contract" in repo.cli("component", "validate").err
+    told = repo.cli("component", "validate").err
+    assert told == "nothing that is staged touches a contract; --all validates every contract\n"
     repo.stage({"src/other/a.py": ""})
     assert repo.cli("component", "validate", "-q").out == ""
     repo.stage(
@@ -215,3 +216,39 @@ def test_validate_without_ids_asks_what_the_staged_change_touches(repo: Repo) ->
 def test_ids_and_all_exclude_each_other(repo: Repo) -> None:
     answer = repo.cli("component", "validate", "shaping", "--all")
     assert (answer.code, answer.out) == (2, "")
+
+
+def test_validate_tells_how_many_contracts_it_looked_at(repo: Repo) -> None:
+    def told(*arguments: str) -> str:
+        return repo.cli("component", "validate", *arguments).err
+
+    for form in ("full", "text", "concise"):
+        assert told("--all", "--format", form) == "3 contracts looked at\n"
+    assert told("agents") == "1 contract looked at\n"
+    assert told("store") == "0 contracts looked at\n"
+    assert (
+        told("--all", "-q") == told("--all", "--format", "json") == told("--all", "--format", "sarif") == ""
+    )
+    assert told("--all", "--fail-fast") == "3 contracts looked at, up to the first error\n"
+    repo.stage({"contracts/agents/interface.json": contract("agents", "shaping", version="2.0.0")})
+    assert told() == "1 contract looked at\n"
+    repo.stage({"contracts/wire_schemas/interface.json": contract("wire_schemas")})
+    assert told() == "3 contracts looked at\n"
+
+
+def test_validate_tells_where_no_component_is_declared(tmp_path: Path) -> None:
+    made = Repo.create(tmp_path)
+    made.commit({"a.py": ""})
+    made.write("patchgate.toml", declared("shaping"))
+    for arguments in ((), ("--all",)):
+        answer = made.cli("component", "validate", *arguments)
+        assert answer.code == 0
+        assert answer.err.startswith("no component is declared in the index: ")
+        assert answer.err.endswith(", and git add it\n")
+        assert made.cli("component", "validate", *arguments, "-q").err == ""
+    unknown = made.cli("component", "validate", "shaping")
+    assert (unknown.code, "no component is declared in the index" in unknown.err) == (2, True)
+    made.git("clone", "-q", "--bare", str(made.path), str(tmp_path / "bare"))
+    bare = made.at(tmp_path / "bare")
+    for verb in (("list",), ("graph",), ("validate", "--all")):
+        assert bare.cli("component", *verb).err.startswith("no component is declared in HEAD: add a table")

@@ -23,6 +23,7 @@ from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import Ledger
 from patchgate.operations.hold.capture_content import Recordable, content_of
 from patchgate.operations.hold.capture_run import NO_TESTS, Ending, Ran, run_tests
+from patchgate.operations.hold.capture_scripts import refusal_of_scripts
 from patchgate.operations.hold.capture_writing import is_written, require_place, write_file
 from patchgate.operations.hold.captured import Capture, Captured, Request, Result, Surroundings
 from patchgate.operations.hold.content import named
@@ -62,6 +63,9 @@ def capture(repository: Repository, request: Request, around: Surroundings) -> C
         where = "the working tree" if request.from_disk else "the index"
         components = named(content.policy.components, request.ids, where)
         warnings = _prepare(repository, request, components, around)
+        unstaged = [path for path in content.unstaged if any(each.role(path) for each in components)]
+        if unstaged and not request.from_disk:
+            warnings.append(_not_tested(unstaged, request))
         refused = _unreadable(repository, content, components)
         if refused:
             return Capture(tuple(refused), tuple(warnings))
@@ -73,7 +77,8 @@ def capture(repository: Repository, request: Request, around: Surroundings) -> C
         else:
             done = [_write(repository, objects, each) for each in tried]
             warnings += _ignored(repository, components)
-        return Capture(tuple(done), tuple(warnings), request.with_note)
+        to_add = tuple(unstaged) if request.from_disk else ()
+        return Capture(tuple(done), tuple(warnings), request.with_note, to_add)
 
 
 def _require_sense(request: Request) -> None:
@@ -104,6 +109,14 @@ def _prepare(
     for component in components:
         require_place(repository.work_tree or "", component.baseline)
     return []
+
+
+def _not_tested(unstaged: Sequence[RepoPath], request: Request) -> str:
+    named = ", ".join(path.quoted for path in unstaged[:_NAMED])
+    more = f", and {len(unstaged) - _NAMED} more" if len(unstaged) > _NAMED else ""
+    add = f"git add {'it' if len(unstaged) == 1 else 'them'}"
+    otherwise = "then capture" if request.reverify else "or --worktree"
+    return f"not staged, so not tested: {named}{more}; {add}, {otherwise}"
 
 
 def _unreadable(
@@ -179,6 +192,9 @@ def _run(
 ) -> Ran:
     if not tests:
         return NO_TESTS
+    refusal = refusal_of_scripts(component, tests)
+    if refusal is not None:
+        return refusal
     from patchgate.durable.temporary import TemporaryFolder
     from patchgate.git.scratch import whole_tree
 

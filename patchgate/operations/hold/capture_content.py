@@ -1,11 +1,13 @@
 """The content that a capture records: the index, or with `--worktree` everything in the working tree.
 
 Decides which tree that is, as git itself would write it, and which policy speaks of components there: its
-own. Nothing is written to the repository; new objects are in the private store.
+own; and which files the working tree has otherwise than the index. Nothing is written to the repository; new
+objects are in the private store.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from patchgate.change.path import RepoPath
@@ -22,12 +24,16 @@ from patchgate.operations.judge.policies import Policies, usable
 
 @dataclass(frozen=True, slots=True)
 class Recordable:
-    """A whole tree that tests can run in, the policy in it, and the commit that it follows."""
+    """A whole tree that tests can run in, the policy in it, and the commit that it follows.
+
+    `unstaged` are the files that the working tree has otherwise than the index, sorted.
+    """
 
     view: TreeView
     policy: Policy
     commit: str | None
     store: PrivateStore
+    unstaged: tuple[RepoPath, ...] = ()
 
     @property
     def tree(self) -> str:
@@ -55,18 +61,35 @@ def content_of(
         )
     _require_merged(repository)
     base = pending_base(repository, objects)
+    variables = store.copy_index()
+    unstaged = _unstaged(repository, variables)
     if from_disk:
         worktree(repository, objects, base, Detail(), store)
-        variables = {**store.variables, "GIT_INDEX_FILE": store.index_file}
-    else:
-        variables = store.copy_index()
     # What is only intended to be added is no part of it, as of the next commit.
     done = repository.git("write-tree", variables=variables)
     if done.code != 0:
         raise failed("write-tree", done)
     view = TreeView(objects, done.out.decode("ascii").strip())
     policies = Policies(objects)
-    return Recordable(view, usable(policies.at(policies.key(view.tree))), base.commit, store)
+    policy = usable(policies.at(policies.key(view.tree)))
+    return Recordable(view, policy, base.commit, store, unstaged)
+
+
+def _unstaged(repository: Repository, variables: Mapping[str, str]) -> tuple[RepoPath, ...]:
+    """List what `git add --all` would add to a private index: changed, gone and untracked files."""
+    # A file that was only touched is not told; the exit code tells of others that changed.
+    repository.git("update-index", "-q", "--refresh", variables=variables, in_work_tree=True)
+    found: set[bytes] = set()
+    for command in (
+        ("diff-files", "-z", "--name-only", "--ignore-submodules=dirty"),
+        ("ls-files", "-z", "--others", "--exclude-standard"),
+    ):
+        done = repository.git(*command, variables=variables, in_work_tree=True)
+        if done.code != 0:
+            raise failed(command[0], done)
+        # A repository nested in this one is listed as a folder.
+        found.update(name.rstrip(b"/") for name in done.out.split(b"\0") if name)
+    return tuple(RepoPath.from_git(name) for name in sorted(found))
 
 
 def _require_merged(repository: Repository) -> None:

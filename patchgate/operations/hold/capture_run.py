@@ -29,13 +29,18 @@ _PYTEST = frozenset({"pytest", "py.test"})
 _NONE_COLLECTED = 5
 _NOT_RUN = frozenset({3, 4, 126, 127})
 _MOST_LOG = 4 << 20
+_EMPTY = (
+    "a baseline needs a test that passes: write one, or mend `tests`, or `test_command`, "
+    "which is pytest where nothing else is said"
+)
 
 
 class Ending(StrEnum):
-    """How a run of a component's tests ended."""
+    """How a run of a component's tests ended; `REFUSED` is one that proves nothing, and never began."""
 
     PASSED = "passed"
     FAILED = "failed"
+    REFUSED = "refused"
     EMPTY = "empty"
     NOT_RUN = "not-run"
 
@@ -105,6 +110,8 @@ def run_tests(
     said = _said(outcome, _read(log, _MOST_LOG))
     ending, reason, hint, counts = _told(component, outcome, is_pytest, _counts(report), said)
     tail = () if ending is Ending.PASSED else outcome.tail
+    if ending is not Ending.PASSED and not tail and outcome.exit_code is not None:
+        hint = f"{hint}; nothing was printed by: {outcome.shown}"
     warnings = outcome.warnings
     if ending is Ending.PASSED and counts is None:
         warnings += (f"nobody counted the tests of `{component.id}`: its command wrote no report",)
@@ -175,7 +182,7 @@ def _told(
     said: bytes,
 ) -> tuple[Ending, str, str | None, Counts | None]:
     mend = f"mend test_command of `{component.id}`, or install what it needs"
-    again = "mend what the output names, then capture again"
+    again = f"mend {'what the output names' if outcome.tail else 'the tests'}, then capture again"
     known = counts if isinstance(counts, Counts) else None
     if outcome.status in {Status.NOT_STARTED, Status.TIMED_OUT}:
         return Ending.NOT_RUN, f"its tests could not be run: the command {outcome.reason}", mend, known
@@ -193,7 +200,7 @@ def _told(
         return Ending.NOT_RUN, f"its tests could not be run: exit code {code}", mend, known
     empty = _emptiness(known, is_pytest, code, said)
     if empty is not None:
-        return Ending.EMPTY, empty, "a baseline needs a test that passes: write one, or mend `tests`", known
+        return Ending.EMPTY, empty, _EMPTY, known
     if code != 0:
         ended = f"ended by signal {-code}" if code < 0 else f"exit code {code}"
         return Ending.FAILED, f"its tests failed: {ended}", again, known

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from patchgate.change.path import RepoPath
 from patchgate.declared.baseline import Hashes
 from patchgate.operations.hold.captured import Capture, Captured, Result
 from patchgate.operations.judge.verifications import VERIFIED_REF
@@ -13,6 +15,7 @@ from patchgate.verdict.json import plain_json
 from patchgate.verdict.verdict import Json
 
 SCHEMA = "patchgate.capture/1"
+_ADDED = 20
 _GOOD = {
     Result.RECORDED: "recorded in",
     Result.UNCHANGED: "unchanged, as recorded in",
@@ -61,15 +64,22 @@ def _closing(capture: Capture) -> Iterator[str]:
             f"add --commit-note and push {VERIFIED_REF}"
         )
         return
-    unstaged = [each.component.baseline.quoted for each in capture.components if not each.is_staged]
-    if unstaged:
-        yield f"to commit it: git add {' '.join(unstaged)}"
+    to_add = [each.component.baseline for each in capture.components if not each.is_staged]
+    to_add += capture.to_add
+    if to_add:
+        more = f" and {len(to_add) - _ADDED} more" if len(to_add) > _ADDED else ""
+        yield f"to commit it: git add {' '.join(map(_argument, to_add[:_ADDED]))}{more}"
     elif not all(each.is_committed for each in capture.components):
         yield "to commit it: git commit"
     elif results == {Result.UNCHANGED}:
         ids = " ".join(each.component.id for each in capture.components)
         again = f"git patchgate baseline capture {ids} --reverify"
         yield f"nothing to commit; to record that the tests passed today: {again}"
+
+
+def _argument(path: RepoPath) -> str:
+    """Write a path for a shell; one that a terminal cannot show as git quotes it."""
+    return shlex.quote(path.quoted) if path.is_plain else path.quoted
 
 
 def document(capture: Capture) -> str:

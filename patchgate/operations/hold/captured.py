@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from patchgate.change.path import RepoPath
 from patchgate.declared.baseline import Hashes
 from patchgate.declared.component import Component
 from patchgate.operations.hold.capture_run import Ran
@@ -65,12 +66,14 @@ class Captured:
 class Capture:
     """All components that were asked for, and what to warn of.
 
-    `has_notes` tells whether verifications were kept as notes too.
+    `has_notes` tells whether verifications were kept as notes too. `to_add` are the files that were recorded
+    as the working tree has them, and that are not staged so.
     """
 
     components: tuple[Captured, ...]
     warnings: tuple[str, ...] = ()
     has_notes: bool = False
+    to_add: tuple[RepoPath, ...] = ()
 
     @property
     def exit_code(self) -> int:

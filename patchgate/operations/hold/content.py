@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from patchgate.change.model import Change
 from patchgate.change.quoting import printable
-from patchgate.declared.component import NONE_DECLARED, Component, Components
+from patchgate.declared.component import NONE_DECLARED, TO_DECLARE, Component, Components
 from patchgate.declared.control import CONFIG_FILE, PYPROJECT_FILE
 from patchgate.declared.names import did_you_mean
 from patchgate.declared.policy import Policy
@@ -40,6 +40,22 @@ class Content:
     def components(self) -> Components:
         """The components that this content declares."""
         return self.policy.components
+
+    @property
+    def place(self) -> str:
+        """Where it is, as it is told."""
+        return place_of(self.name)
+
+
+def place_of(name: str) -> str:
+    """Write the name of a content as it stands in a sentence."""
+    return name if name == "HEAD" else f"the {name}"
+
+
+def none_declared(name: str) -> str:
+    """Say that a content declares no component: only what is in it counts."""
+    added = "" if name == "HEAD" else ", and git add it"
+    return f"no component is declared in {place_of(name)}: {TO_DECLARE}{added}"
 
 
 def index_content(repository: Repository, objects: Objects) -> Content:
@@ -99,4 +115,6 @@ def _next(each: str, components: Components, where: str) -> str:
         return f"did you mean `{meant}`?"
     if where == "HEAD":
         return "commit what declares it first, or say --cached; git patchgate component list shows the index"
-    return "git patchgate component list shows all" if components else NONE_DECLARED
+    if components:
+        return "git patchgate component list shows all"
+    return none_declared("index") if where == "the index" else NONE_DECLARED

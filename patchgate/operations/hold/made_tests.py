@@ -7,7 +7,9 @@ changes nothing. How the tests are written is told in `made_text`.
 from __future__ import annotations
 
 import keyword
+import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from patchgate.change.path import RepoPath
 from patchgate.change.quoting import printable
@@ -23,7 +25,15 @@ from patchgate.operations.judge.contract_cache import FactsCache, facts_at
 _SHOWN = 20
 
 
-def made_tests(repository: Repository, name: str, *, cached: bool = False) -> str:
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A module of tests; `is_staged_otherwise` tells whether the index would give another contract."""
+
+    text: str
+    is_staged_otherwise: bool
+
+
+def made_tests(repository: Repository, name: str, *, cached: bool = False) -> Made:
     """Write the tests that a component's contract asks for, as a module for pytest.
 
     Args:
@@ -35,7 +45,7 @@ def made_tests(repository: Repository, name: str, *, cached: bool = False) -> st
     """
     with Objects(repository) as objects:
         content = (index_content if cached else head_content)(repository, objects)
-        where = content.name if content.name == "HEAD" else f"the {content.name}"
+        where = content.place
         (component,) = named(content.components, [name], where)
         entry = content.view.entry(component.contract.raw)
         place = component.contract.quoted
@@ -48,6 +58,7 @@ def made_tests(repository: Repository, name: str, *, cached: bool = False) -> st
             raise UsageError(f"{place} is no regular file", "put the contract itself there")
         # What cannot be read may be too large to be read at all.
         raw = objects.read(entry.oid) if facts.is_readable else b""
+        otherwise = not cached and _is_staged_otherwise(repository, component.contract, entry.oid)
     from patchgate.declared.contract_reading import read_contract
 
     contract = read_contract(raw)
@@ -65,7 +76,17 @@ def made_tests(repository: Repository, name: str, *, cached: bool = False) -> st
             "write it below a folder of [baselines] source_roots, like src/shaping/**",
         )
     origin = Origin(name, component.settings.contract, roots, modules)
-    return module_text(contract, origin)
+    return Made(module_text(contract, origin), otherwise)
+
+
+def _is_staged_otherwise(repository: Repository, path: RepoPath, oid: str) -> bool:
+    """Tell whether the index has another file there; a conflict is one."""
+    if repository.work_tree is None:
+        return False
+    place = os.fsdecode(path.raw)
+    listed = repository.output("ls-files", "-z", "--stage", "--", f":(top,literal){place}")
+    oids = [each.partition(b" ")[2][: len(oid)].decode("ascii") for each in listed.split(b"\0") if each]
+    return any(each != oid for each in oids)
 
 
 def modules_of(component: Component, roots: Sequence[str]) -> Iterator[str]:

@@ -100,6 +100,7 @@ def _head(contract: Contract, origin: Origin, writer: _Writer) -> str:
         lines.append(f"TYPES: dict[str, dict[str, list[str]]] = {literal(writer.kinds.table())}")
     return "\n".join(
         [
+            "# ruff: noqa",
             f'"""What the contract of {origin.id} promises, as tests.',
             "",
             f"Made by `git patchgate component tests {origin.id}`.",

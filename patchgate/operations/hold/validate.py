@@ -8,6 +8,7 @@ change: no other gate is asked.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from patchgate.change.model import Change, Source
 from patchgate.declared.policy import Policy, Profile
@@ -27,9 +28,23 @@ from patchgate.verdict.rules import Level
 from patchgate.verdict.verdict import ChangeVerdict, Finding, Report
 
 
+@dataclass(frozen=True, slots=True)
+class Validated:
+    """The report, and what it is about: the content's name, and how many contracts of it were looked at.
+
+    `is_touched` is False where nothing was asked, for nothing that is staged touches a contract.
+    """
+
+    report: Report
+    content: str
+    declares: bool
+    is_touched: bool
+    contracts: int
+
+
 def validate(
     repository: Repository, ids: Sequence[str], *, everything: bool = False, fail_fast: bool = False
-) -> Report:
+) -> Validated:
     """Validate the contracts of some components, of all, or (without either) those that are touched.
 
     Args:
@@ -57,16 +72,24 @@ def validate(
         change = Change(objects.empty_tree, after, ())
         gate = Gate("contracts", examine, lambda case: view is not None)
         outcomes, findings = judge(Case(change, policy, profile, has_budgets=False), (gate,))
-        # As git names a file of the index: `:patchgate.toml`.
-        place = ("HEAD" if content.staged is None else "") if policy.file else BUILT_IN
+        place = content.name if policy.file else BUILT_IN
         bound = reference(policy, place, profile)
         verdict = ChangeVerdict(change, Source("all"), profile.value, bound, outcomes, findings)
-    return Report((verdict,), repository.limits)
+    report = Report((verdict,), repository.limits)
+    return Validated(report, content.name, bool(content.components), view is not None, _number(view))
+
+
+def _number(view: ContractsView | None) -> int:
+    """Count the contracts that are there, among those that were asked or held against their tests."""
+    if view is None:
+        return 0
+    return sum(view.facts.get(name) is not None for name in view.asked | view.tests.keys())
 
 
 def _view(content: Content, ids: Sequence[str], everything: bool) -> ContractsView | None:
     policy, view, repository = content.policy, content.view, content.view.objects.repository
-    chosen = [component.id for component in named(content.components, ids)]
+    where = "" if content.staged is None else content.place
+    chosen = [component.id for component in named(content.components, ids, where)]
     with FactsCache.of(repository) as cache:
         if everything or chosen:
             return view_of_tree(policy, view, cache, None if everything else chosen)

@@ -31,11 +31,12 @@ class Equal:
     """What is known of a component whose files are those of its baseline.
 
     `hashes` are those of contract, tests and implementation; `dependencies` the components that its contract
-    names, sorted.
+    names, sorted; `unknown` the names there that mean none.
     """
 
     hashes: Hashes
     dependencies: tuple[str, ...]
+    unknown: tuple[str, ...] = ()
 
 
 class ComponentCache:
@@ -43,7 +44,7 @@ class ComponentCache:
 
     def __init__(self, common_dir: str, *, is_writable: bool = True) -> None:
         path = os.path.join(common_dir, "patchgate", "contracts", "standing")
-        self._file = SealedFile(path, "patchgate.component-cache/1", _MOST_BYTES)
+        self._file = SealedFile(path, "patchgate.component-cache/2", _MOST_BYTES)
         self._is_writable = is_writable
         kept = self._file.load()
         self._equal: dict[str, Any] = kept.get("equal", {})
@@ -72,11 +73,15 @@ class ComponentCache:
             return None
         self._used.add(key)
         contract, tests, implementation = kept[0]
-        return Equal(Hashes(contract, tests, implementation), tuple(kept[1]))
+        return Equal(Hashes(contract, tests, implementation), tuple(kept[1]), tuple(kept[2]))
 
     def keep_equal(self, key: str, equal: Equal) -> None:
         """Keep what was found out about a component that is equal to its baseline."""
-        self._equal[key] = [list(equal.hashes.named().values()), list(equal.dependencies)]
+        self._equal[key] = [
+            list(equal.hashes.named().values()),
+            list(equal.dependencies),
+            list(equal.unknown),
+        ]
         self._note(key)
 
     def digest(self, key: str) -> str | None:

@@ -98,6 +98,7 @@ class _Gatherer:
         self._facts: dict[str, ContractFacts | None] = {}
         self._not_files: dict[str, str] = {}
         self._asked: set[str] = set()
+        self._owners: dict[str, str | None] = {}
         self._tests: dict[str, Mapping[RepoPath, bytes]] = {}
         self._empty_globs: dict[str, tuple[str, ...]] = {}
         self._shared: dict[RepoPath, tuple[str, ...]] = {}
@@ -146,18 +147,27 @@ class _Gatherer:
         ids = self._components.ids
         self.whole(name for name in ids if {name, *self._components.ancestors(name)} & set(otherwise))
         self._asked.update(self._dependents(otherwise, Names({*ids, *otherwise})))
+        # A module that was nobody's may be a component's now.
+        self._asked.update(
+            name for name in ids if any(self._owner(each) in otherwise for each in self._unknown(name))
+        )
 
     def found(self) -> ContractsView | None:
         """Give what was asked for; None where that is nothing."""
         if not (self._asked or self._tests or self._empty_globs or self._shared):
             return None
         externals: dict[str, bool] = {}
+        owners: dict[str, str] = {}
         if self._asked:
             # A cycle can lead through any of them.
             for name in self._components.ids:
                 self._facts_of(name)
             outside = {each for name in self._asked for each in self._outside(name)}
             externals = {each: self._externals.has(each) for each in sorted(outside)}
+            unknown = sorted(
+                {each for name in self._asked for each in self._unknown(name) if externals[each]}
+            )
+            owners = {each: owner for each in unknown if (owner := self._owner(each)) is not None}
         missing = [name for name, is_there in externals.items() if not is_there]
         modules = sorted({like for name in missing for like in self._externals.like(name)})
         return ContractsView(
@@ -170,6 +180,7 @@ class _Gatherer:
             self._empty_globs,
             dict(sorted(self._shared.items())),
             tuple(modules[:_MOST_SUGGESTIONS]),
+            owners,
         )
 
     def _facts_of(self, name: str) -> ContractFacts | None:
@@ -191,10 +202,40 @@ class _Gatherer:
     def _outside(self, name: str) -> list[str]:
         """List what a contract names that is no component: externals, and dependencies that match none."""
         facts = self._facts_of(name)
-        if facts is None:
-            return []
-        unknown = [each.name for each, found in resolved_dependencies(facts, self._names) if found is None]
-        return [*(each.name for each in facts.externals), *unknown]
+        return [] if facts is None else [*(each.name for each in facts.externals), *self._unknown(name)]
+
+    def _unknown(self, name: str) -> list[str]:
+        """List the dependencies of a contract that mean no component."""
+        facts = self._facts_of(name)
+        needs = resolved_dependencies(facts, self._names) if facts is not None else ()
+        return [each.name for each, found in needs if found is None]
+
+    def _owner(self, name: str) -> str | None:
+        """Find the one component whose files lie where a name leads; None where it is none, or several."""
+        if name not in self._owners:
+            found = {owner for place in self._externals.places(name) for owner in self._claiming(place)}
+            self._owners[name] = min(found) if len(found) == 1 else None
+        return self._owners[name]
+
+    def _claiming(self, place: bytes) -> set[str]:
+        """Name the components whose a file is; of a folder those that meet there, or the one holding it."""
+        if self._view.entry(place) is not None:
+            return {component.id for component, _ in self._components.claims(RepoPath(place))}
+        path = RepoPath(place)
+        near: set[str] = set()
+        holds = False
+        for name in self._components.ids:
+            for folder in self._components[name].folders:
+                is_above = not folder or path.is_within(folder)
+                if is_above or RepoPath(folder).is_within(place):
+                    near.add(name)
+                    holds = holds or is_above
+        if len(near) != 1:
+            return near
+        (component,) = (self._components[name] for name in near)
+        # A folder of which it has a part alone is not its own.
+        is_its = holds and any(component.role(each) is not None for each in self._view.below(place))
+        return near if is_its else set()
 
     def _dependents(self, touched: Collection[str], names: Names) -> set[str]:
         found = set()

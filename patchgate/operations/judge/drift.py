@@ -1,9 +1,9 @@
 """Gather what the drift gate looks at: the files of components in a tree, their baselines, what differs.
 
 Decides what is read: names and object ids always, contents only of contracts and tests that differ (of tests
-that are no Python only the small ones that are there, which may be blank), SHA-256 only where a change brings
-a baseline. Everything comes from the object database, never from the disk. What is said of it is for
-`gates.drift`.
+that are no Python only the small ones that are there, which may be blank), and of what a change replaces of
+them only where both differ; SHA-256 only where a change brings a baseline. Everything comes from the object
+database, never from the disk. What is said of it is for `gates.drift`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from patchgate.declared.baseline import (
 from patchgate.declared.component import Component, Components, Role
 from patchgate.errors import UndecidedError
 from patchgate.gates.component_case import ComponentState
-from patchgate.gates.drift import touches_tests
 from patchgate.gates.drift_comparison import Comparison, compare, is_python
 from patchgate.git.objects import Header, Objects
 from patchgate.git.repository import BIG_FILE
@@ -35,7 +34,7 @@ from patchgate.git.tree_view import TreeView
 _AT_ONCE = 16 << 20
 # What is larger counts as something that is not blank.
 _MAY_BE_BLANK = 64 << 10
-_AS_RECORDED, _AS_IT_IS = " as it was recorded", ""
+_AS_RECORDED, _AS_IT_IS, _AS_IT_WAS = " as it was recorded", "", " as it was before"
 
 Files = Mapping[RepoPath, tuple[Role, Entry]]
 
@@ -114,26 +113,22 @@ def _state(
 ) -> ComponentState:
     objects, place = view.objects, component.baseline
     files = files_of(component, view)
+    replaced = {path: old.get(path) for path in changed}
     recorded, written = _read(component, view.entry(place.raw), objects)
     if place not in changed:
         unclaimed = _unclaimed(files, view, recorded)
-        compared = [compare(files, recorded, unclaimed)] if isinstance(recorded, Baseline) else []
-        texts = _texts(component, compared, objects)
-        return ComponentState(component, files, recorded, recorded, changed, texts, unclaimed=unclaimed)
+        state = ComponentState(component, files, recorded, recorded, changed, is_merge=is_merge)
+        return _with_texts(replace(state, unclaimed=unclaimed, old=replaced), [recorded], objects)
     before = recorded_at(component, old.get(place), objects)
     unclaimed = _unclaimed(files, view, recorded, before)
     # No sum is believed, wherever it was recorded.
     capture = write_baseline(component.id, record(component, view, files)) if recorded is not None else None
-    compared = []
-    if isinstance(recorded, Baseline) and capture == written:
-        compared.append(compare(files, recorded, unclaimed))
     is_asked = is_merge or component.contract in changed or capture != written
     state = ComponentState(
-        component, files, recorded, before, changed, {}, capture, written, is_merge, unclaimed
+        component, files, recorded, before, changed, {}, capture, written, is_merge, unclaimed, replaced
     )
-    if isinstance(before, Baseline) and (is_asked or touches_tests(state)):
-        compared.append(compare(files, before, unclaimed))
-    return replace(state, texts=_texts(component, compared, objects))
+    beside = [recorded if capture == written else None, before if is_asked or state.touches_tests else None]
+    return _with_texts(state, beside, objects)
 
 
 def _unclaimed(files: Files, view: TreeView, *recorded: Recorded | None) -> frozenset[RepoPath]:
@@ -161,11 +156,48 @@ def _read(
     return read_baseline(content, component.id), content
 
 
-def _texts(component: Component, compared: Iterable[Comparison], objects: Objects) -> dict[str, bytes]:
-    """Read the contracts and the Python tests that differ, on both sides, and new tests that may be blank."""
+def _with_texts(state: ComponentState, beside: Iterable[Recorded | None], objects: Objects) -> ComponentState:
+    """Read the contents that are needed to hold a component against some baselines."""
+    compared: list[Comparison] = []
+    earlier: list[Comparison] = []
+    for baseline in beside:
+        if not isinstance(baseline, Baseline):
+            continue
+        found = compare(state.files, baseline, state.unclaimed)
+        compared.append(found)
+        is_promised = bool(found.old(Role.CONTRACT) or found.new(Role.CONTRACT))
+        # Another promise excuses what tests lose in the change that makes it.
+        if is_promised and found.old(Role.TESTS) and state.touches_tests and not state.is_merge:
+            earlier.append(compare(state.files_before, baseline, state.unclaimed))
+    contracts: dict[str, tuple[RepoPath, str]] = {}
+    place = state.component.contract
+    if earlier and (was := state.old.get(place)) is not None and place in state.files:
+        contracts |= _readable({place: state.files[place][1]}, _AS_IT_IS, Role.CONTRACT)
+        contracts |= _readable({place: was}, _AS_IT_WAS, Role.CONTRACT)
+    return replace(state, texts=_texts(state.component, compared, earlier, contracts, objects))
+
+
+def _texts(
+    component: Component,
+    compared: Iterable[Comparison],
+    earlier: Iterable[Comparison],
+    contracts: Mapping[str, tuple[RepoPath, str]],
+    objects: Objects,
+) -> dict[str, bytes]:
+    """Read the contracts and the Python tests that differ, on both sides, and new tests that may be blank.
+
+    Args:
+        earlier: how the tree before the change differs; of it only what is not too large is read.
+        contracts: those that the change itself is asked about, by blob id.
+    """
     asked: dict[str, tuple[RepoPath, str]] = {}
-    left_out: dict[str, tuple[RepoPath, str]] = {}
+    optional = dict(contracts)
     new: set[str] = set()
+    for found in earlier:
+        recorded, now = found.old(Role.TESTS), found.new(Role.TESTS)
+        for side, files in ((_AS_RECORDED, recorded), (_AS_IT_WAS, now)):
+            optional |= _readable(files, side, Role.TESTS)
+        new |= {entry.oid for entry in now.values() if entry.is_file}
     for found in compared:
         for role in (Role.CONTRACT, Role.TESTS):
             recorded, now = found.old(role), found.new(role)
@@ -179,14 +211,14 @@ def _texts(component: Component, compared: Iterable[Comparison], objects: Object
             new |= {entry.oid for entry in now.values() if entry.is_file}
             if role is Role.TESTS and now and found.differs(Role.CONTRACT):
                 # What came may be what the declaration left out, under another name.
-                left_out |= _readable(found.left_out_of(role), _AS_RECORDED, role)
-    headers = _headers(component, asked | left_out, objects)
+                optional |= _readable(found.left_out_of(role), _AS_RECORDED, role)
+    headers = _headers(component, optional | asked, objects)
     for oid, (path, side) in asked.items():
         if headers[oid].size > BIG_FILE:
             raise _too_large(component, path, side)
-    sizes = objects.sizes(sorted(new - asked.keys()))
+    sizes = objects.sizes(sorted(new - asked.keys() - optional.keys()))
     small = [oid for oid, size in sizes.items() if size <= _MAY_BE_BLANK]
-    few = [oid for oid in left_out if headers[oid].size <= BIG_FILE]
+    few = [oid for oid in optional if headers[oid].size <= BIG_FILE]
     return {oid: objects.read(oid) for oid in dict.fromkeys((*asked, *few, *small))}
 
 
@@ -212,8 +244,9 @@ def _headers(
     found: dict[str, Header] = {}
     for oid, header in zip(asked, objects.headers(list(asked)), strict=True):
         if header is None:
+            path, side = asked[oid]
             raise UndecidedError(
-                f"{asked[oid][0].quoted} as it was recorded ({oid[:12]}) is not in this repository",
+                f"{path.quoted}{side} ({oid[:12]}) is not in this repository",
                 "git fetch --refetch (or --unshallow) brings what a partial or shallow clone left out; if "
                 f"nobody has it, record the component in a commit of its own: "
                 f"git patchgate baseline capture {component.id}",

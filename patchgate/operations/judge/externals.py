@@ -42,6 +42,16 @@ class Externals:
             self._known[name] = any(self._is_there(place) for place in self._places(name))
         return self._known[name]
 
+    def places(self, name: str) -> Iterator[bytes]:
+        """Yield the paths in the tree at which what a name means really lies; not what is in a submodule."""
+        for path in self._places(name):
+            if self._is_there(path):
+                above, _, last = path.rpartition(b"/")
+                folder = self._folder(path, 0)
+                place = _joined(self._folder(above, 0) or b"", last) if folder is None else folder
+                if place and not place.startswith(_IN_SUBMODULE):
+                    yield place
+
     def like(self, name: str) -> Iterator[str]:
         """Yield what lies where a name stops to lead anywhere: what may have been meant."""
         is_path = "/" in name or _MODULE.fullmatch(name) is None

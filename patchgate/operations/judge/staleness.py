@@ -1,8 +1,8 @@
 """When each component was verified, and which components below it have changed since.
 
 Decides what counts as a verification (the newest of: the commit that made the baseline what it is, a note, an
-event of this machine's ledger), what a dependency's digest covers, and when nobody can tell. How many days
-are too many is decided in `gates.staleness`.
+event of this machine's ledger), what a dependency's digest covers, which dependency is gone, and when nobody
+can tell. How many days are too many is decided in `gates.staleness`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from patchgate.change.model import Entry
 from patchgate.declared.component import BASELINES, Component, Components, Role
 from patchgate.declared.names import Names
+from patchgate.declared.policy import Policy
 from patchgate.errors import UndecidedError
 from patchgate.gates.dependencies import resolved_dependencies
 from patchgate.gates.staleness import DAY, LastVerified
@@ -29,34 +30,46 @@ from patchgate.operations.judge.component_cache import (
 )
 from patchgate.operations.judge.contract_cache import FactsCache, facts_at
 from patchgate.operations.judge.drift import files_of
+from patchgate.operations.judge.externals import Externals
+from patchgate.operations.judge.policies import Policies
 from patchgate.operations.judge.verifications import VERIFIED_REF, Verification, verifications
 
 _CUT_OFF = "this clone is shallow, and its history ends before that"
 _NEVER = "no commit of its history made the baseline what it is"
 _AHEAD = "the commit of its baseline is dated in the future"
+# As many as a contract's names are told of.
+_MOST_UNKNOWN = 100
 _OF_OTHERS = frozenset({Role.CONTRACT, Role.IMPLEMENTATION})
+_Place = tuple[Names, Externals]
 
 
 @dataclass(frozen=True, slots=True)
 class WithBaseline:
-    """A component with a baseline: the blob of it, and the components that its contract names."""
+    """A component with a baseline: the blob of it, the components that its contract names, other names."""
 
     component: Component
     baseline: Entry
     dependencies: tuple[str, ...]
+    unknown: tuple[str, ...] = ()
 
 
-def dependencies_of(component: Component, names: Names, view: TreeView, cache: FactsCache) -> tuple[str, ...]:
-    """Name the components that the contract of a component names, sorted; none where it is no contract.
+def needs_of(
+    component: Component, names: Names, view: TreeView, cache: FactsCache
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Name the components that the contract of a component depends on, and what there means no component.
+
+    Both are sorted, and empty where it is no contract.
 
     Raises:
         UndecidedError: an object is missing.
     """
     facts = facts_at(view, component.contract, cache)
     if facts is None:
-        return ()
-    found = (resolved for _, resolved in resolved_dependencies(facts, names))
-    return tuple(sorted({each.id for each in found if each is not None} - {component.id}))
+        return (), ()
+    resolved = resolved_dependencies(facts, names)
+    found = {each.id for _, each in resolved if each is not None} - {component.id}
+    unknown = {written.name for written, each in resolved if each is None}
+    return tuple(sorted(found)), tuple(sorted(unknown)[:_MOST_UNKNOWN])
 
 
 def dependency_digests(
@@ -67,10 +80,8 @@ def dependency_digests(
     Raises:
         UndecidedError: an object is missing.
     """
-    return {
-        name: _digest(components[name], view)
-        for name in dependencies_of(component, Names(components.ids), view, cache)
-    }
+    needs, _ = needs_of(component, Names(components.ids), view, cache)
+    return {name: _digest(components[name], view) for name in needs}
 
 
 def _digest(component: Component, view: TreeView) -> str:
@@ -91,16 +102,18 @@ class Staleness:
         objects: reads the repository.
         paths: looks up folders of its trees.
         cache: remembers digests and dates.
-        components: as they are declared where the question is asked; they count for older trees too.
+        policy: that of the tree; its components count for older trees too.
     """
 
-    def __init__(
-        self, objects: Objects, paths: TreePaths, cache: ComponentCache, components: Components
-    ) -> None:
+    def __init__(self, objects: Objects, paths: TreePaths, cache: ComponentCache, policy: Policy) -> None:
         self._objects = objects
         self._paths = paths
         self._cache = cache
-        self._components = components
+        self._policy = policy
+        self._policies = Policies(objects)
+        self._components = policy.components
+        self._here: dict[str, Externals] = {}
+        self._outside: dict[str, _Place | None] = {}
         self._digests: dict[tuple[str, str], str] = {}
 
     def verified(
@@ -202,8 +215,42 @@ class Staleness:
                 if (then, name) in unlike and self._digest_at(name, then) != self._digest_at(name, tree)
             ]
         else:
-            changed = []
-        return replace(verified, changed=tuple(changed))
+            return verified
+        gone = [name for name in recorded.unknown if self._is_gone(name, note, verified, tree, trees)]
+        return replace(verified, changed=tuple(changed), gone=tuple(gone))
+
+    def _is_gone(
+        self,
+        name: str,
+        note: Verification | None,
+        verified: LastVerified,
+        tree: str,
+        trees: Mapping[str, str],
+    ) -> bool:
+        """Tell whether a name that means no component leads nowhere now, and led somewhere then."""
+        if tree not in self._here:
+            roots = self._policy.config.baselines.source_roots
+            self._here[tree] = Externals(roots, TreeView(self._objects, tree))
+        if self._here[tree].has(name):
+            return False
+        if note is not None:
+            resolved = Names({*self._components.ids, *note.dependencies}).find(name)
+            return resolved is not None and resolved.id in note.dependencies
+        then = trees[verified.commit or ""]
+        if then not in self._outside:
+            self._outside[then] = self._place(then)
+        place = self._outside[then]
+        return place is None or place[0].find(name) is not None or place[1].has(name)
+
+    def _place(self, tree: str) -> _Place | None:
+        """Give what names could mean in an older tree; None where nobody can tell."""
+        found = self._policies.at(self._policies.key(tree))
+        if found.fault is not None:
+            return None
+        policy = found.policy or self._policy
+        ids = found.policy.components.ids if found.policy is not None else ()
+        roots = policy.config.baselines.source_roots
+        return Names(ids), Externals(roots, TreeView(self._objects, tree))
 
     def _digest_at(self, name: str, tree: str) -> str:
         """Give the digest of a component in a tree; folders that are the same have the same."""

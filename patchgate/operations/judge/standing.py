@@ -30,7 +30,7 @@ from patchgate.operations.judge.component_cache import (
 )
 from patchgate.operations.judge.contract_cache import FactsCache
 from patchgate.operations.judge.drift import state_of
-from patchgate.operations.judge.staleness import WithBaseline, dependencies_of
+from patchgate.operations.judge.staleness import WithBaseline, needs_of
 from patchgate.verdict.verdict import Finding
 
 
@@ -39,7 +39,8 @@ class Standing:
     """One component in a tree.
 
     `baseline` is what the tree holds there, None where nothing; `hashes` are those that the baseline records
-    of contract, tests and implementation; `findings` are those of drift, at the levels of their rules.
+    of contract, tests and implementation; `findings` are those of drift, at the levels of their rules;
+    `unknown` are the names in its contract that mean no component.
     """
 
     component: Component
@@ -48,6 +49,7 @@ class Standing:
     dependencies: tuple[str, ...]
     findings: tuple[Finding, ...]
     is_equal: bool = False
+    unknown: tuple[str, ...] = ()
 
     @property
     def has_drifted(self) -> bool:
@@ -59,7 +61,7 @@ class Standing:
         """What can be asked for its age; None where there is no baseline."""
         if self.baseline is None or not self.baseline.is_file:
             return None
-        return WithBaseline(self.component, self.baseline, self.dependencies)
+        return WithBaseline(self.component, self.baseline, self.dependencies, self.unknown)
 
 
 def standings(
@@ -99,7 +101,8 @@ def standings(
             unknown.append((len(found), key))
             found.append(Standing(component, baseline, Hashes(), (), ()))
         else:
-            found.append(Standing(component, baseline, equal.hashes, equal.dependencies, (), True))
+            known = equal.dependencies, (), True, equal.unknown
+            found.append(Standing(component, baseline, equal.hashes, *known))
     if unknown:
         _look(TreeView(objects, tree), policy, cache, found, unknown, settled)
     return found
@@ -118,17 +121,17 @@ def _look(
     with FactsCache.of(view.objects.repository) as facts:
         for index, key in unknown:
             component, baseline = found[index].component, found[index].baseline
-            dependencies = dependencies_of(component, names, view, facts)
+            needs, lost = needs_of(component, names, view, facts)
             if component.id in settled:
-                found[index] = Standing(component, baseline, Hashes(), dependencies, (), True)
+                found[index] = Standing(component, baseline, Hashes(), needs, (), True, lost)
                 continue
             state = state_of(component, view)
             raised = list(examine_state(state))
             same = isinstance(state.recorded, Baseline) and compare(state.files, state.recorded).is_equal
             recorded = hashes(state.recorded) if isinstance(state.recorded, Baseline) else Hashes()
             if same and not raised:
-                cache.keep_equal(key, Equal(recorded, dependencies))
-            found[index] = Standing(component, baseline, recorded, dependencies, tuple(raised), same)
+                cache.keep_equal(key, Equal(recorded, needs, lost))
+            found[index] = Standing(component, baseline, recorded, needs, tuple(raised), same, lost)
 
 
 def alike(

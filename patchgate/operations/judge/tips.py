@@ -192,7 +192,7 @@ def _findings(
             settled = alike(paths, tree, _tree_of(objects, tip.before), tip.policy, tip.known)
         found = standings(objects, tree, tip.policy, paths, cache, settled=settled)
         recorded = [each for standing in found if (each := standing.recorded) is not None]
-        staleness = Staleness(objects, paths, cache, tip.policy.components)
+        staleness = Staleness(objects, paths, cache, tip.policy)
         verified = staleness.verified(tip.commit, tree, recorded, now, notes)
         drift = [
             told

@@ -80,7 +80,7 @@ def baselines_of_head(repository: Repository, now: float) -> Baselines:
         with ComponentCache.of(repository) as cache:
             found = standings(objects, root.oid, policy, paths, cache)
             recorded = [each for standing in found if (each := standing.recorded) is not None]
-            staleness = Staleness(objects, paths, cache, policy.components)
+            staleness = Staleness(objects, paths, cache, policy)
             verified = staleness.verified(head.oid, root.oid, recorded, now)
         by_id = {each.component: each for each in verified}
         window = policy.config.baselines.staleness_window_days
@@ -122,7 +122,7 @@ def _component_lines(told: Told, baselines: Baselines) -> Iterator[str]:
         yield f"{name}: no baseline" if standing.baseline is None else f"{name}: its baseline is no file"
     else:
         drift = "drifted" if standing.has_drifted else "no drift"
-        age = describe(told.verified, baselines.window, baselines.now)
+        age = describe(told.verified, baselines.window, baselines.now, has_drifted=standing.has_drifted)
         yield f"{name}: {drift}; {wording.safe(age)}"
     if standing.hashes != Hashes():
         yield f"  {standing.hashes.shown}"

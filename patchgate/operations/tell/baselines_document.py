@@ -35,10 +35,10 @@ def document(baselines: Baselines) -> str:
 def _component(told: Told, baselines: Baselines) -> dict[str, Json]:
     standing, verified = told.standing, told.verified
     state = reason = days = at = where = commit = None
-    changed: tuple[str, ...] = ()
+    changed: list[str] = []
     if verified is not None:
         state = freshness(verified, baselines.window, baselines.now).value
-        reason, days, changed = verified.unknown, verified.days(baselines.now), verified.changed
+        reason, days, changed = verified.unknown, verified.days(baselines.now), verified.unlike
         where, commit = verified.where, verified.commit
         if verified.seconds is not None:
             at = _iso(verified.seconds)
@@ -55,7 +55,7 @@ def _component(told: Told, baselines: Baselines) -> dict[str, Json]:
         "verified_commit": commit,
         "days": days,
         "dependencies": list(standing.dependencies),
-        "changed_dependencies": list(changed),
+        "changed_dependencies": [*changed],
         "findings": finding_documents(told.findings),
     }
     return value

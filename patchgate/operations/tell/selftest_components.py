@@ -189,7 +189,7 @@ COMPONENT_CASES: tuple[SelftestCase, ...] = (
     _case(
         "drift-all",
         {_CONTRACT: _one("1.1"), _TESTS: _MORE_TESTS, _SOURCE: "f = 1\n"},
-        {_CONTRACT: _one("1.1"), _TESTS: _MORE_TESTS},
+        {_TESTS: _MORE_TESTS, _SOURCE: "f = 1\n"},
     ),
     SelftestCase(
         "component-undeclared",

@@ -21,7 +21,8 @@ DEPENDENCY_RULES = (
     _rule(
         "dependency-unknown",
         Level.WARNING,
-        "An entry of a contract's `dependencies` is no component, and no module or path of the tree.",
+        "An entry of a contract's `dependencies` is no component, and no module or path of the tree; or it "
+        "is a module or path of another component.",
         "A dependency that names nothing is checked by nobody.",
         '"dependencies": ["schemsa"] beside a component `schemas`',
         "Write the id of a component, or take the entry out.",
@@ -73,7 +74,8 @@ DEPENDENCY_RULES = (
         "budget-unasserted",
         Level.WARNING,
         "A contract promises a performance budget, and no test of the component asserts it: a test function "
-        "that names the function, with an assertion that names the measure or the limit.",
+        "that names the function, with an assertion that names the measure or the limit. Not asked where no "
+        "test is in Python.",
         "A limit that nothing measures is a wish.",
         '"performance_budget": {"p95_latency_ms": 50}, and tests without any latency',
         "Write such a test; `git patchgate component tests ID` prints one.",
@@ -118,8 +120,9 @@ CONTENT_OF_CONTRACT_RULES = (
     _rule(
         "contract-type-unknown",
         Level.ERROR,
-        "A type in a contract is neither one of Python's usual ones, nor declared in `types`, nor written "
-        "with its module, or it is no type at all.",
+        "A type in a contract is neither one of Python's usual ones, nor one that other languages share "
+        "(like string, number or Promise<void>), nor declared in `types`, nor written with its module, or it "
+        "is no type at all.",
         "Whoever builds on the contract cannot know what is meant.",
         '"output": {"type": "Ordr"} beside a type `Order`',
         "Mend the name, declare the type in `types`, or write its module before it, like decimal.Decimal.",

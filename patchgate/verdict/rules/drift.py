@@ -25,8 +25,8 @@ DRIFT_RULES = (
         "drift-tests-weakened",
         Level.ERROR,
         "Tests of a component lost a file or all that was in it, a test function or assertions, or are "
-        "skipped. Fewer assertions alone, a skip, and all of it where the contract promises something else "
-        "are only a warning.",
+        "skipped. Fewer assertions alone, a skip, and all of it in the change that makes the contract "
+        "promise something else (than its `version`) are only a warning.",
         "Who makes a test pass by taking it out has changed what is promised, and nobody sees it.",
         "test_it_is_sorted is gone from tests/contracts/test_shaping.py",
         "Put the test back; if the promise itself changed, change the contract in the same commit.",
@@ -80,7 +80,8 @@ DRIFT_RULES = (
     _rule(
         "drift-all",
         Level.NOTE,
-        "Contract, tests and implementation of a component all differ from the baseline.",
+        "Contract and tests of a component both differ from its baseline, with or without its "
+        "implementation.",
         "That is how a component is meant to change; what was recorded is of the past.",
         "a new version of a component with all that belongs to it",
         "Record the component anew: git patchgate baseline capture ID.",

@@ -25,7 +25,7 @@ STALENESS_RULES = (
     _staleness(
         "baseline-aging",
         "A component that this one depends on has another contract or implementation than when this one was "
-        "verified. An error where `require_fresh`.",
+        "verified, or is gone. An error where `require_fresh`.",
         "Its tests passed with something else below them.",
         "a commit changes src/agents/, and nobody has run the tests of what builds on it",
     ),
