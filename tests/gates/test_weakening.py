@@ -88,6 +88,11 @@ def test_equal_files_in_another_layout_lost_nothing() -> None:
         (TWO, TWO.replace(b"def test_one", b"async def test_one"), []),
         (TWO, TWO.replace(b"test_one", b"test_first"), []),
         (TWO, SECOND + b"\n" + ONE, []),
+        (
+            b"def test_one() -> None:\n    assert one(1)\n",
+            b"class TestOne:\n    def test_first(self, tmp_path):\n        assert one(1)\n",
+            [],
+        ),
         (TWO, TWO + b"def test_three(): assert three()\n", []),
         (TWO, TWO.replace(b"    with", b"    if windows: pytest.skip('x')\n    with"), []),
         (TWO, b"from x import assert_all\n" + TWO, []),

@@ -351,7 +351,8 @@ def test_a_second_signal_does_not_keep_anything_alive(room: Room, monkeypatch: p
 
     monkeypatch.setattr(strays, "end", interrupted)
     with raising(2) as noted, pytest.raises(_AskedToEndError):
-        room.run(f"setsid {room.sleep} & kill -USR1 $PPID; {room.sleep}")
+        # Not before the start is over: what is half started is nobody's yet.
+        room.run(f"setsid {room.sleep} & sleep 0.2; kill -USR1 $PPID; {room.sleep}")
     assert len(noted) == 2
     assert room.living() == []
 

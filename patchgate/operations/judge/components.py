@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from patchgate.change.model import Entry, FileChange
 from patchgate.change.path import RepoPath
+from patchgate.declared.component import Role
 from patchgate.declared.policy import Policy
 from patchgate.errors import PatchgateError
 from patchgate.git.objects import Objects
@@ -96,8 +97,6 @@ def _gathered(
     policy: Policy, view: TreeView, asked: _Asked, *, is_merge: bool = False
 ) -> ComponentsNear | None:
     from patchgate.gates.component_case import ComponentsNear
-    from patchgate.operations.judge.contract_cache import FactsCache
-    from patchgate.operations.judge.contracts import view_of_change, view_of_tree
     from patchgate.operations.judge.drift import component_states
 
     faults: dict[str, str] = {}
@@ -107,17 +106,33 @@ def _gathered(
         states = component_states(policy.components, asked.near, view, asked.old, is_merge=is_merge)
     except PatchgateError as error:
         faults["drift"] = _sentence(error)
-    try:
-        with FactsCache.of(view.objects.repository) as cache:
-            if asked.files is None:
-                contracts = view_of_tree(policy, view, cache)
-            else:
-                contracts = view_of_change(policy, view, asked.files, cache, asked.otherwise)
-    except PatchgateError as error:
-        faults["contracts"] = _sentence(error)
+    if _asks_contracts(policy, asked):
+        try:
+            contracts = _contracts(policy, view, asked)
+        except PatchgateError as error:
+            faults["contracts"] = _sentence(error)
     if not (states or contracts is not None or faults):
         return None
     return ComponentsNear(states, contracts, faults, policy)
+
+
+def _asks_contracts(policy: Policy, asked: _Asked) -> bool:
+    """Tell whether a contract may be wrong now; a change of files that only implement makes none wrong."""
+    if asked.files is None or asked.otherwise or any(file.goes for file in asked.files):
+        return True
+    claims = [policy.components.claims(path) for paths in asked.near.values() for path in paths]
+    return any(len(each) > 1 or (each and each[0][1] is not Role.IMPLEMENTATION) for each in claims)
+
+
+def _contracts(policy: Policy, view: TreeView, asked: _Asked) -> ContractsView | None:
+    # 10 ms to import.
+    from patchgate.operations.judge.contract_cache import FactsCache
+    from patchgate.operations.judge.contracts import view_of_change, view_of_tree
+
+    with FactsCache.of(view.objects.repository) as cache:
+        if asked.files is None:
+            return view_of_tree(policy, view, cache)
+        return view_of_change(policy, view, asked.files, cache, asked.otherwise)
 
 
 def _left(policy: Policy, before: Policy, view: TreeView) -> dict[str, RepoPath]:

@@ -27,7 +27,7 @@ DRIFT_RULES = (
         "Tests of a component lost a file or all that was in it, a test function or assertions, or are "
         "skipped. Fewer assertions alone, a skip, and all of it in the change that makes the contract "
         "promise something else (than its `version`) are only a warning.",
-        "Who makes a test pass by taking it out has changed what is promised, and nobody sees it.",
+        "A test that is taken out so that the rest passes changes what is promised, unseen.",
         "test_it_is_sorted is gone from tests/contracts/test_shaping.py",
         "Put the test back; if the promise itself changed, change the contract in the same commit.",
     ),
