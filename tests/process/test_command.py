@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import resource
+import shlex
 import shutil
 import signal
 import subprocess
@@ -341,7 +342,9 @@ def test_a_signal_ends_the_command_and_is_passed_on(room: Room) -> None:
 
 
 @on_linux
-def test_a_second_signal_does_not_keep_anything_alive(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_signal_does_not_keep_anything_alive(
+    room: Room, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     end = strays.end
 
     def interrupted(before: frozenset[strays.Born], seconds: float, spared: int | None = None) -> int:
@@ -350,9 +353,12 @@ def test_a_second_signal_does_not_keep_anything_alive(room: Room, monkeypatch: p
         return end(before, seconds, spared)
 
     monkeypatch.setattr(strays, "end", interrupted)
+    # The first one not before the start is over: what is half started is nobody's yet.
+    started = tmp_path / "started"
+    wait = f"until [ -e {shlex.quote(str(started))} ]; do sleep 0.1; done"
+    command = f"setsid {room.sleep} & {wait}; kill -USR1 $PPID; {room.sleep}"
     with raising(2) as noted, pytest.raises(_AskedToEndError):
-        # Not before the start is over: what is half started is nobody's yet.
-        room.run(f"setsid {room.sleep} & sleep 0.2; kill -USR1 $PPID; {room.sleep}")
+        room.run(command, tick=lambda _: started.touch())
     assert len(noted) == 2
     assert room.living() == []
 
