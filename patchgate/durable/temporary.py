@@ -33,12 +33,15 @@ class TemporaryFolder:
         OSError: it cannot be made.
     """
 
+    # A signal may come before the folder is made.
+    path = ""
+    _held: int | None = None
+
     def __init__(self) -> None:
         sweep_temporary_folders()
         owner = Owner.current()
         with unbroken():
             self.path = tempfile.mkdtemp(prefix=f"patchgate-{owner.pid}-{owner.started}-{owner.boot_id}-")
-            self._held: int | None = None
             try:
                 self._held = os.open(os.path.join(self.path, _MARK), _MARKING, 0o600)
                 fcntl.flock(self._held, fcntl.LOCK_EX)
@@ -63,7 +66,8 @@ class TemporaryFolder:
         """Remove the folder; doing it twice changes nothing."""
         # A signal in the middle would leave the rest of it.
         with unbroken():
-            _remove(self.path)
+            if self.path:
+                _remove(self.path)
             if self._held is not None:
                 os.close(self._held)
                 self._held = None

@@ -20,8 +20,13 @@ class _Ended(BaseException):
     """A signal asked this process to end."""
 
 
+_asked: list[int] = []
+"""The signals that asked this process to end; a library may turn what they raise into an error of its own."""
+
+
 def _end(number: int, frame: FrameType | None) -> None:
-    raise _Ended
+    _asked.append(number)
+    raise KeyboardInterrupt if number == signal.SIGINT else _Ended
 
 
 def main() -> None:
@@ -32,7 +37,7 @@ def main() -> None:
     for number, handler in (
         (signal.SIGTERM, _end),
         (signal.SIGHUP, _end),
-        (signal.SIGINT, signal.default_int_handler),
+        (signal.SIGINT, _end),
     ):
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, handler)
@@ -72,13 +77,19 @@ def run(arguments: list[str]) -> int:
     except PatchgateError as error:
         return fail(error, arguments)
     except KeyboardInterrupt:
-        complain("interrupted")
-        return 130
+        return _tell_end(signal.SIGINT)
     except _Ended:
-        complain("ended by a signal")
-        return 143
+        return _tell_end(signal.SIGTERM)
     except OSError as error:
         return fail(PatchgateError(f"the system refused: {error.strerror or error}"), arguments)
     except Exception as error:  # noqa: BLE001 - a crash of ours must be a refusal with one sentence
+        if _asked:
+            return _tell_end(_asked[-1])
         kind = type(error).__name__
         return fail(PatchgateError(f"patchgate itself failed ({kind})", "please report it"), arguments)
+
+
+def _tell_end(number: int) -> int:
+    """Say that a signal ended this process, and give its exit code."""
+    complain("interrupted" if number == signal.SIGINT else "ended by a signal")
+    return 130 if number == signal.SIGINT else 143

@@ -109,3 +109,9 @@ def test_a_link_to_a_folder_that_may_go_is_not_followed(
     (place / folder.name).symlink_to(folder)
     sweep_temporary_folders()
     assert (folder / "file").exists()
+
+
+def test_a_folder_that_was_never_made_is_removed_in_silence() -> None:
+    unmade = TemporaryFolder.__new__(TemporaryFolder)
+    unmade.remove()
+    assert unmade.path == ""

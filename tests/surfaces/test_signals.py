@@ -73,3 +73,21 @@ def test_a_signal_ends_the_command_and_the_git_that_works_for_it(
     assert nobody.value.errno == errno.ENXIO, "the child still waits"
     assert repo.git("status", "--porcelain=v2") == before
     assert not (repo.path / ".git" / "index.lock").exists()
+
+
+def test_a_signal_that_a_library_turns_into_an_error_of_its_own_still_ends_us() -> None:
+    """What is raised while pydantic builds a model comes out of it as a SchemaError."""
+    program = (
+        "import os, signal, sys\n"
+        "from patchgate.surfaces import cli, program\n"
+        "def call(arguments):\n"
+        "    try:\n"
+        "        os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    except BaseException:\n"
+        "        raise ValueError from None\n"
+        "cli.call = call\n"
+        "sys.argv[1:] = ['check']\n"
+        "program.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (143, b"ended by a signal\n")
