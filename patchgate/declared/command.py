@@ -55,37 +55,64 @@ def check_words(value: object) -> object:
     return value
 
 
-def check_argument(text: str) -> str:
+def argument_with(text: str, placeholder: str) -> str:
     """Give one argument of a command back.
+
+    Args:
+        placeholder: the one that this command knows.
 
     Raises:
         ValueError: the system or the placeholder does not allow it.
     """
     without_nul(text)
-    if text == FILES:
+    if text == placeholder:
         return text
-    if FILES in text:
+    if placeholder in text:
         raise TextError(
-            f"`{FILES}` stands within a longer argument", f'write it as an argument of its own: "{FILES}"'
+            f"`{placeholder}` stands within a longer argument",
+            f'write it as an argument of its own: "{placeholder}"',
         )
     if re.fullmatch(r"\{[A-Za-z_]*\}", text) and text != "{}":
         raise TextError(
-            f"unknown placeholder `{printable(text, 60)}`", f"did you mean `{FILES}`? there is no other"
+            f"unknown placeholder `{printable(text, 60)}`",
+            f"did you mean `{placeholder}`? there is no other",
         )
     return text
 
 
-def check_command(words: tuple[str, ...]) -> tuple[str, ...]:
+def command_with(words: tuple[str, ...], placeholder: str, like: str) -> tuple[str, ...]:
     """Give the arguments of a command back.
+
+    Args:
+        placeholder: the one that this command knows.
+        like: a command that is right, for the hint.
+
+    Raises:
+        ValueError: they name no program, or the placeholder twice.
+    """
+    if not words or words[0] in {"", placeholder}:
+        raise TextError("a command begins with its program", f"like {like}")
+    if words.count(placeholder) > 1:
+        raise TextError(f"`{placeholder}` may stand only once in a command", "take the others out")
+    return words
+
+
+def check_argument(text: str) -> str:
+    """Give one argument of a command on files back.
+
+    Raises:
+        ValueError: the system or the placeholder does not allow it.
+    """
+    return argument_with(text, FILES)
+
+
+def check_command(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Give the arguments of a command on files back.
 
     Raises:
         ValueError: they name no program, or the files twice.
     """
-    if not words or words[0] in {"", FILES}:
-        raise TextError("a command begins with its program", 'like ["ruff", "check", "{files}"]')
-    if words.count(FILES) > 1:
-        raise TextError(f"`{FILES}` may stand only once in a command", "take the others out")
-    return words
+    return command_with(words, FILES, '["ruff", "check", "{files}"]')
 
 
 def check_timeout(value: float | str) -> float | str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from patchgate.change.path import fold, is_git_alias
 from patchgate.change.quoting import printable
-from patchgate.declared.command import without_nul
+from patchgate.declared.command import argument_with, command_with
 from patchgate.declared.texts import TextError, check_prefix
 
 if TYPE_CHECKING:
@@ -79,18 +79,7 @@ def check_test_argument(text: str) -> str:
     Raises:
         ValueError: the system or the placeholder does not allow it.
     """
-    without_nul(text)
-    if text == TESTS:
-        return text
-    if TESTS in text:
-        raise TextError(
-            f"`{TESTS}` stands within a longer argument", f'write it as an argument of its own: "{TESTS}"'
-        )
-    if re.fullmatch(r"\{[A-Za-z_]*\}", text) and text != "{}":
-        raise TextError(
-            f"unknown placeholder `{printable(text, 60)}`", f"did you mean `{TESTS}`? there is no other"
-        )
-    return text
+    return argument_with(text, TESTS)
 
 
 def check_test_command(words: tuple[str, ...]) -> tuple[str, ...]:
@@ -99,11 +88,7 @@ def check_test_command(words: tuple[str, ...]) -> tuple[str, ...]:
     Raises:
         ValueError: they name no program, or the tests twice.
     """
-    if not words or words[0] in {"", TESTS}:
-        raise TextError("a command begins with its program", 'like ["python", "-m", "pytest", "{tests}"]')
-    if words.count(TESTS) > 1:
-        raise TextError(f"`{TESTS}` may stand only once in a command", "take the others out")
-    return words
+    return command_with(words, TESTS, '["python", "-m", "pytest", "{tests}"]')
 
 
 def check_components(tables: dict[str, ComponentTable]) -> dict[str, ComponentTable]:
