@@ -9,19 +9,15 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field
 
+from patchgate.declared.analysis_tables import AnalysisTable, ThresholdTable, VerifyTable
+from patchgate.declared.analysis_texts import check_analysis, check_thresholds
 from patchgate.declared.command import (
-    MAX_SECONDS,
     NAME,
-    TIMEOUT,
     check_argument,
     check_command,
     check_name,
-    check_timeout,
-    check_tool,
-    check_value,
-    check_variable,
     check_words,
 )
 from patchgate.declared.component_texts import (
@@ -51,6 +47,7 @@ from patchgate.declared.settings import (
     MessageSettings,
     PolicySettings,
 )
+from patchgate.declared.table import ENV_TEXT, TIMEOUT_TEXT, TOOLS_TEXT, Section, Timeout, Tools, Variables
 from patchgate.declared.texts import (
     check_expression,
     check_pattern,
@@ -93,12 +90,6 @@ AllowGitlinks = Annotated[
     bool | Literal["bump"],
     Field(description='Whether gitlinks may be added or changed; "bump": only moved to another commit.'),
 ]
-
-
-class Section(BaseModel):
-    """A table of the config: strict, frozen, without unknown keys."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 class CommitTable(Section):
@@ -219,24 +210,9 @@ class CommandTable(Section):
     scope: CommandScope = Field(
         CommandSettings().scope, description="What the scratch tree holds: all of it, or the touched files."
     )
-    timeout: Annotated[
-        float | str,
-        AfterValidator(check_timeout),
-        WithJsonSchema(
-            {
-                "anyOf": [
-                    {"type": "number", "exclusiveMinimum": 0, "maximum": MAX_SECONDS},
-                    {"type": "string", "pattern": f"^{TIMEOUT}$"},
-                ]
-            }
-        ),
-    ] = Field(CommandSettings().timeout, description='In seconds, or like "90s", "5m", "1h"; at most a day.')
-    env: dict[Annotated[str, AfterValidator(check_variable)], Annotated[str, AfterValidator(check_value)]] = (
-        Field({}, description="Variables that its environment has besides those of the caller.")
-    )
-    required_tools: Annotated[tuple[Annotated[str, AfterValidator(check_tool)], ...], Field(strict=False)] = (
-        Field((), description="Programs that must be on PATH; without one, the command is not started.")
-    )
+    timeout: Timeout = Field(CommandSettings().timeout, description=TIMEOUT_TEXT)
+    env: Variables = Field({}, description=ENV_TEXT)
+    required_tools: Tools = Field((), description=TOOLS_TEXT)
 
 
 class ApplyTable(Section):
@@ -324,3 +300,12 @@ class ConfigDocument(Section):
         json_schema_extra={"propertyNames": {"pattern": f"^{COMPONENT_ID}$"}},
     )
     baselines: BaselinesTable = BaselinesTable()
+    analyses: dict[Annotated[str, AfterValidator(check_analysis)], AnalysisTable] = Field(
+        {},
+        description="The analyses, by name.",
+        json_schema_extra={"propertyNames": {"pattern": f"^{NAME}$"}},
+    )
+    thresholds: Annotated[
+        tuple[ThresholdTable, ...], Field(strict=False), AfterValidator(check_thresholds)
+    ] = Field((), description="Limits on what the analyses tell.")
+    verify: VerifyTable = VerifyTable()

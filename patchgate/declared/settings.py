@@ -20,8 +20,11 @@ MessageLevel = Literal["error", "warning", "note", "off"]
 HookMode = Literal["enforce", "observe"]
 CommandKind = Literal["lint", "test"]
 CommandScope = Literal["files", "tree"]
+AnalysisFormat = Literal["sarif", "metrics"]
+Strictness = Literal["strict", "relaxed"]
 TEST_COMMAND = ("python", "-m", "pytest", "-q", "{tests}")
 Values = TypeVar("Values")
+Runnable = TypeVar("Runnable", "CommandSettings", "AnalysisSettings")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +151,35 @@ class BaselineSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class AnalysisSettings:
+    """A command that tells findings or metrics of a whole tree; `timeout` is in seconds."""
+
+    command: tuple[str, ...] = ()
+    format: AnalysisFormat = "sarif"
+    timeout: float = 600
+    env: Mapping[str, str] = field(default_factory=dict, hash=False)
+    required_tools: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdSettings:
+    """A limit: on new findings (`findings:new`), on all (`findings`), or on a metric of each symbol."""
+
+    name: str = ""
+    metric: str = ""
+    max: float = 0
+
+
+@dataclass(frozen=True, slots=True)
+class VerifySettings:
+    """How a comparison counts; `baselines` are paths of files whose growth is suspicious."""
+
+    on_push: bool = False
+    strictness: Strictness = "strict"
+    baselines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """What a repository's config says; `written` are its keys as they stand there, without defaults."""
 
@@ -163,6 +195,9 @@ class Config:
     apply: ApplySettings = ApplySettings()
     components: Mapping[str, ComponentSettings] = field(default_factory=dict)
     baselines: BaselineSettings = BaselineSettings()
+    analyses: Mapping[str, AnalysisSettings] = field(default_factory=dict)
+    thresholds: tuple[ThresholdSettings, ...] = ()
+    verify: VerifySettings = VerifySettings()
     written: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
 
@@ -180,19 +215,22 @@ def settings_from(written: Mapping[str, Any]) -> Config:
         _filled(MessageSettings(), written.get("message", {})),
         _filled(HooksSettings(), written.get("hooks", {})),
         _filled(PushSettings(), written.get("push", {})),
-        {name: _command(each) for name, each in written.get("commands", {}).items()},
+        {name: _command(CommandSettings(), each) for name, each in written.get("commands", {}).items()},
         _filled(ApplySettings(), written.get("apply", {})),
         {name: _filled(ComponentSettings(), each) for name, each in written.get("components", {}).items()},
         _filled(BaselineSettings(), written.get("baselines", {})),
+        {name: _command(AnalysisSettings(), each) for name, each in written.get("analyses", {}).items()},
+        tuple(_filled(ThresholdSettings(), each) for each in written.get("thresholds", ())),
+        _filled(VerifySettings(), written.get("verify", {})),
         written,
     )
 
 
-def _command(written: Mapping[str, Any]) -> CommandSettings:
+def _command(defaults: Runnable, written: Mapping[str, Any]) -> Runnable:
     # Only where there is a command: what checks its texts is not loaded for a plain commit.
     from patchgate.declared.command import seconds
 
-    settings = _filled(CommandSettings(), written)
+    settings = _filled(defaults, written)
     return replace(settings, timeout=seconds(settings.timeout), env=dict(settings.env))
 
 

@@ -33,6 +33,8 @@ KINDS: Mapping[str, str] = {
     "attempted": "apply tried a patch: it was applied, refused, or could not be judged",
     "reset": "a person let the retries after an attempt begin again, with a reason",
     "recovered": "an apply that was cut short was found, and finished or undone",
+    "intent": "an intent was declared, promoted, renewed, recovered or cleared, or got its before-report",
+    "made": "commits were made in a worktree while an intent was active there",
     "verified": "the tests of a component passed once more on what its baseline records",
 }
 

@@ -19,6 +19,7 @@ from patchgate.verdict.rules.policy import POLICY_RULES
 from patchgate.verdict.rules.refs import REF_RULES
 from patchgate.verdict.rules.reply import REPLY_RULES
 from patchgate.verdict.rules.rule import Level, Rule, Stage
+from patchgate.verdict.rules.scope import SCOPE_RULES, VERIFY_RULES
 from patchgate.verdict.rules.staleness import STALENESS_RULES
 
 RULES_VERSION = 1
@@ -38,6 +39,8 @@ RULES: dict[str, Rule] = {
         *DEPENDENCY_RULES,
         *DRIFT_RULES,
         *STALENESS_RULES,
+        *SCOPE_RULES,
+        *VERIFY_RULES,
         *MESSAGE_RULES,
     )
 }

@@ -23,6 +23,8 @@ class Stage(StrEnum):
     APPLY = "apply"
     CONTRACTS = "contracts"
     DRIFT = "drift"
+    SCOPE = "scope"
+    VERIFY = "verify"
     MESSAGE = "message"
 
     @property
@@ -43,6 +45,8 @@ _CODES = {
     Stage.APPLY: "PATCH_APPLY_FAIL",
     Stage.CONTRACTS: "CONTRACT_INVALID",
     Stage.DRIFT: "DRIFT_DETECTED",
+    Stage.SCOPE: "SCOPE_VIOLATED",
+    Stage.VERIFY: "VERIFY_FAILED",
     Stage.MESSAGE: "MESSAGE_REFUSED",
 }
 

@@ -1,0 +1,186 @@
+"""An intent: what one piece of work declared that it will touch, and for how long.
+
+Decides what a declaration holds, by which digest it is known, when its time is over and which two conflict.
+Reads no clock and no files; who is alive and what is stored where, others say.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fnmatch import fnmatchcase
+
+from patchgate.change.path import RepoPath
+
+DEFAULT_TTL, LEAST_TTL, MOST_TTL = 3600, 60, 86400
+DEFAULT_LEASE, LEAST_LEASE = 300, 1
+
+
+class State(StrEnum):
+    """Whether an intent owns its files, or waits for another to be cleared."""
+
+    ACTIVE = "active"
+    QUEUED = "queued"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The files that a piece of work may touch, those that go with them, and those that it may not touch.
+
+    Entries are as they were typed. The scope check takes `allowed` and `related` exactly; the attribution of
+    a finding, and `forbidden`, take each as a path and as an `fnmatchcase` pattern.
+    """
+
+    allowed: tuple[RepoPath, ...]
+    related: tuple[RepoPath, ...] = ()
+    forbidden: tuple[RepoPath, ...] = ()
+
+    def attributes(self, path: RepoPath) -> bool:
+        """Tell whether what is at a path is this work's: an entry is that path, or matches it (A8)."""
+        return any(matches(entry, path) for entry in (*self.allowed, *self.related))
+
+    def forbids(self, path: RepoPath) -> bool:
+        """Tell whether the declaration itself forbids a path; control files others add."""
+        return any(matches(entry, path) for entry in self.forbidden)
+
+
+def matches(entry: RepoPath, path: RepoPath) -> bool:
+    """Tell whether an entry is a path, or matches it as a pattern: `[id].tsx` is that file first."""
+    return entry == path or fnmatchcase(_text(path), _text(entry))
+
+
+def is_pattern(entry: RepoPath) -> bool:
+    """Tell whether an entry could match, as a pattern, anything else than itself."""
+    return any(sign in entry.raw for sign in (b"*", b"?", b"["))
+
+
+def _text(path: RepoPath) -> str:
+    return path.raw.decode("utf-8", "surrogateescape")
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A time: `wall` are seconds since the epoch, `boot` those since the boot of this id (0: unknown)."""
+
+    wall: float
+    boot_id: str = ""
+    boot: float = 0.0
+
+    def until(self, now: Moment) -> float | None:
+        """Count the seconds up to `now`, by the clock that tells more; None where the clock went back.
+
+        Within one boot a clock that is set back, or on, cannot make the time shorter than it was.
+        """
+        wall = now.wall - self.wall
+        if self.boot_id and self.boot_id == now.boot_id and now.boot >= self.boot:
+            return max(wall, now.boot - self.boot)
+        return wall if wall >= 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """The process that owns an intent: host, pid, boot and start time, so that a reused pid is not it."""
+
+    host: str
+    pid: int
+    boot_id: str
+    started: str
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """One declaration, as it is stored; `ttl` and `lease` are in seconds.
+
+    `work_tree` and `git_dir` name the worktree. `base` is the commit that it began on (None: unborn), `tree`
+    that commit's tree. `dirty` are the files that were changed then, with the object id that each would have
+    been committed with (None: deleted). `analyses` is the digest of the analyses that were declared then.
+    `digest` is that of all this. Not covered by it: `state`, `renewed` (when the time began anew), `seen`
+    (the last activity), `holder`, and `before` (the digest of the before-report once there is one).
+    """
+
+    id: str
+    reason: str
+    scope: Scope
+    work_tree: str
+    git_dir: str
+    base: str | None
+    tree: str
+    declared: Moment
+    ttl: int
+    lease: int
+    dirty: Mapping[RepoPath, str | None] = field(default_factory=dict, hash=False)
+    analyses: str = ""
+    state: State = State.ACTIVE
+    renewed: Moment | None = None
+    seen: Moment | None = None
+    holder: Holder | None = None
+    before: str | None = None
+
+    @property
+    def digest(self) -> str:
+        """The digest of what was declared: `sha256:…`."""
+        text = json.dumps(declaration(self), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return "sha256:" + hashlib.sha256(b"patchgate.intent/1\n" + text.encode("ascii")).hexdigest()
+
+    def seconds_left(self, now: Moment) -> float:
+        """Count the seconds until its time is over; 0 or less: it is over, also where the clock went back."""
+        since = (self.renewed or self.declared).until(now)
+        return 0.0 if since is None else self.ttl - since
+
+    def is_over(self, now: Moment) -> bool:
+        """Tell whether its time is over."""
+        return self.seconds_left(now) <= 0
+
+    def has_lease(self, now: Moment) -> bool:
+        """Tell whether something of it was seen so lately that nobody else may take it over."""
+        since = (self.seen or self.declared).until(now)
+        return since is not None and since <= self.lease
+
+
+def declaration(intent: Intent) -> dict[str, object]:
+    """Give what the digest of an intent covers, as plain values for JSON; paths are hexadecimal."""
+    scope = intent.scope
+    return {
+        "id": intent.id,
+        "reason": intent.reason,
+        "allowed": [path.raw.hex() for path in scope.allowed],
+        "related": [path.raw.hex() for path in scope.related],
+        "forbidden": [path.raw.hex() for path in scope.forbidden],
+        "work_tree": intent.work_tree,
+        "git_dir": intent.git_dir,
+        "base": intent.base,
+        "tree": intent.tree,
+        "declared": [intent.declared.wall, intent.declared.boot_id, intent.declared.boot],
+        "ttl": intent.ttl,
+        "lease": intent.lease,
+        "dirty": {path.raw.hex(): oid for path, oid in intent.dirty.items()},
+        "analyses": intent.analyses,
+    }
+
+
+def conflicts(one: Scope, other: Scope) -> tuple[RepoPath, ...]:
+    """Name the entries of `one` by which two scopes allow the same file: equal, or matched by the other's."""
+    theirs = (*other.allowed, *other.related)
+    return tuple(
+        entry
+        for entry in (*one.allowed, *one.related)
+        if any(matches(each, entry) or matches(entry, each) for each in theirs)
+    )
+
+
+def binding(intents: tuple[Intent, ...], touched: tuple[RepoPath, ...]) -> Intent | None:
+    """Choose the intent that binds a commit: the newest that allows all its files, or else the newest.
+
+    Args:
+        intents: active ones of one worktree.
+        touched: the files of the commit.
+    """
+    newest = sorted(intents, key=lambda intent: (intent.declared.wall, intent.id), reverse=True)
+    for intent in newest:
+        allowed = {*intent.scope.allowed, *intent.scope.related}
+        if all(path in allowed for path in touched):
+            return intent
+    return newest[0] if newest else None

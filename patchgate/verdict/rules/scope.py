@@ -1,0 +1,118 @@
+"""The rules about intents and verifications. They are circumstances: an intent is no part of a change."""
+
+from __future__ import annotations
+
+from patchgate.verdict.rules.rule import Level, Rule, Stage
+
+
+def _scope(name: str, level: Level, what: str, why: str, example: str, fix: str) -> Rule:
+    return Rule(name, Stage.SCOPE, "scope", level, what, why, example, fix)
+
+
+def _verify(name: str, level: Level, what: str, why: str, example: str, fix: str, **more: bool) -> Rule:
+    return Rule(name, Stage.VERIFY, "verify", level, what, why, example, fix, **more)
+
+
+SCOPE_RULES = (
+    _scope(
+        "scope-unexpected",
+        Level.ERROR,
+        "A commit touches a file that the active intent of this worktree allows neither by `--allow` nor by "
+        "`--related`. Entries are taken exactly; a rename counts on both sides. A file that was changed "
+        "before the intent was declared, and is as it was then, does not count.",
+        "What was declared is what others expect to find changed.",
+        "an intent that allows src/a.py, and a commit of src/b.py",
+        "Take the file out of the commit (`git restore --staged PATH`), or clear the intent and declare one "
+        "that allows it.",
+    ),
+    _scope(
+        "scope-forbidden",
+        Level.ERROR,
+        "A commit touches a file that the active intent forbids by `--forbid`; control files are always "
+        "forbidden.",
+        "Who works under a declaration does not change the rules on the way.",
+        "an intent is active, and patchgate.toml is in the commit",
+        "Take the file out of the commit (`git restore --staged PATH`); change it without an intent.",
+    ),
+    _scope(
+        "intent-expired",
+        Level.WARNING,
+        "The time of an intent of this worktree is over, so it judges nothing any more.",
+        "Work goes on that no declaration covers.",
+        "a commit, two hours after an intent of one hour",
+        "Go on with it (`git patchgate intent recover ID`), or end it (`git patchgate intent clear ID`).",
+    ),
+    _scope(
+        "intent-queued",
+        Level.WARNING,
+        "An intent of this worktree waits for another one to be cleared, and owns nothing yet.",
+        "Somebody else is at work on a file that it wants.",
+        "git patchgate intent declare --queue, then git commit",
+        "Wait until `git patchgate intent show` says that it is active.",
+    ),
+    _scope(
+        "intent-trailer",
+        Level.NOTE,
+        "A commit that was made while an intent was active does not name it by `Patchgate-Intent`, or names "
+        "another one. The name is a help to readers, and proves nothing.",
+        "Who reads the history learns from it what belongs together.",
+        "git commit --no-verify, which no commit-msg hook sees",
+        "Nothing has to be done; `git commit --amend --no-edit` lets the hook write it.",
+    ),
+)
+
+VERIFY_RULES = (
+    _verify(
+        "regression",
+        Level.ERROR,
+        "An analysis finds something that it did not find before; with an intent, in a file that it allows, "
+        "or in no file at all. A warning where `strictness` is `relaxed`.",
+        "What was clean stays clean.",
+        "an unused import in a new line, which ruff tells",
+        "Mend what the analysis tells, then `git patchgate verify`.",
+    ),
+    _verify(
+        "regression-external",
+        Level.NOTE,
+        "An analysis finds something new, only in files that the intent does not allow.",
+        "Somebody else made it: it is told, and blamed on nobody here.",
+        "a pull brought a finding in another folder",
+        "Nothing has to be done here; tell whoever works there.",
+    ),
+    _verify(
+        "threshold-crossed",
+        Level.ERROR,
+        "A threshold fails. With an intent only if it held before, and one of the very signals that are over "
+        "it lies in a file that the intent allows. A warning where `strictness` is `relaxed`.",
+        "A limit that somebody set is not passed unseen.",
+        "a function of complexity 11, and a threshold of 10",
+        "Bring the value down to the limit, then `git patchgate verify`.",
+    ),
+    _verify(
+        "threshold-external",
+        Level.NOTE,
+        "A threshold that held before fails, by signals that all lie outside the files of the intent.",
+        "Somebody else crossed it: it is told, and blamed on nobody here.",
+        "a pull brought a function that is over the limit",
+        "Nothing has to be done here; tell whoever works there.",
+    ),
+    _verify(
+        "baseline-abuse",
+        Level.ERROR,
+        "A file of `[verify] baselines`, or the set of suppressions, grew: with regressions around, with "
+        "changed code, without an intent, or so that a failing threshold passes.",
+        "A finding that is written into a list of exceptions is not mended.",
+        "the same commit adds a finding, and its entry in ruff-baseline.json",
+        "Take the new entries out, mend what they hide, and verify again.",
+    ),
+    _verify(
+        "unverified",
+        Level.ERROR,
+        "It cannot be told whether anything got worse: an analysis could not be evaluated, before and after "
+        "were not made alike, or the intent expired or is not what was declared.",
+        "What was not looked at never counts as good.",
+        "the analysis names a tool that is not installed",
+        "Do what the reason asks for, then `git patchgate verify`.",
+        undecided=True,
+    ),
+)

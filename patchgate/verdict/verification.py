@@ -1,0 +1,89 @@
+"""What a verification says: whether it got worse, and whether this piece of work did it. Values only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from patchgate.change.path import RepoPath
+from patchgate.verdict.comparison import Comparison, Result, ThresholdState, TreeRuns, Worsened
+from patchgate.verdict.verdict import Verdict
+
+
+class Status(StrEnum):
+    """How a verification ended."""
+
+    ACCEPTED = "accepted"
+    ACCEPTED_WITH_EXTERNAL_CHANGES = "accepted_with_external_changes"
+    VIOLATED = "violated"
+    UNVERIFIED = "unverified"
+    EXPIRED = "expired"
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict that goes with it."""
+        if self is Status.VIOLATED:
+            return Verdict.REJECTED
+        return Verdict.ACCEPTED if self.value.startswith("accepted") else Verdict.UNDECIDED
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeCheck:
+    """What a piece of work touched, held against what it declared.
+
+    `unexpected` are files that it declared nowhere, `forbidden` those that it may not touch, `expanded` the
+    related files that it touched, `untouched` the allowed ones that it did not.
+    """
+
+    unexpected: tuple[RepoPath, ...] = ()
+    forbidden: tuple[RepoPath, ...] = ()
+    expanded: tuple[RepoPath, ...] = ()
+    untouched: tuple[RepoPath, ...] = ()
+
+    @property
+    def is_clean(self) -> bool:
+        """Tell whether it kept to what it declared."""
+        return not self.unexpected and not self.forbidden
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalCommit:
+    """A commit in the range that is not the intent's."""
+
+    oid: str
+    subject: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """The answer of `verify`; see `patchgate.verification/1`.
+
+    `intent` is the id, None without one. `violations` are the contract violations that count, `told` those
+    that `relaxed` only tells. `next_step` is one sentence, None where nothing is to be done. `reason` is one
+    sentence. `dirty` are files that were changed before the intent began and still are as they were.
+    """
+
+    status: Status
+    reason: str
+    intent: str | None = None
+    before: TreeRuns | None = None
+    after: TreeRuns | None = None
+    comparison: Comparison | None = None
+    intent_regressions: tuple[Result, ...] = ()
+    external_regressions: tuple[Result, ...] = ()
+    intent_worsened: tuple[Worsened, ...] = ()
+    external_worsened: tuple[Worsened, ...] = ()
+    gate_worsened: bool = False
+    before_gate: bool | None = None
+    after_gate: bool | None = None
+    intent_caused_gate: bool = False
+    caused: tuple[ThresholdState, ...] = ()
+    scope: ScopeCheck | None = None
+    abuse: tuple[str, ...] = ()
+    grown: tuple[str, ...] = ()
+    violations: tuple[str, ...] = ()
+    told: tuple[str, ...] = ()
+    next_step: str | None = None
+    external_commits: tuple[ExternalCommit, ...] = ()
+    dirty: tuple[RepoPath, ...] = ()
+    warnings: tuple[str, ...] = ()
