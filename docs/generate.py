@@ -3,18 +3,16 @@
     python -m docs.generate
 
 The reference comes from the registry of rules, the model of the config and the commands themselves. In
-`README.md` and in the pages on patches, apply, agents and components every line that begins with `$ ` in a
-`console` block is run, in order, in a throw-away repository, and what it printed is put under it. A test
+`README.md` and in the pages on patches, apply, agents, components and verify every line that begins with `$ `
+in a `console` block is run, in order, in a throw-away repository, and what it printed is put under it. A test
 fails where a page is not what this makes.
 """
 
 from __future__ import annotations
 
 import importlib
-import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -23,6 +21,7 @@ from typing import Any
 
 import click
 
+from docs.places import make_kiosk, make_market, make_shop, make_studio, make_workshop, output
 from patchgate.declared.classes import CLASSES
 from patchgate.declared.config_schema import json_schema
 from patchgate.surfaces.cli import COMMANDS
@@ -35,6 +34,7 @@ PATCHES = ROOT / "docs" / "patches.md"
 APPLY = ROOT / "docs" / "apply.md"
 AGENTS = ROOT / "docs" / "agents.md"
 COMPONENTS = ROOT / "docs" / "components.md"
+VERIFY = ROOT / "docs" / "verify.md"
 
 _HEAD = """\
 # Reference
@@ -214,12 +214,12 @@ def patches(page: str) -> str:
         for rule in RULES.values()
         if rule.stage.value in {"parse", "git_check"} and rule.level.value == "error" and rule.gate != "reply"
     ]
-    return tour(_with_rules(page, named), _make_market)
+    return tour(_with_rules(page, named), make_market)
 
 
 def agents(page: str) -> str:
     """Run the commands of the page about replies, and list the rules of their protocol."""
-    return tour(_with_rules(page, [rule for rule in RULES.values() if rule.gate == "reply"]), _make_market)
+    return tour(_with_rules(page, [rule for rule in RULES.values() if rule.gate == "reply"]), make_market)
 
 
 def _with_rules(page: str, named: list[Rule]) -> str:
@@ -245,6 +245,11 @@ def components(page: str) -> str:
     return tour(page, make_studio, is_today=True)
 
 
+def verify(page: str) -> str:
+    """Run the commands of the page about intents and verifications."""
+    return tour(page, make_workshop)
+
+
 def tour(
     page: str, make: Callable[[Path, dict[str, str]], None] | None = None, *, is_today: bool = False
 ) -> str:
@@ -260,14 +265,14 @@ def tour(
         environment = _pinned(folder)
         if is_today:
             environment = {name: value for name, value in environment.items() if not name.endswith("_DATE")}
-        (make or _make_shop)(shop, environment)
+        (make or make_shop)(shop, environment)
         steady = _Steady(folder)
 
         def run(block: re.Match[str]) -> str:
             told = ["```console\n"]
             for command in re.findall(r"^\$ (.*)$", block[1], re.MULTILINE):
                 told.append(f"$ {command}\n")
-                told.append(steady.output(_output(steady.command(command), shop, environment)))
+                told.append(steady.output(output(steady.command(command), shop, environment)))
             return "".join(told) + "```"
 
         return re.sub(r"^```console\n(.*?)^```", run, page, flags=re.MULTILINE | re.DOTALL)
@@ -290,160 +295,8 @@ def _pinned(folder: str) -> dict[str, str]:
     }
 
 
-def _make_shop(shop: Path, environment: dict[str, str]) -> None:
-    (shop / "runs").mkdir(parents=True)
-    (shop / "shop.py").write_text("total = 1 + 1\n", encoding="utf-8")
-    (shop / "runs" / "record").write_text("run 1: 2\n", encoding="utf-8")
-    for command in ("git init -q -b main", "git add -A", "git commit -q -m 'Start the shop'"):
-        _output(command, shop, environment)
-
-
-_MARKET = {
-    "prices.py": "apples = 1\npears = 3\nplums = 4\nfigs = 9\n",
-    "runs/record": "run 1: 2\n",
-    "patchgate.toml": '[policy]\ndeny_prefixes = ["runs"]\n',
-    ".gitignore": "*.patch\nedits.json\n",
-}
-
-
-def _make_market(market: Path, environment: dict[str, str]) -> None:
-    (market / "runs").mkdir(parents=True)
-    for name, text in _MARKET.items():
-        (market / name).write_text(text, encoding="utf-8")
-    for command in ("git init -q -b main", "git add -A", "git commit -q -m 'Open the market'"):
-        _output(command, market, environment)
-    (market / "prices.py").write_text(
-        _MARKET["prices.py"].replace("apples = 1", "apples = 2"), encoding="utf-8"
-    )
-    _output("git diff >good.patch && git checkout -q prices.py", market, environment)
-    edit = {"path": "prices.py", "start": 2, "end": 2, "new_text": "pears = 5\n"}
-    (market / "edits.json").write_text(json.dumps({"patch": {"edits": [edit]}}) + "\n", encoding="utf-8")
-
-
-_KIOSK = {
-    "prices.py": "apples = 1\npears = 3\n\n\ndef total(count):\n    return count * apples\n",
-    "tests.sh": """\
-got=$(python3 -c 'import prices; print(prices.total(2))')
-[ "$got" = 2 ] || { echo "total(2) is $got, and two apples cost 2"; exit 1; }
-""",
-    "runs/record": "run 1: 2\n",
-    "patchgate.toml": """\
-[policy]
-deny_prefixes = ["runs"]
-
-[commands.syntax]
-kind = "lint"
-command = ["python3", "-m", "compileall", "-q", "."]
-
-[commands.tests]
-kind = "test"
-command = ["sh", "tests.sh"]
-timeout = "1m"
-""",
-    ".gitignore": "*.patch\n__pycache__/\n",
-}
-_KIOSK_PATCHES = {
-    "first.patch": """\
-diff --git a/prices.py b/prices.py
---- a/prices.py
-+++ b/prices.py
-@@ -3,4 +3,4 @@
-
-
- def total(number):
--    return count * apples
-+    return number * apples
-diff --git a/runs/record b/runs/record
---- a/runs/record
-+++ b/runs/record
-@@ -1 +1 @@
--run 1: 2
-+run 1: 3
-""".replace("\n\n\n def", "\n \n \n def"),
-    "second.patch": """\
-diff --git a/prices.py b/prices.py
---- a/prices.py
-+++ b/prices.py
-@@ -5,2 +5,2 @@
- def total(count):
--    return count * apples
-+    return count * pears
-""",
-    "third.patch": """\
-diff --git a/prices.py b/prices.py
---- a/prices.py
-+++ b/prices.py
-@@ -5,2 +5,2 @@
- def total(count):
--    return count * apples
-+    return max(0, count) * apples
-""",
-}
-
-
-def make_kiosk(kiosk: Path, environment: dict[str, str]) -> None:
-    (kiosk / "runs").mkdir(parents=True)
-    for name, text in (_KIOSK | _KIOSK_PATCHES).items():
-        (kiosk / name).write_text(text, encoding="utf-8")
-    for command in ("git init -q -b main", "git add -A", "git commit -q -m 'Open the kiosk'"):
-        _output(command, kiosk, environment)
-
-
-_STUDIO = {
-    "src/shaping.py": """\
-def area(width, height):
-    if width < 0 or height < 0:
-        raise ValueError("a side is negative")
-    return width * height
-""",
-    "contracts/shaping/interface.json": """\
-{
-  "component_id": "shaping",
-  "version": "1.0.0",
-  "description": "Areas of plane figures.",
-  "functions": [
-    {
-      "name": "area",
-      "description": "Multiplies width by height.",
-      "inputs": [{"name": "width", "type": "int"}, {"name": "height", "type": "int"}],
-      "output": {"type": "int"},
-      "error_cases": [
-        {"error": "ValueError", "condition": "a side is negative", "inputs": {"width": -1, "height": 1}}
-      ],
-      "side_effects": [{"kind": "none"}],
-      "idempotent": true,
-      "performance_budget": {"p95_latency_ms": 50},
-      "examples": [{"inputs": {"width": 2, "height": 3}, "output": 6}]
-    }
-  ]
-}
-""",
-    "patchgate.toml": """\
-[components.shaping]
-contract = "contracts/shaping/interface.json"
-tests = ["tests/test_shaping.py"]
-implementation = ["src/shaping.py"]
-""",
-    ".gitignore": "__pycache__/\n",
-}
-
-
-def make_studio(studio: Path, environment: dict[str, str]) -> None:
-    for name, text in _STUDIO.items():
-        (studio / name).parent.mkdir(parents=True, exist_ok=True)
-        (studio / name).write_text(text, encoding="utf-8")
-    (studio / "tests").mkdir()
-    for command in (
-        "git init -q -b main",
-        "git add -A",
-        "git commit -q -m 'Open the studio'",
-        "git patchgate install",
-    ):
-        _output(command, studio, environment)
-
-
 class _Steady:
-    """Makes what differs at each run the same: ids of attempts, seconds, dates, the temporary folder."""
+    """Makes what differs at each run the same: ids of attempts and intents, times, processes, the folder."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -451,7 +304,7 @@ class _Steady:
 
     def command(self, text: str) -> str:
         """Put the ids of this run into a command of the page."""
-        return re.sub(r"a-000\d", lambda found: self._real.get(found[0], found[0]), text)
+        return re.sub(r"\b[ai]-000\d", lambda found: self._real.get(found[0], found[0]), text)
 
     def output(self, text: str) -> str:
         """Take out of an output what is of this run alone."""
@@ -462,25 +315,15 @@ class _Steady:
         # Told only of tests that take a second.
         text = re.sub(r"(?m)^running the tests of .*\n", "", text)
         text = re.sub(r"\(commit [0-9a-f]{12}\)", "(commit 1a2b3c4d5e6f)", text)
-        for found in re.findall(r"\ba-[0-9a-f]{4,}\b", text):
+        text = re.sub(r"\b\d{4}-\d\d-\d\d \d\d:\d\d\b", "2026-01-01 13:00", text)
+        text = re.sub(r"\bin (59 minutes|1 hour)\b", "in 1 hour", text)
+        text = re.sub(r"\bprocess \d+ on \S+", "process 4711 on here", text)
+        for found in re.findall(r"\b[ai]-[0-9a-f]{4,}\b", text):
             if found not in self._real.values():
-                self._real[f"a-{len(self._real) + 1:04}"] = found
+                self._real[f"{found[0]}-{len(self._real) + 1:04}"] = found
         for steady, real in self._real.items():
             text = text.replace(real, steady)
         return text
-
-
-def _output(command: str, folder: Path, environment: dict[str, str]) -> str:
-    done = subprocess.run(
-        ["sh", "-c", command],
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        check=False,
-    )
-    return done.stdout.decode("utf-8")
 
 
 def main() -> None:
@@ -490,6 +333,7 @@ def main() -> None:
     APPLY.write_text(tour(APPLY.read_text(encoding="utf-8"), make_kiosk), encoding="utf-8")
     PATCHES.write_text(patches(PATCHES.read_text(encoding="utf-8")), encoding="utf-8")
     COMPONENTS.write_text(components(COMPONENTS.read_text(encoding="utf-8")), encoding="utf-8")
+    VERIFY.write_text(verify(VERIFY.read_text(encoding="utf-8")), encoding="utf-8")
     AGENTS.write_text(agents(AGENTS.read_text(encoding="utf-8")), encoding="utf-8")
 
 

@@ -97,6 +97,11 @@ read_active() {
     esac
 }
 
+# Has this worktree an intent? Then what is committed here is held against it, and nothing is recognised.
+has_intents() {
+    [ -e "${git_dir:-.git}/patchgate-intents" ]
+}
+
 # Does anybody want more than the recognising of what is boring?
 may_recognise() {
     [ -z "${PATCHGATE_FULL-}${PATCHGATE_SKIP+set}${PATCHGATE_WITNESS+set}${PRE_COMMIT-}" ]

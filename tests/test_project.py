@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from docs import generate
+from docs import generate, places
 from patchgate import __version__
 from tests.world import Repo
 
@@ -166,9 +166,15 @@ def test_the_page_about_components_is_what_the_commands_print() -> None:
     assert told == page.splitlines(), "docs/components.md is stale: run python -m docs.generate"
 
 
+def test_the_page_about_intents_and_verify_is_what_the_commands_print() -> None:
+    page = generate.VERIFY.read_text(encoding="utf-8")
+    told = generate.verify(page).splitlines()
+    assert told == page.splitlines(), "docs/verify.md is stale: run python -m docs.generate"
+
+
 def test_the_page_about_apply_is_what_the_commands_really_print() -> None:
     page = generate.APPLY.read_text(encoding="utf-8")
-    told = generate.tour(page, generate.make_kiosk).splitlines()
+    told = generate.tour(page, places.make_kiosk).splitlines()
     assert told == page.splitlines(), "docs/apply.md is stale: run python -m docs.generate"
 
 

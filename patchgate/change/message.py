@@ -60,10 +60,7 @@ def clean(raw: bytes, cleanup: Cleanup, *, edited: bool) -> bytes:
         cleanup: what the config says.
         edited: whether git opened an editor for it; if not, git keeps comments.
     """
-    comment = cleanup.comment
-    if comment is None or (edited and not _begins_a_line(raw, comment)):
-        # `git -c core.commentChar=…` is not told to a hook; git's own hints tell it.
-        comment = _written_comment(raw) or comment
+    comment = comment_of(raw, cleanup, edited=edited)
     mode = cleanup.mode or (STRIP if edited else WHITESPACE)
     if mode == SCISSORS and not edited:
         mode = WHITESPACE
@@ -77,6 +74,15 @@ def clean(raw: bytes, cleanup: Cleanup, *, edited: bool) -> bytes:
     if mode == VERBATIM:
         return raw
     return strip_space(raw, comment if mode == STRIP else None)
+
+
+def comment_of(raw: bytes, cleanup: Cleanup, *, edited: bool) -> bytes | None:
+    """Say what begins a comment in the file of a message; None where nobody can tell."""
+    comment = cleanup.comment
+    if comment is None or (edited and not _begins_a_line(raw, comment)):
+        # `git -c core.commentChar=…` is not told to a hook; git's own hints tell it.
+        comment = _written_comment(raw) or comment
+    return comment
 
 
 def strip_space(raw: bytes, comment: bytes | None = None) -> bytes:

@@ -47,8 +47,8 @@ class ThresholdTable(Section):
     metric: Annotated[str, AfterValidator(check_metric)] = Field(
         description="What it limits: `findings:new`, `findings`, or a metric of every symbol, by its name."
     )
-    max: Annotated[float, Field(ge=0), AfterValidator(check_most)] = Field(
-        description="The most that is allowed, inclusive."
+    max: Annotated[float, AfterValidator(check_most)] = Field(
+        description="The most that is allowed, inclusive.", json_schema_extra={"minimum": 0}
     )
 
 

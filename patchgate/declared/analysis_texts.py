@@ -85,8 +85,8 @@ def check_most(value: float) -> float:
     Raises:
         ValueError: it is no number that anything can be compared with.
     """
-    if not math.isfinite(value):
-        raise TextError("a limit is a finite number", "write a number, like 0 or 10")
+    if not (math.isfinite(value) and value >= 0):
+        raise TextError("a limit is a number of 0 or more", "write it like 0, 10 or 2.5")
     return value
 
 

@@ -17,6 +17,7 @@ from patchgate.change.path import RepoPath
 
 DEFAULT_TTL, LEAST_TTL, MOST_TTL = 3600, 60, 86400
 DEFAULT_LEASE, LEAST_LEASE = 300, 1
+_SAME_TIME = 60
 
 
 class State(StrEnum):
@@ -72,12 +73,13 @@ class Moment:
     def until(self, now: Moment) -> float | None:
         """Count the seconds up to `now`, by the clock that tells more; None where the clock went back.
 
-        Within one boot a clock that is set back, or on, cannot make the time shorter than it was.
+        Within one boot a clock that is set back, or on, cannot make the time shorter than it was. Two
+        processes look at the clock before they take turns: a little earlier is the same time.
         """
         wall = now.wall - self.wall
-        if self.boot_id and self.boot_id == now.boot_id and now.boot >= self.boot:
-            return max(wall, now.boot - self.boot)
-        return wall if wall >= 0 else None
+        if self.boot_id and self.boot_id == now.boot_id:
+            return max(wall, now.boot - self.boot, 0.0)
+        return max(wall, 0.0) if wall >= -_SAME_TIME else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ class Suspicion:
     are those of any component, `parts` stand anywhere in one. `texts` are searched in the output of
     `git diff -p -U0`, `small_texts` in the same in lower case.
     `reads_contents` tells whether binary files are denied, `has_components` whether a deletion anywhere can
-    take away what a contract names.
+    take away what a contract names, `verifies_pushes` whether a push runs the analyses.
     """
 
     max_files: int | None
@@ -66,6 +66,7 @@ class Suspicion:
     has_components: bool
     judges_messages: bool
     refuses_messages: bool
+    verifies_pushes: bool
 
 
 def suspicion_of(policy: Policy) -> Suspicion | None:
@@ -105,6 +106,7 @@ def suspicion_of(policy: Policy) -> Suspicion | None:
         has_components=bool(policy.config.components),
         judges_messages=policy.judges_messages(Profile.COMMIT),
         refuses_messages=policy.refuses_messages(Profile.COMMIT),
+        verifies_pushes=policy.config.verify.on_push,
     )
 
 

@@ -38,7 +38,15 @@ class Owner(Value):
     @classmethod
     def current(cls) -> Owner:
         """Describe the process that asks."""
-        return cls(os.getpid(), _boot_id(), _start_of(os.getpid()))
+        return cls(os.getpid(), boot_id(), _start_of(os.getpid()))
+
+    @classmethod
+    def of(cls, pid: int) -> Owner | None:
+        """Describe the process that has a pid now; None where none runs, or the system does not tell."""
+        if not 0 < pid <= _MAX_PID:
+            return None
+        found = cls(pid, boot_id(), _start_of(pid))
+        return found if found.is_running() else None
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> Owner | None:
@@ -64,7 +72,7 @@ class Owner(Value):
 
         A process that exists but hides its start time (`hidepid`) counts as running.
         """
-        if self.boot_id != _boot_id() or not 0 < self.pid <= _MAX_PID:
+        if self.boot_id != boot_id() or not 0 < self.pid <= _MAX_PID:
             return False
         try:
             os.kill(self.pid, 0)
@@ -75,7 +83,21 @@ class Owner(Value):
         return _start_of(self.pid) in {self.started, _UNKNOWN}
 
 
-def _boot_id() -> str:
+def parent_of(pid: int) -> tuple[int, str] | None:
+    """Give a process's parent and the name of its own program; None where the system does not tell.
+
+    The name is what the kernel keeps of it: at most 15 bytes.
+    """
+    try:
+        stat = _content(f"/proc/{pid}/stat")
+    except OSError:
+        return None
+    before, _, after = stat.rpartition(b")")
+    return int(after.split()[1]), os.fsdecode(before.partition(b"(")[2])
+
+
+def boot_id() -> str:
+    """Give the kernel's UUID of this boot, empty where the system does not tell."""
     try:
         return _content("/proc/sys/kernel/random/boot_id").decode("ascii").strip()
     except OSError:

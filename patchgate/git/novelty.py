@@ -143,12 +143,21 @@ def unpublished(repository: Repository, tip: str, settled: Sequence[str], most: 
     return lacking(repository, [tip], settled, "--remotes", most=most)
 
 
+def fetched_tips(repository: Repository) -> list[str]:
+    """List what the last fetch brought, branch or not, from anywhere but this repository itself."""
+    return [head.oid for head in _fetched_heads(repository) if not head.is_own]
+
+
 @dataclass(frozen=True, slots=True)
 class _Fetched:
-    """A line of FETCH_HEAD: the commit, and whose branch it is; the URL is empty where it is no branch."""
+    """A line of FETCH_HEAD: the commit, and whose branch it is; the URL is empty where it is no branch.
+
+    `is_own` is whether this repository fetched from itself.
+    """
 
     oid: str
     url: str
+    is_own: bool
 
 
 def _fetched_heads(repository: Repository) -> list[_Fetched]:
@@ -164,5 +173,6 @@ def _fetched_heads(repository: Repository) -> list[_Fetched]:
         if len(oid) == len(repository.zero_oid) and not oid.strip(b"0123456789abcdef"):
             about = rest.rpartition(b"\t")[2]
             url = about.partition(b"' of ")[2] if about.startswith(b"branch '") else b""
-            found.append(_Fetched(oid.decode("ascii"), os.fsdecode(url)))
+            is_own = about == b"." or about.endswith(b" of .")
+            found.append(_Fetched(oid.decode("ascii"), os.fsdecode(url), is_own))
     return found

@@ -60,7 +60,9 @@ class Ended:
     `code` is its exit code (negative: the signal), None where it was not started; then `fault` says why, and
     `reason` in the system's words. `tail` is the end of its output (4 KiB), `logged` and `dropped` count the
     bytes of its output that went into the log and that did not; `log_fault` says why the log could not be
-    written. `survivors` counts the processes that could not be ended.
+    written. `survivors` counts the processes that could not be ended. Where its standard output went into a
+    file of its own, all of these are about its errors: `output_fault` says why that file could not be
+    written, and `has_flooded` that the command was ended since the file may not hold as much as it wrote.
     """
 
     code: int | None
@@ -73,6 +75,8 @@ class Ended:
     dropped: int = 0
     log_fault: str | None = None
     survivors: int = 0
+    has_flooded: bool = False
+    output_fault: str | None = None
 
 
 def run_command(
@@ -84,6 +88,8 @@ def run_command(
     executable: str | None = None,
     log: int | None = None,
     max_log: int = 8 << 20,
+    output: int | None = None,
+    max_output: int = 128 << 20,
     grace: float = 2.0,
     mask: Callable[[bytes], bytes] | None = None,
     tick: Callable[[float], None] | None = None,
@@ -102,6 +108,8 @@ def run_command(
         executable: the program's file, where `argv` has only its name; else PATH of `env` is searched.
         log: a descriptor that gets its output and errors as they come.
         max_log: how many bytes of them at most.
+        output: a descriptor that gets its standard output instead, as it is, without a mask.
+        max_output: how many bytes of it at most; a command that writes more is ended.
         mask: what is done to whole lines (or 64 KiB of a longer one) before they are logged or kept.
         tick: called about once a second with the seconds since the start.
 
@@ -109,20 +117,21 @@ def run_command(
         UndecidedError: the working directory is not there.
     """
     spool = Spool(log, max_log, mask)
+    own = None if output is None else Spool(output, max_output)
     began = time.monotonic()
     before = strays.children()
     with strays.adopted():
-        run = _Run(before, began)
+        run = _Run(before, began, spool, own)
         try:
             fault = run.start(argv, cwd, env, executable)
             if fault is None:
-                run.watch(spool, seconds, grace, tick)
+                run.watch(seconds, grace, tick)
         finally:
             # A second signal may raise within; what was begun is then done again, and the signal passed on.
             try:
-                run.end(spool)
+                run.end()
             finally:
-                run.end(spool)
+                run.end()
     if fault is not None:
         return fault
     spool.close()
@@ -135,6 +144,8 @@ def run_command(
         dropped=spool.dropped,
         log_fault=spool.fault,
         survivors=run.survivors,
+        has_flooded=own is not None and own.dropped > 0 and own.fault is None,
+        output_fault=own.fault if own is not None else None,
     )
 
 
@@ -152,9 +163,12 @@ def _no_cores() -> Iterator[None]:
 class _Run:
     """One run of one command, from its start to the end of everything that it started."""
 
-    def __init__(self, before: frozenset[strays.Born], began: float) -> None:
+    def __init__(self, before: frozenset[strays.Born], began: float, spool: Spool, own: Spool | None) -> None:
         self._before = before
         self._began = began
+        self._spool = spool
+        self._own = own
+        self._pipes: dict[int, Spool] = {}
         self._child: subprocess.Popen[bytes] | None = None
         self._exit: int | None = None
         self._group_lives = False
@@ -181,7 +195,7 @@ class _Run:
                     env=env,
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
-                    stderr=subprocess.STDOUT,
+                    stderr=subprocess.STDOUT if self._own is None else subprocess.PIPE,
                     bufsize=0,
                     start_new_session=True,
                 )
@@ -194,14 +208,19 @@ class _Run:
         with contextlib.suppress(OSError, AttributeError):
             self._exit = os.pidfd_open(child.pid)
         assert child.stdout is not None
-        os.set_blocking(child.stdout.fileno(), False)
+        self._pipes[child.stdout.fileno()] = self._own or self._spool
+        if child.stderr is not None:
+            self._pipes[child.stderr.fileno()] = self._spool
+        for number in self._pipes:
+            os.set_blocking(number, False)
         return None
 
-    def watch(self, spool: Spool, seconds: float, grace: float, tick: Callable[[float], None] | None) -> None:
-        """Take in its output until it ends, or until it was asked to end and has had its time for that."""
+    def watch(self, seconds: float, grace: float, tick: Callable[[float], None] | None) -> None:
+        """Take in its output until it ends, or until it was asked to end and has had its time for that.
+
+        One that floods is not asked: it is over at once.
+        """
         assert self._child is not None
-        assert self._child.stdout is not None
-        output: int | None = self._child.stdout.fileno()
         deadline = self._began + seconds
         next_tick = self._began + 1
         while True:
@@ -217,15 +236,16 @@ class _Run:
                 strays.reap(self._before, self._child.pid)
                 if tick is not None:
                     tick(now - self._began)
-            ready = self._wait(output, min(deadline, next_tick) - time.monotonic())
-            if output is not None and output in ready and _drain(output, spool, _CHUNK):
-                output = None
-            if self._has_ended(ready):
+            ready = self._wait(min(deadline, next_tick) - time.monotonic())
+            for number in [each for each in ready if each in self._pipes]:
+                if _drain(number, self._pipes[number], _CHUNK):
+                    del self._pipes[number]
+            if self._has_ended(ready) or (self._own is not None and self._own.dropped):
                 return
 
-    def _wait(self, output: int | None, seconds: float) -> list[int]:
+    def _wait(self, seconds: float) -> list[int]:
         """Wait until there is output, an end (where the system tells of it), or the time is over."""
-        watched = [number for number in (output, self._exit) if number is not None]
+        watched = [*self._pipes, *([] if self._exit is None else [self._exit])]
         seconds = max(0.0, seconds if self._exit is not None else min(seconds, _GLANCE))
         poll = select.poll()
         for number in watched:
@@ -244,7 +264,7 @@ class _Run:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._child.pid, number)
 
-    def end(self, spool: Spool) -> None:
+    def end(self) -> None:
         """End everything that was started, and take in what it still wrote; twice is as good as once."""
         if self._is_over:
             return
@@ -258,9 +278,12 @@ class _Run:
                 child.wait(_PATIENCE)
             unreaped = child.pid if child.returncode is None else None
         self.survivors = strays.end(self._before, _PATIENCE, spared=unreaped) + (unreaped is not None)
-        if child is not None and child.stdout is not None and not child.stdout.closed:
-            _drain(child.stdout.fileno(), spool, _PIPE)
-            child.stdout.close()
+        for number, spool in self._pipes.items():
+            _drain(number, spool, _PIPE)
+        self._pipes.clear()
+        for pipe in (child.stdout, child.stderr) if child is not None else ():
+            if pipe is not None:
+                pipe.close()
         if self._exit is not None:
             number, self._exit = self._exit, None
             os.close(number)

@@ -13,6 +13,7 @@ import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,9 @@ from patchgate.git.repository import open_repository
 from patchgate.surfaces.output import complain, show, write
 
 if TYPE_CHECKING:
+    from patchgate.git.pushes import RefUpdate, Remote
     from patchgate.git.repository import Repository
+    from patchgate.operations.hold.analyses import Around
     from patchgate.operations.land.refusals import Judged
     from patchgate.verdict.verdict import Report
 
@@ -107,11 +110,19 @@ def _at_message(name: str, arguments: tuple[str, ...], directory: str) -> int:
         raise UsageError("commit-msg takes the file of the message", "git patchgate hook commit-msg FILE")
     repository = open_repository(os.environ, directory)
     from patchgate.git.novelty import current_branch
+    from patchgate.operations.judge.intents import active_here, profile_under
     from patchgate.operations.judge.message import check_message
     from patchgate.operations.land.refusals import Judged, holds, record_refusals
 
     # So git tells a hook that no editor was opened; then it keeps lines that look like comments.
-    report = check_message(repository, arguments[0], edited=os.environ.get("GIT_EDITOR") != ":")
+    edited = os.environ.get("GIT_EDITOR") != ":"
+    here, told = active_here(repository), None
+    if here is not None:
+        from patchgate.operations.land.trailer import add_trailer
+
+        told = add_trailer(repository, arguments[0], here, edited=edited)
+    report = check_message(repository, arguments[0], edited=edited, profile=profile_under(here))
+    report = replace(report, warnings=(*report.warnings, told)) if told else report
     branch = current_branch(repository) if report.verdict != "accepted" else None
     warnings = record_refusals(repository, "commit-msg", report, branch)
     report = replace(report, warnings=(*report.warnings, *warnings))
@@ -159,16 +170,39 @@ def _at_push(name: str, arguments: tuple[str, ...], directory: str) -> int:
     from patchgate.operations.land.at_push import judge_push, judge_unpushed
     from patchgate.operations.land.refusals import Judged, holds
 
+    further = partial(_verified, repository)
     if len(arguments) == 2:
-        report = judge_push(repository, *arguments, _read_lines())
+        report = judge_push(repository, *arguments, _read_lines(), further=further)
     elif _is_framework(os.environ) and not arguments:
         remote = os.environ.get("PRE_COMMIT_REMOTE_NAME") or "origin"
         told = (os.environ.get("PRE_COMMIT_REMOTE_BRANCH"), os.environ.get("PRE_COMMIT_TO_REF"))
-        report = judge_unpushed(repository, remote, {told[0]: told[1]} if told[0] and told[1] else {})
+        pairs = {told[0]: told[1]} if told[0] and told[1] else {}
+        report = judge_unpushed(repository, remote, pairs, further=further)
     else:
         raise UsageError("pre-push takes a remote and its URL", "git patchgate hook pre-push REMOTE URL")
     stops = any(holds(change, None) for change in report.changes)
     return _answered(repository, Judged(report, stops), is_push=True)
+
+
+def _verified(repository: Repository, remote: Remote, updates: Sequence[RefUpdate], report: Report) -> Report:
+    """Verify what the branches get, where the policy asks for it; what runs for long is told meanwhile."""
+    from patchgate.operations.hold.verify_push import verify_pushed
+    from patchgate.surfaces.progress import Progress
+
+    progress = Progress(quiet=False)
+
+    def around() -> Around:
+        import time
+
+        from patchgate.operations.hold.analyses import Around
+        from patchgate.surfaces.options import cache_folder
+
+        return Around(os.environ, cache_folder(os.environ), progress.tell, time.time())
+
+    try:
+        return verify_pushed(repository, remote, updates, report, around)
+    finally:
+        progress.end()
 
 
 def _at_receive(name: str, arguments: tuple[str, ...], directory: str) -> int:

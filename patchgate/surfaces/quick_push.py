@@ -45,6 +45,7 @@ def recognise_push(said: bytes, git_dir: str, common_dir: str, version: str) -> 
         names = [path.rpartition(b"/")[0] for path, status, _ in files if status != b"D"]
         folders |= dict.fromkeys(b"%s:%s" % (commit, name) for name in names)
     requests = [b"contents %s\n" % commit for commit in commits] + [b"info %s\n" % name for name in folders]
+    requests.append(b"contents HEAD^{tree}\n")
     # Heard at the end: git answers meanwhile.
     descriptor = recognise.ask(git_dir, requests)
     for output, (_, parent) in zip(outputs, heads, strict=True):
@@ -58,6 +59,10 @@ def recognise_push(said: bytes, git_dir: str, common_dir: str, version: str) -> 
         require(b"\nencoding " not in text.partition(b"\n\n")[0])
     # A tree that git did not write can hold a name with a slash, which a difference shows as if in a folder.
     require(all(recognise.take(answers)[1] == b"tree" for _ in folders))
+    # Whether pushes are verified, HEAD's policy says, whatever branch is pushed.
+    root = dict(recognise.entries(recognise.take(answers, with_content=True)[3], len(heads[0][0]) // 2))
+    at_head = recognise.load_policy(common_dir + "/patchgate/fast", root, version)
+    require(not at_head["verifies_pushes"])
     return [commit.decode("ascii") for commit in commits]
 
 

@@ -2,49 +2,40 @@
 
 from __future__ import annotations
 
+import importlib
+
 import click
 
 from patchgate.surfaces.output import write
 
+# Name, the module that makes it, the function there. Shown in this order.
+SCHEMAS = (
+    ("config", "declared.config_schema", "json_schema"),
+    ("contract", "declared.contract", "json_schema"),
+    ("baseline", "declared.baseline_schema", "json_schema"),
+    ("report", "verdict.json", "json_schema"),
+    ("event", "operations.tell.history", "json_schema"),
+    ("doctor", "operations.tell.doctor_document", "json_schema"),
+    ("reply", "operations.judge.replies", "json_schema"),
+    ("attempts", "operations.tell.attempts_document", "list_schema"),
+    ("attempt", "operations.tell.attempts_document", "show_schema"),
+    ("components", "operations.hold.components_document", "list_schema"),
+    ("component-graph", "operations.hold.components_document", "graph_schema"),
+    ("capture", "operations.hold.capture_telling", "json_schema"),
+    ("baselines", "operations.tell.baselines_document", "json_schema"),
+    ("intent", "operations.hold.intents_document", "intent_schema"),
+    ("intents", "operations.hold.intents_document", "intents_schema"),
+    ("analysis", "operations.hold.analysis_document", "json_schema"),
+    ("verification", "operations.hold.verification_document", "json_schema"),
+)
+
 
 @click.command("schema", context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument(
-    "name",
-    type=click.Choice(
-        [
-            *("config", "contract", "baseline", "report", "event", "doctor", "reply", "attempts", "attempt"),
-            *("components", "component-graph", "capture", "baselines"),
-        ]
-    ),
-)
+@click.argument("name", type=click.Choice([name for name, _, _ in SCHEMAS]))
 def command(name: str) -> None:
     """Print the JSON Schema of a file (config, contract, baseline) or of an output (report, event, …)."""
     import json
 
-    if name == "config":
-        from patchgate.declared.config_schema import json_schema
-    elif name == "contract":
-        from patchgate.declared.contract import json_schema
-    elif name == "baseline":
-        from patchgate.declared.baseline_schema import json_schema
-    elif name == "baselines":
-        from patchgate.operations.tell.baselines_document import json_schema
-    elif name == "event":
-        from patchgate.operations.tell.history import json_schema
-    elif name == "reply":
-        from patchgate.operations.judge.replies import json_schema
-    elif name == "attempts":
-        from patchgate.operations.tell.attempts_document import list_schema as json_schema
-    elif name == "attempt":
-        from patchgate.operations.tell.attempts_document import show_schema as json_schema
-    elif name == "components":
-        from patchgate.operations.hold.components_document import list_schema as json_schema
-    elif name == "component-graph":
-        from patchgate.operations.hold.components_document import graph_schema as json_schema
-    elif name == "capture":
-        from patchgate.operations.hold.capture_telling import json_schema
-    elif name == "doctor":
-        from patchgate.operations.tell.doctor_document import json_schema
-    else:
-        from patchgate.verdict.json import json_schema
+    module, function = next((module, function) for each, module, function in SCHEMAS if each == name)
+    json_schema = getattr(importlib.import_module(f"patchgate.{module}"), function)
     write(json.dumps(json_schema(), indent=2, sort_keys=True) + "\n")

@@ -13,10 +13,11 @@ from patchgate.surfaces.output import write
 @click.option("-q", "--quiet", is_flag=True, help="Print only what went wrong.")
 def command(quiet: bool) -> int:
     """Raise every rule from its built-in case, in a throw-away repository."""
+    from patchgate.operations.hold.intent_cases import raised_by_working
     from patchgate.operations.land.apply_cases import raised_by_applying
     from patchgate.operations.tell.selftest import selftest, summary
 
-    results = list(selftest(os.environ, raised_by_applying))
+    results = list(selftest(os.environ, (raised_by_applying, raised_by_working)))
     is_whole = all(each.is_raised for each in results)
     if not (quiet and is_whole):
         write(summary(results))

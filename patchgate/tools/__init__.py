@@ -1,9 +1,10 @@
 """Room 3, the wing of tools: the user's own commands, run against a change.
 
 Belongs here: what a command sees (`environment`), how it is found, run and logged (`runner`), how it ended
-and what is said of that (`outcome`), how many tests it ran (`junit`). Does not: which commands there
+and what is said of that (`outcome`), how many tests it ran (`junit`); an analysis that is run and read
+(`analysis`, `metrics`, `sarif` and what stands below it, on `json_stream`). Does not: which commands there
 are and in which order they run (`declared`), the tree that they run in (`git`), where their logs lie
-(`ledger`), what verdict follows.
+(`ledger`), whether a finding is new (`gates`), what verdict follows.
 Callers: `operations`. Imports `declared`, `verdict`, `change`, `process`, `errors`.
 
 Decisions:
@@ -20,4 +21,11 @@ Decisions:
 * **What could not be tried is not a failure.** A program that is missing or that takes too long says nothing
   against a patch: those outcomes make the verdict undecided. Exit code 127 is a failure all the same, since a
   patch can bring it about; the hint says what it usually means.
+* **What an analysis tells is walked through, not loaded.** 120 MiB of SARIF take `json.load` 690 to 1,450
+  MiB; result by result it is 270 to 800, of which nothing but what we compare is kept. Price: one and a half
+  times to twice the time, and limits on each kind of thing that is kept. A document is read to its end: what
+  is broken in a part that we do not read is broken.
+* **A finding is known by what stands at its place**, not by a producer's fingerprint (semgrep writes the same
+  for all) nor by a number of a line. The line is that of the tree in git, not of the file that the tool saw.
+  Price: a finding whose line is edited is another one.
 """

@@ -13,7 +13,7 @@ from dataclasses import replace
 from patchgate.change.path import RepoPath
 from patchgate.change.quoting import printable
 from patchgate.declared.command import FILES, expand, needs_files
-from patchgate.declared.settings import CommandSettings
+from patchgate.declared.settings import AnalysisSettings, CommandSettings
 from patchgate.errors import UndecidedError
 from patchgate.process.command import Ended, StartFault, run_command
 from patchgate.tools.environment import command_environment, find_program
@@ -53,17 +53,10 @@ def run(
     argv = expand(settings, files)
     outcome = replace(outcome, shown=show_command(argv, mask))
     environment = command_environment(environ, settings.env, place)
-    missing = [tool for tool in settings.required_tools if find_program(tool, environment) is None]
-    program = settings.command[0]
-    file = program if "/" in program else find_program(os.fsdecode(program.encode()), environment)
-    if missing or file is None:
-        tools = ", ".join(printable(tool, 60) for tool in missing or [program])
-        return replace(
-            outcome,
-            status=Status.NOT_STARTED,
-            reason=f"was not started: {tools} {'was' if len(missing) < 2 else 'were'} not found",
-            hint=f"install {tools}, or put it on PATH; only absolute folders outside the scratch tree count",
-        )
+    file, missing = located(settings, environment)
+    if missing:
+        reason, hint = not_found(missing)
+        return replace(outcome, status=Status.NOT_STARTED, reason=f"was not started: {reason}", hint=hint)
     log = _make_log(log_path)
     try:
         ended = run_command(
@@ -85,6 +78,28 @@ def run(
     return _ended(outcome, ended, settings, os.path.basename(log_path), mask)
 
 
+def located(
+    settings: CommandSettings | AnalysisSettings, environment: Mapping[str, str]
+) -> tuple[str | None, tuple[str, ...]]:
+    """Find the file of a command's program, and name what it needs and is not there.
+
+    The program itself is named only where nothing else is missing. One with a `/` is not looked for.
+    """
+    missing = tuple(tool for tool in settings.required_tools if find_program(tool, environment) is None)
+    program = settings.command[0]
+    file = program if "/" in program else find_program(os.fsdecode(program.encode()), environment)
+    return file, missing or (() if file is not None else (program,))
+
+
+def not_found(missing: Sequence[str]) -> tuple[str, str]:
+    """Say which programs are not there, and the next step."""
+    tools = ", ".join(printable(tool, 60) for tool in missing)
+    return (
+        f"{tools} {'was' if len(missing) < 2 else 'were'} not found",
+        f"install {tools}, or put it on PATH; only absolute folders outside the scratch tree count",
+    )
+
+
 def _make_log(path: str) -> int:
     try:
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -97,7 +112,7 @@ def _make_log(path: str) -> int:
 
 
 def _hindered(ended: Ended, fault: StartFault, settings: CommandSettings) -> tuple[str, str]:
-    """Say why the system did not start a program, and the next step."""
+    """Say why the system did not start a command on files, and the next step."""
     program = printable(settings.command[0], 120)
     is_in_tree = "/" in program and not program.startswith("/")
     if fault is StartFault.NOT_FOUND and is_in_tree and settings.scope == "files":
@@ -105,24 +120,32 @@ def _hindered(ended: Ended, fault: StartFault, settings: CommandSettings) -> tup
             f"{program} is not among the touched files, or its first line names no program that is there",
             'with scope = "tree" a command sees the whole tree',
         )
-    if fault is StartFault.NOT_FOUND:
-        return (
-            f"{program} was not found, or its first line names a program that is not there",
-            "install it, or mend the command in the policy",
-        )
-    if fault is StartFault.NOT_EXECUTABLE:
-        return f"{program} may not be executed", "set its executable bit, or name its interpreter before it"
-    if fault is StartFault.NOT_A_PROGRAM:
-        return f"{program} is no program", "give it a first line like #!/bin/sh, or name its interpreter"
     if fault is StartFault.TOO_LONG:
         return (
             "its argument list, with the files in it, is longer than the system takes",
             f"leave {FILES} out of the command, or send a patch of fewer files",
         )
-    return (
-        f"the system refused: {ended.reason}",
-        "mend what the system names, then apply the same patch again",
-    )
+    return hindered(ended, program, "apply the same patch again")
+
+
+def hindered(ended: Ended, program: str, again: str) -> tuple[str, str]:
+    """Say why the system did not start a program, and the next step.
+
+    Args:
+        ended: what came of the start.
+        program: its name, safe to show.
+        again: what to do when it is mended.
+    """
+    if ended.fault is StartFault.NOT_FOUND:
+        return (
+            f"{program} was not found, or its first line names a program that is not there",
+            "install it, or mend the command in the policy",
+        )
+    if ended.fault is StartFault.NOT_EXECUTABLE:
+        return f"{program} may not be executed", "set its executable bit, or name its interpreter before it"
+    if ended.fault is StartFault.NOT_A_PROGRAM:
+        return f"{program} is no program", "give it a first line like #!/bin/sh, or name its interpreter"
+    return f"the system refused: {ended.reason}", f"mend what the system names, then {again}"
 
 
 def _ended(

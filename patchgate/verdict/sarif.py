@@ -84,9 +84,11 @@ def _invocation(report: Report) -> Json:
             complete = False
             text = f"{wording.name_change(change)}: {wording.describe_gate(gate)}"
             notifications.append(
-                {"level": "error", "message": {"text": _text(text)}, "properties": {"gate": gate.gate}}
+                {"level": "error", "message": {"text": message_text(text)}, "properties": {"gate": gate.gate}}
             )
-    notifications += [{"level": "warning", "message": {"text": _text(text)}} for text in report.warnings]
+    notifications += [
+        {"level": "warning", "message": {"text": message_text(text)}} for text in report.warnings
+    ]
     return {
         "executionSuccessful": complete,
         "exitCode": report.verdict.exit_code,
@@ -101,7 +103,7 @@ def _results(change: ChangeVerdict) -> Iterator[Json]:
             "ruleId": rule.id,
             "ruleIndex": _RULE_INDEX[rule.id],
             "level": finding.level.value,
-            "message": {"text": _text(finding.message)},
+            "message": {"text": message_text(finding.message)},
             "partialFingerprints": {FINGERPRINT: mark},
             "properties": {
                 "stage": rule.stage.value,
@@ -123,13 +125,20 @@ def _results(change: ChangeVerdict) -> Iterator[Json]:
 
 def _location(finding: Finding) -> Json:
     """Place a finding; a line of the base has no region, for the file as it is now has other lines."""
-    if finding.path is None or not _is_below_root(finding.path):
+    if finding.path is None:
+        return None
+    return location_of(finding.path, finding.line if finding.side == "new" else None)
+
+
+def location_of(path: RepoPath, line: int | None) -> Json:
+    """Write a location; None where a reader that resolves the path as a URI would leave the repository."""
+    if not _is_below_root(path):
         return None
     # Bytes outside RFC 3986's unreserved set are escaped, so a colon makes no scheme of the first folder.
-    uri = quote_from_bytes(finding.path.raw, safe="/")
+    uri = quote_from_bytes(path.raw, safe="/")
     physical: dict[str, Json] = {"artifactLocation": {"uri": uri, "uriBaseId": ROOT}}
-    if finding.line is not None and finding.side == "new":
-        physical["region"] = {"startLine": finding.line}
+    if line is not None:
+        physical["region"] = {"startLine": line}
     return {"physicalLocation": physical}
 
 
@@ -138,6 +147,6 @@ def _is_below_root(path: RepoPath) -> bool:
     return not {b"", b".", b".."} & set(path.raw.split(b"/"))
 
 
-def _text(message: str) -> str:
+def message_text(message: str) -> str:
     """Write a message so that no name in it becomes a link: `](` is what makes one (section 3.11.6)."""
     return message.replace("](", "\\](")

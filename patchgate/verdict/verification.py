@@ -61,6 +61,9 @@ class Verification:
     `intent` is the id, None without one. `violations` are the contract violations that count, `told` those
     that `relaxed` only tells. `next_step` is one sentence, None where nothing is to be done. `reason` is one
     sentence. `dirty` are files that were changed before the intent began and still are as they were.
+    `before_gate` and `after_gate` tell whether any threshold fails (None: nobody knows), `caused` are the
+    failing thresholds that count. `grown` names what grew, fit for a terminal; `baselines` are the files of
+    these.
     """
 
     status: Status
@@ -87,3 +90,4 @@ class Verification:
     external_commits: tuple[ExternalCommit, ...] = ()
     dirty: tuple[RepoPath, ...] = ()
     warnings: tuple[str, ...] = ()
+    baselines: tuple[RepoPath, ...] = ()

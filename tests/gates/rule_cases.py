@@ -31,6 +31,7 @@ from tests.gates.gate_cases import (
     path,
     symlink,
 )
+from tests.gates.scope_rule_cases import SCOPE_CASES
 
 Findings = Callable[[bytes], Sequence[Finding]]
 Cases = Callable[[bytes], Case]
@@ -44,7 +45,7 @@ RAISED_BY_PATCHES = frozenset(
 ONLY_IN_PATCHES = frozenset({"path-symlink", "path-colon", "path-backslash"})
 """Rules of the gates that no commit can break, only what a patch or an edit proposes."""
 WITHOUT_PATH = frozenset(
-    {"max-files", "max-added-lines"}
+    {"max-files", "max-added-lines", "intent-expired", "intent-queued", "intent-trailer", "unverified"}
     | {rule.id for rule in RULES.values() if rule.stage is Stage.MESSAGE or rule.gate == "refs"}
 )
 """Rules that speak of the change as a whole, of its message, or of a ref."""
@@ -242,4 +243,5 @@ CASES: tuple[RuleCase, ...] = (
         lambda n: b"Add it\n\n" + n + b" as-needed\n",
     ),
     *(RuleCase(rule, broken, kept, RULES[rule].level) for rule, (broken, kept) in COMPONENT_CASES.items()),
+    *(RuleCase(rule, broken, kept, RULES[rule].level) for rule, (broken, kept) in SCOPE_CASES.items()),
 )

@@ -16,8 +16,10 @@ from typing import Any
 
 import pytest
 
+from patchgate.git.repository import open_repository
 from patchgate.ledger.ledger import Ledger
 from patchgate.ledger.receipts import Receipts
+from patchgate.operations.land.fast import prepare
 from tests.fastpath.boring_world import HANDED_ON, RECOGNISED, World, Worlds
 from tests.fastpath.random_changes import Near, random_tree, stream
 from tests.fastpath.random_policies import random_root
@@ -456,6 +458,27 @@ def test_a_url_in_place_of_a_remote_is_handed_on(pusher: Pusher) -> None:
     old = pusher.head
     pusher.commit()
     assert pusher.push(pusher.line(old=old), remote="folder", url="folder").code == HANDED_ON
+
+
+ON_PUSH = "[verify]\non_push = true\n"
+
+
+def test_where_pushes_are_verified_every_push_is_handed_on(worlds: Worlds) -> None:
+    pusher = Pusher(worlds(POLICY + ON_PUSH))
+    pusher.commit()
+    assert pusher.push().code == HANDED_ON
+
+
+def test_whether_pushes_are_verified_the_policy_of_head_says_of_every_branch(worlds: Worlds) -> None:
+    pusher = Pusher(worlds(POLICY))
+    pusher.commit()
+    side, old = pusher.head, pusher.repo.ask("rev-parse", "refs/remotes/origin/main")
+    pusher.has("side", old)
+    line = pusher.line(new=side, old=old, ref="refs/heads/side", local="refs/heads/side")
+    assert pusher.push(line).code == RECOGNISED
+    pusher.commit({"patchgate.toml": POLICY + ON_PUSH})
+    assert prepare(open_repository(pusher.repo.env, str(pusher.repo.path))).warning is None
+    assert pusher.push(line).code == HANDED_ON
 
 
 @pytest.mark.parametrize(

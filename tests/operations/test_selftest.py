@@ -6,15 +6,18 @@ import os
 
 import pytest
 
+from patchgate.operations.hold.intent_cases import raised_by_working
 from patchgate.operations.land.apply_cases import raised_by_applying
 from patchgate.operations.tell import selftest as room
 from patchgate.operations.tell.selftest import selftest, summary
 from patchgate.operations.tell.selftest_cases import CASES
 from patchgate.verdict.rules import RULES
 
+ELSEWHERE = (raised_by_applying, raised_by_working)
+
 
 def test_every_rule_of_the_registry_is_raised_by_its_built_in_case() -> None:
-    results = list(selftest(os.environ, raised_by_applying))
+    results = list(selftest(os.environ, ELSEWHERE))
     assert [each.rule for each in results] == list(RULES)
     assert [each.rule for each in results if not each.is_raised] == []
     assert summary(results).endswith(f"{len(RULES)} of {len(RULES)} rules raised from their built-in case\n")
@@ -22,7 +25,7 @@ def test_every_rule_of_the_registry_is_raised_by_its_built_in_case() -> None:
 
 def test_a_rule_without_a_case_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "CASES", tuple(case for case in CASES if case.rule != "deny-prefix"))
-    missing = [each.rule for each in selftest(os.environ, raised_by_applying) if not each.is_raised]
+    missing = [each.rule for each in selftest(os.environ, ELSEWHERE) if not each.is_raised]
     assert missing == ["deny-prefix"]
 
 
@@ -30,7 +33,7 @@ def test_a_case_that_breaks_another_rule_is_told(monkeypatch: pytest.MonkeyPatch
     kept = tuple(case for case in CASES if case.rule != "secret")
     wrong = next(case for case in CASES if case.rule == "conflict-marker")
     monkeypatch.setattr(room, "CASES", (*kept, type(wrong)("secret", wrong.proposal)))
-    results = {each.rule: each for each in selftest(os.environ, raised_by_applying)}
+    results = {each.rule: each for each in selftest(os.environ, ELSEWHERE)}
     assert not results["secret"].is_raised
     assert "secret" in summary(list(results.values()))
     assert "NOT RAISED, but conflict-marker" in summary(list(results.values()))

@@ -172,6 +172,61 @@ def test_what_is_masked_stands_neither_in_the_log_nor_in_the_tail(room: Room) ->
     assert ended.tail == room.log == b"a *** of gold\nno end: ***"
 
 
+# ---- standard output in a file of its own ----------------------------------------------------------------
+
+
+def apart(room: Room, script: str, most: int = 8 << 20, output: Path | None = None) -> Ended:
+    """Run a script of the shell; its output goes to one file, its errors to the log."""
+    with (
+        open(output or room.folder / "output", "wb", buffering=0) as own,
+        open(room.folder / "log", "wb", buffering=0) as log,
+    ):
+        return run_command(
+            ["sh", "-c", script],
+            cwd=str(room.folder),
+            env=ENV,
+            seconds=60,
+            log=log.fileno(),
+            mask=lambda lines: lines.replace(b"key", b"***"),
+            output=own.fileno(),
+            max_output=most,
+            grace=0.2,
+        )
+
+
+def test_output_apart_is_kept_byte_for_byte_and_errors_are_logged_and_masked(room: Room) -> None:
+    ended = apart(room, "echo first key >&2; printf 'a \\000 key'; echo last >&2; exit 3")
+    assert (ended.code, ended.tail) == (3, b"first ***\nlast\n")
+    assert room.log == ended.tail
+    assert (room.folder / "output").read_bytes() == b"a \0 key"
+    assert (ended.has_flooded, ended.output_fault, ended.dropped) == (False, None, 0)
+
+
+def test_neither_of_two_full_pipes_holds_up_the_other(room: Room) -> None:
+    ended = apart(room, "head -c 3000000 /dev/zero & head -c 3000000 /dev/zero >&2; wait")
+    assert (ended.code, ended.timed_out, ended.has_flooded, ended.logged) == (0, False, False, 3_000_000)
+    assert (room.folder / "output").stat().st_size == 3_000_000
+
+
+def test_output_apart_that_goes_on_for_ever_ends_the_command(room: Room) -> None:
+    ended = apart(room, f"yes & {room.sleep}", most=100_000)
+    assert (ended.has_flooded, ended.timed_out, ended.output_fault) == (True, False, None)
+    assert (room.folder / "output").read_bytes().startswith(b"y\n" * 50_000)
+    assert room.living() == []
+
+
+def test_as_much_output_apart_as_is_allowed_is_no_flood(room: Room) -> None:
+    assert not apart(room, "head -c 100000 /dev/zero", most=100_000).has_flooded
+    assert apart(room, "head -c 100001 /dev/zero", most=100_000).has_flooded
+
+
+@on_linux
+def test_output_apart_that_cannot_be_written_is_told(room: Room) -> None:
+    ended = apart(room, f"yes & {room.sleep}", output=Path("/dev/full"))
+    assert (ended.output_fault, ended.has_flooded) == ("No space left on device", False)
+    assert room.living() == []
+
+
 # ---- what is not started ---------------------------------------------------------------------------------
 
 

@@ -28,8 +28,10 @@ LOCAL, PUSH = "local", "push"
 _COMMIT = re.compile(r"[0-9a-f]{12,64}")
 GATE = "approvals"
 _KINDS = frozenset({"staged", "worktree", "commit", "merge"})
-# What these say is about a text or a message, not about the change that an approval is bound to.
-_OUT_OF_REACH = frozenset({Stage.PARSE, Stage.GIT_CHECK, Stage.APPLY, Stage.MESSAGE})
+# What these say is about a text, a message or an intent, not about the change that an approval is bound to.
+_OUT_OF_REACH = frozenset(
+    {Stage.PARSE, Stage.GIT_CHECK, Stage.APPLY, Stage.MESSAGE, Stage.SCOPE, Stage.VERIFY}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +178,7 @@ def approve_line(
     if not all(may_be_approved(change, each) for change in refused for each in errors_of(change)):
         return None
     asked: list[str] = []
+    profile = profile or _judged_as(refused[0])
     for key, text in (("--policy-from", policy_from or _judged_by(refused[0])), ("--profile", profile)):
         asked += [key, shlex.quote(text)] if text is not None else []
     words = ["git patchgate approve", _name(refused[0]), *asked, '--reason "..."']
@@ -188,6 +191,12 @@ def _judged_by(change: ChangeVerdict) -> str | None:
     if change.source.commit is None or change.policy.tree is None or not _COMMIT.fullmatch(place):
         return None
     return None if (change.source.base_commit or "").startswith(place) else place
+
+
+def _judged_as(change: ChangeVerdict) -> str | None:
+    """Name the profile of a commit that was made under an intent, for its message need not tell."""
+    is_made = change.source.commit is not None and any(each.gate == "scope" for each in change.circumstances)
+    return change.profile if is_made else None
 
 
 def _name(change: ChangeVerdict) -> str:

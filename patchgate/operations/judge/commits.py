@@ -17,7 +17,7 @@ from patchgate.git.history import Commit, Walk, commits_of
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
 from patchgate.git.sources import Reading
-from patchgate.operations.judge.cases import BUILT_IN, Rules, judge_reading
+from patchgate.operations.judge.cases import BUILT_IN, Rules, is_control, judge_reading
 from patchgate.operations.judge.policies import Found, Key, Policies, built_in
 from patchgate.operations.judge.terms import Asked, asked_policy, detail_for
 from patchgate.verdict.verdict import ChangeVerdict, Report
@@ -61,6 +61,7 @@ class _History:
         self._place = asked.policy_from
         self._borrowed = asked.fallback or ""
         self._profile = asked.profile
+        self._making = asked.making
         self._keys: dict[str, Key] = {}
         self._hooks: dict[str, bool] = {}
 
@@ -99,7 +100,8 @@ class _History:
         return reading
 
     def _profile_of(self, commit: Commit) -> Profile:
-        return self._profile or (Profile.AGENT if commit.is_agents else Profile.COMMIT)
+        is_made = self._making is not None and commit.oid in self._making.ids
+        return self._profile or (Profile.AGENT if commit.is_agents or is_made else Profile.COMMIT)
 
     def _key_of(self, commit: str) -> Key:
         if commit not in self._keys:
@@ -148,6 +150,10 @@ class _History:
         profile = self._profile_of(commit)
         verdict = judge_reading(reading, rules, profile, self._walk.objects)
         policy = rules.before.policy or rules.after.policy
+        if self._making is not None and commit.oid in self._making.ids:
+            controls = frozenset(file.path for file in reading.change.files if is_control(file.path, rules))
+            judging = policy or built_in()
+            verdict = self._making.hold(verdict, judging, profile, controls, self._walk.objects)
         if policy is None or not policy.refuses_messages(profile):
             return verdict
         # 4 ms to import, and few policies refuse messages.

@@ -36,7 +36,9 @@ _KNOWS_STRINGS = (2, 45)
 _MOST_READ = 2 * BIG_FILE
 
 
-def check_message(repository: Repository, file: str, *, edited: bool = True) -> Report:
+def check_message(
+    repository: Repository, file: str, *, edited: bool = True, profile: Profile = Profile.COMMIT
+) -> Report:
     """Judge the message that a commit is about to get, as git will clean it.
 
     A message that git itself will refuse as empty is left to git.
@@ -44,19 +46,19 @@ def check_message(repository: Repository, file: str, *, edited: bool = True) -> 
     Args:
         file: the file that git names to commit-msg, as seen from the working directory.
         edited: whether git opens an editor for this commit; if it does not, it tells hooks `GIT_EDITOR=:`.
+        profile: that of agents where an intent binds the commit.
 
     Raises:
         PatchgateError: the message or the policy could not be read.
     """
-    raw = _read(file)
+    raw = read_message(file)
     with Objects(repository) as objects:
         policy, place = _policy(repository, objects)
         nothing = Change(objects.empty_tree, objects.empty_tree, ())
     require_version(policy)
-    profile = Profile.COMMIT
     if all(policy.level(rule.id, profile) is None for rule in MESSAGE_RULES):
         return Report(())
-    cleanup, encoding = _settings(repository)
+    cleanup, encoding = message_settings(repository)
     text = clean(raw, cleanup, edited=edited)
     if len(text) > BIG_FILE:
         raise _too_long()
@@ -95,8 +97,13 @@ def _judge(message: Message, change: Change, policy: Policy, profile: Profile) -
     return judge(Case(change, policy, profile), (gate,))
 
 
-def _read(file: str) -> bytes:
-    """Read the file of a message; below git's scissors line may stand a diff of any size."""
+def read_message(file: str) -> bytes:
+    """Read the file of a message; below git's scissors line may stand a diff of any size.
+
+    Raises:
+        UsageError: it cannot be read.
+        UndecidedError: it is longer than any message that is read.
+    """
     try:
         # Not to wait for somebody to write to a pipe.
         with open(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
@@ -151,7 +158,7 @@ def _staged(repository: Repository, policies: Policies) -> tuple[str | None, str
     return policies.key_of(found.get(CONFIG_FILE.raw), found.get(PYPROJECT_FILE.raw))
 
 
-def _settings(repository: Repository) -> tuple[Cleanup, str | None]:
+def message_settings(repository: Repository) -> tuple[Cleanup, str | None]:
     """Read how git cleans messages here, and which encoding they have."""
     told: dict[str, bytes | None] = {}
     done = repository.git("config", "--null", "--show-scope", "--get-regexp", _KEYS)

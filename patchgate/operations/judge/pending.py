@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from patchgate.change.model import Entry
 from patchgate.declared.control import CONFIG_FILE, PYPROJECT_FILE
-from patchgate.declared.policy import Profile
 from patchgate.git.diff import Detail
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
 from patchgate.git.sources import Base, Reading, is_merging, pending_base, staged, worktree
-from patchgate.operations.judge.cases import Rules, judge_reading
+from patchgate.operations.judge.cases import Rules, is_control, judge_reading
+from patchgate.operations.judge.intents import active_here, profile_under, touch, with_scope
 from patchgate.operations.judge.policies import Found, Key, Policies, built_in
 from patchgate.operations.judge.terms import Asked, asked_policy, detail_for
 from patchgate.verdict.verdict import Report
@@ -25,6 +25,8 @@ def check_pending(
     repository: Repository, asked: Asked, *, whole_tree: bool = False, heads: Sequence[str] = ()
 ) -> Report:
     """Judge what is staged, or (with `whole_tree`) everything in the working tree.
+
+    Where this worktree has intents, the change is held against them, by the profile of agents.
 
     Args:
         heads: what is being merged, where git names it in a hook's environment only.
@@ -52,7 +54,9 @@ def _pending(
     before = asked_policy(objects, policies, asked) or next(
         (each for each in heads if not each.is_absent), Found()
     )
-    profile = asked.profile or Profile.COMMIT
+    here = active_here(repository)
+    touch(repository, here)
+    profile = asked.profile or profile_under(here)
     detail = detail_for([before.policy or built_in()], profile)
 
     def read(detail: Detail) -> Reading:
@@ -74,7 +78,12 @@ def _pending(
         base=policies.at(policies.key(base.tree)),
         is_lost=len(heads) > 1 and any(not each.is_absent for each in heads),
     )
-    return Report((judge_reading(reading, rules, profile, objects),), repository.limits)
+    verdict = judge_reading(reading, rules, profile, objects)
+    if here is not None:
+        policy = before.policy or after.policy or built_in()
+        controls = frozenset(file.path for file in reading.change.files if is_control(file.path, rules))
+        verdict = with_scope(verdict, policy, profile, here, controls, copied=reading.copied)
+    return Report((verdict,), repository.limits)
 
 
 def _policies_of_heads(objects: Objects, policies: Policies, base: Base) -> list[Found]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from patchgate.change.quoting import printable
 from patchgate.declared.policy import Policy, Profile
@@ -13,6 +14,9 @@ from patchgate.git.diff import Detail
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
 from patchgate.operations.judge.policies import Found, Policies
+
+if TYPE_CHECKING:
+    from patchgate.operations.judge.intents import Making
 
 TRUST_KEY = "patchgate.trustRef"
 
@@ -23,13 +27,15 @@ class Asked:
 
     `policy_from` is a revision whose policy counts, `policy` one that is not in the repository yet.
     `fallback` is a revision whose policy counts for commits before which there was none: what comes to a
-    branch with a policy is judged by one.
+    branch with a policy is judged by one. `making` are the commits that are made under the intents of this
+    worktree.
     """
 
     policy_from: str | None = None
     profile: Profile | None = None
     policy: Policy | None = None
     fallback: str | None = None
+    making: Making | None = None
 
 
 def asked_policy(objects: Objects, policies: Policies, asked: Asked) -> Found | None:

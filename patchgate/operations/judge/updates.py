@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import TYPE_CHECKING
 
 from patchgate.change.quoting import printable
 from patchgate.errors import PatchgateError
@@ -22,6 +23,9 @@ from patchgate.operations.judge.policies import Policies
 from patchgate.operations.judge.terms import Asked
 from patchgate.verdict.verdict import ChangeVerdict, Report, Verdict
 from patchgate.verdict.wording import SHORT_OID, count
+
+if TYPE_CHECKING:
+    from patchgate.operations.judge.intents import Making
 
 _UPSTREAM_LOOKED_AT = 200
 _NAMED = 3
@@ -48,6 +52,7 @@ def judge_update(
     known: Known,
     asked: Callable[[], Asked],
     is_fetch: Callable[[], bool],
+    making: Callable[[Update, Sequence[str]], Making | None] = lambda update, fresh: None,
 ) -> Report:
     """Judge what one update of a branch brings.
 
@@ -57,6 +62,7 @@ def judge_update(
         known: what has been answered for.
         asked: tells how to judge; asked only where there is something to judge.
         is_fetch: tells whether a fetch is at work; asked only where a branch is created.
+        making: tells which of the commits that nobody has answered for are made here under an intent.
 
     Raises:
         PatchgateError: it could not be read.
@@ -67,7 +73,9 @@ def judge_update(
     if update.old is None and brought.own and is_fetch():
         # With --atomic git writes FETCH_HEAD after the transaction.
         brought = Brought([], [], [*brought.fetched, *brought.own])
-    report = judge_unanswered(repository, brought.own, known, asked, update.old)
+    report = judge_unanswered(
+        repository, brought.own, known, asked, update.old, lambda fresh: making(update, fresh)
+    )
     changes = tuple(_under(change, update.ref) for change in report.changes)
     warnings = [*report.warnings]
     if brought.upstream:
@@ -87,6 +95,7 @@ def judge_unanswered(
     known: Known,
     asked: Callable[[], Asked],
     over: str | None,
+    making: Callable[[Sequence[str]], Making | None] = lambda fresh: None,
 ) -> Report:
     """Judge those commits of a list that have no receipt.
 
@@ -97,14 +106,17 @@ def judge_unanswered(
         asked: tells how to judge.
         over: the commit that they come on top of; where nothing before a commit had a policy, this one's
             counts, and a receipt from before does not.
+        making: tells which of those without a receipt are made here under an intent.
     """
     fresh = {commit.oid for commit in commits if not known.receipts.has(commit.oid)}
+    unanswered = [commit.oid for commit in commits if commit.oid in fresh]
     if over is not None and len(fresh) < len(commits):
         fresh |= _under_no_policy(repository, commits, over)
     judged = [commit for commit in commits if commit.oid in fresh]
     if not judged:
         return Report(())
-    return judge_commits(repository, require_parents(repository, judged), replace(asked(), fallback=over))
+    terms = replace(asked(), fallback=over, making=making(unanswered))
+    return judge_commits(repository, require_parents(repository, judged), terms)
 
 
 def _under_no_policy(repository: Repository, commits: Sequence[Commit], over: str) -> set[str]:

@@ -1,8 +1,9 @@
 """pre-commit and pre-merge-commit: judge what git is about to commit, and leave a pending receipt.
 
-Decides what is left to the reference-transaction hook, which sees parent and commit: budgets while commits
-are replayed (one commit may be put together from several), and what puts a path back as it was before HEAD,
-for an amend looks like any commit here. For those no verdict is given and no receipt left.
+Decides what is left to the reference-transaction hook, which sees parent and commit: budgets and the scope
+of intents while commits are replayed (one commit may be put together from several, or be none of the
+intent's), and what puts a path back as it was before HEAD, for an amend looks like any commit here. For those
+no verdict is given and no receipt left; nor is one while this worktree has an intent.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.progress import is_replaying
 from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import Ledger
+from patchgate.operations.judge.intents import active_here
 from patchgate.operations.judge.pending import check_pending
 from patchgate.operations.judge.terms import Asked, trusted
 from patchgate.operations.judge.updates import Known, judge_unanswered
@@ -25,8 +27,9 @@ from patchgate.operations.land.ways_out import way_out_of_commit
 from patchgate.verdict.rules import Level
 from patchgate.verdict.verdict import ChangeVerdict, Finding, Json, Report, Verdict
 
-_BUDGETS = frozenset({"max-files", "max-added-lines"})
-_BY_PATH = frozenset({"deny-prefix", "deny-pattern", "outside-allow-roots"})
+_SCOPE = frozenset({"scope-unexpected", "scope-forbidden"})
+_AT_THE_END = frozenset({"max-files", "max-added-lines"}) | _SCOPE
+_BY_PATH = frozenset({"deny-prefix", "deny-pattern", "outside-allow-roots"}) | _SCOPE
 
 
 def judge_commit(
@@ -57,11 +60,13 @@ def judge_commit(
         from patchgate.operations.judge.approvals import honoured
 
         report = honoured(repository, report, local=True)
-    if leaves and not staged.policy.judges_messages:
+    # Which commits an intent binds only the transaction sees.
+    leaves_receipt = leaves and active_here(repository) is None
+    if leaves_receipt and not staged.policy.judges_messages:
         leave_quiet(repository)
     stops = any(holds(change, branch) for change in report.changes)
     warnings = record_refusals(repository, hook, report, branch)
-    if leaves and branch is not None and not (stops or is_merge):
+    if leaves_receipt and branch is not None and not (stops or is_merge):
         status = "accepted" if report.verdict is Verdict.ACCEPTED else "told"
         warnings += _leave(repository, report.changes[0], asked, status, branch)
     warnings += tell_unseen(repository, staged.source.base_commit, branch, lambda: asked)
@@ -102,7 +107,7 @@ def _is_for_later(repository: Repository, staged: ChangeVerdict) -> bool:
     """Tell whether everything that was refused is left to the transaction."""
     errors = [finding for finding in staged.findings if finding.level is Level.ERROR]
     left = (
-        [finding for finding in errors if finding.rule not in _BUDGETS]
+        [finding for finding in errors if finding.rule not in _AT_THE_END]
         if is_replaying(repository)
         else errors
     )

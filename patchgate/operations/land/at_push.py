@@ -6,7 +6,7 @@ the reason where somebody skipped the hooks. Receipts never spare a commit the j
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -39,8 +39,18 @@ _NAMED = 5
 _MOST_RECORDED = 100
 
 
+Further = Callable[[Remote, Sequence[RefUpdate], Report], Report]
+"""What else is to be said of a push that was judged: of these refs."""
+
+
 def judge_push(
-    repository: Repository, remote: str, url: str, lines: bytes, now: float | None = None
+    repository: Repository,
+    remote: str,
+    url: str,
+    lines: bytes,
+    now: float | None = None,
+    *,
+    further: Further | None = None,
 ) -> Report:
     """Judge a push, from what git tells pre-push.
 
@@ -50,6 +60,7 @@ def judge_push(
         url: where the push goes. It may hold a password, so it is neither shown nor kept.
         lines: what git tells: local name and value, remote name and value of each ref.
         now: seconds since the epoch; None: this moment.
+        further: what looks at its refs too.
 
     Raises:
         PatchgateError: it could not be read.
@@ -59,6 +70,8 @@ def judge_push(
         return Report(())
     known = remote_of(repository, remote)
     push = judge_push_to(repository, known, updates, trusted(repository), now=now)
+    if further is not None:
+        push = replace(push, report=further(known, updates, push.report))
     report = _finished(repository, push)
     if not any(holds(change, None) for change in report.changes):
         moved = [each.ref for each in updates if each.new is None or each.ref in push.brought]
@@ -67,7 +80,11 @@ def judge_push(
 
 
 def judge_unpushed(
-    repository: Repository, remote: str, told: Mapping[str, str] = MappingProxyType({})
+    repository: Repository,
+    remote: str,
+    told: Mapping[str, str] = MappingProxyType({}),
+    *,
+    further: Further | None = None,
 ) -> Report:
     """Judge every local branch and tag that a remote lacks, where nobody tells all that is being pushed.
 
@@ -75,6 +92,7 @@ def judge_unpushed(
         repository: where the push is made.
         remote: the remote's name, or the URL where it has none.
         told: what is known of the push all the same: full names at the remote, and what they shall get.
+        further: what looks at the refs too that bring something.
 
     Raises:
         PatchgateError: it could not be read.
@@ -87,6 +105,9 @@ def judge_unpushed(
     push = judge_push_to(repository, known, updates, trusted(repository), moves=False)
     if not (push.brought or push.report.changes):
         return push.report
+    if further is not None:
+        bringing = [each for each in updates if each.ref in push.brought]
+        push = replace(push, report=further(known, bringing, push.report))
     report = _finished(repository, push)
     said = (
         "the framework tells of the first ref only: every local branch and tag with commits that "

@@ -6,7 +6,7 @@ the verdict (receipts, the ledger), and how somebody comes back from a refusal.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -15,13 +15,14 @@ from patchgate.errors import UndecidedError
 from patchgate.git.novelty import BRANCHES, Update, brought_by, has_had, value_of
 from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import Ledger
+from patchgate.operations.judge.intents import Making, active_here, made_under, touch
 from patchgate.operations.judge.terms import trusted
 from patchgate.operations.judge.updates import Known, judge_update
 from patchgate.operations.land.receipts import add_receipts
 from patchgate.operations.land.refusals import Judged, holds, record_refusals
 from patchgate.operations.land.unseen import tell_unseen
 from patchgate.operations.land.ways_out import ways_out
-from patchgate.verdict.verdict import ChangeVerdict, Report, Verdict
+from patchgate.verdict.verdict import ChangeVerdict, Json, Report, Verdict
 
 
 def judge_transaction(
@@ -42,8 +43,16 @@ def judge_transaction(
     changes: list[ChangeVerdict] = []
     warnings: dict[str, None] = {}
     stopping: Update | None = None
+    here = cache(lambda: active_here(repository))
+    makings: list[Making] = []
+
+    def making(update: Update, fresh: Sequence[str]) -> Making | None:
+        found = made_under(repository, here(), update, fresh, settled=known.settled, arriving=known.arriving)
+        makings.extend([found] if found is not None else [])
+        return found
+
     for update in updates_of(repository, lines):
-        report = judge_update(repository, update, known, asked, is_fetch)
+        report = judge_update(repository, update, known, asked, is_fetch, making)
         if report.verdict is not Verdict.ACCEPTED:
             from patchgate.operations.judge.approvals import honoured
 
@@ -58,6 +67,10 @@ def judge_transaction(
     warning = add_receipts(known.receipts, changes)
     if warning:
         warnings[warning] = None
+    if makings:
+        touch(repository, here())
+    if stopping is None:
+        warnings |= dict.fromkeys(record_made(repository, makings))
     whole = Report(tuple(changes), tuple(warnings))
     if stopping is None:
         return Judged(whole, stops=False)
@@ -72,6 +85,8 @@ def skip_transaction(repository: Repository, lines: bytes, reason: str) -> tuple
     """
     ledger = Ledger(repository.common_dir)
     known = Known.at(repository, lines)
+    here = active_here(repository)
+    touch(repository, here)
     number, warnings = 0, []
     for update in updates_of(repository, lines):
         if has_had(repository, update):
@@ -87,7 +102,26 @@ def skip_transaction(repository: Repository, lines: bytes, reason: str) -> tuple
                 "commits": commits,
             }
             warnings.append(ledger.record("skipped", about))
+            unseen = [oid for oid in commits if not known.receipts.has(oid)]
+            making = made_under(
+                repository, here, update, unseen, settled=known.settled, arriving=known.arriving
+            )
+            if making is not None:
+                making.bind_all(repository)
+                warnings += record_made(repository, [making])
     return number, tuple(warning for warning in warnings if warning)
+
+
+def record_made(repository: Repository, makings: Sequence[Making]) -> list[str]:
+    """Record which commits were made under which intent of this worktree; return warnings of the ledger."""
+    ledger = Ledger(repository.common_dir)
+    warnings: list[str] = []
+    for making in makings:
+        for name, commits in making.bound.items():
+            about: dict[str, Json] = {"intent": name, "ref": printable(making.update.ref), "commits": commits}
+            warning = ledger.record("made", about)
+            warnings += [warning] if warning else []
+    return warnings
 
 
 def updates_of(repository: Repository, lines: bytes) -> Iterator[Update]:

@@ -7,7 +7,7 @@ throw-away repository that git makes.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from patchgate.declared.reply import read_reply
@@ -44,9 +44,7 @@ Elsewhere = Callable[[str, Mapping[str, str]], tuple[tuple[str, ...], tuple[str,
 """Gives what the case of a rule and its neighbour raise, None where it has no case there."""
 
 
-def selftest(
-    environ: Mapping[str, str], elsewhere: Elsewhere = lambda rule, environ: None
-) -> Iterator[Raised]:
+def selftest(environ: Mapping[str, str], elsewhere: Sequence[Elsewhere] = ()) -> Iterator[Raised]:
     """Run every case, in the order of the registry; a rule without a case is not raised.
 
     Args:
@@ -64,7 +62,8 @@ def selftest(
         for rule in RULES:
             case = cases.get(rule)
             if case is None:
-                yield Raised(rule, *(elsewhere(rule, environ) or ((), ())))
+                told = (each(rule, environ) for each in elsewhere)
+                yield Raised(rule, *next((each for each in told if each is not None), ((), ())))
                 continue
             found = _found(repository, case, case.proposal, commits[rule])
             kept = GOODS[case.kind] if case.neighbour is None else case.neighbour

@@ -1,0 +1,150 @@
+"""Print what a comparison of two reports costs, against the parsing of their two SARIF files.
+
+    python -m bench.compare [--results 100000] [--rounds 15] [--write FILE]
+
+Both reports have so many findings in some 2,000 files; they are those of one tree before and after a change
+that moved all lines, mended one finding in a hundred, brought as many, and renamed ten files. Each row is
+one whole `compare`, with the parting of what is new by an intent of ten patterns in the first, against
+`json.loads` of the two files; both ran in the same round.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import random
+import time
+from collections.abc import Callable, Mapping
+
+from bench.pairs import Rounds
+from bench.tables import Row, machine, put_out, ratio_table, time_table
+from patchgate.change.path import RepoPath
+from patchgate.declared.intent import Scope
+from patchgate.declared.settings import ThresholdSettings
+from patchgate.gates.regressions import compare, part
+from patchgate.verdict.comparison import AnalysisRun, Evaluated, Result, TreeRuns
+
+_FILES = 2000
+_RULES = [f"F{number}" for number in range(400, 460)]
+_RENAMED = {RepoPath(b"moved/f%d.py" % number): RepoPath(b"src/p0/f%d.py" % number) for number in range(10)}
+_THRESHOLDS = (
+    ThresholdSettings("no-new", "findings:new", 0),
+    ThresholdSettings("all", "findings", 1000),
+)
+_SCOPE = Scope(tuple(RepoPath(b"src/p%d/*.py" % number) for number in range(10)))
+
+
+def results_of(number: int) -> list[Result]:
+    """Make the findings of the tree before."""
+    chance = random.Random(1)
+    found = []
+    for index in range(number):
+        file = index % _FILES
+        path = RepoPath(b"src/p%d/f%d.py" % (file // 50, file))
+        # One in ten marks occurs more than once in its file, as `import os` does.
+        mark = f"{chance.randrange(number * 10) if index % 10 else file:032x}"
+        rule = chance.choice(_RULES)
+        text = f"`name_{index}` imported but unused; consider removing it, or use it"
+        found.append(Result("ruff", "ruff", rule, "error", text, (path,), chance.randrange(2000) + 1, mark))
+    return found
+
+
+def changed(results: list[Result]) -> list[Result]:
+    """Make the findings of the tree after."""
+    names = {old: new for new, old in _RENAMED.items()}
+    found = []
+    for index, each in enumerate(results):
+        path = names.get(each.paths[0], each.paths[0])
+        mark = f"{index:031x}n" if index % 100 == 0 else each.mark
+        line = (each.line or 0) + 3
+        found.append(Result("ruff", "ruff", each.rule, each.level, each.message, (path,), line, mark))
+    return found
+
+
+def runs_of(tree: str, results: list[Result]) -> TreeRuns:
+    """Make the report of one tree."""
+    run = AnalysisRun("ruff", tree, "sha256:" + tree, Evaluated.FINDINGS, "ruff", results=tuple(results))
+    return TreeRuns(tree, "sha256:a", {"ruff": run})
+
+
+def sarif_of(results: list[Result]) -> bytes:
+    """Write the same findings as ruff does, without the fixes that it proposes."""
+    return json.dumps(
+        {
+            "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+            "version": "2.1.0",
+            "runs": [
+                {
+                    "tool": {"driver": {"name": "ruff", "rules": [{"id": rule} for rule in _RULES]}},
+                    "results": [_written(each) for each in results],
+                }
+            ],
+        },
+        indent=2,
+    ).encode()
+
+
+def _written(result: Result) -> Mapping[str, object]:
+    line = result.line or 1
+    place = {
+        "artifactLocation": {"uri": f"file:///scratch/{result.paths[0].raw.decode()}"},
+        "region": {"startLine": line, "startColumn": 8, "endLine": line, "endColumn": 18},
+    }
+    return {
+        "ruleId": result.rule,
+        "level": result.level,
+        "message": {"text": result.message},
+        "locations": [{"physicalLocation": place}],
+    }
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Run the work once."""
+    gc.collect()
+    begin = time.perf_counter()
+    work()
+    return time.perf_counter() - begin
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--results", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--write", help="write the tables to this file too")
+    arguments = parser.parse_args()
+    old = results_of(arguments.results)
+    new = changed(old)
+    files = [sarif_of(old), sarif_of(new)]
+    before, after = runs_of("1" * 40, old), runs_of("2" * 40, new)
+
+    def compared() -> None:
+        part(compare(before, after, _THRESHOLDS, _RENAMED).new, _SCOPE)
+
+    work: dict[str, Callable[[], object]] = {
+        "compare and part": compared,
+        "compare, nothing renamed": lambda: compare(before, after, _THRESHOLDS, {}),
+        "compare with itself": lambda: compare(before, before, _THRESHOLDS, {}),
+        "json.loads of both": lambda: [json.loads(each) for each in files],
+    }
+    taken: dict[str, list[float]] = {name: [] for name in work}
+    for number in range(arguments.rounds + 1):
+        names = list(work)
+        random.Random(number).shuffle(names)
+        for name in names:
+            spent = seconds(work[name])
+            if number:
+                taken[name].append(spent)
+    measured = Rounds(taken)
+    reference = "json.loads of both"
+    size = sum(map(len, files)) / 1e6
+    rows = [
+        Row(f"`{name}`, twice {arguments.results:,} findings", f"`{reference}`, {size:.0f} MB", 2.0, ratios)
+        for name, ratios in ((name, measured.ratios(name, reference)) for name in work if name != reference)
+    ]
+    put_out(f"{ratio_table(rows)}\n{machine()}\n{time_table(measured)}", arguments.write)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""Print what a verification costs whose runs are both kept, against `check` of the same change.
+
+    python -m bench.verify [--rounds 21] [--files 5000] [--results 1000] [--write FILE]
+
+One repository, ten edited files staged. The analysis tells so many results, the same before and after. A row
+compares whole processes that ran in the same round. The first verification, which runs the analysis twice, is
+in the round that does not count.
+
+PYTHONDONTWRITEBYTECODE is not passed on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+from typing import IO
+
+from bench.pairs import Command, run_rounds
+from bench.tables import Row, machine, put_out, ratio_table, time_table
+from bench.worlds import POLICY, Prose, World, write_commit
+
+_CHANGED = 10
+_ANALYSIS = b"""\
+[analyses.told]
+command = ["cat", "report.sarif"]
+
+[[thresholds]]
+name = "no-new-findings"
+metric = "findings:new"
+max = 0
+"""
+
+
+def report_of(paths: Sequence[str], results: int) -> bytes:
+    """Write the SARIF of so many results, spread over files of forty lines."""
+    told = [
+        {
+            "ruleId": f"R{number % 7}",
+            "message": {"text": f"something about line {number % 40 + 1}"},
+            "locations": [
+                {
+                    "physicalLocation": {
+                        "artifactLocation": {"uri": paths[number * 7 % len(paths)]},
+                        "region": {"startLine": number % 40 + 1},
+                    }
+                }
+            ],
+        }
+        for number in range(results)
+    ]
+    run = {"tool": {"driver": {"name": "told"}}, "results": told}
+    return json.dumps({"version": "2.1.0", "runs": [run]}).encode()
+
+
+def make_field(world: World, files: int, results: int) -> str:
+    """Make the repository; ten files that no result names are edited and staged."""
+    prose = Prose(files)
+    paths = prose.paths(files)
+    texts = [b"".join(prose.lines(40)) for _ in range(50)]
+    changed = paths[:: files // _CHANGED][:_CHANGED]
+    told = [path for path in paths if path not in changed]
+
+    def contents() -> Iterator[tuple[str, bytes | None]]:
+        for number, path in enumerate(paths):
+            yield path, texts[number % 50]
+        yield "report.sarif", report_of(told, results)
+
+    def write(out: IO[bytes]) -> None:
+        write_commit(out, 0, contents())
+        write_commit(out, 1, iter([("patchgate.toml", POLICY + _ANALYSIS)]))
+
+    directory = world.make("field", write)
+    world.stage(directory, {path: texts[0] + b"".join(prose.lines(3)) for path in changed})
+    return directory
+
+
+def main() -> None:
+    """Measure, print, and clean up."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=21)
+    parser.add_argument("--files", type=int, default=5000)
+    parser.add_argument("--results", type=int, default=1000)
+    parser.add_argument("--write", help="write the tables to this file too")
+    arguments = parser.parse_args()
+    with World() as world:
+        field = make_field(world, arguments.files, arguments.results)
+        check, verify = ((world.patchgate, word) for word in ("check", "verify"))
+        commands = {
+            "check": Command(check, field, world.env),
+            "verify": Command(verify, field, world.env),
+        }
+        measured = run_rounds(commands, arguments.rounds)
+    about = f"{arguments.files:,} files, {arguments.results:,} results before and after, both kept"
+    rows = [Row(f"`verify`, {about}", "`check` of the same change", 1.5, measured.ratios("verify", "check"))]
+    put_out(f"{ratio_table(rows)}\n{machine()}\n{time_table(measured)}", arguments.write)
+
+
+if __name__ == "__main__":
+    main()

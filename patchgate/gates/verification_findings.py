@@ -1,0 +1,149 @@
+"""What a verification says in a report of changes: its findings, by the rules of the stages scope and verify.
+
+Decides which fact becomes which finding, where it points and how many of each are told. The level that the
+policy chose is set by whoever reports; `relaxed` has made a warning of a finding already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from patchgate.gates.case import find
+from patchgate.gates.verification import GATE, REGRESSIONS
+from patchgate.gates.verification_reasons import WHY_ABUSE, describe_state, name_result, number
+from patchgate.verdict.comparison import Result, ThresholdState, Worsened
+from patchgate.verdict.rules import Level
+from patchgate.verdict.verdict import Finding, Fixer, Verdict
+from patchgate.verdict.verification import ScopeCheck, Status, Verification
+from patchgate.verdict.wording import count, safe, show_path
+
+MOST = 20
+_MOST_LETTERS = 300
+_MOST_NOTES = 5
+_NOTHING = "nothing has to be done here; tell whoever works there"
+_HINTS = {
+    "scope-forbidden": "take it out of what is pushed; change it without an intent",
+    "scope-unexpected": "take it out of what is pushed, or clear the intent and declare one that allows it",
+    "baseline-abuse": "take the new entries out, mend what they hide, then git patchgate verify",
+    "regression": "mend what the analysis tells, then git patchgate verify",
+    "regression-external": _NOTHING,
+    "threshold-crossed": "bring the value down to the limit, then git patchgate verify",
+    "threshold-external": _NOTHING,
+}
+_SEE_ALL = "git patchgate verify tells all of them"
+Thing = TypeVar("Thing")
+
+
+def findings_of(verification: Verification) -> Iterator[Finding]:
+    """Yield what a verification says; at most 20 findings of each rule, then one that counts the rest.
+
+    Where nothing could be verified, that is the one error: scope and abuse are told with it.
+    """
+    is_undecided = verification.status.verdict is Verdict.UNDECIDED
+    for finding in (*_scope(verification.scope or ScopeCheck()), *_abuse(verification)):
+        yield replace(finding, level=Level.WARNING) if is_undecided else finding
+    if is_undecided:
+        who = Fixer.ENVIRONMENT if verification.status is Status.UNVERIFIED else Fixer.AGENT
+        hint = verification.next_step or "git patchgate verify"
+        yield find("unverified", verification.reason, None, hint, who=who)
+    relaxed = REGRESSIONS in verification.told
+    for finding in _results("regression", verification.intent_regressions):
+        yield replace(finding, level=Level.WARNING) if relaxed else finding
+    yield from _results("regression-external", verification.external_regressions)
+    relaxed = GATE in verification.told
+    for finding in _thresholds("threshold-crossed", verification.caused):
+        yield replace(finding, level=Level.WARNING) if relaxed else finding
+    if verification.status is not Status.EXPIRED:
+        compared = verification.comparison
+        states = compared.thresholds if compared is not None else ()
+        external = [each for each in states if each.has_worsened and each not in verification.caused]
+        yield from _thresholds("threshold-external", external)
+
+
+def _scope(check: ScopeCheck) -> Iterator[Finding]:
+    for rule, paths, what in (
+        ("scope-forbidden", check.forbidden, "is forbidden by the intent"),
+        ("scope-unexpected", check.unexpected, "is outside of what the intent allows"),
+    ):
+        for path in paths[:MOST]:
+            yield find(rule, f"{show_path(path)} {what}", path, _HINTS[rule])
+        yield from _rest(rule, paths, "file")
+
+
+def _abuse(verification: Verification) -> Iterator[Finding]:
+    if not verification.abuse:
+        return
+    rule = "baseline-abuse"
+    why = " and ".join(WHY_ABUSE[trigger] for trigger in verification.abuse)
+    about = {"triggers": list(verification.abuse)}
+    hint = _HINTS[rule]
+    for path in verification.baselines[:MOST]:
+        yield find(rule, f"{show_path(path)} grew {why}", path, hint, details=about)
+    yield from _rest(rule, verification.baselines, "baseline")
+    compared = verification.comparison
+    suppressed = compared.suppressed if compared is not None else ()
+    for each in suppressed[:MOST]:
+        message = f"{safe(each.rule, 100)} of {safe(each.tool, 100)} is suppressed now, {why}"
+        yield find(rule, message, each.path, hint, line=each.line, details=about)
+    yield from _rest(rule, suppressed, "suppression")
+
+
+def _results(rule: str, results: Sequence[Result]) -> Iterator[Finding]:
+    for each in results[:MOST]:
+        said = safe(" ".join(each.message.split()), _MOST_LETTERS)
+        name = safe(" ".join(each.rule.split()), 100)
+        yield find(
+            rule,
+            f"{name}: {said}" if said else name,
+            each.path,
+            _HINTS[rule],
+            line=each.line,
+            details={
+                "pattern": name,
+                "analysis": safe(each.analysis),
+                "tool": safe(each.tool, 100),
+                "tool_level": safe(each.level, 20),
+            },
+        )
+    yield from _rest(rule, results, "finding")
+
+
+def _thresholds(rule: str, states: Sequence[ThresholdState]) -> Iterator[Finding]:
+    for state in states[:MOST]:
+        first = state.over[0] if state.over else None
+        more = len(state.over) - _MOST_NOTES
+        notes = [_describe(signal) for signal in state.over[:_MOST_NOTES]]
+        if more > 0:
+            notes.append(f"and {more} more")
+        finding = find(
+            rule,
+            describe_state(state),
+            None if first is None else first.path,
+            _HINTS[rule],
+            line=first.line if isinstance(first, Result) else None,
+            details={
+                "threshold": safe(state.name),
+                "metric": safe(state.metric),
+                "limit": state.max,
+                "actual": state.after,
+                "before": state.before,
+            },
+        )
+        yield replace(finding, notes=tuple(notes))
+    yield from _rest(rule, states, "threshold")
+
+
+def _describe(signal: Result | Worsened) -> str:
+    if isinstance(signal, Result):
+        return name_result(signal)
+    before = "new" if signal.before is None else f"{number(signal.before)} before"
+    symbol = f" {safe(signal.symbol, 100)}" if signal.symbol else ""
+    return f"{show_path(signal.path)}{symbol}: {number(signal.after)} ({before})"
+
+
+def _rest(rule: str, things: Sequence[Thing], noun: str) -> Iterator[Finding]:
+    more = len(things) - MOST
+    if more > 0:
+        yield find(rule, f"and {count(more, noun)} more", None, _SEE_ALL)

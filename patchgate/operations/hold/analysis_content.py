@@ -1,0 +1,124 @@
+"""What is analysed, and by whose word: the staged tree, the working tree or a revision; and HEAD's policy.
+
+Decides which tree each of these is, and makes it a real one, in the private store, where git has it in no
+commit. The analyses are those of the policy that was there before (the trusted ref's, else that of what is
+compared with, or HEAD's), never those of what is analysed: no change chooses its own measure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from patchgate.change.model import Entry
+from patchgate.change.path import RepoPath
+from patchgate.change.quoting import printable
+from patchgate.declared.policy import Policy
+from patchgate.errors import UsageError
+from patchgate.git.diff import Detail
+from patchgate.git.objects import Objects
+from patchgate.git.private import PrivateStore
+from patchgate.git.repository import BIG_FILE, Repository
+from patchgate.git.sources import pending_base, staged, worktree
+from patchgate.git.trees import resulting_tree
+from patchgate.operations.judge.policies import Policies, usable
+from patchgate.operations.judge.terms import asked_policy, trusted
+
+STAGED, WORKTREE = "staged", "worktree"
+_TO_DECLARE = (
+    'write [analyses.NAME] with command = ["ruff", "check", "--output-format", "sarif", "--exit-zero", "."] '
+    "into patchgate.toml, and commit it"
+)
+
+
+class Analysed(NamedTuple):
+    """A tree that analyses can run in, and the commit that HEAD names there (None: an unborn branch)."""
+
+    tree: str
+    commit: str | None
+
+
+def source_of(repository: Repository, objects: Objects, store: PrivateStore, what: str) -> Analysed:
+    """Find the tree of `staged`, `worktree` or a revision; what is new of it lies in the private store.
+
+    Args:
+        objects: reads through `store`.
+
+    Raises:
+        UsageError: there is no such revision, or no working tree.
+        UndecidedError: the index holds conflicts, or git failed.
+    """
+    if what not in {STAGED, WORKTREE}:
+        return _revision(objects, what)
+    if repository.work_tree is None:
+        raise UsageError("a bare repository has neither index nor working tree", "name a revision")
+    base = pending_base(repository, objects)
+    reading = (
+        worktree(repository, objects, base, Detail(), store)
+        if what == WORKTREE
+        else staged(repository, objects, base, Detail())
+    )
+
+    def keep(kind: str, content: bytes) -> None:
+        store.write(kind, content, repository.object_format)
+
+    # At the cost of the change: `git write-tree` would look at every folder that has no cached tree.
+    return Analysed(resulting_tree(objects, base.tree, reading.change.files, keep).tree, base.commit)
+
+
+def _revision(objects: Objects, what: str) -> Analysed:
+    is_name = bool(what) and not what.startswith("-") and "\n" not in what and "\0" not in what
+    commit = objects.header(what + "^{commit}") if is_name else None
+    tree = objects.header((commit.oid if commit else what) + "^{tree}") if is_name else None
+    if tree is None:
+        raise UsageError(
+            f"unknown revision {printable(what, 120)}",
+            f"name a commit, a branch or a tag, or {STAGED} or {WORKTREE}",
+        )
+    return Analysed(tree.oid, commit.oid if commit else None)
+
+
+def analysis_policy(repository: Repository, objects: Objects, before: Analysed | None = None) -> Policy:
+    """Find the policy whose analyses count: the trusted ref's, else that of `before`, else HEAD's.
+
+    Args:
+        before: what a change is compared with. Where no analysis is named there, as before the first, HEAD
+            speaks.
+
+    Raises:
+        UsageError: it names no analysis.
+        ConfigError: it cannot be used.
+        UndecidedError: it cannot be read.
+    """
+    policies = Policies(objects)
+    asked = trusted(repository)
+    found = asked_policy(objects, policies, asked)
+    if found is None and before is not None:
+        found = policies.at(policies.key(before.tree))
+        if found.fault is None and (found.policy is None or not found.policy.config.analyses):
+            found = None
+    if found is None:
+        found = policies.at(policies.key(pending_base(repository, objects).policy_tree))
+    policy = usable(found)
+    if not policy.config.analyses:
+        place = printable(asked.policy_from or "HEAD", 120)
+        raise UsageError(f"the policy of {place} names no analysis", _TO_DECLARE)
+    return policy
+
+
+def lines_of(objects: Objects, tree: str) -> Callable[[RepoPath], Sequence[bytes] | None]:
+    """Make the reader of a tree's files, from git's objects: a command can write to the disk.
+
+    It gives the lines of a regular file, None where there is none or it is too large to be read.
+
+    Raises:
+        UndecidedError: when it is called: an object is missing.
+    """
+
+    def lines(path: RepoPath) -> Sequence[bytes] | None:
+        entry: Entry | None = objects.entry(tree, path.raw)
+        if entry is None or not entry.is_file or objects.sizes([entry.oid])[entry.oid] > BIG_FILE:
+            return None
+        return objects.read(entry.oid).split(b"\n")
+
+    return lines

@@ -1,0 +1,152 @@
+"""Change what is stored of the intents: record, marker, file, in an order that survives any kill.
+
+Decides that order alone. The record comes first: an intent without one is none that was declared, while a
+record without an intent says no more than that somebody was about to. Then the marker, so that no hook passes
+the work by; then what an earlier hook left is dropped; then the file. Out it goes the other way round.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from typing import TypeVar
+
+from patchgate.change.path import RepoPath
+from patchgate.change.quoting import quote_path
+from patchgate.declared.intent import Intent, Moment
+from patchgate.durable.record import Json
+from patchgate.errors import UndecidedError
+from patchgate.git.repository import Repository
+from patchgate.ledger.intents import KIND, Intents, git_dirs, mark, marked, unmark
+from patchgate.ledger.ledger import Ledger
+from patchgate.operations.land.pending import drop_pending
+
+_Result = TypeVar("_Result")
+
+
+class Store:
+    """The intents of a repository and the ledger beside them, to be changed at one moment."""
+
+    def __init__(self, repository: Repository, now: Moment) -> None:
+        self.repository = repository
+        self.intents = Intents(repository.common_dir)
+        self._ledger = Ledger(repository.common_dir, clock=lambda: now.wall)
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold the intents.
+
+        Raises:
+            UndecidedError: somebody else holds them.
+        """
+        with ExitStack() as held:
+            _attempt(lambda: held.enter_context(self.intents.lock()))
+            # What a killed one has left; where the marker is damaged, who needs it says so.
+            with suppress(OSError, UndecidedError):
+                self.intents.tidy(self.repository.git_dir)
+            yield
+
+    def put(self, intent: Intent, action: str) -> list[str]:
+        """Store an intent and record what was done; give what to warn of.
+
+        Args:
+            intent: as it is from now on.
+            action: the word for it in the ledger.
+
+        Raises:
+            UndecidedError: it could not be recorded or written; nothing of it counts then.
+        """
+        warnings = self._record(action, intent.id, intent)
+        was_marked = intent.id in marked(intent.git_dir)
+        _attempt(lambda: mark(intent.git_dir, intent.id))
+        drop_pending(replace(self.repository, git_dir=intent.git_dir))
+        try:
+            _attempt(lambda: self.intents.write(intent))
+        except UndecidedError:
+            if not was_marked:
+                with suppress(OSError):
+                    unmark(intent.git_dir, intent.id)
+            raise
+        return warnings
+
+    def take_out(self, name: str, intent: Intent | None) -> list[str]:
+        """Remove an intent (None: it cannot be read), and record it; give what to warn of.
+
+        Raises:
+            UndecidedError: it could not be recorded or removed.
+        """
+        warnings = self._record("cleared", name, intent)
+        _attempt(lambda: self.intents.remove(name))
+        self._unmark(name)
+        return warnings
+
+    def _unmark(self, name: str) -> None:
+        """Take an id out of every marker: of an intent that cannot be read nobody knows the worktree."""
+        for git_dir in git_dirs(self.repository.common_dir):
+            # A marker that is damaged is told where it is needed.
+            with suppress(OSError, UndecidedError):
+                unmark(git_dir, name)
+
+    def _record(self, action: str, name: str, intent: Intent | None) -> list[str]:
+        """Record what is about to be done.
+
+        Raises:
+            UndecidedError: it is not on record.
+        """
+        about: dict[str, Json] = {"action": action, "id": name, "digest": None}
+        if intent is not None:
+            about |= _about(intent)
+        told = self._ledger.record(KIND, about)
+        if told is None:
+            return []
+        if not any(event.about == about for event in self._ledger.mentions({KIND}, name)):
+            raise UndecidedError(told, "make room, or mend the mode of that file, then try again")
+        return [told]
+
+
+def is_gone(intent: Intent) -> bool:
+    """Tell whether the worktree of an intent is there no more, or was made anew under the old name."""
+    try:
+        return intent.id not in marked(intent.git_dir)
+    except UndecidedError:
+        return False
+
+
+def _about(intent: Intent) -> dict[str, Json]:
+    scope, holder = intent.scope, intent.holder
+    return {
+        "digest": intent.digest,
+        "state": intent.state.value,
+        "reason": intent.reason,
+        "work_tree": quote_path(os.fsencode(intent.work_tree)),
+        "base": intent.base,
+        "allowed": _quoted(scope.allowed),
+        "related": _quoted(scope.related),
+        "forbidden": _quoted(scope.forbidden),
+        "ttl": intent.ttl,
+        "lease": intent.lease,
+        "holder": None if holder is None else holder.pid,
+        "before": intent.before,
+    }
+
+
+def _quoted(paths: tuple[RepoPath, ...]) -> list[Json]:
+    return [path.quoted for path in paths]
+
+
+def _attempt(call: Callable[[], _Result]) -> _Result:
+    """Make one call; what the system refuses is told with the next step.
+
+    Raises:
+        UndecidedError: the system refused.
+    """
+    try:
+        return call()
+    except OSError as error:
+        where = "" if error.filename is None else f" {os.fspath(error.filename)!r}"
+        raise UndecidedError(
+            f"the intents cannot be changed:{where} {error.strerror or error}",
+            "make room, or mend the mode of the folder patchgate in the git directory",
+        ) from error

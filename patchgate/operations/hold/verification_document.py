@@ -1,0 +1,291 @@
+"""A verification as JSON: `patchgate.verification/1`, and its schema.
+
+Decides the keys alone. Every key is always there, null where nobody knows, and no list is cut: cutting is for
+people. The text is pure ASCII.
+"""
+
+from __future__ import annotations
+
+import json
+from binascii import b2a_base64
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from patchgate.change.path import RepoPath
+from patchgate.gates.abuse import TRIGGERS
+from patchgate.verdict.comparison import AnalysisRun, Evaluated, Result, ThresholdState, TreeRuns, Worsened
+from patchgate.verdict.json import plain_json
+from patchgate.verdict.verdict import Json, Verdict
+from patchgate.verdict.verification import ScopeCheck, Status, Verification
+
+SCHEMA = "patchgate.verification/1"
+
+
+def render(verification: Verification) -> str:
+    """Write a verification as one line of JSON, ended by a line feed."""
+    return json.dumps(document(verification)) + "\n"
+
+
+def document(verification: Verification) -> dict[str, Json]:
+    """Build the object that `render` writes, of plain dicts and lists."""
+    comparison = verification.comparison
+    value: dict[str, Json] = {
+        "schema": SCHEMA,
+        "verdict": verification.status.verdict.value,
+        "status": verification.status.value,
+        "reason": verification.reason,
+        "intent": verification.intent,
+        "before": _runs(verification.before),
+        "after": _runs(verification.after),
+        "intent_regressions": [result_document(each) for each in verification.intent_regressions],
+        "external_regressions": [result_document(each) for each in verification.external_regressions],
+        "fixed": None if comparison is None else len(comparison.fixed),
+        "unchanged": None if comparison is None else comparison.unchanged,
+        "intent_worsened": [_worsened(each) for each in verification.intent_worsened],
+        "external_worsened": [_worsened(each) for each in verification.external_worsened],
+        "thresholds": [] if comparison is None else [_threshold(each) for each in comparison.thresholds],
+        "gate_worsened": verification.gate_worsened,
+        "before_gate": verification.before_gate,
+        "after_gate": verification.after_gate,
+        "intent_caused_gate": verification.intent_caused_gate,
+        "scope": _scope(verification.scope),
+        "baseline_abuse": {
+            "detected": bool(verification.abuse),
+            "triggers": list(verification.abuse),
+            "grown": list(verification.grown),
+        },
+        "contract_violations": list(verification.violations),
+        "told": list(verification.told),
+        "next_step": verification.next_step,
+        "external_commits": [
+            {"commit": each.oid, "subject": each.subject} for each in verification.external_commits
+        ],
+        "dirty_before": _paths(verification.dirty),
+        "warnings": list(verification.warnings),
+    }
+    plain = plain_json(value)
+    assert isinstance(plain, dict)
+    return plain
+
+
+def _runs(runs: TreeRuns | None) -> Json:
+    if runs is None:
+        return None
+    return {
+        "tree": runs.tree,
+        "digest": runs.digest,
+        "analyses": runs.analyses,
+        "is_evaluated": runs.is_evaluated,
+        "runs": [_run(runs.runs[name]) for name in sorted(runs.runs)],
+    }
+
+
+def _run(run: AnalysisRun) -> Json:
+    return {
+        "analysis": run.analysis,
+        "tool": run.tool,
+        "outcome": run.outcome.value,
+        "digest": run.digest or None,
+        "reason": run.reason,
+        "hint": run.hint,
+        "findings": len(run.results),
+        "suppressed": len(run.suppressed),
+        "metrics": len(run.measurements),
+        "warnings": list(run.warnings),
+    }
+
+
+def result_document(result: Result) -> Json:
+    return {
+        "analysis": result.analysis,
+        "tool": result.tool,
+        "rule": result.rule,
+        "level": result.level,
+        "message": result.message,
+        **path_document(result.path),
+        "line": result.line,
+        "paths": _paths(result.paths),
+    }
+
+
+def _worsened(each: Worsened) -> Json:
+    return {
+        **path_document(each.path),
+        "symbol": each.symbol,
+        "metric": each.name,
+        "before": each.before,
+        "after": each.after,
+    }
+
+
+def _threshold(state: ThresholdState) -> Json:
+    return {
+        "name": state.name,
+        "metric": state.metric,
+        "max": state.max,
+        "before": state.before,
+        "after": state.after,
+        "failed_before": state.failed_before,
+        "fails_after": state.fails_after,
+        "over": [
+            result_document(each) if isinstance(each, Result) else _worsened(each) for each in state.over
+        ],
+    }
+
+
+def _scope(check: ScopeCheck | None) -> Json:
+    if check is None:
+        return None
+    return {
+        "is_clean": check.is_clean,
+        "unexpected_files": _paths(check.unexpected),
+        "forbidden_touched": _paths(check.forbidden),
+        "expanded": _paths(check.expanded),
+        "untouched": _paths(check.untouched),
+    }
+
+
+def _paths(paths: Iterable[RepoPath]) -> list[Json]:
+    return [path.quoted for path in paths]
+
+
+def path_document(path: RepoPath | None) -> dict[str, Json]:
+    """Write a path; beside one that is not plain text its exact bytes, in base64, as the report does."""
+    if path is None or path.is_plain:
+        return {"path": None if path is None else path.quoted}
+    return {"path": path.quoted, "path_b64": b2a_base64(path.raw, newline=False).decode("ascii")}
+
+
+_TEXT: dict[str, Any] = {"type": "string"}
+_MAYBE_TEXT: dict[str, Any] = {"type": ["string", "null"]}
+_TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
+_BOOL: dict[str, Any] = {"type": "boolean"}
+_MAYBE_BOOL: dict[str, Any] = {"type": ["boolean", "null"]}
+_COUNT: dict[str, Any] = {"type": "integer", "minimum": 0}
+_MAYBE_COUNT: dict[str, Any] = {"type": ["integer", "null"], "minimum": 0}
+_NUMBER: dict[str, Any] = {"type": "number"}
+_MAYBE_NUMBER: dict[str, Any] = {"type": ["number", "null"]}
+_DIGEST: dict[str, Any] = {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"}
+_OID: dict[str, Any] = {"type": "string", "pattern": "^[0-9a-f]{40}([0-9a-f]{24})?$"}
+_BASE64: dict[str, Any] = {"path_b64": {"type": "string", "contentEncoding": "base64"}}
+
+
+def json_schema() -> dict[str, Any]:
+    """Build the JSON Schema (draft 2020-12) of `verify --format json`."""
+    abuse = {
+        "detected": _BOOL,
+        "triggers": {"type": "array", "items": {"enum": list(TRIGGERS)}},
+        "grown": _TEXTS,
+    }
+    properties = {
+        "schema": {"const": SCHEMA},
+        "verdict": {"enum": [each.value for each in Verdict]},
+        "status": {"enum": [each.value for each in Status]},
+        "reason": _TEXT,
+        "intent": _MAYBE_TEXT,
+        "before": _maybe(_runs_schema()),
+        "after": _maybe(_runs_schema()),
+        "intent_regressions": _list(result_schema()),
+        "external_regressions": _list(result_schema()),
+        "fixed": _MAYBE_COUNT,
+        "unchanged": _MAYBE_COUNT,
+        "intent_worsened": _list(_worsened_schema()),
+        "external_worsened": _list(_worsened_schema()),
+        "thresholds": _list(_threshold_schema()),
+        "gate_worsened": _BOOL,
+        "before_gate": {
+            **_MAYBE_BOOL,
+            "description": "whether a threshold failed; null: not compared",
+        },
+        "after_gate": {**_MAYBE_BOOL, "description": "whether a threshold fails; null: not compared"},
+        "intent_caused_gate": _BOOL,
+        "scope": _maybe(_scope_schema()),
+        "baseline_abuse": _object(abuse),
+        "contract_violations": _TEXTS,
+        "told": {**_TEXTS, "description": "violations that strictness relaxed only tells"},
+        "next_step": _MAYBE_TEXT,
+        "external_commits": _list(_object({"commit": _OID, "subject": _TEXT})),
+        "dirty_before": _TEXTS,
+        "warnings": _TEXTS,
+    }
+    first = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:patchgate:verification:1"}
+    return {**first, "title": "Whether it got worse, and whose regression it is", **_object(properties)}
+
+
+def _object(properties: dict[str, Any], optional: dict[str, Any] | None = None) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {**properties, **(optional or {})},
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _list(items: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+def _maybe(*schemas: dict[str, Any]) -> dict[str, Any]:
+    return {"anyOf": [*schemas, {"type": "null"}]}
+
+
+def _runs_schema() -> dict[str, Any]:
+    run = {
+        "analysis": _TEXT,
+        "tool": _TEXT,
+        "outcome": {"enum": [each.value for each in Evaluated]},
+        "digest": _MAYBE_TEXT,
+        "reason": _MAYBE_TEXT,
+        "hint": _MAYBE_TEXT,
+        "findings": _COUNT,
+        "suppressed": _COUNT,
+        "metrics": _COUNT,
+        "warnings": _TEXTS,
+    }
+    runs = {"tree": _OID, "digest": _DIGEST, "analyses": _TEXT, "is_evaluated": _BOOL}
+    return _object({**runs, "runs": _list(_object(run))})
+
+
+def result_schema() -> dict[str, Any]:
+    properties = {
+        "analysis": _TEXT,
+        "tool": _TEXT,
+        "rule": _TEXT,
+        "level": {"enum": ["error", "warning", "note", "none"]},
+        "message": _TEXT,
+        "path": _MAYBE_TEXT,
+        "line": {"type": ["integer", "null"], "minimum": 1},
+        "paths": _TEXTS,
+    }
+    return _object(properties, _BASE64)
+
+
+def _worsened_schema() -> dict[str, Any]:
+    properties = {
+        "path": _TEXT,
+        "symbol": _TEXT,
+        "metric": _TEXT,
+        "before": {**_MAYBE_NUMBER, "description": "null: the symbol is new"},
+        "after": _NUMBER,
+    }
+    return _object(properties, _BASE64)
+
+
+def _threshold_schema() -> dict[str, Any]:
+    over: Sequence[dict[str, Any]] = (result_schema(), _worsened_schema())
+    properties = {
+        "name": _TEXT,
+        "metric": _TEXT,
+        "max": _NUMBER,
+        "before": _MAYBE_NUMBER,
+        "after": _MAYBE_NUMBER,
+        "failed_before": _BOOL,
+        "fails_after": _BOOL,
+        "over": _list({"anyOf": list(over)}),
+    }
+    return _object(properties)
+
+
+def _scope_schema() -> dict[str, Any]:
+    names = ("unexpected_files", "forbidden_touched", "expanded", "untouched")
+    return _object({"is_clean": _BOOL, **dict.fromkeys(names, _TEXTS)})

@@ -1,0 +1,194 @@
+"""The intent that a verification is held against: which one it is, and whether it still is what was declared.
+
+Decides the choice among several, what makes an intent expired (its before-report or its own record is not
+what was written down, or its time is over), and when its before-report is kept. The ledger has what was
+declared; the file alone is nobody's word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from patchgate.change.path import RepoPath
+from patchgate.change.quoting import printable
+from patchgate.declared.analyses import digest_of
+from patchgate.declared.intent import Intent, Moment, State, binding
+from patchgate.declared.policy import Policy
+from patchgate.errors import UndecidedError, UsageError
+from patchgate.gates.verification_reasons import Obstacle
+from patchgate.git.repository import Repository
+from patchgate.ledger.intents import KIND, Intents, declared_digest
+from patchgate.ledger.ledger import Ledger
+from patchgate.operations.judge.intents import Here
+from patchgate.verdict.comparison import TreeRuns
+
+CAPTURED = "captured"
+_MOST_ID = 60
+
+
+def named_intent(repository: Repository, name: str) -> Intent:
+    """Find the intent of an id, in whichever worktree it was declared.
+
+    Raises:
+        UsageError: there is none.
+        UndecidedError: it cannot be read.
+    """
+    found = Intents(repository.common_dir).get(name)
+    if found is None:
+        raise UsageError(
+            f"there is no intent {printable(name, _MOST_ID)}",
+            "git patchgate intent list shows which there are",
+        )
+    return found
+
+
+def intent_here(here: Here, touched: Callable[[], Sequence[RepoPath]]) -> Intent | None:
+    """Choose the intent of a worktree that a change is held against; None where there is none.
+
+    An active one, else one whose time is over, else one that waits: neither of these lets anything pass.
+
+    Args:
+        touched: tells which files the change touches; asked only where several are active.
+
+    Raises:
+        UndecidedError: an intent of this worktree cannot be read.
+    """
+    _require(here)
+    if len(here.active) > 1:
+        return binding(here.active, tuple(touched()))
+    return next(iter((*here.active, *reversed(here.over), *reversed(here.queued))), None)
+
+
+def intent_of_commit(here: Here, holds: Callable[[Intent], bool]) -> Intent | None:
+    """Choose the newest active intent of a worktree that a commit is on top of; None where there is none.
+
+    Args:
+        holds: tells whether the commit holds the one that an intent began on.
+
+    Raises:
+        UndecidedError: an intent of this worktree cannot be read.
+    """
+    _require(here)
+    newest = sorted(here.active, key=lambda each: (each.declared.wall, each.id), reverse=True)
+    return next((each for each in newest if holds(each)), None)
+
+
+def _require(here: Here) -> None:
+    if here.fault is not None:
+        raise here.fault
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Why an intent is expired (`faults`), or why nothing can be told by it (`unverified`)."""
+
+    faults: tuple[Obstacle, ...] = ()
+    unverified: tuple[Obstacle, ...] = ()
+
+
+def standing_of(
+    repository: Repository, intent: Intent, policy: Policy, now: Moment, before: TreeRuns | None
+) -> Standing:
+    """Hold an intent against what was written down when it was declared, and against the time.
+
+    Args:
+        policy: the one whose analyses count now.
+        before: what the analyses tell of the tree that it began on.
+    """
+    ledger = Ledger(repository.common_dir)
+    unverified: tuple[Obstacle, ...] = ()
+    if digest_of(policy.config.analyses) != intent.analyses:
+        unverified = (
+            Obstacle(
+                f"the analyses of the policy are not those of the day on which {intent.id} was declared",
+                _anew(intent),
+            ),
+        )
+    return Standing(tuple(_faults(ledger, intent, now, before)), unverified)
+
+
+def _faults(ledger: Ledger, intent: Intent, now: Moment, before: TreeRuns | None) -> Iterator[Obstacle]:
+    known = {digest for digest in (intent.before, _captured(ledger, intent)) if digest is not None}
+    if len(known) > 1:
+        yield Obstacle(
+            f"the before-report that {intent.id} names is not the one that the ledger has", _anew(intent)
+        )
+    elif known and before is not None and before.is_evaluated and before.digest not in known:
+        # Also where a tool was replaced meanwhile, and tells something else of the same tree.
+        yield Obstacle(
+            f"the before-report of {intent.id} is not what it was when it was captured", _anew(intent)
+        )
+    recorded = declared_digest(ledger, intent.id)
+    if recorded is None:
+        yield Obstacle(f"the ledger has no record that {intent.id} was declared", _anew(intent))
+    elif recorded != intent.digest:
+        yield Obstacle(f"{intent.id} is not what was declared: the ledger has another digest", _anew(intent))
+    if intent.is_over(now):
+        yield Obstacle(
+            f"the time of {intent.id} is over",
+            f"git patchgate intent recover {intent.id} goes on with it; "
+            f"git patchgate intent clear {intent.id} ends it",
+        )
+
+
+def _anew(intent: Intent) -> str:
+    return f"git patchgate intent clear {intent.id}, then declare the work anew"
+
+
+def _captured(ledger: Ledger, intent: Intent) -> str | None:
+    """Give the digest of the before-report that the ledger has: the newest of this very declaration."""
+    found = None
+    for event in ledger.mentions({KIND}, intent.id):
+        about = event.about
+        if (about.get("id"), about.get("action"), about.get("digest")) == (
+            intent.id,
+            CAPTURED,
+            intent.digest,
+        ):
+            before = about.get("before")
+            found = before if isinstance(before, str) else None
+    return found
+
+
+def capture(repository: Repository, intent: Intent, before: TreeRuns) -> tuple[str, ...]:
+    """Keep the digest of the before-report, in the ledger and with the intent, the first time it is known.
+
+    An intent that somebody else changes or ends meanwhile is left as it is.
+
+    Returns:
+        warnings: it could not be kept, which decides nothing now.
+    """
+    if intent.before is not None or intent.state is not State.ACTIVE or not before.is_evaluated:
+        return ()
+    intents = Intents(repository.common_dir)
+    try:
+        with intents.lock():
+            fresh = intents.get(intent.id)
+            if fresh is None or fresh.before is not None or fresh.digest != intent.digest:
+                return ()
+            about = {"action": CAPTURED, "id": intent.id, "digest": intent.digest, "before": before.digest}
+            warning = Ledger(repository.common_dir).record(KIND, about)
+            intents.write(replace(fresh, before=before.digest))
+    except (OSError, UndecidedError) as error:
+        said = error.message if isinstance(error, UndecidedError) else error.strerror or str(error)
+        return (f"the before-report of {intent.id} could not be kept: {said}",)
+    return (warning,) if warning else ()
+
+
+def touching(
+    repository: Repository, intent: Intent | None, present: Callable[[], Moment]
+) -> Callable[[], None]:
+    """Make what keeps the lease of an intent of this worktree alive, to be called while something runs."""
+    if intent is None or intent.git_dir != repository.git_dir or intent.is_over(present()):
+        return lambda: None
+    intents, name = Intents(repository.common_dir), intent.id
+
+    def touch() -> None:
+        with suppress(UndecidedError):
+            fresh = intents.get(name)
+            if fresh is not None:
+                intents.touch(fresh, present())
+
+    return touch

@@ -1,0 +1,249 @@
+"""A verification as people read it: what is new, whose it is, and what to do next.
+
+Decides the layout alone: the lists come parted already, so only what is shown is cut, each list by itself,
+and what is left out is counted by rule. All foreign text is escaped. The verdict stands first and last: a
+long answer is read from either end.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+
+from patchgate.change.path import RepoPath
+from patchgate.verdict.comparison import Evaluated, Result, ThresholdState, TreeRuns, Worsened
+from patchgate.verdict.verdict import Verdict
+from patchgate.verdict.verification import Status, Verification
+from patchgate.verdict.wording import SHORT_OID, count, safe, show_path
+
+DEFAULT_LIMIT = 20
+_MOST_MESSAGE = 300
+_MOST_NAME = 100
+_MOST_ALSO = 2
+_MOST_OVER = 3
+_GRAPHICS = {Status.VIOLATED: "1;31", Status.UNVERIFIED: "1;33", Status.EXPIRED: "1;33"}
+
+
+def render(verification: Verification, *, color: bool, limit: int = DEFAULT_LIMIT) -> str:
+    """Write a verification for a terminal; the text ends with a line feed.
+
+    Args:
+        verification: what was found.
+        color: whether to add ANSI colours.
+        limit: how many entries of each list are written out.
+    """
+    blocks = [
+        [f"{_ink(verification.status, color)}: {_sentence(verification.reason)}", *_sides(verification)],
+        *_regressions(verification, limit),
+        *_gates(verification, limit),
+        *_scope(verification, limit),
+        *_others(verification, limit),
+        _closing(verification, color),
+    ]
+    return "\n\n".join("\n".join(lines) for lines in blocks if lines) + "\n"
+
+
+def _ink(status: Status, color: bool) -> str:
+    return f"\x1b[{_GRAPHICS.get(status, '1;32')}m{status.value}\x1b[0m" if color else status.value
+
+
+def _sentence(text: str) -> str:
+    return safe(text).rstrip(".")
+
+
+def _sides(verification: Verification) -> Iterator[str]:
+    """Name what was compared with what, and what could not be evaluated."""
+    if verification.intent is not None:
+        yield f"  intent {safe(verification.intent, _MOST_NAME)}"
+    for side, runs in (("before", verification.before), ("after", verification.after)):
+        if runs is not None:
+            yield f"  {side}: tree {runs.tree[:SHORT_OID]}; {_told(runs)}"
+            yield from _silent(runs)
+
+
+def _told(runs: TreeRuns) -> str:
+    said = []
+    for name in sorted(runs.runs):
+        run = runs.runs[name]
+        if run.outcome is Evaluated.NOT_EVALUATED:
+            said.append(f"{name} could not be evaluated")
+        elif run.measurements and not run.results:
+            said.append(f"{name} {count(len(run.measurements), 'value')}")
+        else:
+            said.append(f"{name} {count(len(run.results), 'finding')}")
+    return ", ".join(said)
+
+
+def _silent(runs: TreeRuns) -> Iterator[str]:
+    for name in sorted(runs.runs):
+        run = runs.runs[name]
+        if run.outcome is Evaluated.NOT_EVALUATED:
+            yield f"    {name}: {_sentence(run.reason or 'no reason was told')}"
+            if run.hint:
+                yield f"    help: {safe(run.hint)}"
+
+
+def _regressions(verification: Verification, limit: int) -> Iterator[list[str]]:
+    """List the regressions, the intent's first; without an intent all are the change's own."""
+    own, others = verification.intent_regressions, verification.external_regressions
+    title = "new findings" if verification.intent is None else "new findings in the files of the intent"
+    yield list_results(f"{title} ({len(own)}):", own, show_result, limit)
+    yield list_results(
+        f"new findings elsewhere, not the intent's ({len(others)}):", others, show_result, limit
+    )
+
+
+def list_results(
+    title: str, entries: Sequence[Result], show: Callable[[Result], str], limit: int
+) -> list[str]:
+    if not entries:
+        return []
+    rest = Counter(safe(each.rule, _MOST_NAME) for each in entries[limit:])
+    lines = [title, *(f"  {show(each)}" for each in entries[:limit])]
+    if rest:
+        most = rest.most_common(limit)
+        rules = ", ".join(f"{number} {rule}" for rule, number in most)
+        more = f" and {count(len(rest) - limit, 'other rule')}" if len(rest) > limit else ""
+        lines.append(f"  … and {rest.total()} more: {rules}{more}")
+    return lines
+
+
+def show_result(result: Result) -> str:
+    """Write `path:line rule message`; further files that it names decide whose it is, so they are named."""
+    place = "(no file)" if result.path is None else show_path(result.path)
+    if result.path is not None and result.line is not None:
+        place += f":{result.line}"
+    also = list(dict.fromkeys(path for path in result.paths[1:] if path != result.path))
+    text = f"{place}  {safe(result.rule, _MOST_NAME)}  {safe(result.message, _MOST_MESSAGE)}"
+    return text + (f" (also {_named(also, _MOST_ALSO)})" if also else "")
+
+
+def _named(paths: Sequence[RepoPath], most: int) -> str:
+    shown = ", ".join(show_path(path) for path in paths[:most])
+    return shown + (f" and {len(paths) - most} more" if len(paths) > most else "")
+
+
+def _gates(verification: Verification, limit: int) -> Iterator[list[str]]:
+    """List the metrics that are higher, and each threshold that fails now, or failed before."""
+    own, others = verification.intent_worsened, verification.external_worsened
+    title = "metrics that are higher" if verification.intent is None else "higher in the files of the intent"
+    yield _cut(f"{title} ({len(own)}):", [_worsened(each) for each in own], limit)
+    yield _cut(
+        f"higher elsewhere, not the intent's ({len(others)}):", [_worsened(each) for each in others], limit
+    )
+    states = verification.comparison.thresholds if verification.comparison else ()
+    lines = [_threshold(each, verification) for each in states if each.fails_after or each.failed_before]
+    held = len(states) - len(lines)
+    if held:
+        lines.append(f"{count(held, 'threshold')} held before and {'holds' if held == 1 else 'hold'}")
+    yield _cut("thresholds:", lines, len(lines))
+
+
+def _cut(title: str, lines: Sequence[str], limit: int) -> list[str]:
+    if not lines:
+        return []
+    more = [f"  … and {len(lines) - limit} more"] if len(lines) > limit else []
+    return [title, *(f"  {line}" for line in lines[:limit]), *more]
+
+
+def _worsened(each: Worsened) -> str:
+    before = "new" if each.before is None else show_number(each.before)
+    symbol = f" {safe(each.symbol, _MOST_NAME)}" if each.symbol else ""
+    return (
+        f"{show_path(each.path)}{symbol}  {safe(each.name, _MOST_NAME)} {before} → {show_number(each.after)}"
+    )
+
+
+def _threshold(state: ThresholdState, verification: Verification) -> str:
+    before, after = (show_number(value) for value in (state.before, state.after))
+    what = f"{safe(state.name, _MOST_NAME)}: {safe(state.metric, _MOST_NAME)} {before} → {after}"
+    return f"{what}, at most {show_number(state.max)}: {_fate(state, verification)}"
+
+
+def _fate(state: ThresholdState, verification: Verification) -> str:
+    if not state.fails_after:
+        return "holds, and failed before"
+    if state.failed_before:
+        return "fails, as it did before"
+    if verification.intent is None:
+        return "fails, and held before"
+    if state not in verification.caused:
+        return "fails, and held before; what is over it lies outside the intent"
+    shown = [_signal(each) for each in state.over[:_MOST_OVER]]
+    more = f" and {len(state.over) - _MOST_OVER} more" if len(state.over) > _MOST_OVER else ""
+    return "fails, and held before" + (f" (over it: {', '.join(shown)}{more})" if shown else "")
+
+
+def _signal(signal: Result | Worsened) -> str:
+    if isinstance(signal, Worsened):
+        symbol = f" {safe(signal.symbol, _MOST_NAME)}" if signal.symbol else ""
+        return f"{show_path(signal.path)}{symbol} {show_number(signal.after)}"
+    place = "(no file)" if signal.path is None else show_path(signal.path)
+    return f"{place} {safe(signal.rule, _MOST_NAME)}"
+
+
+def show_number(value: float | None) -> str:
+    """Write a number as short as it is exact; a dash where there is none."""
+    if value is None:
+        return "–"
+    return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
+
+
+def _scope(verification: Verification, limit: int) -> Iterator[list[str]]:
+    """Tell what the work touched that it did not declare, and what may hide debt."""
+    check = verification.scope
+    if check is not None:
+        for title, paths in (
+            ("touched, and not declared", check.unexpected),
+            ("touched, and forbidden", check.forbidden),
+            ("touched related files", check.expanded),
+            ("allowed, and not touched", check.untouched),
+        ):
+            yield _cut(f"{title} ({len(paths)}):", [show_path(path) for path in paths], limit)
+    grown = [safe(name, _MOST_MESSAGE) for name in verification.grown]
+    if verification.abuse:
+        triggers = ", ".join(safe(each, _MOST_NAME) for each in verification.abuse)
+        yield _cut(f"exceptions that grew ({triggers}):", grown or ["suppressed findings"], limit)
+    else:
+        yield _cut("exceptions that grew:", grown, limit)
+
+
+def _others(verification: Verification, limit: int) -> Iterator[list[str]]:
+    """Name what is not the intent's, so that nobody has to look for it."""
+    commits = [
+        f"{each.oid[:SHORT_OID]} {safe(each.subject, _MOST_NAME)}" for each in verification.external_commits
+    ]
+    yield _cut(f"commits that are not the intent's ({len(commits)}):", commits, limit)
+    dirty = [show_path(path) for path in verification.dirty]
+    yield _cut(f"changed before the intent began, and not blamed on it ({len(dirty)}):", dirty, limit)
+    yield [f"warning: {safe(each)}" for each in verification.warnings]
+
+
+def _closing(verification: Verification, color: bool) -> list[str]:
+    """Write the end in its fixed order: help, verdict."""
+    lines = []
+    if verification.told:
+        told = ", ".join(safe(each, _MOST_NAME) for each in verification.told)
+        lines.append(f"told only, for strictness is relaxed: {told}")
+    if verification.next_step:
+        lines.append(f"help: {safe(verification.next_step)}")
+    verdict = verification.status.verdict.value
+    counted = ", ".join(safe(each, _MOST_NAME) for each in verification.violations)
+    word = f"\x1b[{_GRAPHICS.get(verification.status, '1;32')}m{verdict}\x1b[0m" if color else verdict
+    lines.append(f"{word}: {counted or _counted(verification)}")
+    return lines
+
+
+def _counted(verification: Verification) -> str:
+    """Say what an answer without violations rests on."""
+    compared = verification.comparison
+    if verification.status.verdict is not Verdict.ACCEPTED or compared is None:
+        return verification.status.value
+    new = len(verification.intent_regressions)
+    said = [f"{new or 'no'} new {'finding' if new == 1 else 'findings'}"]
+    said += (
+        [f"{len(verification.external_regressions)} elsewhere"] if verification.external_regressions else []
+    )
+    said += [f"{compared.unchanged} as before"]
+    said += [f"{len(compared.fixed)} gone"] if compared.fixed else []
+    return ", ".join(said)
