@@ -254,7 +254,7 @@ def test_what_cannot_stand_is_refused_and_nothing_is_made(
 
 
 @pytest.mark.parametrize(
-    "text", ["", "1", "1d", "-1m", "+1m", "1.5h", "1 h", "1H", "²m", "99999999s", "h", "1h\n"]
+    "text", ["", "1", "1d", "-1m", "+1m", "1.5h", "1 h", "1H", "²m", "٣m", "99999999s", "h", "1h\n"]
 )
 def test_what_is_no_time_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="no time"):

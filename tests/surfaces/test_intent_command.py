@@ -94,6 +94,8 @@ def test_every_document_is_as_its_schema_says(tmp_path: Path) -> None:
     assert [each["id"] for each in refused.report["conflicts"]] == [name]
     assert refused.report["conflicts"][0]["entries"] == ["a"]
     assert [each["state"] for each in listed.report["intents"]] == ["active", "queued"]
+    assert cleared.report["intent"]["is_here"] is True
+    assert cleared.report["intent"]["is_worktree_gone"] is False
     assert cleared.report["promoted"] == [queued.report["intent"]["id"]]
     value: dict[str, Any] = first.report["intent"]
     assert (value["is_here"], value["is_worktree_gone"], value["ttl"], value["lease"]) == (
@@ -167,7 +169,9 @@ def test_nothing_of_an_intent_reaches_a_terminal_raw(tmp_path: Path) -> None:
         repo.cli("intent", "list", "--format", "json"),
         repo.cli("intent", "declare", "-m", odd, "--allow", "c"),
     ]
-    assert [answer.code for answer in said] == [0, 1, 0, 0, 0, 0, 2]
+    repo.git("worktree", "add", "-q", str(tmp_path / "other"))
+    said.append(repo.cli("intent", "list", cwd=tmp_path / "other"))
+    assert [answer.code for answer in said] == [0, 1, 0, 0, 0, 0, 2, 0]
     for answer in said:
         for raw in ("\x1b", "\x07", "\u202e"):
             assert raw not in answer.out + answer.err
