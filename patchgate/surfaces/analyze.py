@@ -34,8 +34,8 @@ def command(
     0 with findings and without; 3 where an analysis could not be evaluated.
     """
     repository = open_here(context, directory)
-    from patchgate.operations.hold.analyses import Around
-    from patchgate.operations.hold.analyze import analyze
+    from patchgate.operations.hold.verify.analyses import Around
+    from patchgate.operations.hold.verify.analyze import analyze
 
     progress = Progress(quiet=quiet)
     try:
@@ -44,11 +44,11 @@ def command(
     finally:
         progress.end()
     if form in {"json", "sarif"}:
-        from patchgate.operations.hold.analysis_document import render_json, render_sarif
+        from patchgate.operations.hold.verify.analysis_document import render_json, render_sarif
 
         write(render_json(done) if form == "json" else render_sarif(done))
     else:
-        from patchgate.operations.hold.analysis_telling import text, warnings
+        from patchgate.operations.hold.verify.analysis_text import text, warnings
 
         for warning in warnings(done):
             complain(f"warning: {warning}")

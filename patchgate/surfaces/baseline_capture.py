@@ -44,9 +44,9 @@ def capture_command(
     or with what they record.
     """
     repository = open_to_write(context, directory)
-    from patchgate.operations.hold.capture import capture
-    from patchgate.operations.hold.capture_telling import document, text
-    from patchgate.operations.hold.captured import Request, Surroundings
+    from patchgate.operations.hold.components.capture import capture
+    from patchgate.operations.hold.components.capture_telling import document, text
+    from patchgate.operations.hold.components.captured import Request, Surroundings
 
     request = Request(ids, worktree, reverify, commit_note)
     progress = Progress(quiet=quiet)

@@ -10,7 +10,7 @@ from patchgate.surfaces.options import directory_option, open_here, report_optio
 from patchgate.surfaces.output import complain, show, write
 
 if TYPE_CHECKING:
-    from patchgate.operations.hold.validate import Validated
+    from patchgate.operations.hold.components.validate import Validated
 
 _TEXTS = frozenset({"full", "text", "concise"})
 _HELP = {"help_option_names": ["-h", "--help"]}
@@ -31,9 +31,9 @@ def list_components(context: click.Context, form: str, directory: str | None) ->
     Each with its contract, its numbers of files, and whether it has a baseline.
     """
     repository = open_here(context, directory)
-    from patchgate.operations.hold.components import listed
-    from patchgate.operations.hold.components_document import list_json, list_text
-    from patchgate.operations.hold.content import none_declared
+    from patchgate.operations.hold.components.content import none_declared
+    from patchgate.operations.hold.components.document import list_json, list_text
+    from patchgate.operations.hold.components.listing import listed
 
     content, found = listed(repository)
     if form == "json":
@@ -68,7 +68,7 @@ def validate_components(
     validated too.
     """
     repository = open_here(context, directory)
-    from patchgate.operations.hold.validate import validate
+    from patchgate.operations.hold.components.validate import validate
 
     validated = validate(repository, ids, everything=everything, fail_fast=fail_fast)
     show(validated.report, form, color, verbose=verbose, quiet=quiet)
@@ -79,7 +79,7 @@ def validate_components(
 
 def _looked_at(validated: Validated, *, fail_fast: bool) -> str:
     """Say how much a verdict is about: a report without findings is the same of nothing."""
-    from patchgate.operations.hold.content import none_declared
+    from patchgate.operations.hold.components.content import none_declared
     from patchgate.verdict import wording
 
     if not validated.declares:
@@ -101,9 +101,9 @@ def graph_components(context: click.Context, form: str, directory: str | None) -
     Those of the components of the index.
     """
     repository = open_here(context, directory)
-    from patchgate.operations.hold.components import component_graph
-    from patchgate.operations.hold.components_document import graph_json, graph_text, mermaid
-    from patchgate.operations.hold.content import none_declared
+    from patchgate.operations.hold.components.content import none_declared
+    from patchgate.operations.hold.components.document import graph_json, graph_text, mermaid
+    from patchgate.operations.hold.components.listing import component_graph
 
     graph = component_graph(repository)
     if form == "json":
@@ -127,7 +127,7 @@ def make_tests(context: click.Context, name: str, cached: bool, directory: str |
     idempotence and budgets become assertions. An unchanged contract gives the same bytes.
     """
     repository = open_here(context, directory)
-    from patchgate.operations.hold.made_tests import made_tests
+    from patchgate.operations.hold.components.made_tests import made_tests
 
     made = made_tests(repository, name, cached=cached)
     write(made.text)

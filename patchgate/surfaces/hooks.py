@@ -26,7 +26,7 @@ from patchgate.surfaces.output import complain, show, write
 if TYPE_CHECKING:
     from patchgate.git.pushes import RefUpdate, Remote
     from patchgate.git.repository import Repository
-    from patchgate.operations.hold.analyses import Around
+    from patchgate.operations.hold.verify.analyses import Around
     from patchgate.operations.land.refusals import Judged
     from patchgate.verdict.verdict import Report
 
@@ -186,7 +186,7 @@ def _at_push(name: str, arguments: tuple[str, ...], directory: str) -> int:
 
 def _verified(repository: Repository, remote: Remote, updates: Sequence[RefUpdate], report: Report) -> Report:
     """Verify what the branches get, where the policy asks for it; what runs for long is told meanwhile."""
-    from patchgate.operations.hold.verify_push import verify_pushed
+    from patchgate.operations.hold.verify.push import verify_pushed
     from patchgate.surfaces.progress import Progress
 
     progress = Progress(quiet=False)
@@ -194,7 +194,7 @@ def _verified(repository: Repository, remote: Remote, updates: Sequence[RefUpdat
     def around() -> Around:
         import time
 
-        from patchgate.operations.hold.analyses import Around
+        from patchgate.operations.hold.verify.analyses import Around
         from patchgate.surfaces.options import cache_folder
 
         return Around(os.environ, cache_folder(os.environ), progress.tell, time.time())

@@ -14,7 +14,7 @@ from patchgate.surfaces.output import complain, write
 if TYPE_CHECKING:
     from patchgate.declared.intent import Intent
     from patchgate.git.repository import Repository
-    from patchgate.operations.hold.intent_outcome import Caller, Outcome
+    from patchgate.operations.hold.intents.outcome import Caller, Outcome
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 _Command = TypeVar("_Command", bound=Callable[..., object])
@@ -58,8 +58,8 @@ def declare_intent(
     intent is cleared or its time is over. Name files one by one. Control files are always forbidden.
     """
     repository = open_to_write(context, directory)
-    from patchgate.operations.hold.intent_request import Request
-    from patchgate.operations.hold.intents import declare
+    from patchgate.operations.hold.intents.request import Request
+    from patchgate.operations.hold.intents.verbs import declare
 
     caller = _caller()
     request = Request(reason, allowed, related, forbidden, ttl, lease, queue)
@@ -76,8 +76,8 @@ def show_intent(context: click.Context, name: str | None, form: str, directory: 
     Without ID, those of this worktree.
     """
     repository = open_here(context, directory)
-    from patchgate.operations.hold.intent_texts import show_text
-    from patchgate.operations.hold.intents import here
+    from patchgate.operations.hold.intents.texts import show_text
+    from patchgate.operations.hold.intents.verbs import here
 
     caller = _caller()
     found = here(repository, name, caller)
@@ -97,8 +97,8 @@ def list_intents(context: click.Context, form: str, directory: str | None) -> in
     The oldest first, one a line: state, time, holder, files, worktree, reason.
     """
     repository = open_here(context, directory)
-    from patchgate.operations.hold.intent_texts import list_text
-    from patchgate.operations.hold.intents import everywhere
+    from patchgate.operations.hold.intents.texts import list_text
+    from patchgate.operations.hold.intents.verbs import everywhere
 
     found, damaged = everywhere(repository)
     if form != "json" and not (found or damaged):
@@ -115,7 +115,7 @@ def list_intents(context: click.Context, form: str, directory: str | None) -> in
 def renew_intent(context: click.Context, name: str | None, form: str, directory: str | None) -> int:
     """Let the time of an intent begin anew. One whose time is over is recovered instead."""
     repository = open_here(context, directory)
-    from patchgate.operations.hold.intents import renew
+    from patchgate.operations.hold.intents.verbs import renew
 
     caller = _caller()
     return _tell(renew(repository, name, caller), repository, caller, form)
@@ -131,7 +131,7 @@ def clear_intent(context: click.Context, name: str | None, form: str, directory:
     Without ID, that of this worktree; another worktree's only by its ID.
     """
     repository = open_here(context, directory)
-    from patchgate.operations.hold.intents import clear
+    from patchgate.operations.hold.intents.verbs import clear
 
     caller = _caller()
     return _tell(clear(repository, name, caller), repository, caller, form)
@@ -148,7 +148,7 @@ def recover_intent(context: click.Context, name: str, form: str, directory: str 
     a new time. It stays in its worktree; where that is gone, it comes into this one.
     """
     repository = open_to_write(context, directory)
-    from patchgate.operations.hold.intents import recover
+    from patchgate.operations.hold.intents.verbs import recover
 
     caller = _caller()
     return _tell(recover(repository, name, caller), repository, caller, form)
@@ -156,18 +156,18 @@ def recover_intent(context: click.Context, name: str, form: str, directory: str 
 
 def _caller() -> Caller:
     from patchgate.ledger.intents import present
-    from patchgate.operations.hold.intent_outcome import Caller
+    from patchgate.operations.hold.intents.outcome import Caller
 
     return Caller(os.environ, present())
 
 
 def _tell(outcome: Outcome, repository: Repository, caller: Caller, form: str) -> int:
     if form == "json":
-        from patchgate.operations.hold.intents_document import outcome_json
+        from patchgate.operations.hold.intents.document import outcome_json
 
         write(outcome_json(outcome, caller.now, repository.git_dir))
         return outcome.exit_code
-    from patchgate.operations.hold.intent_texts import outcome_text
+    from patchgate.operations.hold.intents.texts import outcome_text
 
     for warning in outcome.warnings:
         complain(f"warning: {warning}")
@@ -189,11 +189,11 @@ def _list(
     lines: Callable[..., list[str]],
     warnings: list[str] | None = None,
 ) -> int:
-    from patchgate.operations.hold.intent_states import told_of
+    from patchgate.operations.hold.intents.states import told_of
 
     told = [told_of(each, caller.now, repository.git_dir) for each in found]
     if form == "json":
-        from patchgate.operations.hold.intents_document import list_json
+        from patchgate.operations.hold.intents.document import list_json
 
         write(list_json(told, warnings or ()))
     else:

@@ -19,14 +19,14 @@ SCHEMAS = (
     ("reply", "operations.judge.replies", "json_schema"),
     ("attempts", "operations.tell.attempts_document", "list_schema"),
     ("attempt", "operations.tell.attempts_document", "show_schema"),
-    ("components", "operations.hold.components_document", "list_schema"),
-    ("component-graph", "operations.hold.components_document", "graph_schema"),
-    ("capture", "operations.hold.capture_telling", "json_schema"),
+    ("components", "operations.hold.components.document", "list_schema"),
+    ("component-graph", "operations.hold.components.document", "graph_schema"),
+    ("capture", "operations.hold.components.capture_telling", "json_schema"),
     ("baselines", "operations.tell.baselines_document", "json_schema"),
-    ("intent", "operations.hold.intents_document", "intent_schema"),
-    ("intents", "operations.hold.intents_document", "intents_schema"),
-    ("analysis", "operations.hold.analysis_document", "json_schema"),
-    ("verification", "operations.hold.verification_document", "json_schema"),
+    ("intent", "operations.hold.intents.document", "intent_schema"),
+    ("intents", "operations.hold.intents.document", "intents_schema"),
+    ("analysis", "operations.hold.verify.analysis_document", "json_schema"),
+    ("verification", "operations.hold.verify.document", "json_schema"),
 )
 
 

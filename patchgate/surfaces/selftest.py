@@ -13,7 +13,7 @@ from patchgate.surfaces.output import write
 @click.option("-q", "--quiet", is_flag=True, help="Print only what went wrong.")
 def command(quiet: bool) -> int:
     """Raise every rule from its built-in case, in a throw-away repository."""
-    from patchgate.operations.hold.intent_cases import raised_by_working
+    from patchgate.operations.hold.verify.cases import raised_by_working
     from patchgate.operations.land.apply_cases import raised_by_applying
     from patchgate.operations.tell.selftest import selftest, summary
 

@@ -42,8 +42,8 @@ def command(
     against --base, or else against HEAD (REV: its first parent).
     """
     repository = open_here(context, directory)
-    from patchgate.operations.hold.analyses import Around
-    from patchgate.operations.hold.verify import Asked, verify
+    from patchgate.operations.hold.verify.analyses import Around
+    from patchgate.operations.hold.verify.verify import Asked, verify
 
     progress = Progress(quiet=quiet)
     try:
@@ -53,11 +53,11 @@ def command(
         progress.end()
     if not (quiet and form in _TEXTS and found.status.verdict == "accepted"):
         if form == "json":
-            from patchgate.operations.hold.verification_document import render as as_json
+            from patchgate.operations.hold.verify.document import render as as_json
 
             write(as_json(found))
         elif form == "sarif":
-            from patchgate.operations.hold.verification_sarif import render as as_sarif
+            from patchgate.operations.hold.verify.sarif import render as as_sarif
 
             write(as_sarif(found))
         else:

@@ -13,8 +13,8 @@ from patchgate.declared.settings import AnalysisSettings
 from patchgate.git.objects import Objects
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository, open_repository
-from patchgate.operations.hold.analyses import Around, runs_of, twice
-from patchgate.operations.hold.analysis_content import source_of
+from patchgate.operations.hold.verify.analyses import Around, runs_of, twice
+from patchgate.operations.hold.verify.content import source_of
 from patchgate.verdict.comparison import AnalysisRun, Evaluated, TreeRuns
 from tests.world import Repo
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from patchgate.operations.hold.capture import capture
-from patchgate.operations.hold.captured import Capture, Request, Surroundings
+from patchgate.operations.hold.components.capture import capture
+from patchgate.operations.hold.components.captured import Capture, Request, Surroundings
 from tests.component_world import contract, declared, opened
 from tests.world import Content, Repo
 

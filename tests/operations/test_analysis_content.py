@@ -14,7 +14,7 @@ from patchgate.errors import ConfigError, UndecidedError, UsageError
 from patchgate.git.objects import Objects
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository, open_repository
-from patchgate.operations.hold.analysis_content import Analysed, analysis_policy, lines_of, source_of
+from patchgate.operations.hold.verify.content import Analysed, analysis_policy, lines_of, source_of
 from tests.world import Repo
 
 RUFF = '[analyses.ruff]\ncommand = ["ruff", "check", "."]\n'

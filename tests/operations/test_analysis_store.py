@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from patchgate.change.path import RepoPath
-from patchgate.operations.hold import analysis_store
-from patchgate.operations.hold.analysis_store import AnalysisStore, settled
+from patchgate.operations.hold.verify import store as analysis_store
+from patchgate.operations.hold.verify.store import AnalysisStore, settled
 from patchgate.verdict.comparison import AnalysisRun, Evaluated, Measurement, Result
 
 KEYS = [f"{number:064x}" for number in range(20)]

@@ -11,9 +11,9 @@ import pytest
 
 from patchgate.declared.baseline import Baseline, read_baseline
 from patchgate.errors import UndecidedError, UsageError
-from patchgate.operations.hold import capture_run
-from patchgate.operations.hold.capture_telling import document, json_schema, text
-from patchgate.operations.hold.captured import Captured, Result
+from patchgate.operations.hold.components import capture_run
+from patchgate.operations.hold.components.capture_telling import document, json_schema, text
+from patchgate.operations.hold.components.captured import Captured, Result
 from tests.component_world import capture, contract
 from tests.operations.capture_world import (
     BASELINE,

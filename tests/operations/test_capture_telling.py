@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.operations.hold.capture_telling import text
-from patchgate.operations.hold.captured import Captured, Result
+from patchgate.operations.hold.components.capture_telling import text
+from patchgate.operations.hold.components.captured import Captured, Result
 from tests.component_world import contract, declared
 from tests.operations.capture_world import BASELINE, CODE, TESTS, baseline, captured, files, shaping
 from tests.world import Repo

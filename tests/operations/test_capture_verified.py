@@ -13,8 +13,8 @@ from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.notes import add_line
 from patchgate.git.objects import Objects
 from patchgate.ledger.ledger import Ledger
-from patchgate.operations.hold.captured import Result
-from patchgate.operations.hold.verified import record_verifications
+from patchgate.operations.hold.components.captured import Result
+from patchgate.operations.hold.components.verified import record_verifications
 from patchgate.operations.judge.verifications import VERIFIED_REF, Verification, verifications
 from tests.component_world import capture, opened
 from tests.operations.capture_world import BASELINE, CODE, NOW, baseline, captured, policy, shaping

@@ -19,9 +19,9 @@ from patchgate.declared.contract_facts import BudgetPromise
 from patchgate.declared.contract_reading import read_contract
 from patchgate.declared.settings import ComponentSettings
 from patchgate.gates.budget_tests import BudgetTests
-from patchgate.operations.hold.made_tests import modules_of
-from patchgate.operations.hold.made_text import Origin, module_text
-from patchgate.operations.hold.made_values import Kinds, comment, literal
+from patchgate.operations.hold.components.made_tests import modules_of
+from patchgate.operations.hold.components.made_text import Origin, module_text
+from patchgate.operations.hold.components.made_values import Kinds, comment, literal
 from tests.component_world import declared
 from tests.operations.capture_world import QUICK
 from tests.world import Repo

@@ -8,7 +8,7 @@ import pytest
 
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.repository import BIG_FILE
-from patchgate.operations.hold.validate import validate
+from patchgate.operations.hold.components.validate import validate
 from patchgate.verdict.verdict import Verdict
 from tests.component_world import contract, declared, opened
 from tests.operations.contract_desk import BASE, MID, world

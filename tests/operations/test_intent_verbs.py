@@ -18,9 +18,9 @@ from patchgate.errors import ConfigError, UndecidedError, UsageError
 from patchgate.git.repository import Repository, open_repository
 from patchgate.ledger.intents import MARKER, Intents, declared_digest, is_live, mark, marked
 from patchgate.ledger.ledger import Ledger
-from patchgate.operations.hold.intent_outcome import Action, Caller, Outcome
-from patchgate.operations.hold.intent_request import Request, seconds_of, told
-from patchgate.operations.hold.intents import clear, declare, everywhere, here, recover, renew
+from patchgate.operations.hold.intents.outcome import Action, Caller, Outcome
+from patchgate.operations.hold.intents.request import Request, seconds_of, told
+from patchgate.operations.hold.intents.verbs import clear, declare, everywhere, here, recover, renew
 from tests.world import EXECUTABLE, Repo
 
 BOOT = "0b1c2d3e-0000-4000-8000-000000000000"
@@ -28,25 +28,25 @@ ANALYSIS = '[analyses.lint]\ncommand = ["lint", "."]\n'
 KILLED = """
 import os, sys
 from patchgate.ledger.intents import Intents, present
-from patchgate.operations.hold import intent_store, intents
-from patchgate.operations.hold.intent_outcome import Caller
-from patchgate.operations.hold.intent_request import Request
+from patchgate.operations.hold.intents import store, verbs
+from patchgate.operations.hold.intents.outcome import Caller
+from patchgate.operations.hold.intents.request import Request
 from patchgate.git.repository import open_repository
 
 def kill(*_):
     os.kill(os.getpid(), 9)
 
 if sys.argv[1] == "before the mark":
-    intent_store.mark = kill
+    store.mark = kill
 elif sys.argv[1] == "before the file":
     Intents.write = kill
 else:
-    intent_store.Store._unmark = kill
+    store.Store._unmark = kill
 caller = Caller(os.environ, present())
 repository = open_repository(os.environ, os.getcwd())
 if sys.argv[1] == "before the marker goes":
-    intents.clear(repository, None, caller)
-intents.declare(repository, Request("why", ["a"]), caller)
+    verbs.clear(repository, None, caller)
+verbs.declare(repository, Request("why", ["a"]), caller)
 """
 
 

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from patchgate.operations.hold.intent_cases import raised_by_working
+from patchgate.operations.hold.verify.cases import raised_by_working
 from patchgate.operations.land.apply_cases import raised_by_applying
 from patchgate.operations.tell import selftest as room
 from patchgate.operations.tell.selftest import selftest, summary

@@ -13,8 +13,8 @@ from sarif.loader import load_sarif_file
 from sarif_pydantic import Sarif
 
 from patchgate.change.path import RepoPath
-from patchgate.operations.hold.verification_document import json_schema, render
-from patchgate.operations.hold.verification_sarif import render as render_sarif
+from patchgate.operations.hold.verify.document import json_schema, render
+from patchgate.operations.hold.verify.sarif import render as render_sarif
 from patchgate.verdict.comparison import (
     AnalysisRun,
     Comparison,

@@ -17,7 +17,7 @@ from jsonschema import Draft202012Validator
 
 from patchgate.declared.intent import Intent, Moment
 from patchgate.ledger.intents import Intents
-from patchgate.operations.hold.verification_document import json_schema
+from patchgate.operations.hold.verify.document import json_schema
 from tests.world import Answer, Content, Repo
 
 _TELLER = """\

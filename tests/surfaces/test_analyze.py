@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from sarif_pydantic import Sarif
 
-from patchgate.operations.hold.analysis_document import json_schema
+from patchgate.operations.hold.verify.analysis_document import json_schema
 from tests.operations.analysis_world import sarif
 from tests.world import EXECUTABLE, Answer, Repo
 

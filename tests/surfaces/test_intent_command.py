@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 from patchgate.declared.intent import Holder, Moment
 from patchgate.ledger.intents import Intents
 from patchgate.ledger.ledger import Ledger
-from patchgate.operations.hold.intents_document import intent_schema, intents_schema
+from patchgate.operations.hold.intents.document import intent_schema, intents_schema
 from tests.world import Answer, Repo
 
 INTENT = Draft202012Validator(intent_schema())

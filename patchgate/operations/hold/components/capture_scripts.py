@@ -16,7 +16,7 @@ from patchgate.change.path import RepoPath
 from patchgate.change.quoting import printable
 from patchgate.declared.component import Component
 from patchgate.declared.component_texts import TESTS
-from patchgate.operations.hold.capture_run import Ending, Ran
+from patchgate.operations.hold.components.capture_run import Ending, Ran
 
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh"})
 _INTERPRETERS = _SHELLS | {"node", "python", "ruby", "perl"}

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from patchgate.operations.hold.analyze import Analysis
-from patchgate.operations.hold.verification_document import path_document, result_document, result_schema
-from patchgate.operations.hold.verification_sarif import analysis_runs
+from patchgate.operations.hold.verify.analyze import Analysis
+from patchgate.operations.hold.verify.document import path_document, result_document, result_schema
+from patchgate.operations.hold.verify.sarif import analysis_runs
 from patchgate.verdict.comparison import AnalysisRun, Evaluated, Measurement
 from patchgate.verdict.json import plain_json
 from patchgate.verdict.sarif import SCHEMA as SARIF_SCHEMA

@@ -14,8 +14,8 @@ from typing import Any
 from patchgate.change.path import RepoPath
 from patchgate.change.quoting import quote_path
 from patchgate.declared.intent import Intent, Moment, State
-from patchgate.operations.hold.intent_outcome import Action, Outcome
-from patchgate.operations.hold.intent_states import Standing, Told, told_of
+from patchgate.operations.hold.intents.outcome import Action, Outcome
+from patchgate.operations.hold.intents.states import Standing, Told, told_of
 from patchgate.verdict.json import plain_json
 from patchgate.verdict.verdict import Json
 

@@ -21,7 +21,7 @@ from patchgate.gates.gate import levelled
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import BRANCHES, RefUpdate, Remote, is_ancestor, peel
 from patchgate.git.repository import Repository, failed
-from patchgate.operations.hold.analysis_content import Analysed, analysis_policy
+from patchgate.operations.hold.verify.content import Analysed, analysis_policy
 from patchgate.operations.judge.cases import reference
 from patchgate.operations.judge.intents import active_here
 from patchgate.operations.judge.terms import trusted
@@ -29,8 +29,8 @@ from patchgate.verdict.rules import Level
 from patchgate.verdict.verdict import ChangeVerdict, Finding, GateOutcome, Outcome, Report
 
 if TYPE_CHECKING:
-    from patchgate.operations.hold.analyses import Around
-    from patchgate.operations.hold.verify import Scene
+    from patchgate.operations.hold.verify.analyses import Around
+    from patchgate.operations.hold.verify.verify import Scene
 
 GATE = "verify"
 
@@ -62,7 +62,7 @@ def verify_pushed(
         return report
     # Most policies do not ask for it.
     from patchgate.git.private import PrivateStore
-    from patchgate.operations.hold.verify import Scene
+    from patchgate.operations.hold.verify.verify import Scene
 
     with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
         scene = Scene(repository, objects, store, policy, around())
@@ -92,8 +92,8 @@ def _told(scene: Scene, remote: Remote, update: RefUpdate) -> tuple[GateOutcome,
 
 def _verified(scene: Scene, remote: Remote, update: RefUpdate) -> tuple[GateOutcome, list[Finding]]:
     from patchgate.gates.verification_findings import findings_of
-    from patchgate.operations.hold.verify import compared, held_against
-    from patchgate.operations.hold.verify_intent import intent_of_commit
+    from patchgate.operations.hold.verify.intent import intent_of_commit
+    from patchgate.operations.hold.verify.verify import compared, held_against
 
     repository, objects = scene.repository, scene.objects
     tip = objects.header(f"{update.new}^{{commit}}")

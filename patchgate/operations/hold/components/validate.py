@@ -19,7 +19,7 @@ from patchgate.gates.contracts import examine_view
 from patchgate.gates.gate import Gate, judge, levelled
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
-from patchgate.operations.hold.content import Content, head_content, index_content, named
+from patchgate.operations.hold.components.content import Content, head_content, index_content, named
 from patchgate.operations.judge.cases import BUILT_IN, reference
 from patchgate.operations.judge.contract_cache import FactsCache
 from patchgate.operations.judge.contracts import declared_otherwise, view_of_change, view_of_tree

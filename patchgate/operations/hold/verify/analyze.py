@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from patchgate.git.objects import Objects
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository
-from patchgate.operations.hold.analyses import Around, runs_of, twice
-from patchgate.operations.hold.analysis_content import analysis_policy, source_of
+from patchgate.operations.hold.verify.analyses import Around, runs_of, twice
+from patchgate.operations.hold.verify.content import analysis_policy, source_of
 from patchgate.verdict.comparison import AnalysisRun, Evaluated, Measurement, Result, TreeRuns
 
 

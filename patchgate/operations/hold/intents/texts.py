@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from patchgate.change.path import RepoPath
 from patchgate.change.quoting import quote_path
 from patchgate.declared.intent import Intent, Moment, State
-from patchgate.operations.hold.intent_outcome import Action, Outcome
-from patchgate.operations.hold.intent_states import Standing, Told, told_of
+from patchgate.operations.hold.intents.outcome import Action, Outcome
+from patchgate.operations.hold.intents.states import Standing, Told, told_of
 from patchgate.verdict.wording import SHORT_OID, count, safe, show_path
 
 _MOST_FILES = 20

@@ -21,12 +21,12 @@ from patchgate.git.objects import Objects
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import Ledger
-from patchgate.operations.hold.capture_content import Recordable, content_of
-from patchgate.operations.hold.capture_run import NO_TESTS, Ending, Ran, run_tests
-from patchgate.operations.hold.capture_scripts import refusal_of_scripts
-from patchgate.operations.hold.capture_writing import is_written, require_place, write_file
-from patchgate.operations.hold.captured import Capture, Captured, Request, Result, Surroundings
-from patchgate.operations.hold.content import named
+from patchgate.operations.hold.components.capture_content import Recordable, content_of
+from patchgate.operations.hold.components.capture_run import NO_TESTS, Ending, Ran, run_tests
+from patchgate.operations.hold.components.capture_scripts import refusal_of_scripts
+from patchgate.operations.hold.components.capture_writing import is_written, require_place, write_file
+from patchgate.operations.hold.components.captured import Capture, Captured, Request, Result, Surroundings
+from patchgate.operations.hold.components.content import named
 from patchgate.operations.judge.contract_cache import FactsCache, facts_at
 from patchgate.operations.judge.drift import files_of, record
 from patchgate.operations.judge.verifications import VERIFIED_REF
@@ -263,7 +263,7 @@ def _verify(
     around: Surroundings,
     warnings: list[str],
 ) -> list[Captured]:
-    from patchgate.operations.hold.verified import record_verifications
+    from patchgate.operations.hold.components.verified import record_verifications
     from patchgate.operations.judge.staleness import dependency_digests
     from patchgate.operations.judge.verifications import Verification
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 from patchgate.change.path import RepoPath
 from patchgate.declared.baseline import Hashes
 from patchgate.declared.component import Component
-from patchgate.operations.hold.capture_run import Ran
+from patchgate.operations.hold.components.capture_run import Ran
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from patchgate.operations.hold.analyze import Analysis, Unstable
+from patchgate.operations.hold.verify.analyze import Analysis, Unstable
 from patchgate.verdict.comparison import AnalysisRun, Evaluated, Measurement, Result
 from patchgate.verdict.verification_text import list_results, show_number, show_result
 from patchgate.verdict.wording import SHORT_OID, count, safe, show_path

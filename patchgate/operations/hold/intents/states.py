@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from patchgate.declared.intent import Intent, Moment, State
 from patchgate.ledger.intents import is_live, is_running
-from patchgate.operations.hold.intent_store import is_gone
+from patchgate.operations.hold.intents.store import is_gone
 
 
 class Standing(StrEnum):

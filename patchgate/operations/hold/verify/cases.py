@@ -16,12 +16,12 @@ from patchgate.declared.intent import Moment
 from patchgate.gates.verification_findings import findings_of
 from patchgate.git.repository import Repository, open_repository
 from patchgate.ledger.intents import Intents, present
-from patchgate.operations.hold.analyses import Around
-from patchgate.operations.hold.intent_outcome import Caller
-from patchgate.operations.hold.intent_request import Request
-from patchgate.operations.hold.intents import declare
-from patchgate.operations.hold.verify import Asked as ToVerify
-from patchgate.operations.hold.verify import verify
+from patchgate.operations.hold.intents.outcome import Caller
+from patchgate.operations.hold.intents.request import Request
+from patchgate.operations.hold.intents.verbs import declare
+from patchgate.operations.hold.verify.analyses import Around
+from patchgate.operations.hold.verify.verify import Asked as ToVerify
+from patchgate.operations.hold.verify.verify import verify
 from patchgate.operations.judge.pending import check_pending
 from patchgate.operations.judge.terms import Asked
 from patchgate.operations.land.at_ref import judge_transaction

@@ -17,7 +17,7 @@ from patchgate.gates.dependencies import cycles, is_across, resolved_dependencie
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
 from patchgate.git.tree_view import TreeView
-from patchgate.operations.hold.content import Content, index_content
+from patchgate.operations.hold.components.content import Content, index_content
 from patchgate.operations.judge.contract_cache import FactsCache, facts_at
 from patchgate.operations.judge.drift import files_of
 

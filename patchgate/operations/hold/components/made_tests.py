@@ -18,8 +18,8 @@ from patchgate.declared.contract_facts import ContractMistake
 from patchgate.errors import ConfigError, Mistake, UsageError
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
-from patchgate.operations.hold.content import head_content, index_content, named
-from patchgate.operations.hold.made_text import Origin, module_text
+from patchgate.operations.hold.components.content import head_content, index_content, named
+from patchgate.operations.hold.components.made_text import Origin, module_text
 from patchgate.operations.judge.contract_cache import FactsCache, facts_at
 
 _SHOWN = 20

@@ -2,8 +2,8 @@
 
 Decides who gets which files: two live intents never allow the same one, a queued one owns nothing until what
 stands in its way is gone, a dead one may be taken over. Every change happens under one lock, and is on record
-in the ledger before it is stored. How a declaration is read `intent_request` decides, what is there when work
-begins `intent_pins`, how an answer reads `intents_document` and `intent_texts`.
+in the ledger before it is stored. How a declaration is read `request` decides, what is there when work
+begins `pins`, how an answer reads `document` and `texts`.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository, open_repository
 from patchgate.git.sources import pending_base
 from patchgate.ledger.intents import Intents, is_live
-from patchgate.operations.hold.intent_holder import holder_of
-from patchgate.operations.hold.intent_outcome import Action, Caller, Conflict, Outcome
-from patchgate.operations.hold.intent_pins import Pins, pins_of
-from patchgate.operations.hold.intent_request import Request, checked
-from patchgate.operations.hold.intent_store import Store, is_gone
+from patchgate.operations.hold.intents.holder import holder_of
+from patchgate.operations.hold.intents.outcome import Action, Caller, Conflict, Outcome
+from patchgate.operations.hold.intents.pins import Pins, pins_of
+from patchgate.operations.hold.intents.request import Request, checked
+from patchgate.operations.hold.intents.store import Store, is_gone
 
 _ID_BYTES = 5
 

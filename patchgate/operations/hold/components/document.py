@@ -12,7 +12,7 @@ from typing import Any
 
 from patchgate.change.quoting import printable
 from patchgate.declared.names import How
-from patchgate.operations.hold.components import ComponentGraph, Dependency, Listed
+from patchgate.operations.hold.components.listing import ComponentGraph, Dependency, Listed
 from patchgate.verdict.json import plain_json
 from patchgate.verdict.wording import safe
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from patchgate.operations.hold import made_support as support
-from patchgate.operations.hold.made_values import Kinds, comment, literal
+from patchgate.operations.hold.components import made_support as support
+from patchgate.operations.hold.components.made_values import Kinds, comment, literal
 
 if TYPE_CHECKING:
     from patchgate.declared.contract import Contract, Function

@@ -20,8 +20,8 @@ from patchgate.gates.verification import Question, decide
 from patchgate.git.objects import Objects
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository
-from patchgate.operations.hold.analyses import Around, runs_of
-from patchgate.operations.hold.analysis_content import STAGED, WORKTREE, Analysed, analysis_policy, source_of
+from patchgate.operations.hold.verify.analyses import Around, runs_of
+from patchgate.operations.hold.verify.content import STAGED, WORKTREE, Analysed, analysis_policy, source_of
 from patchgate.operations.judge.intents import active_here
 from patchgate.verdict.comparison import Comparison, TreeRuns
 from patchgate.verdict.verification import Verification
@@ -93,13 +93,13 @@ def _intent(scene: Scene, asked: Asked, after: Analysed) -> Intent | None:
     if asked.base is not None:
         return None
     if asked.intent is not None:
-        from patchgate.operations.hold.verify_intent import named_intent
+        from patchgate.operations.hold.verify.intent import named_intent
 
         return named_intent(scene.repository, asked.intent)
     here = active_here(scene.repository)
     if here is None:
         return None
-    from patchgate.operations.hold.verify_intent import intent_here
+    from patchgate.operations.hold.verify.intent import intent_here
 
     return intent_here(here, lambda: _touched(scene, asked, after))
 
@@ -107,7 +107,7 @@ def _intent(scene: Scene, asked: Asked, after: Analysed) -> Intent | None:
 def _touched(scene: Scene, asked: Asked, after: Analysed) -> Sequence[RepoPath]:
     """Name the files by which one of several intents is chosen: those that are staged, or of the commit."""
     if asked.revision is None:
-        from patchgate.operations.hold.verify_work import staged_paths
+        from patchgate.operations.hold.verify.work import staged_paths
 
         return staged_paths(scene.repository, scene.objects, scene.store)
     return _differing(scene, first_parent(scene, after).tree, after.tree)
@@ -175,8 +175,8 @@ def held_against(scene: Scene, intent: Intent, after: Analysed, *, with_staged: 
     """
     from patchgate.gates.scope import check_scope
     from patchgate.ledger.intents import present
-    from patchgate.operations.hold.verify_intent import capture, standing_of, touching
-    from patchgate.operations.hold.verify_work import still_dirty, work_of
+    from patchgate.operations.hold.verify.intent import capture, standing_of, touching
+    from patchgate.operations.hold.verify.work import still_dirty, work_of
 
     repository, objects = scene.repository, scene.objects
     touch = touching(repository, intent, present)

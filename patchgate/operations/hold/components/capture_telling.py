@@ -9,7 +9,7 @@ from typing import Any
 
 from patchgate.change.path import RepoPath
 from patchgate.declared.baseline import Hashes
-from patchgate.operations.hold.captured import Capture, Captured, Result
+from patchgate.operations.hold.components.captured import Capture, Captured, Result
 from patchgate.operations.judge.verifications import VERIFIED_REF
 from patchgate.verdict.json import plain_json
 from patchgate.verdict.verdict import Json

@@ -19,7 +19,7 @@ from patchgate.errors import UndecidedError
 from patchgate.git.objects import Objects
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository
-from patchgate.operations.hold.analysis_store import AnalysisStore, settled
+from patchgate.operations.hold.verify.store import AnalysisStore, settled
 from patchgate.tools.analysis import analyse, tool_of
 from patchgate.verdict.comparison import AnalysisRun, Evaluated, TreeRuns
 
@@ -150,7 +150,7 @@ def _run(
     from patchgate.durable.temporary import TemporaryFolder
     from patchgate.git.scratch import whole_tree
     from patchgate.ledger.masking import Masks
-    from patchgate.operations.hold.analysis_content import lines_of
+    from patchgate.operations.hold.verify.content import lines_of
 
     making = whole_tree(repository, store, tree, cache=around.cache, commit=commit, patience_seconds=patience)
     with TemporaryFolder() as beside, making as scratch:

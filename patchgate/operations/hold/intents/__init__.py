@@ -1,0 +1,18 @@
+"""Intents: what a piece of work declares, and what becomes of the declaration.
+
+Belongs here: the verb `intent` (`verbs`), how a declaration is read (`request`), what is there when work
+begins (`pins`), who owns it (`holder`), how it is kept (`store`) and told. Does not: what an intent is
+(`declared`), its file (`ledger`), how it binds commits (`judge/intents`), the comparison with what came
+before (`verify`).
+
+Decisions:
+
+* **A declaration is on record before it counts.** The ledger has its digest, then the worktree is marked,
+  then the file is written: a kill in between leaves a word too many, never an intent that nobody knows of.
+* **The marker says whose it is.** Whether a worktree has intents, the shims ask by one look at a file in
+  its git folder; so a worktree that is made anew under an old name has none. Price: the marker alone keeps
+  the fast path away until `intent clear`.
+* **Who is gone hinders nobody, and binds all the same.** A dead intent may be taken over and its files
+  declared by others; commits of its worktree are held to it until its time is over. Else waiting would be a
+  way out.
+"""
