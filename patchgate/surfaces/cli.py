@@ -36,7 +36,10 @@ COMMANDS = (
     ("selftest", "selftest", "Raise every rule from its built-in case."),
     ("schema", "schema", "Print the JSON Schema of the config or of an output."),
 )
-_CLOSING = "check: may this land? Exit codes: 0 accepted, 1 rejected, 2 wrong arguments, 3 undecided."
+_CLOSING = (
+    "check: may this land? verify: did it get worse? "
+    "Exit codes: 0 accepted, 1 rejected, 2 wrong arguments, 3 undecided."
+)
 
 
 class LazyGroup(click.Group):

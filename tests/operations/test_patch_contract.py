@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from patchgate.operations.hold.verify.cases import RULES_OF_WORK
 from patchgate.operations.land.apply_cases import RULES_WITH_A_CASE
 from patchgate.operations.tell.selftest_cases import CASES
 from patchgate.verdict.json import json_schema
@@ -65,6 +66,8 @@ def test_every_rule_has_one_of_the_stages_and_the_code_that_goes_with_it() -> No
         "apply": "PATCH_APPLY_FAIL",
         "contracts": "CONTRACT_INVALID",
         "drift": "DRIFT_DETECTED",
+        "scope": "SCOPE_VIOLATED",
+        "verify": "VERIFY_FAILED",
         "message": "MESSAGE_REFUSED",
     }
 
@@ -86,7 +89,7 @@ def test_a_refusal_tells_the_stage_and_code_of_what_failed_first(repo: Repo, sta
 
 def test_the_registry_is_the_one_source_of_rules_codes_and_cases(repo: Repo) -> None:
     """E1: the cases, the schema and a real report know the rules of the registry and no others."""
-    assert {case.rule for case in CASES} | RULES_WITH_A_CASE == set(RULES)
+    assert {case.rule for case in CASES} | RULES_WITH_A_CASE | RULES_OF_WORK == set(RULES)
     schema = json.dumps(json_schema())
     assert all(code in schema for code in STAGES.values())
     answer = check(repo, GOOD.replace(b"-one", b"-eins"))

@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 from patchgate.change.edits import parse_edits
 from patchgate.change.patch import parse
 from patchgate.change.path import faults
-from patchgate.declared.policy import Policy
+from patchgate.declared.control import is_control_by_name
+from patchgate.declared.policy import Policy, Profile
 from patchgate.git.effect import PatchId
 from patchgate.git.objects import Objects
 from patchgate.git.preimages import ground_on_disk, staged_files
@@ -23,6 +24,8 @@ from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository
 from patchgate.git.trees import resulting_tree
 from patchgate.operations.judge.bases import Footing, find_footing, index_tree
+from patchgate.operations.judge.intents import active_here, touch, with_scope
+from patchgate.operations.judge.policies import built_in
 from patchgate.operations.judge.terms import Asked
 from patchgate.operations.judge.trial import Trial
 from patchgate.verdict.verdict import ChangeVerdict, Report
@@ -97,7 +100,20 @@ def judging(
                 verdict = replace(trial.judge(parsed), n_hunks=parsed.n_hunks)
         if patch_id is not None:
             verdict = replace(verdict, patch_id=patch_id.read())
+        if lands or footing.on_disk:
+            verdict = _under_intents(repository, trial, verdict)
         yield Judged(verdict, patch, trial.policy, footing, objects, store, stamp, trial.index)
+
+
+def _under_intents(repository: Repository, trial: Trial, verdict: ChangeVerdict) -> ChangeVerdict:
+    """Hold what is proposed for this worktree against the intents that it has."""
+    here = active_here(repository)
+    if here is None or not verdict.change.files:
+        return verdict
+    touch(repository, here)
+    controls = frozenset(file.path for file in verdict.change.files if is_control_by_name(file.path))
+    policy = trial.policy or built_in()
+    return with_scope(verdict, policy, Profile(verdict.profile), here, controls)
 
 
 def is_as_judged(repository: Repository, judged: Judged) -> bool:

@@ -20,6 +20,7 @@ from patchgate.ledger.attempts import is_known
 from patchgate.ledger.evidence import open_evidence
 from patchgate.ledger.ledger import Ledger
 from patchgate.ledger.masking import Masks
+from patchgate.operations.judge.intents import active_here, touch
 from patchgate.operations.judge.patches import Judged, judging
 from patchgate.operations.land.duplicates import find_duplicate
 from patchgate.operations.land.landing import Landed, find_obstacles, land_judged
@@ -61,6 +62,7 @@ def apply(repository: Repository, request: Request, place: Place) -> Report:
     if repository.work_tree is None:
         raise UsageError("a bare repository has no files for the patch", "use check --patch --base REV")
     began = time.monotonic()
+    place = _under_intents(repository, place)
     ledger = Ledger(repository.common_dir)
     damaged = ledger.require_writable()
     chain = find_chain(ledger, request.retry_of)
@@ -95,6 +97,18 @@ def apply(repository: Repository, request: Request, place: Place) -> Report:
             record_failure(course, error)
             raise
         return replace(report, warnings=(*report.warnings, *([damaged] if damaged else [])))
+
+
+def _under_intents(repository: Repository, place: Place) -> Place:
+    """Let what goes on keep the leases of this worktree's intents: a command may outlast one."""
+    if active_here(repository) is None:
+        return place
+
+    def tell(what: str, seconds: float) -> None:
+        touch(repository, active_here(repository))
+        place.tell(what, seconds)
+
+    return replace(place, tell=tell)
 
 
 def _narrowed(request: Request) -> bytes:

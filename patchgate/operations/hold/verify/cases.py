@@ -196,6 +196,8 @@ _CASES: Mapping[str, tuple[tuple[str, Story], tuple[str, Story]]] = {
     "unverified": ((_NOT_THERE, _verified("f", f="two\n")), (_POLICY, _verified("f", f="two\n"))),
 }
 
+RULES_OF_WORK = frozenset(_CASES)
+
 
 def raised_by_working(rule: str, environ: Mapping[str, str]) -> tuple[Rules, Rules] | None:
     """Give the rules that the case of a rule and its neighbour raise; None where there is no case."""
