@@ -317,7 +317,7 @@ class _Steady:
         text = re.sub(r"\(commit [0-9a-f]{12}\)", "(commit 1a2b3c4d5e6f)", text)
         text = re.sub(r"\b\d{4}-\d\d-\d\d \d\d:\d\d\b", "2026-01-01 13:00", text)
         text = re.sub(r"\bin (59 minutes|1 hour)\b", "in 1 hour", text)
-        text = re.sub(r"\bprocess \d+ on \S+", "process 4711 on here", text)
+        text = re.sub(r"\bprocess \d+ on [^\s,]+", "process 4711 on here", text)
         for found in re.findall(r"\b[ai]-[0-9a-f]{4,}\b", text):
             if found not in self._real.values():
                 self._real[f"{found[0]}-{len(self._real) + 1:04}"] = found

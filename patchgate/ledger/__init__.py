@@ -3,8 +3,8 @@
 Belongs here: the permanent record of events (`ledger`, `event`), the notes that a change was accepted and the
 tips that were there at install (`receipts`), how far each branch has been told of the rest (`told`), the
 exceptions that people granted (`approvals`); of each `apply` its record (`attempts`) and its evidence
-(`evidence`, `evidence_folders`, `masking`). Does not: judging, git, what any of it means for a verdict, what
-a review says, printing.
+(`evidence`, `evidence_folders`, `masking`); the intents of all worktrees (`intents`, `intent_form`). Does
+not: judging, git, what any of it means for a verdict, what a review says, printing.
 Callers: `operations`; `surfaces` for the names of the kinds. Imports `durable`, `declared` (the forms of
 secrets), `change` and `errors`. No pydantic: an event is written in a hook, where its import costs more than
 all the rest.
@@ -23,6 +23,10 @@ Decisions:
 * **A memory that fails never changes a verdict.** No event and no receipt raises because a disk is full, a
   folder read-only or a lock held: writing gives back one sentence to warn with. A damaged receipt is none:
   its commit is judged again. Price: an event can be lost, and only the warning says so.
+* **An intent is no memory but a promise, and fails closed.** What cannot be read of one makes commits of its
+  worktree undecided; what is not on record was not declared. The marker in the worktree's git folder says
+  which are its own, for `sh` to see; each lies in a file of its own, sealed. Price: a full disk stops a
+  declaration.
 * **The ledger is chained and flushed, receipts are neither.** A lost event is a hole in the record; a lost
   receipt costs one judgement. So receipts are plain lines that `sh` can append with `cat`, in one write,
   without a lock; a line that is torn, glued or foreign is no receipt.

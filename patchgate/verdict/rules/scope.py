@@ -17,9 +17,10 @@ SCOPE_RULES = (
     _scope(
         "scope-unexpected",
         Level.ERROR,
-        "A commit touches a file that the active intent of this worktree allows neither by `--allow` nor by "
-        "`--related`. Entries are taken exactly; a rename counts on both sides. A file that was changed "
-        "before the intent was declared, and is as it was then, does not count.",
+        "A commit, a patch for this worktree, or the whole work that is verified, touches a file that the "
+        "active intent of this worktree allows neither by `--allow` nor by `--related`. Entries are taken "
+        "exactly; a rename counts on both sides. A file that was changed before the intent was declared, and "
+        "is as it was then, does not count.",
         "What was declared is what others expect to find changed.",
         "an intent that allows src/a.py, and a commit of src/b.py",
         "Take the file out of the commit (`git restore --staged PATH`), or clear the intent and declare one "
@@ -28,8 +29,8 @@ SCOPE_RULES = (
     _scope(
         "scope-forbidden",
         Level.ERROR,
-        "A commit touches a file that the active intent forbids by `--forbid`; control files are always "
-        "forbidden.",
+        "A commit, a patch for this worktree, or the whole work that is verified, touches a file that the "
+        "active intent forbids by `--forbid`; control files are always forbidden.",
         "Who works under a declaration does not change the rules on the way.",
         "an intent is active, and patchgate.toml is in the commit",
         "Take the file out of the commit (`git restore --staged PATH`); change it without an intent.",
@@ -37,7 +38,8 @@ SCOPE_RULES = (
     _scope(
         "intent-expired",
         Level.WARNING,
-        "The time of an intent of this worktree is over, so it judges nothing any more.",
+        "The time of an intent of this worktree is over, so commits are not held to it any more, and "
+        "`verify` ends as expired.",
         "Work goes on that no declaration covers.",
         "a commit, two hours after an intent of one hour",
         "Go on with it (`git patchgate intent recover ID`), or end it (`git patchgate intent clear ID`).",
@@ -65,8 +67,9 @@ VERIFY_RULES = (
     _verify(
         "regression",
         Level.ERROR,
-        "An analysis finds something that it did not find before; with an intent, in a file that it allows, "
-        "or in no file at all. A warning where `strictness` is `relaxed`.",
+        "An analysis finds something that it did not find before; with an intent, in one of its files "
+        "(allowed or related, entries taken as patterns too), or in no file at all. A warning where "
+        "`strictness` is `relaxed`.",
         "What was clean stays clean.",
         "an unused import in a new line, which ruff tells",
         "Mend what the analysis tells, then `git patchgate verify`.",
@@ -74,7 +77,7 @@ VERIFY_RULES = (
     _verify(
         "regression-external",
         Level.NOTE,
-        "An analysis finds something new, only in files that the intent does not allow.",
+        "An analysis finds something new, only in files that are not the intent's.",
         "Somebody else made it: it is told, and blamed on nobody here.",
         "a pull brought a finding in another folder",
         "Nothing has to be done here; tell whoever works there.",
@@ -83,7 +86,7 @@ VERIFY_RULES = (
         "threshold-crossed",
         Level.ERROR,
         "A threshold fails. With an intent only if it held before, and one of the very signals that are over "
-        "it lies in a file that the intent allows. A warning where `strictness` is `relaxed`.",
+        "it lies in one of the intent's files. A warning where `strictness` is `relaxed`.",
         "A limit that somebody set is not passed unseen.",
         "a function of complexity 11, and a threshold of 10",
         "Bring the value down to the limit, then `git patchgate verify`.",
@@ -109,7 +112,7 @@ VERIFY_RULES = (
         "unverified",
         Level.ERROR,
         "It cannot be told whether anything got worse: an analysis could not be evaluated, before and after "
-        "were not made alike, or the intent expired or is not what was declared.",
+        "were not made alike, or the intent waits in the queue, expired, or is not what was declared.",
         "What was not looked at never counts as good.",
         "the analysis names a tool that is not installed",
         "Do what the reason asks for, then `git patchgate verify`.",
