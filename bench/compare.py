@@ -4,7 +4,8 @@
 
 Both reports have so many findings in some 2,000 files; they are those of one tree before and after a change
 that moved all lines, mended one finding in a hundred, brought as many, and renamed ten files. Each row is
-one whole `compare`, with the parting of what is new by an intent of ten patterns in the first, against
+one whole `compare`, or the `decide` of a verification under an intent of a hundred patterns: after that
+`compare`, or where every finding is new, somebody else's, and over a threshold. It stands against
 `json.loads` of the two files; both ran in the same round.
 """
 
@@ -20,9 +21,10 @@ from collections.abc import Callable, Mapping
 from bench.pairs import Rounds
 from bench.tables import Row, machine, put_out, ratio_table, time_table
 from patchgate.change.path import RepoPath
-from patchgate.declared.intent import Scope
+from patchgate.declared.intent import Intent, Moment, Scope
 from patchgate.declared.settings import ThresholdSettings
-from patchgate.gates.regressions import compare, part
+from patchgate.gates.regressions import compare
+from patchgate.gates.verification import Question, decide
 from patchgate.verdict.comparison import AnalysisRun, Evaluated, Result, TreeRuns
 
 _FILES = 2000
@@ -32,7 +34,8 @@ _THRESHOLDS = (
     ThresholdSettings("no-new", "findings:new", 0),
     ThresholdSettings("all", "findings", 1000),
 )
-_SCOPE = Scope(tuple(RepoPath(b"src/p%d/*.py" % number) for number in range(10)))
+_OWN = Scope(tuple(RepoPath(b"src/p%d/f?.py" % number) for number in range(100)))
+_OTHER = Scope(tuple(RepoPath(b"lib/p%d/*.py" % number) for number in range(100)))
 
 
 def results_of(number: int) -> list[Result]:
@@ -66,6 +69,11 @@ def runs_of(tree: str, results: list[Result]) -> TreeRuns:
     """Make the report of one tree."""
     run = AnalysisRun("ruff", tree, "sha256:" + tree, Evaluated.FINDINGS, "ruff", results=tuple(results))
     return TreeRuns(tree, "sha256:a", {"ruff": run})
+
+
+def intent_of(scope: Scope) -> Intent:
+    """Declare a scope."""
+    return Intent("i-1", "why", scope, "/w", "/w/.git", "4" * 40, "1" * 40, Moment(1.0), 3600, 300)
 
 
 def sarif_of(results: list[Result]) -> bytes:
@@ -119,11 +127,21 @@ def main() -> None:
     files = [sarif_of(old), sarif_of(new)]
     before, after = runs_of("1" * 40, old), runs_of("2" * 40, new)
 
+    nothing = runs_of("3" * 40, [])
+    all_new = compare(nothing, after, _THRESHOLDS, {})
+    assert len(all_new.new) == arguments.results
+
     def compared() -> None:
-        part(compare(before, after, _THRESHOLDS, _RENAMED).new, _SCOPE)
+        comparison = compare(before, after, _THRESHOLDS, _RENAMED)
+        decide(Question(before, after, comparison, intent=intent_of(_OWN)))
+
+    def decided() -> None:
+        answer = decide(Question(nothing, after, all_new, intent=intent_of(_OTHER)))
+        assert len(answer.external_thresholds) == len(_THRESHOLDS)
 
     work: dict[str, Callable[[], object]] = {
-        "compare and part": compared,
+        "compare and decide": compared,
+        "decide, all new and external": decided,
         "compare, nothing renamed": lambda: compare(before, after, _THRESHOLDS, {}),
         "compare with itself": lambda: compare(before, before, _THRESHOLDS, {}),
         "json.loads of both": lambda: [json.loads(each) for each in files],

@@ -291,6 +291,8 @@ def _pinned(folder: str) -> dict[str, str]:
         "GIT_CONFIG_NOSYSTEM": "1",
         "LC_ALL": "C.UTF-8",
         "TZ": "UTC",
+        # The owner of what the pages declare: a shell that a command was typed in would still run.
+        "PATCHGATE_OWNER": str(os.getpid()),
         **people,
     }
 

@@ -196,7 +196,7 @@ print(json.dumps({"metrics": metrics}))
 ''',
     "patchgate.toml": """\
 [analyses.ruff]
-command = ["ruff", "check", "--select", "F", "--output-format", "sarif", "--exit-zero", "."]
+command = ["ruff", "check", "--isolated", "--select", "F,E9", "--output-format", "sarif", "--exit-zero", "."]
 
 [analyses.branches]
 command = ["python3", "tools/measure.py"]

@@ -10,7 +10,8 @@ from typing import Any
 
 from patchgate.change.path import RepoPath
 from patchgate.declared.intent import Intent, Moment, Scope, State
-from patchgate.ledger.intents import Intents, mark, present
+from patchgate.ledger.intent_marker import mark
+from patchgate.ledger.intents import Intents, present
 from patchgate.ledger.ledger import Ledger
 from tests.world import Repo
 
@@ -59,7 +60,7 @@ def intent_of(
         Moment(now.wall - ago, now.boot_id, now.boot - ago),
         ttl=3600,
         lease=300,
-        dirty={RepoPath(path.encode("utf-8")): oid for path, oid in (dirty or {}).items()},
+        dirty={RepoPath(path.encode("utf-8")): (oid,) for path, oid in (dirty or {}).items()},
         state=state,
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -97,8 +97,9 @@ class Intent:
     """One declaration, as it is stored; `ttl` and `lease` are in seconds.
 
     `work_tree` and `git_dir` name the worktree. `base` is the commit that it began on (None: unborn), `tree`
-    that commit's tree. `dirty` are the files that were changed then, with the object id that each would have
-    been committed with (None: deleted). `analyses` is the digest of the analyses that were declared then.
+    that commit's tree. `dirty` are the files that were changed then, with the object ids that each could have
+    been committed with (None: deleted): as it was staged, and as the working tree had it. `analyses` is the
+    digest of the analyses that were declared then.
     `digest` is that of all this. Not covered by it: `state`, `renewed` (when the time began anew), `seen`
     (the last activity), `holder`, and `before` (the digest of the before-report once there is one).
     """
@@ -113,7 +114,7 @@ class Intent:
     declared: Moment
     ttl: int
     lease: int
-    dirty: Mapping[RepoPath, str | None] = field(default_factory=dict, hash=False)
+    dirty: Mapping[RepoPath, tuple[str | None, ...]] = field(default_factory=dict, hash=False)
     analyses: str = ""
     state: State = State.ACTIVE
     renewed: Moment | None = None
@@ -126,6 +127,13 @@ class Intent:
         """The digest of what was declared: `sha256:…`."""
         text = json.dumps(declaration(self), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return "sha256:" + hashlib.sha256(b"patchgate.intent/1\n" + text.encode("ascii")).hexdigest()
+
+    def is_as_before(self, path: RepoPath, oid: str | None) -> bool:
+        """Tell whether a file was changed to just this (None: deleted) before the declaration already.
+
+        Modes do not count: to make a file that was dirty executable is nobody's work.
+        """
+        return oid in self.dirty.get(path, ())
 
     def seconds_left(self, now: Moment) -> float:
         """Count the seconds until its time is over; 0 or less: it is over, also where the clock went back."""
@@ -158,7 +166,7 @@ def declaration(intent: Intent) -> dict[str, object]:
         "declared": [intent.declared.wall, intent.declared.boot_id, intent.declared.boot],
         "ttl": intent.ttl,
         "lease": intent.lease,
-        "dirty": {path.raw.hex(): oid for path, oid in intent.dirty.items()},
+        "dirty": {path.raw.hex(): [*oids] for path, oids in intent.dirty.items()},
         "analyses": intent.analyses,
     }
 
@@ -173,16 +181,16 @@ def conflicts(one: Scope, other: Scope) -> tuple[RepoPath, ...]:
     )
 
 
-def binding(intents: tuple[Intent, ...], touched: tuple[RepoPath, ...]) -> Intent | None:
+def binding(intents: tuple[Intent, ...], touched: Callable[[Intent], Iterable[RepoPath]]) -> Intent | None:
     """Choose the intent that binds a commit: the newest that allows all its files, or else the newest.
 
     Args:
         intents: active ones of one worktree.
-        touched: the files of the commit.
+        touched: tells which files of the commit count for an intent.
     """
     newest = sorted(intents, key=lambda intent: (intent.declared.wall, intent.id), reverse=True)
     for intent in newest:
         allowed = {*intent.scope.allowed, *intent.scope.related}
-        if all(path in allowed for path in touched):
+        if all(path in allowed for path in touched(intent)):
             return intent
     return newest[0] if newest else None

@@ -1,19 +1,13 @@
-"""Whether a change accepts debt instead of mending it: what growth of baselines is, and when it counts.
+"""Whether a change accepts debt instead of mending it: when growth of baselines counts, and what code is.
 
-Decides what growth is: a baseline has an entry that it had not. An entry of JSON is a leaf by its place,
-whatever its position in lists, and an object without others in it that stands in a list counts as a whole;
-a number that only got smaller is no growth. Anything else has lines. Order, blank lines and white space
-around a line are no entries. It looks at the whole repository: no scope excuses a baseline (A19).
+Decides which triggers there are, and what is functional code. It looks at the whole repository: no scope
+excuses a baseline (A19). What growth of one file is, `growth` decides.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator
-from operator import le
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Set
 
 from patchgate.change.path import RepoPath
 from patchgate.declared.control import is_control_by_name
@@ -31,10 +25,6 @@ _PROSE_NAMES = frozenset(
 )
 # They end like prose, and decide what is built.
 _NO_PROSE = re.compile(rb"cmakelists\.txt|(?:.*[-_])?(?:requirements|constraints)(?:[-_.].*)?\.txt")
-_MOST_TRIED = 1_000_000
-_Place: TypeAlias = tuple[str, ...]
-_ITEM = ""
-"""Stands in a place for any position of a list; keys have a mark of their own."""
 
 
 def triggers(
@@ -59,7 +49,7 @@ def triggers(
 
 
 def has_functional_code(
-    touched: Iterable[RepoPath], baselines: Collection[RepoPath], controls: Collection[RepoPath] = ()
+    touched: Iterable[RepoPath], baselines: Set[RepoPath], controls: Set[RepoPath]
 ) -> bool:
     """Tell whether a change touches anything but baselines, control files and prose.
 
@@ -82,127 +72,3 @@ def _is_prose(path: RepoPath) -> bool:
     if _NO_PROSE.fullmatch(name):
         return False
     return name.endswith(_PROSE) or name in _PROSE_NAMES
-
-
-def grown(before: bytes | None, after: bytes | None) -> bool:
-    """Tell whether a baseline has an entry that it had not.
-
-    Args:
-        before: what it held; None where it was not there.
-        after: what it holds; None where it is gone.
-    """
-    if after is None or before == after:
-        return False
-    now, was = _json_of(after), _json_of(before or b"")
-    if now is not None and (was is not None or not (before or b"").strip()):
-        return _has_more(was, now)
-    return bool(Counter(_lines(after)) - Counter(_lines(before or b"")))
-
-
-def _lines(raw: bytes) -> Iterator[bytes]:
-    return (line.strip() for line in raw.split(b"\n") if line.strip())
-
-
-class _Object(tuple[tuple[str, Any], ...]):
-    """The members of a JSON object; a key that stands twice is there twice."""
-
-    __slots__ = ()
-
-
-def _json_of(raw: bytes) -> Any:
-    """Read JSON in a list of one; None where it is none, for which a scalar alone is taken too."""
-    try:
-        # Words like NaN are no numbers that could be compared: they stay texts.
-        value = json.loads(raw, object_pairs_hook=_Object, parse_constant=lambda word: f"({word})")
-    except (ValueError, RecursionError):
-        return None
-    return [value] if isinstance(value, (_Object, list)) else None
-
-
-def _has_more(before: Any, after: Any) -> bool:
-    was, now = _Entries(before or []), _Entries(after)
-    for place, numbers in now.numbers.items():
-        if not _fit(numbers, was.numbers.get(place, [])):
-            return True
-    if any(number > was.leaves[leaf] for leaf, number in now.leaves.items()):
-        return True
-    # One that was emptied is no entry more; an empty document has none at all.
-    if any(now.inner[place] > was.inner[place] for place in now.empty - {(_ITEM,)}):
-        return True
-    return any(not _fit(entries, was.objects.get(key, [])) for key, entries in now.objects.items())
-
-
-def _fit(after: list[tuple[float, ...]], before: list[tuple[float, ...]]) -> bool:
-    """Tell whether each has a partner of its own before, no number of which is smaller."""
-    if len(after) > len(before):
-        return False
-    rest = sorted((Counter(after) - Counter(before)).elements(), reverse=True)
-    partners = sorted((Counter(before) - Counter(after)).elements())
-    if rest and len(rest[0]) == 1:
-        largest = reversed(partners)
-        return all(mine[0] <= its[0] for mine, its in zip(rest, largest, strict=False))
-    if len(rest) * len(partners) > _MOST_TRIED:
-        return False
-    for each in rest:
-        found = next((it for it in partners if all(map(le, each, it))), None)
-        if found is None:
-            return False
-        partners.remove(found)
-    return True
-
-
-class _Entries:
-    """What a JSON document has, by places.
-
-    Attributes:
-        leaves: how often each place has each text, truth value, or null.
-        numbers: the numbers of each place, each in a tuple of its own.
-        objects: of each kind of plain object in a list, its numbers in the order of its keys.
-        inner: how many objects and lists each place has.
-        empty: the places where one of them is empty.
-    """
-
-    def __init__(self, value: Any) -> None:
-        self.leaves: Counter[tuple[_Place, Any]] = Counter()
-        self.numbers: defaultdict[_Place, list[tuple[float, ...]]] = defaultdict(list)
-        self.objects: defaultdict[tuple[Any, ...], list[tuple[float, ...]]] = defaultdict(list)
-        self.inner: Counter[_Place] = Counter()
-        self.empty: set[_Place] = set()
-        # A list of what is open, not a recursion: its depth is a stranger's.
-        waiting: list[tuple[_Place, Any]] = [((_ITEM,), each) for each in value]
-        while waiting:
-            place, each = waiting.pop()
-            if isinstance(each, (_Object, list)):
-                waiting += self._inner(place, each)
-            elif isinstance(each, (int, float)) and not isinstance(each, bool):
-                self.numbers[place].append((each,))
-            else:
-                self.leaves[place, each] += 1
-
-    def _inner(self, place: _Place, each: Any) -> Iterator[tuple[_Place, Any]]:
-        self.inner[place] += 1
-        if not each:
-            self.empty.add(place)
-            return
-        if isinstance(each, list):
-            yield from (((*place, _ITEM), item) for item in each)
-            return
-        if (
-            place[-1] == _ITEM
-            and len(place) > 1
-            and not any(isinstance(one, (_Object, list)) for _, one in each)
-        ):
-            # Its leaves alone would let two entries swap their halves: a new one, made of old words.
-            self._plain(place, each)
-        yield from (((*place, f".{key}"), item) for key, item in each)
-
-    def _plain(self, place: _Place, each: _Object) -> None:
-        words: list[Any] = []
-        numbers: list[float] = []
-        for key, value in sorted(each, key=lambda member: (member[0], str(member[1]))):
-            if isinstance(value, (int, float)) and not isinstance(value, bool):
-                words.append((key, "number"))
-                numbers.append(value)
-            else:
-                words.append((key, type(value).__name__, value))
-        self.objects[(place, *words)].append(tuple(numbers))

@@ -1,25 +1,25 @@
-"""What is different between the analyses of two trees, and which of it is one piece of work's own.
+"""What is different between the analyses of two trees.
 
 Decides when two results are the same one: equal analysis, tool, rule, path and mark, each as often as it
 occurs. No line number is part of it, so moved lines make nothing new, and a renamed file keeps what it had;
-a line that was edited makes its finding, or its suppression, a new one. Cuts nothing, and does not decide
-what follows. A finding that names no file of the tree is always the work's own (A5).
+a line that was edited makes its finding a new one. Suppressions grow by their number for each analysis, tool,
+rule and file: one whose line was edited is no more debt than before. Cuts nothing, and does not decide what
+follows, or whose it is.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeAlias, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from patchgate.change.path import RepoPath
-from patchgate.declared.intent import Scope
 from patchgate.declared.settings import ThresholdSettings
 from patchgate.gates.thresholds import highest, states, worse
-from patchgate.verdict.comparison import Comparison, Result, TreeRuns, Worsened
+from patchgate.verdict.comparison import Comparison, Result, TreeRuns
 
-Signal = TypeVar("Signal", Result, Worsened)
 _Key: TypeAlias = tuple[str, str, str, bytes | None, str]
+_Kind: TypeAlias = tuple[str, str, str, bytes | None]
 
 
 def compare(
@@ -39,52 +39,18 @@ def compare(
     moved = {old: new for new, old in renamed.items()}
     had, has = _all(before, suppressed=False), _all(after, suppressed=False)
     new, fixed = _unlike(had, has, moved)
-    hidden, _ = _unlike(_all(before, suppressed=True), _all(after, suppressed=True), moved)
+    was_hidden, is_hidden = _all(before, suppressed=True), _all(after, suppressed=True)
+    hidden, _ = _unlike(was_hidden, is_hidden, moved)
     old_values, values = highest(before, moved), highest(after, {})
+    in_order = _in_order(new)
     return Comparison(
-        new=_in_order(new),
+        new=in_order,
         fixed=_in_order(_still_there(fixed, hidden, moved)),
         unchanged=len(has) - len(new),
         worsened=worse(old_values, values, thresholds),
-        thresholds=states(thresholds, old_values, values, findings=(len(had), len(has)), new=_in_order(new)),
-        suppressed=_in_order(hidden),
+        thresholds=states(thresholds, old_values, values, findings=(len(had), len(has)), new=in_order),
+        suppressed=_in_order(_more_of_a_kind(hidden, was_hidden, is_hidden, moved)),
     )
-
-
-def part(results: Sequence[Result], scope: Scope | None) -> tuple[tuple[Result, ...], tuple[Result, ...]]:
-    """Part results into the work's own and external ones; without a scope all are its own (A6).
-
-    Own are those of which any path is the scope's (A2), and those without a path (A5).
-    """
-    return _parted(results, scope, lambda result: result.paths)
-
-
-def part_worsened(
-    worsened: Sequence[Worsened], scope: Scope | None
-) -> tuple[tuple[Worsened, ...], tuple[Worsened, ...]]:
-    """Part worsened metrics in the same way, by the path of the symbol."""
-    return _parted(worsened, scope, lambda each: (each.path,))
-
-
-def _parted(
-    signals: Sequence[Signal], scope: Scope | None, paths_of: Callable[[Signal], tuple[RepoPath, ...]]
-) -> tuple[tuple[Signal, ...], tuple[Signal, ...]]:
-    if scope is None:
-        return tuple(signals), ()
-    known: dict[RepoPath, bool] = {}
-
-    def is_own(path: RepoPath) -> bool:
-        # Thousands of findings lie in a few files, and each pattern is tried on each path.
-        if path not in known:
-            known[path] = scope.attributes(path)
-        return known[path]
-
-    own: list[Signal] = []
-    external: list[Signal] = []
-    for signal in signals:
-        paths = paths_of(signal)
-        (own if not paths or any(map(is_own, paths)) else external).append(signal)
-    return tuple(own), tuple(external)
 
 
 def _all(runs: TreeRuns, *, suppressed: bool) -> list[Result]:
@@ -120,6 +86,35 @@ def _surplus(
         group.sort(key=lambda result: result.line or 0)
         found += group[-more[key] :]
     return found
+
+
+def _more_of_a_kind(
+    hidden: Iterable[Result],
+    before: Iterable[Result],
+    after: Iterable[Result],
+    moved: Mapping[RepoPath, RepoPath],
+) -> list[Result]:
+    """Leave of new suppressions as many as there are more of their kind; the last in the file.
+
+    Args:
+        hidden: suppressed results that were not suppressed before.
+        before: all that were.
+        after: all that are.
+        moved: files that have another path now: old path to new path.
+    """
+    more = Counter(_kinds(after, {})) - Counter(_kinds(before, moved))
+    found: list[Result] = []
+    for each in reversed(_in_order(hidden)):
+        (kind,) = _kinds([each], {})
+        if more[kind]:
+            more[kind] -= 1
+            found.append(each)
+    return found
+
+
+def _kinds(results: Iterable[Result], moved: Mapping[RepoPath, RepoPath]) -> list[_Kind]:
+    """Give what is counted together of suppressed results: the identity without the place in the file."""
+    return [key[:4] for key in _keys(results, moved)]
 
 
 def _still_there(

@@ -8,7 +8,7 @@ knows an intent, which is no part of a change. Which intent binds what, and what
 from __future__ import annotations
 
 import shlex
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 
 from patchgate.change.path import RepoPath
 from patchgate.change.quoting import printable
@@ -17,10 +17,11 @@ from patchgate.gates.case import find
 from patchgate.verdict.rules import RULES
 from patchgate.verdict.verdict import Finding, Fixer
 from patchgate.verdict.verification import ScopeCheck
-from patchgate.verdict.wording import count
+from patchgate.verdict.wording import count, length
 
 GATE = "scope"
 TRAILER = "Patchgate-Intent"
+FORBIDS_CONTROLS = "control files are forbidden to every intent"
 MOST_NAMED = 20
 _MOST_LETTERS = 120
 
@@ -28,8 +29,8 @@ _MOST_LETTERS = 120
 def check_scope(
     scope: Scope,
     touched: Iterable[RepoPath],
-    controls: Container[RepoPath] = (),
-    dirty: Container[RepoPath] = (),
+    controls: Set[RepoPath] = frozenset(),
+    dirty: Set[RepoPath] = frozenset(),
 ) -> ScopeCheck:
     """Hold what was touched against what was declared.
 
@@ -40,7 +41,9 @@ def check_scope(
         dirty: those of them that are as they were before the declaration: nobody is blamed for them.
     """
     paths = {path for path in touched if path not in dirty}
-    forbidden = {path for path in paths if path in controls or scope.forbids(path)}
+    by_entry = {path for path in paths if scope.forbids(path)}
+    by_kind = (paths & controls) - by_entry
+    forbidden = by_entry | by_kind
     allowed, related = frozenset(scope.allowed), frozenset(scope.related)
     rest = sorted(paths - forbidden)
     return ScopeCheck(
@@ -48,38 +51,54 @@ def check_scope(
         forbidden=tuple(sorted(forbidden)),
         expanded=tuple(path for path in rest if path in related and path not in allowed),
         untouched=tuple(path for path in dict.fromkeys(scope.allowed) if path not in paths),
+        controls=tuple(sorted(by_kind)),
     )
 
 
 def examine(intent: Intent, check: ScopeCheck) -> Iterator[Finding]:
-    """Find what a piece of work touched beyond what it declared."""
-    for path in check.forbidden[:MOST_NAMED]:
-        by_word = intent.scope.forbids(path)
-        message = (
-            f"{intent.id} forbids this file" if by_word else "control files are forbidden to every intent"
-        )
-        yield find("scope-forbidden", message, path, _hint("scope-forbidden", path))
-    yield from _rest("scope-forbidden", check.forbidden, "are forbidden")
-    for path in check.unexpected[:MOST_NAMED]:
-        message = f"{intent.id} does not allow this file"
-        yield find("scope-unexpected", message, path, _hint("scope-unexpected", path))
-    yield from _rest("scope-unexpected", check.unexpected, f"are not allowed by {intent.id}")
+    """Find what a piece of work touched beyond what it declared, while a commit can still leave it out."""
+
+    def take_out(path: RepoPath | None) -> str:
+        name = "PATH" if path is None else _word(path)
+        return f"take it out of the commit (git restore --staged {name})"
+
+    yield from findings_of(check, intent.id, take_out)
 
 
-def _rest(rule: str, paths: Sequence[RepoPath], how: str) -> Iterator[Finding]:
-    """Count those that are not named one by one."""
-    more = len(paths) - MOST_NAMED
-    if more > 0:
-        how = how.replace("are ", "is ", 1) if more == 1 else how
-        yield find(rule, f"{count(more, 'more file')} {how}", None, _hint(rule, None))
+def findings_of(
+    check: ScopeCheck, intent_id: str, take_out: Callable[[RepoPath | None], str]
+) -> Iterator[Finding]:
+    """Say of each file why it is not allowed; of many the first 20, then how many there are more.
 
+    Args:
+        check: what was touched beyond what was declared.
+        intent_id: of the intent.
+        take_out: gives the step by which a file gets out of what is judged (None: any of them).
+    """
+    controls = frozenset(check.controls)
 
-def _hint(rule: str, path: RepoPath | None) -> str:
-    name = "PATH" if path is None else _word(path)
-    take_out = f"take it out of the commit (git restore --staged {name})"
-    if rule == "scope-forbidden":
-        return f"{take_out}; change it without an intent"
-    return f"{take_out}, or clear the intent and declare one that allows it"
+    def forbidden(path: RepoPath) -> str:
+        return FORBIDS_CONTROLS if path in controls else f"{intent_id} forbids this file"
+
+    def unexpected(path: RepoPath) -> str:
+        return f"{intent_id} does not allow this file"
+
+    for rule, paths, why, how, step in (
+        ("scope-forbidden", check.forbidden, forbidden, "forbidden", "; change it without an intent"),
+        (
+            "scope-unexpected",
+            check.unexpected,
+            unexpected,
+            f"not allowed by {intent_id}",
+            ", or clear the intent and declare one that allows it",
+        ),
+    ):
+        for path in paths[:MOST_NAMED]:
+            yield find(rule, why(path), path, take_out(path) + step)
+        more = len(paths) - MOST_NAMED
+        if more > 0:
+            said = f"{count(more, 'more file')} {'is' if more == 1 else 'are'} {how}"
+            yield find(rule, said, None, take_out(None) + step)
 
 
 def _word(path: RepoPath) -> str:
@@ -92,7 +111,7 @@ def _word(path: RepoPath) -> str:
 def expired(intent: Intent, now: Moment) -> Finding:
     """Say that the time of an intent is over, so that it binds nothing any more."""
     left = intent.seconds_left(now)
-    since = f" since {_length(-left)}" if left < 0 else ""
+    since = f" since {length(-left)}" if left < 0 else ""
     message = f"the time of {intent.id} is over{since}, so nothing is held against it: {_reason(intent)}"
     hint = (
         f"git patchgate intent recover {intent.id} goes on with it, "
@@ -104,17 +123,22 @@ def expired(intent: Intent, now: Moment) -> Finding:
 def queued(intent: Intent) -> Finding:
     """Say that an intent waits for another one, and owns nothing yet."""
     message = f"{intent.id} waits for another intent to be cleared, and owns nothing yet: {_reason(intent)}"
-    return find("intent-queued", message, None, "wait until git patchgate intent show says that it is active")
+    hint = "git patchgate intent show makes it active as soon as nothing stands in its way"
+    return find("intent-queued", message, None, hint)
 
 
 def trailer(intent: Intent, ids: Sequence[str]) -> Iterator[Finding]:
-    """Tell of a commit that was made under an intent and does not name it.
+    """Tell of a commit that was made under an intent and does not name it, or another one beside it.
 
     Args:
         intent: the one that binds it.
         ids: what its `Patchgate-Intent` trailers say.
     """
     if intent.id in ids:
+        for each in [each for each in ids if each != intent.id][:1]:
+            message = f"the message names {_shown(each)} too, under which the commit is not made"
+            hint = "take that line out, if that work has no part in it"
+            yield find("intent-trailer", message, None, hint, who=Fixer.AGENT)
         return
     other = f" but {_shown(ids[0])}" if ids else ""
     message = f"the message does not name {intent.id}{other}, under which the commit is made"
@@ -128,11 +152,3 @@ def _reason(intent: Intent) -> str:
 
 def _shown(text: str) -> str:
     return printable(text, _MOST_LETTERS).replace("\t", " ")
-
-
-def _length(seconds: float) -> str:
-    """Write a length of time in words, in the largest unit of which there is one."""
-    for size, name in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
-        if seconds >= size:
-            return count(int(seconds // size), name)
-    return count(int(seconds), "second")

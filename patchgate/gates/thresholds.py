@@ -1,7 +1,7 @@
 """What the thresholds say before and after, and by which signals each of them is passed.
 
 Decides when a metric is worse, when a threshold fails, which very signals are over it, and whether one of
-them lies in the scope of a piece of work. A signal is blamed only for the threshold that it is itself over:
+them is a piece of work's own. A signal is blamed only for the threshold that it is itself over:
 a harmless 1 → 2 inside the scope never answers for a crossing elsewhere. What is the same symbol is its file,
 its name and the metric; of two values of one, the higher counts.
 """
@@ -13,8 +13,8 @@ from typing import TypeAlias
 
 from patchgate.change.path import RepoPath
 from patchgate.declared.analysis_texts import FINDINGS, NEW_FINDINGS
-from patchgate.declared.intent import Scope
 from patchgate.declared.settings import ThresholdSettings
+from patchgate.gates.attribution import IsOwn
 from patchgate.verdict.comparison import Result, ThresholdState, TreeRuns, Worsened
 
 Values: TypeAlias = dict[tuple[RepoPath, str, str], float]
@@ -68,6 +68,8 @@ def states(
         new: the findings that were not there before.
     """
     numbers = {FINDINGS: findings, NEW_FINDINGS: (0, len(new))}
+    # Grouped once: there may be many thresholds, and many values.
+    old_values, values = _by_metric(before), _by_metric(after)
     found = []
     for each in thresholds:
         if each.metric in numbers:
@@ -76,27 +78,28 @@ def states(
             over = new if fails else ()
             state = ThresholdState(each.name, each.metric, each.max, old, now, old > each.max, fails, over)
         else:
-            state = _of_metric(each, before, after)
+            state = _of_metric(each, old_values.get(each.metric, {}), values.get(each.metric, {}))
         found.append(state)
     return tuple(found)
 
 
-def caused_by(state: ThresholdState, scope: Scope) -> bool:
-    """Tell whether a threshold that held before fails by a signal of this scope (A10)."""
-    return state.has_worsened and any(_is_own(signal, scope) for signal in state.over)
+def caused_by(state: ThresholdState, is_own: IsOwn) -> bool:
+    """Tell whether a threshold that held before fails by a signal that is the work's own (A10)."""
+    return state.has_worsened and any(map(is_own, state.over))
 
 
-def _is_own(signal: Result | Worsened, scope: Scope) -> bool:
-    if isinstance(signal, Worsened):
-        return scope.attributes(signal.path)
-    return not signal.paths or any(scope.attributes(path) for path in signal.paths)
+def _by_metric(values: Values) -> dict[str, Values]:
+    found: dict[str, Values] = {}
+    for key, value in values.items():
+        found.setdefault(key[2], {})[key] = value
+    return found
 
 
 def _of_metric(threshold: ThresholdSettings, before: Values, after: Values) -> ThresholdState:
-    old = max((value for key, value in before.items() if key[2] == threshold.metric), default=None)
-    now = max((value for key, value in after.items() if key[2] == threshold.metric), default=None)
+    """Hold the values of the metric of a threshold against it."""
+    old, now = max(before.values(), default=None), max(after.values(), default=None)
     over = sorted(
-        (key for key, value in after.items() if key[2] == threshold.metric and value > threshold.max),
+        (key for key, value in after.items() if value > threshold.max),
         key=lambda key: (-after[key], key[0].raw, key[1]),
     )
     return ThresholdState(

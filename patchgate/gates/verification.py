@@ -15,18 +15,16 @@ from patchgate.declared.intent import Intent, State
 from patchgate.declared.settings import Strictness
 from patchgate.gates import verification_reasons as reasons
 from patchgate.gates.abuse import triggers
-from patchgate.gates.regressions import part, part_worsened
+from patchgate.gates.attribution import own_of, part
 from patchgate.gates.thresholds import caused_by
 from patchgate.gates.verification_reasons import Obstacle
 from patchgate.verdict.comparison import Comparison, Evaluated, ThresholdState, TreeRuns
 from patchgate.verdict.verification import ExternalCommit, ScopeCheck, Status, Verification
 
-REGRESSIONS, GATE, SCOPE, ABUSE = (
-    "structural_regressions",
-    "gate_failures",
-    "scope_violation",
-    "baseline_abuse",
-)
+REGRESSIONS = "structural_regressions"
+GATE_FAILURES = "gate_failures"
+SCOPE_VIOLATION = "scope_violation"
+BASELINE_ABUSE = "baseline_abuse"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +34,8 @@ class Question:
     `comparison` is that of `before` and `after`; `same_tree` is whether the two trees that were asked for are
     one. `faults` say why the intent is expired, `unverified` why nothing can be verified, as far as only the
     caller knows; the first of each is the reason. `grown` are the listed baselines that grew, `has_code` is
-    whether functional code was changed. The rest is passed on.
+    whether functional code was changed. `dirty` are the files that are as they were changed before the intent
+    was declared: what is found there is not its own. The rest is passed on.
     """
 
     before: TreeRuns | None
@@ -65,10 +64,10 @@ def decide(question: Question) -> Verification:
     obstacles = tuple(obstacles_of(question))
     facts = _facts(question, None if obstacles else question.comparison)
     # Of what is not relied on, or not parted, there are no signals: it is no violation, and not told as one.
-    signals = (REGRESSIONS,) * bool(facts.intent_regressions) + (GATE,) * bool(facts.caused)
+    signals = (REGRESSIONS,) * bool(facts.intent_regressions) + (GATE_FAILURES,) * bool(facts.caused)
     counted = signals if question.strictness == "strict" else ()
-    breach = (SCOPE,) if question.scope is not None and not question.scope.is_clean else ()
-    debts = tuple(f"{ABUSE}:{trigger}" for trigger in facts.abuse)
+    breach = (SCOPE_VIOLATION,) if question.scope is not None and not question.scope.is_clean else ()
+    debts = tuple(f"{BASELINE_ABUSE}:{trigger}" for trigger in facts.abuse)
     facts = replace(
         facts,
         violations=(*counted, *breach, *debts),
@@ -100,6 +99,11 @@ def obstacles_of(question: Question) -> Iterator[Obstacle]:
         yield reasons.SAME_RUN
     if question.comparison is None:
         yield reasons.NOT_COMPARED
+        return
+    for state in question.comparison.thresholds:
+        # Nobody knows whether it holds: whoever measured it may have been silenced.
+        if state.before is not None and state.after is None:
+            yield reasons.gone(state)
 
 
 def _is_one_run(before: TreeRuns, after: TreeRuns) -> bool:
@@ -126,7 +130,6 @@ def _facts(question: Question, compared: Comparison | None) -> Verification:
             has_code=question.has_code,
             comparison=compared,
         ),
-        grown=reasons.grown(question.grown, len(suppressed)),
         external_commits=question.external_commits,
         dirty=question.dirty,
         warnings=question.warnings,
@@ -143,13 +146,13 @@ def _facts(question: Question, compared: Comparison | None) -> Verification:
     )
     if question.faults:
         return facts
-    scope = intent.scope if intent is not None else None
-    own, external = part(compared.new, scope)
-    own_worsened, external_worsened = part_worsened(compared.worsened, scope)
+    is_own = own_of(intent.scope, frozenset(question.dirty)) if intent is not None else None
+    own, external = part(compared.new, is_own)
+    own_worsened, external_worsened = part(compared.worsened, is_own)
     caused = tuple(
         state
         for state in compared.thresholds
-        if (state.fails_after if scope is None else caused_by(state, scope))
+        if (state.fails_after if is_own is None else caused_by(state, is_own))
     )
     return replace(
         facts,
@@ -157,8 +160,11 @@ def _facts(question: Question, compared: Comparison | None) -> Verification:
         external_regressions=external,
         intent_worsened=own_worsened,
         external_worsened=external_worsened,
-        intent_caused_gate=scope is not None and bool(caused),
+        intent_caused_gate=intent is not None and bool(caused),
         caused=caused,
+        external_thresholds=tuple(
+            state for state in compared.thresholds if state.has_worsened and state not in caused
+        ),
     )
 
 
@@ -182,13 +188,8 @@ def _status(
         return Status.VIOLATED, reasons.abused(facts)
     if REGRESSIONS in facts.violations:
         return Status.VIOLATED, reasons.regressed(facts)
-    if GATE in facts.violations:
+    if GATE_FAILURES in facts.violations:
         return Status.VIOLATED, reasons.crossed(facts)
-    # Without an intent every failing threshold is its own.
-    worsened_elsewhere = any(
-        state.has_worsened and state not in facts.caused
-        for state in (facts.comparison.thresholds if facts.comparison else ())
-    )
-    if facts.external_regressions or worsened_elsewhere:
+    if facts.external_regressions or facts.external_thresholds:
         return Status.ACCEPTED_WITH_EXTERNAL_CHANGES, reasons.accepted(facts)
     return Status.ACCEPTED, reasons.accepted(facts)

@@ -11,27 +11,19 @@ from dataclasses import replace
 from typing import TypeVar
 
 from patchgate.gates.case import find
-from patchgate.gates.verification import GATE, REGRESSIONS
-from patchgate.gates.verification_reasons import WHY_ABUSE, describe_state, name_result, number
+from patchgate.gates.scope import findings_of as scope_findings
+from patchgate.gates.verification import GATE_FAILURES, REGRESSIONS
+from patchgate.gates.verification_reasons import WHY_ABUSE, describe_state
 from patchgate.verdict.comparison import Result, ThresholdState, Worsened
-from patchgate.verdict.rules import Level
+from patchgate.verdict.rules import RULES, Level
+from patchgate.verdict.signal_words import name_signal, worsened_from
 from patchgate.verdict.verdict import Finding, Fixer, Verdict
-from patchgate.verdict.verification import ScopeCheck, Status, Verification
+from patchgate.verdict.verification import Status, Verification
 from patchgate.verdict.wording import count, safe, show_path
 
 MOST = 20
 _MOST_LETTERS = 300
 _MOST_NOTES = 5
-_NOTHING = "nothing has to be done here; tell whoever works there"
-_HINTS = {
-    "scope-forbidden": "take it out of what is pushed; change it without an intent",
-    "scope-unexpected": "take it out of what is pushed, or clear the intent and declare one that allows it",
-    "baseline-abuse": "take the new entries out, mend what they hide, then git patchgate verify",
-    "regression": "mend what the analysis tells, then git patchgate verify",
-    "regression-external": _NOTHING,
-    "threshold-crossed": "bring the value down to the limit, then git patchgate verify",
-    "threshold-external": _NOTHING,
-}
 _SEE_ALL = "git patchgate verify tells all of them"
 Thing = TypeVar("Thing")
 
@@ -42,7 +34,7 @@ def findings_of(verification: Verification) -> Iterator[Finding]:
     Where nothing could be verified, that is the one error: scope and abuse are told with it.
     """
     is_undecided = verification.status.verdict is Verdict.UNDECIDED
-    for finding in (*_scope(verification.scope or ScopeCheck()), *_abuse(verification)):
+    for finding in (*_scope(verification), *_abuse(verification)):
         yield replace(finding, level=Level.WARNING) if is_undecided else finding
     if is_undecided:
         who = Fixer.ENVIRONMENT if verification.status is Status.UNVERIFIED else Fixer.AGENT
@@ -52,24 +44,16 @@ def findings_of(verification: Verification) -> Iterator[Finding]:
     for finding in _results("regression", verification.intent_regressions):
         yield replace(finding, level=Level.WARNING) if relaxed else finding
     yield from _results("regression-external", verification.external_regressions)
-    relaxed = GATE in verification.told
+    relaxed = GATE_FAILURES in verification.told
     for finding in _thresholds("threshold-crossed", verification.caused):
         yield replace(finding, level=Level.WARNING) if relaxed else finding
-    if verification.status is not Status.EXPIRED:
-        compared = verification.comparison
-        states = compared.thresholds if compared is not None else ()
-        external = [each for each in states if each.has_worsened and each not in verification.caused]
-        yield from _thresholds("threshold-external", external)
+    yield from _thresholds("threshold-external", verification.external_thresholds)
 
 
-def _scope(check: ScopeCheck) -> Iterator[Finding]:
-    for rule, paths, what in (
-        ("scope-forbidden", check.forbidden, "is forbidden by the intent"),
-        ("scope-unexpected", check.unexpected, "is outside of what the intent allows"),
-    ):
-        for path in paths[:MOST]:
-            yield find(rule, f"{show_path(path)} {what}", path, _HINTS[rule])
-        yield from _rest(rule, paths, "file")
+def _scope(verification: Verification) -> Iterator[Finding]:
+    if verification.scope is not None:
+        name = verification.intent or "the intent"
+        yield from scope_findings(verification.scope, name, lambda path: "take it out of what is pushed")
 
 
 def _abuse(verification: Verification) -> Iterator[Finding]:
@@ -78,12 +62,11 @@ def _abuse(verification: Verification) -> Iterator[Finding]:
     rule = "baseline-abuse"
     why = " and ".join(WHY_ABUSE[trigger] for trigger in verification.abuse)
     about = {"triggers": list(verification.abuse)}
-    hint = _HINTS[rule]
+    hint = _fix(rule)
     for path in verification.baselines[:MOST]:
         yield find(rule, f"{show_path(path)} grew {why}", path, hint, details=about)
     yield from _rest(rule, verification.baselines, "baseline")
-    compared = verification.comparison
-    suppressed = compared.suppressed if compared is not None else ()
+    suppressed = verification.suppressed
     for each in suppressed[:MOST]:
         message = f"{safe(each.rule, 100)} of {safe(each.tool, 100)} is suppressed now, {why}"
         yield find(rule, message, each.path, hint, line=each.line, details=about)
@@ -98,7 +81,7 @@ def _results(rule: str, results: Sequence[Result]) -> Iterator[Finding]:
             rule,
             f"{name}: {said}" if said else name,
             each.path,
-            _HINTS[rule],
+            _fix(rule),
             line=each.line,
             details={
                 "pattern": name,
@@ -121,7 +104,7 @@ def _thresholds(rule: str, states: Sequence[ThresholdState]) -> Iterator[Finding
             rule,
             describe_state(state),
             None if first is None else first.path,
-            _HINTS[rule],
+            _fix(rule),
             line=first.line if isinstance(first, Result) else None,
             details={
                 "threshold": safe(state.name),
@@ -136,11 +119,14 @@ def _thresholds(rule: str, states: Sequence[ThresholdState]) -> Iterator[Finding
 
 
 def _describe(signal: Result | Worsened) -> str:
-    if isinstance(signal, Result):
-        return name_result(signal)
-    before = "new" if signal.before is None else f"{number(signal.before)} before"
-    symbol = f" {safe(signal.symbol, 100)}" if signal.symbol else ""
-    return f"{show_path(signal.path)}{symbol}: {number(signal.after)} ({before})"
+    said = name_signal(signal)
+    return said if isinstance(signal, Result) else f"{said} ({worsened_from(signal)})"
+
+
+def _fix(rule: str) -> str:
+    """Give the step that goes with a rule, as a hint is written."""
+    fix = RULES[rule].fix.replace("`", "")
+    return fix[0].lower() + fix[1:].removesuffix(".")
 
 
 def _rest(rule: str, things: Sequence[Thing], noun: str) -> Iterator[Finding]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from patchgate.change.path import RepoPath
 from patchgate.gates.abuse import GREENED, WHILE_REGRESSIONS, WITH_CODE, WITHOUT_INTENT
-from patchgate.verdict.comparison import AnalysisRun, Result, ThresholdState
+from patchgate.gates.scope import FORBIDS_CONTROLS
+from patchgate.verdict.comparison import AnalysisRun, ThresholdState
+from patchgate.verdict.signal_words import name_result
 from patchgate.verdict.verification import ScopeCheck, Verification
-from patchgate.verdict.wording import count, safe, show_path
+from patchgate.verdict.wording import count, number, safe, show_path, some
 
 _MOST_NAMED = 3
 _AGAIN = "then git patchgate verify"
@@ -28,7 +29,7 @@ class Obstacle:
 
 QUEUED = Obstacle(
     "the intent waits for another one to be cleared, and owns nothing yet",
-    "wait until git patchgate intent show says that it is active",
+    "git patchgate intent show makes it active as soon as nothing stands in its way",
 )
 OTHER_ANALYSES = Obstacle(
     "before and after were not made by the same analyses",
@@ -59,24 +60,32 @@ def not_evaluated(when: str, run: AnalysisRun) -> Obstacle:
     return Obstacle(f"{safe(reason).rstrip('.')} (on the tree {when})", hint)
 
 
+def gone(state: ThresholdState) -> Obstacle:
+    """Say that what a threshold limits was measured before, and is not any more."""
+    metric = safe(state.metric)
+    return Obstacle(
+        f"the threshold {safe(state.name)} limits {metric}, which was told before and is not told after",
+        f"let an analysis tell {metric} again, or first take the threshold out of the policy, " + _AGAIN,
+    )
+
+
 def untold(state: ThresholdState) -> str:
     """Say that nobody measures what a threshold limits."""
     return f"the threshold {safe(state.name)} limits {safe(state.metric)}, which no analysis tells"
 
 
-def grown(baselines: Sequence[RepoPath], suppressed: int) -> tuple[str, ...]:
-    """Name what grew."""
-    names = [show_path(path) for path in baselines]
-    return (*names, count(suppressed, "suppression")) if suppressed else tuple(names)
-
-
 def out_of_scope(check: ScopeCheck) -> Obstacle:
     """Say which files the work should not have touched, forbidden ones first."""
+    controls = frozenset(check.controls)
+    by_entry = [path for path in check.forbidden if path not in controls]
     said = []
-    if check.forbidden:
-        said.append(f"{_paths(check.forbidden)} {_be(check.forbidden)} forbidden")
-    if check.unexpected:
-        said.append(f"{_paths(check.unexpected)} {_be(check.unexpected)} outside of what the intent allows")
+    for paths, how in (
+        (check.controls, f"forbidden ({FORBIDS_CONTROLS})"),
+        (by_entry, "forbidden"),
+        (check.unexpected, "outside of what the intent allows"),
+    ):
+        if paths:
+            said.append(f"{some(paths, _MOST_NAMED)} {'is' if len(paths) == 1 else 'are'} {how}")
     return Obstacle(
         ", and ".join(said),
         "take them out of the change, or clear the intent and declare one that allows them, " + _AGAIN
@@ -88,9 +97,10 @@ def out_of_scope(check: ScopeCheck) -> Obstacle:
 def abused(facts: Verification) -> Obstacle:
     """Say what grew, and why that counts."""
     why = " and ".join(WHY_ABUSE[trigger] for trigger in facts.abuse)
-    return Obstacle(
-        f"{_few(facts.grown)} grew {why}", "take the new entries out, mend what they hide, " + _AGAIN
-    )
+    grown = [show_path(path) for path in facts.baselines]
+    if facts.suppressed:
+        grown.append(count(len(facts.suppressed), "suppression"))
+    return Obstacle(f"{_few(grown)} grew {why}", "take the new entries out, mend what they hide, " + _AGAIN)
 
 
 def regressed(facts: Verification) -> Obstacle:
@@ -120,7 +130,7 @@ def accepted(facts: Verification) -> Obstacle:
     states = facts.comparison.thresholds if facts.comparison is not None else ()
     elsewhere = [state for state in states if state.fails_after and state not in facts.caused]
     told += [
-        describe_state(state) + (", by what lies outside of it" if state.has_worsened else "")
+        describe_state(state) + (", by what lies outside of it" if state in facts.external_thresholds else "")
         for state in elsewhere[:_MOST_NAMED]
     ]
     whose = "by this intent" if facts.intent is not None and told else ""
@@ -131,31 +141,8 @@ def accepted(facts: Verification) -> Obstacle:
 def describe_state(state: ThresholdState) -> str:
     """Say of a failing threshold by how much, and whether it failed before."""
     before = "failed before too" if state.failed_before else "held before"
-    now = "nothing" if state.after is None else number(state.after)
-    over = f"{safe(state.metric)} is {now}, over {number(state.max)}"
+    over = f"{safe(state.metric)} is {number(state.after)}, over {number(state.max)}"
     return f"the threshold {safe(state.name)} fails: {over} ({before})"
-
-
-def name_result(result: Result) -> str:
-    """Name one finding: `src/a.py:3 F401`."""
-    rule = safe(result.rule, 100)
-    if result.path is None:
-        return f"{rule} of {safe(result.tool, 100)}, in no file"
-    line = "" if result.line is None else f":{result.line}"
-    return f"{show_path(result.path)}{line} {rule}"
-
-
-def number(value: float) -> str:
-    """Write a number as people do: no `.0`."""
-    return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else f"{value:.6g}"
-
-
-def _paths(paths: Sequence[RepoPath]) -> str:
-    return _few([show_path(path) for path in paths])
-
-
-def _be(paths: Sequence[RepoPath]) -> str:
-    return "is" if len(paths) == 1 else "are"
 
 
 def _few(said: Sequence[str], between: str = ", ") -> str:

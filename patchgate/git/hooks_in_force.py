@@ -137,6 +137,16 @@ def worktrees_in_force(
     return [replace(each, shares_hooks=(each.folder, each.is_bare) in here) for each in found]
 
 
+def worktree_here(around: Surroundings, events: Sequence[str] = LOCAL_EVENTS) -> Worktree:
+    """Look at the one worktree where the user stands.
+
+    Raises:
+        UndecidedError: git does not say where its hooks are.
+    """
+    path = around.repository.work_tree
+    return _look(around, path or around.repository.git_dir, events, is_main=False, is_bare=path is None)
+
+
 def _main_folder(around: Surroundings, listed: str) -> str:
     """Find the main worktree where its git directory lies elsewhere: then git lists that one (git 2.39)."""
     repository = around.repository

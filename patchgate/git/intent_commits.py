@@ -1,24 +1,31 @@
 """Commits as intents see them: what their trailers name, which are new here, which were there already.
 
-Decides which commits of a range name an intent, which of those that an update brings were made by nobody
-else (no branch, no remote and no fetch has them), and which are replays: the same change as one that the
-update replaces, as after a rebase. What follows from it is decided in `operations`.
+Decides which commits of a range name an intent, which of those that an update brings were made by nobody else
+(no branch, no remote and no fetch has them), which are replays (the same change as one that the update
+replaces, as after a rebase), and what one undoes that takes the place of another. What follows from it is
+decided in `operations`.
 
-A change counts as the same where every byte of its patch is, but for the numbers of lines: whitespace counts,
-so that nothing slips through as a replay.
+A change counts as the same where every line that goes and comes is, wherever it stands: whitespace counts, so
+that nothing slips through as a replay. Where a person solved a conflict, git's own map of the rebase at work
+tells what became of a commit, as far as it touches no other files.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
-from patchgate.change.model import Change
+from patchgate.change.model import Change, FileChange
 from patchgate.git.diff import Detail
 from patchgate.git.history import Commit, Walk, lacking
 from patchgate.git.novelty import BRANCHES, Update, fetched_tips
+from patchgate.git.objects import Objects
+from patchgate.git.pairs import read_difference
+from patchgate.git.reflog import made_in
 from patchgate.git.repository import Repository
 
 _TRAILERS = "%(trailers:key=Patchgate-Intent,valueonly,unfold,separator=%x1F)"
@@ -29,6 +36,8 @@ _PATCH = (
     "-r",
     "--root",
     "-p",
+    # What stands around a change is not a part of it: upstream may have changed it.
+    "--unified=0",
     "--no-renames",
     "--full-index",
     "--ignore-submodules=none",
@@ -43,6 +52,7 @@ _PATCH = (
 _OID = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 # Reading patches costs time; who replays more than this is asked for an intent of his own.
 _MOST_REPLAYED = 500
+_MOST_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +69,15 @@ class IntentCommit:
     ids: tuple[str, ...]
 
 
-def commits_with_ids(repository: Repository, tip: str, base: str | None = None) -> list[IntentCommit]:
-    """List the commits that `tip` reaches and `base` does not, parents first.
+def commits_with_ids(
+    repository: Repository, tips: Sequence[str], known: Sequence[str] = ()
+) -> list[IntentCommit]:
+    """List the commits that any of `tips` reaches and none of `known` does, parents first.
 
     Raises:
         UndecidedError: git failed, or objects are missing.
     """
-    behind = [] if base is None else ["^" + base]
-    return _listed(repository, ["--topo-order", "--reverse", tip, *behind])
+    return _listed(repository, ["--topo-order", "--reverse", *tips, *("^" + oid for oid in known)])
 
 
 def with_ids(repository: Repository, oids: Sequence[str]) -> list[IntentCommit]:
@@ -110,7 +121,9 @@ def changes_of(
 def made_here(
     repository: Repository, update: Update, settled: Sequence[str], arriving: Sequence[str]
 ) -> set[str]:
-    """Name the commits that an update brings and that nobody else has: no other branch, no remote, no fetch.
+    """Name the commits that an update brings and that nobody else has: no other branch, no remote.
+
+    What came by a fetch or by a tag was made elsewhere, where this worktree's reflog does not show otherwise.
 
     Args:
         settled: the tips that were there when the hooks were installed.
@@ -119,14 +132,17 @@ def made_here(
     Raises:
         UndecidedError: git failed, or objects are missing.
     """
-    known = [*([update.old] if update.old else []), *settled, *arriving, *fetched_tips(repository)]
+    known = [*([update.old] if update.old else []), *settled, *arriving]
     # Git takes the pattern below `refs/heads/` (git-rev-list, --exclude).
-    own = f"--exclude={update.ref.removeprefix(BRANCHES)}"
-    return {commit.oid for commit in lacking(repository, [update.new], known, "--remotes", own, "--branches")}
+    options = ("--remotes", f"--exclude={update.ref.removeprefix(BRANCHES)}", "--branches")
+    every = {commit.oid for commit in lacking(repository, [update.new], known, *options)}
+    known += fetched_tips(repository)
+    found = {commit.oid for commit in lacking(repository, [update.new], known, *options, "--tags")}
+    return found if found == every else found | (every & made_in(repository.git_dir, 0).keys())
 
 
 def replays(repository: Repository, update: Update, among: Sequence[str]) -> dict[str, str]:
-    """Map commits of an update to the one that it replaces with the very same change.
+    """Map commits of an update to the one that it replaces, with the very same change or in a rebase at work.
 
     Args:
         among: the new commits in question.
@@ -141,7 +157,60 @@ def replays(repository: Repository, update: Update, among: Sequence[str]) -> dic
         return {}
     marks = _marks(repository, [*replaced, *among])
     by_mark = {marks[oid]: oid for oid in replaced if oid in marks}
-    return {oid: by_mark[mark] for oid in among if (mark := marks.get(oid)) in by_mark}
+    found = {oid: by_mark[mark] for oid in among if (mark := marks.get(oid)) in by_mark}
+    pairs = {
+        oid: old
+        for oid, old in _rewritten(repository).items()
+        if oid in among and oid not in found and old in replaced
+    }
+    if pairs:
+        read = changes_of(repository, with_ids(repository, list(dict.fromkeys([*pairs, *pairs.values()]))))
+        paths = {each.oid: {file.path for file in change.files} for each, change in read}
+        found |= {oid: old for oid, old in pairs.items() if paths[oid] <= paths[old]}
+    return found
+
+
+def _rewritten(repository: Repository) -> dict[str, str]:
+    """Read what a rebase at work has made of which commit; of two that became one nothing is told.
+
+    Source: git, sequencer.c (`rewritten-list`) and builtin/am.c (`rewritten`): old and new id in a line.
+    """
+    found: dict[str, set[str]] = {}
+    for names in (("rebase-merge", "rewritten-list"), ("rebase-apply", "rewritten")):
+        with suppress(OSError), open(os.path.join(repository.git_dir, *names), "rb") as file:
+            for line in file.read(_MOST_BYTES).split(b"\n"):
+                old, _, new = line.partition(b" ")
+                if _OID.fullmatch(old) and _OID.fullmatch(new):
+                    found.setdefault(new.decode("ascii"), set()).add(old.decode("ascii"))
+    return {new: next(iter(old)) for new, old in found.items() if len(old) == 1}
+
+
+def undone_by(
+    repository: Repository, update: Update, commits: Sequence[IntentCommit], old: IntentCommit
+) -> dict[str, list[FileChange]]:
+    """Map each commit that takes the place of the branch's tip to the files that it has otherwise.
+
+    Such a one has the parents of the tip, as by `commit --amend`: what it takes back of the tip is no part
+    of its own change. What a later commit of the update puts back again is not undone.
+
+    Args:
+        commits: those of the update in question.
+        old: the tip that is replaced.
+
+    Raises:
+        UndecidedError: git failed, or an object is missing.
+    """
+    placed = [each for each in commits if each.parents == old.parents and each.tree != old.tree]
+    if not placed:
+        return {}
+    with Objects(repository) as objects:
+
+        def otherwise(tree: str) -> list[FileChange]:
+            trees = [old.tree, tree]
+            return read_difference(repository, objects, ("diff-tree", "-r"), trees, Detail())[0]
+
+        last = {file.path for file in otherwise(f"{update.new}^{{tree}}")}
+        return {each.oid: [file for file in otherwise(each.tree) if file.path in last] for each in placed}
 
 
 def _marks(repository: Repository, oids: Sequence[str]) -> dict[str, str]:

@@ -2,21 +2,25 @@
 
 Decides what counts as known: what the branch holds, what a remote-tracking ref reaches, the tips that were
 there at install; for a branch that is created, also what any branch or FETCH_HEAD reaches. Neither `HEAD` nor
-`--all` is asked: at the last step of a rebase the detached `HEAD` already holds the new commits.
+`--all` is asked: at the last step of a rebase the detached `HEAD` already holds the new commits. What was
+fetched from this very repository, and what this worktree's reflog shows as made here, came from nobody else.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from patchgate.git.history import Commit, lacking
+from patchgate.git.reflog import git_dirs, made_in
 from patchgate.git.repository import Repository
 
 BRANCHES = "refs/heads/"
 _MOST_REMOTES = 20
+_LONGEST_PATH = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +93,38 @@ def brought_by(
         known = {commit.oid for commit in own}
         return Brought(own, [commit for commit in every if commit.oid not in known], [])
     every = lacking(repository, [update.new], [*settled, *arriving], "--remotes", "--branches")
-    heads = [head.oid for head in _fetched_heads(repository)]
-    if not every or not heads:
+    heads = fetched_tips(repository) if every else []
+    if not heads:
         return Brought(every, [], [])
     own = lacking(repository, [update.new], [*settled, *arriving, *heads], "--remotes", "--branches")
     known = {commit.oid for commit in own}
-    return Brought(own, [], [commit for commit in every if commit.oid not in known])
+    if len(known) < len(every):
+        known |= made_in(repository.git_dir, 0).keys()
+    return _parted(every, known)
+
+
+def fetched_now(repository: Repository, update: Update, brought: Brought) -> Brought:
+    """Say of what a branch gets that a fetch at work creates: it came by that, but for what was made here.
+
+    With `--atomic` git writes FETCH_HEAD after the transaction, so that what is fetched stands nowhere yet.
+
+    Raises:
+        UndecidedError: the reflog cannot be read.
+    """
+    if any(head.is_own and head.oid == update.new for head in _fetched_heads(repository)):
+        return brought
+    made = made_in(repository.git_dir, 0).keys()
+    own = {commit.oid for commit in brought.own if commit.oid in made}
+    return _parted([*brought.fetched, *brought.own], own)
+
+
+def _parted(commits: Sequence[Commit], own: Collection[str]) -> Brought:
+    """Part what a branch gets that is created: what is nobody else's, and what came by a fetch."""
+    return Brought(
+        [commit for commit in commits if commit.oid in own],
+        [],
+        [commit for commit in commits if commit.oid not in own],
+    )
 
 
 def arriving_tips(repository: Repository, lines: bytes) -> list[str]:
@@ -105,7 +135,7 @@ def arriving_tips(repository: Repository, lines: bytes) -> list[str]:
     """
     words = [line.split(b" ") for line in lines.split(b"\n")]
     tips = [each[1].decode("ascii", "replace") for each in words if _is_tracking(each)]
-    heads = [head for head in _fetched_heads(repository) if head.url]
+    heads = [head for head in _fetched_heads(repository) if head.url and not head.is_own]
     if heads:
         urls = {_bare_url(url) for url in _configured_urls(repository)}
         tips += [head.oid for head in heads if head.url in urls]
@@ -168,11 +198,40 @@ def _fetched_heads(repository: Repository) -> list[_Fetched]:
     except FileNotFoundError:
         return []
     found: list[_Fetched] = []
+    places: frozenset[str] | None = None
     for line in lines:
         oid, _, rest = line.partition(b"\t")
         if len(oid) == len(repository.zero_oid) and not oid.strip(b"0123456789abcdef"):
             about = rest.rpartition(b"\t")[2]
-            url = about.partition(b"' of ")[2] if about.startswith(b"branch '") else b""
-            is_own = about == b"." or about.endswith(b" of .")
-            found.append(_Fetched(oid.decode("ascii"), os.fsdecode(url), is_own))
+            # No name of a ref holds a blank; of `HEAD` there is the URL alone.
+            kind, is_named, after = about.partition(b"' of ")
+            source = os.fsdecode(after if is_named else about)
+            places = _places_of(repository) if places is None else places
+            is_own = not places.isdisjoint(_meant(repository, source))
+            url = source if is_named and kind.startswith(b"branch '") else ""
+            found.append(_Fetched(oid.decode("ascii"), url, is_own))
     return found
+
+
+def _places_of(repository: Repository) -> frozenset[str]:
+    """Name the folders by which this very repository can be fetched from, those of its worktrees included."""
+    found = {repository.git_dir, repository.common_dir, *git_dirs(repository)}
+    if repository.work_tree is not None:
+        found.add(repository.work_tree)
+    for each in git_dirs(repository)[1:]:
+        with suppress(OSError), open(os.path.join(each, "gitdir"), "rb") as file:
+            # `.git` of that worktree (gitrepository-layout, worktrees/<id>/gitdir).
+            found.add(os.path.dirname(os.fsdecode(file.read(_LONGEST_PATH).rstrip(b"\n"))))
+    return frozenset(os.path.realpath(each) for each in found)
+
+
+def _meant(repository: Repository, source: str) -> Iterator[str]:
+    """Name the folders that a URL in FETCH_HEAD can mean; it has lost the slashes and `.git` at its end."""
+    if source.startswith("file://"):
+        from urllib.parse import unquote_to_bytes
+
+        source = os.fsdecode(unquote_to_bytes(os.fsencode("/" + source[7:].partition("/")[2])))
+    if "\0" in source:
+        return
+    for each in (source, source + ".git"):
+        yield os.path.realpath(os.path.join(repository.work_tree or repository.git_dir, each))

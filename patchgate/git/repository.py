@@ -181,12 +181,18 @@ def open_repository(environ: Mapping[str, str], directory: str) -> Repository:
     )
     found = run(["git", "rev-parse", *asked], cwd=directory, env={**base, **told})
     lines = found.out.decode("utf-8", "surrogateescape").split("\n")
+    # The last of them alone may hold a line feed.
+    work_tree_said = "\n".join(lines[5:-1])
+    if len(lines) > 5 and (
+        lines[2] not in {"true", "false"} or (found.code == 0 and not os.path.isabs(work_tree_said))
+    ):
+        raise UndecidedError("the path of this repository holds a line feed", "give that folder another name")
     if len(lines) < 5 or (found.code != 0 and lines[2] != "true"):
         raise _not_opened(found)
     _require_version(base)
     git_dir, bare, object_format, prefix = lines[0], lines[2] == "true", lines[3], lines[4]
     common_dir = os.path.normpath(os.path.join(directory, lines[1]))
-    work_tree = None if bare or found.code != 0 else lines[5]
+    work_tree = None if bare or found.code != 0 else work_tree_said
     if QUARANTINE in environ:
         base |= {name: environ[name] for name in _QUARANTINE if name in environ}
     index_file = os.path.join(work_tree or directory, environ.get("GIT_INDEX_FILE") or git_dir + "/index")

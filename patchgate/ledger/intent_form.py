@@ -194,7 +194,10 @@ def _paths(value: Any) -> tuple[RepoPath, ...]:
     return tuple(map(_path, value))
 
 
-def _dirty(value: Any) -> dict[RepoPath, str | None]:
-    if not isinstance(value, dict):
+def _dirty(value: Any) -> dict[RepoPath, tuple[str | None, ...]]:
+    if not isinstance(value, dict) or not all(isinstance(oids, list) and oids for oids in value.values()):
         raise DamagedError("what was dirty is no list")
-    return {_path(path): None if oid is None else _matching(oid, _OID) for path, oid in value.items()}
+    return {
+        _path(path): tuple(None if oid is None else _matching(oid, _OID) for oid in oids)
+        for path, oids in value.items()
+    }

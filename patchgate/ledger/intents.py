@@ -6,11 +6,7 @@ clear one, nor what an intent means for a commit.
 
     <common dir>/patchgate/intents/ID.json   one intent, sealed, replaced whole and flushed
     <common dir>/patchgate/intents/ID.seen   its last activity; neither sealed nor flushed, for hooks write it
-    <git dir>/patchgate-intents              the ids of this worktree's intents, one a line: the marker
-
-The marker is what `sh` looks at, and it says which intents are this worktree's: a worktree that was made anew
-under an old name has none. It is written before the first intent and goes after the last. An id in it whose
-file is not there was never declared (a kill between the two), or is gone.
+    <git dir>/patchgate-intents              the marker (`intent_marker`)
 """
 
 from __future__ import annotations
@@ -19,29 +15,40 @@ import os
 import time
 from contextlib import suppress
 from dataclasses import replace
+from enum import StrEnum
 
 from patchgate.declared.intent import Holder, Intent, Moment
 from patchgate.durable.owner import Owner, boot_id
 from patchgate.errors import UndecidedError
 from patchgate.ledger.intent_form import ID, MOST_BYTES, DamagedError, moment_from, moment_text, read, written
+from patchgate.ledger.intent_marker import content_of, marked, unmark
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
     from patchgate.ledger.ledger import Ledger
 
-MARKER = "patchgate-intents"
 KIND = "intent"
 LOCK_SECONDS = 10.0
 
-# These set down anew what was declared; the last of them says by which digest the intent is known.
-_DECLARING = frozenset({"declared", "promoted", "recovered"})
-_READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_MOST_MARKER = 1 << 20
 _FOLDER_MODE = 0o700
 _MODE = 0o600
+
+
+class Recorded(StrEnum):
+    """What the ledger says was done with an intent."""
+
+    DECLARED = "declared"
+    PROMOTED = "promoted"
+    RENEWED = "renewed"
+    RECOVERED = "recovered"
+    CAPTURED = "captured"
+    CLEARED = "cleared"
+
+
+# These set down anew what was declared; the last of them says by which digest the intent is known.
+_DECLARING = frozenset({Recorded.DECLARED, Recorded.PROMOTED, Recorded.RECOVERED})
 
 
 def present() -> Moment:
@@ -71,9 +78,13 @@ def is_live(intent: Intent, now: Moment) -> bool:
 
 
 def declared_digest(ledger: Ledger, name: str) -> str | None:
-    """Give the digest that the ledger has of an intent, by the newest record that declared it; or None."""
+    """Give the digest that the ledger has of an intent, by the newest record that declared it; or None.
+
+    Raises:
+        UndecidedError: the ledger cannot be read, which is not to have no record.
+    """
     found = None
-    for event in ledger.mentions({KIND}, name):
+    for event in ledger.mentions({KIND}, name, strict=True):
         if event.about.get("id") == name and event.about.get("action") in _DECLARING:
             digest = event.about.get("digest")
             found = digest if isinstance(digest, str) else None
@@ -223,7 +234,7 @@ class Intents:
     def _read(self, name: str) -> Intent | None:
         place = self._place(name)
         try:
-            intent = read(_content(place, MOST_BYTES), name)
+            intent = read(content_of(place, MOST_BYTES), name)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -236,92 +247,8 @@ class Intents:
         """Find the last activity: what the intent says, or somebody who touched it later."""
         seen = None
         with suppress(OSError):
-            seen = moment_from(_content(self._seen(intent.id), 1024))
+            seen = moment_from(content_of(self._seen(intent.id), 1024))
         return seen if seen is not None and _is_later(seen, intent.seen) else intent.seen
-
-
-def marked(git_dir: str) -> tuple[str, ...]:
-    """Give the ids that the marker of a worktree names; none where it has no marker.
-
-    Raises:
-        UndecidedError: it cannot be read, or holds something else.
-    """
-    place = os.path.join(git_dir, MARKER)
-    try:
-        raw = _content(place, _MOST_MARKER)
-    except FileNotFoundError:
-        return ()
-    except OSError as error:
-        raise UndecidedError(
-            f"{place!r} cannot be read: {error.strerror or error}", "mend the mode of that file"
-        ) from error
-    names = raw.decode("ascii", "replace").split("\n")
-    if names[-1] or not all(ID.fullmatch(name) for name in names[:-1]):
-        raise UndecidedError(
-            f"{place!r} is damaged: it has to name the intents of this worktree",
-            "remove that file; then clear this worktree's intents (git patchgate intent list), declare anew",
-        )
-    return tuple(dict.fromkeys(names[:-1]))
-
-
-def mark(git_dir: str, name: str) -> None:
-    """Name an intent in the marker of its worktree, on the disk when this returns; before it is written.
-
-    Raises:
-        UndecidedError: the marker is damaged.
-        OSError: as the system gave it.
-    """
-    names = marked(git_dir)
-    if name not in names:
-        _write_marker(git_dir, (*names, name))
-
-
-def unmark(git_dir: str, name: str) -> None:
-    """Take an intent out of the marker of its worktree, after it is gone; with the last the marker goes.
-
-    A worktree that is gone, and an intent that is not named, change nothing.
-
-    Raises:
-        UndecidedError: the marker is damaged.
-        OSError: as the system gave it.
-    """
-    names = marked(git_dir)
-    left = tuple(each for each in names if each != name)
-    if left == names:
-        return
-    if left:
-        _write_marker(git_dir, left)
-    else:
-        with suppress(FileNotFoundError):
-            os.unlink(os.path.join(git_dir, MARKER))
-
-
-def git_dirs(common_dir: str) -> Iterator[str]:
-    """Yield the git directory of the main worktree, then those of the linked ones (gitrepository-layout)."""
-    yield common_dir
-    linked = os.path.join(common_dir, "worktrees")
-    with suppress(OSError):
-        yield from (os.path.join(linked, name) for name in sorted(os.listdir(linked)))
-
-
-def _write_marker(git_dir: str, names: tuple[str, ...]) -> None:
-    from pathlib import Path
-
-    from patchgate.durable.replace import write_atomically
-
-    content = "".join(f"{name}\n" for name in names).encode("ascii")
-    write_atomically(Path(git_dir, MARKER), content, mode=_MODE)
-
-
-def _content(place: str, most: int) -> bytes:
-    """Read a file, of which nothing but a regular one is read: no link is followed, no FIFO waited for."""
-    import stat
-
-    descriptor = os.open(place, _READING)
-    with open(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError("it is no regular file")
-        return file.read(most + 1)
 
 
 def _is_later(one: Moment, other: Moment | None) -> bool:
@@ -337,7 +264,5 @@ def _sorted(found: list[Intent]) -> tuple[Intent, ...]:
 
 
 def _unreadable(place: str, why: str, name: str) -> UndecidedError:
-    return UndecidedError(
-        f"the intent {place!r} cannot be read: {why}",
-        f"git patchgate intent clear {name} removes it; then declare the work anew",
-    )
+    how = "remove that folder" if os.path.isdir(place) else f"git patchgate intent clear {name} removes it"
+    return UndecidedError(f"the intent {place!r} cannot be read: {why}", f"{how}; then declare the work anew")

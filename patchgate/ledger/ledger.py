@@ -128,17 +128,25 @@ class Ledger:
         for found in chain.scan(self._path):
             yield found if isinstance(found, chain.Problem) else Event.from_record(found.event, found.hash)
 
-    def mentions(self, kinds: Collection[str], holding: str = "") -> Iterator[Event]:
+    def mentions(self, kinds: Collection[str], holding: str = "", *, strict: bool = False) -> Iterator[Event]:
         """Yield the events of some kinds, oldest first, without the chain being checked; damage is left out.
 
         For a question that is asked at every commit: the canonical form has one way to write a kind, so most
         lines are passed by unread (100,000 events: 40 ms instead of 1.8 s). With `holding`, so are those in
         which this text (plain ASCII that JSON does not escape) is not found.
+
+        Raises:
+            UndecidedError: with `strict` only: there is a ledger, and it cannot be read.
         """
         try:
             with open(self._path, "rb") as file:
                 content = file.read()
-        except OSError:
+        except OSError as error:
+            if strict and not isinstance(error, FileNotFoundError):
+                raise UndecidedError(
+                    f"the ledger {self._path!r} cannot be read: {error.strerror or error}",
+                    "mend the mode of that file and its folder",
+                ) from error
             return
         import contextlib
 

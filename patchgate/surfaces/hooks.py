@@ -110,13 +110,14 @@ def _at_message(name: str, arguments: tuple[str, ...], directory: str) -> int:
         raise UsageError("commit-msg takes the file of the message", "git patchgate hook commit-msg FILE")
     repository = open_repository(os.environ, directory)
     from patchgate.git.novelty import current_branch
-    from patchgate.operations.judge.intents import active_here, profile_under
+    from patchgate.operations.judge.intents import active_here, profile_under, touch
     from patchgate.operations.judge.message import check_message
     from patchgate.operations.land.refusals import Judged, holds, record_refusals
 
     # So git tells a hook that no editor was opened; then it keeps lines that look like comments.
     edited = os.environ.get("GIT_EDITOR") != ":"
     here, told = active_here(repository), None
+    touch(repository, here)
     if here is not None:
         from patchgate.operations.land.trailer import add_trailer
 
@@ -186,6 +187,12 @@ def _at_push(name: str, arguments: tuple[str, ...], directory: str) -> int:
 
 def _verified(repository: Repository, remote: Remote, updates: Sequence[RefUpdate], report: Report) -> Report:
     """Verify what the branches get, where the policy asks for it; what runs for long is told meanwhile."""
+    from patchgate.operations.hold.verify.push_asked import asking_of
+
+    asking = asking_of(repository, remote, updates)
+    if asking is None:
+        return report
+    # Most policies do not ask for it.
     from patchgate.operations.hold.verify.push import verify_pushed
     from patchgate.surfaces.progress import Progress
 
@@ -200,7 +207,7 @@ def _verified(repository: Repository, remote: Remote, updates: Sequence[RefUpdat
         return Around(os.environ, cache_folder(os.environ), progress.tell, time.time())
 
     try:
-        return verify_pushed(repository, remote, updates, report, around)
+        return verify_pushed(repository, remote, asking, report, around)
     finally:
         progress.end()
 

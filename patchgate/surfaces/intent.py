@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -63,7 +63,7 @@ def declare_intent(
 
     caller = _caller()
     request = Request(reason, allowed, related, forbidden, ttl, lease, queue)
-    return _tell(declare(repository, request, caller), repository, caller, form)
+    return _tell(declare(repository, request, caller), form)
 
 
 @command.command("show", context_settings=_HELP)
@@ -73,18 +73,29 @@ def declare_intent(
 def show_intent(context: click.Context, name: str | None, form: str, directory: str | None) -> int:
     """Show an intent: its files, when it expires, who holds it.
 
-    Without ID, those of this worktree.
+    Without ID, those of this worktree. One that waits there becomes active where nothing stands in its way
+    any more.
     """
     repository = open_here(context, directory)
     from patchgate.operations.hold.intents.texts import show_text
+    from patchgate.operations.hold.intents.turns import advance
     from patchgate.operations.hold.intents.verbs import here
 
     caller = _caller()
+    promoted, warnings = advance(repository, caller)
+    if form != "json":
+        for each in promoted:
+            complain(f"{each.id} is active now")
     found = here(repository, name, caller)
     if form != "json" and not found:
         complain("this worktree has no intent")
     return _list(
-        found, repository, caller, form, lambda told: [line for each in told for line in show_text(each)]
+        found,
+        repository,
+        caller,
+        form,
+        lambda told: [line for each in told for line in show_text(each)],
+        warnings,
     )
 
 
@@ -118,7 +129,7 @@ def renew_intent(context: click.Context, name: str | None, form: str, directory:
     from patchgate.operations.hold.intents.verbs import renew
 
     caller = _caller()
-    return _tell(renew(repository, name, caller), repository, caller, form)
+    return _tell(renew(repository, name, caller), form)
 
 
 @command.command("clear", context_settings=_HELP)
@@ -134,7 +145,7 @@ def clear_intent(context: click.Context, name: str | None, form: str, directory:
     from patchgate.operations.hold.intents.verbs import clear
 
     caller = _caller()
-    return _tell(clear(repository, name, caller), repository, caller, form)
+    return _tell(clear(repository, name, caller), form)
 
 
 @command.command("recover", context_settings=_HELP)
@@ -151,7 +162,7 @@ def recover_intent(context: click.Context, name: str, form: str, directory: str 
     from patchgate.operations.hold.intents.verbs import recover
 
     caller = _caller()
-    return _tell(recover(repository, name, caller), repository, caller, form)
+    return _tell(recover(repository, name, caller), form)
 
 
 def _caller() -> Caller:
@@ -161,17 +172,17 @@ def _caller() -> Caller:
     return Caller(os.environ, present())
 
 
-def _tell(outcome: Outcome, repository: Repository, caller: Caller, form: str) -> int:
+def _tell(outcome: Outcome, form: str) -> int:
     if form == "json":
         from patchgate.operations.hold.intents.document import outcome_json
 
-        write(outcome_json(outcome, caller.now, repository.git_dir))
+        write(outcome_json(outcome))
         return outcome.exit_code
     from patchgate.operations.hold.intents.texts import outcome_text
 
     for warning in outcome.warnings:
         complain(f"warning: {warning}")
-    lines = outcome_text(outcome, caller.now, repository.git_dir)
+    lines = outcome_text(outcome)
     if outcome.exit_code:
         for line in lines:
             complain(line)
@@ -187,17 +198,17 @@ def _list(
     caller: Caller,
     form: str,
     lines: Callable[..., list[str]],
-    warnings: list[str] | None = None,
+    warnings: Sequence[str] = (),
 ) -> int:
     from patchgate.operations.hold.intents.states import told_of
 
-    told = [told_of(each, caller.now, repository.git_dir) for each in found]
+    told = [told_of(each, caller.now, repository) for each in found]
     if form == "json":
         from patchgate.operations.hold.intents.document import list_json
 
-        write(list_json(told, warnings or ()))
+        write(list_json(told, warnings))
     else:
-        for warning in warnings or ():
+        for warning in warnings:
             complain(f"warning: {warning}")
         write("".join(f"{line}\n" for line in lines(told)))
     return 0

@@ -23,10 +23,11 @@ class Progress:
         self._told: dict[str, float] = {}
 
     def tell(self, what: str, seconds: float) -> None:
-        """Say that a command has run for so many seconds."""
+        """Say that a command has run, or is waited for (`waiting …`), for so many seconds."""
         if self._quiet:
             return
-        text = f"running {what} for {seconds:.0f} s …"
+        doing = what if what.startswith("waiting ") else f"running {what}"
+        text = f"{doing} for {seconds:.0f} s …"
         if self._is_terminal:
             self._told[what] = seconds
             self._write(f"{_ERASE}{text}\r")

@@ -51,6 +51,7 @@ def recognise_push(said: bytes, git_dir: str, common_dir: str, version: str) -> 
     for output, (_, parent) in zip(outputs, heads, strict=True):
         policy, _, _ = recognise.recognise(output, parent, parent, git_dir, common_dir, version)
         require(not policy["refuses_messages"] and not policy["has_components"])
+        require(not policy["verifies_pushes"])
     answers = recognise.listen(descriptor)
     for commit in commits:
         oid, kind, _, text = recognise.take(answers, with_content=True)
@@ -59,7 +60,7 @@ def recognise_push(said: bytes, git_dir: str, common_dir: str, version: str) -> 
         require(b"\nencoding " not in text.partition(b"\n\n")[0])
     # A tree that git did not write can hold a name with a slash, which a difference shows as if in a folder.
     require(all(recognise.take(answers)[1] == b"tree" for _ in folders))
-    # Whether pushes are verified, HEAD's policy says, whatever branch is pushed.
+    # Whether pushes are verified, HEAD's policy says as well, whatever branch is pushed.
     root = dict(recognise.entries(recognise.take(answers, with_content=True)[3], len(heads[0][0]) // 2))
     at_head = recognise.load_policy(common_dir + "/patchgate/fast", root, version)
     require(not at_head["verifies_pushes"])

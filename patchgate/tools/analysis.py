@@ -23,7 +23,7 @@ from patchgate.verdict.comparison import AnalysisRun, Evaluated
 
 if TYPE_CHECKING:
     from patchgate.process.command import Ended
-    from patchgate.tools.sarif import Lines
+    from patchgate.tools.tree_files import Lines
 
 MAX_OUTPUT = 128 << 20
 _LAST_LINES = 3
@@ -89,6 +89,7 @@ def analyse(
         environ: the caller's environment.
         folder: an empty folder for its output and its log.
         text_of: gives the lines of a file of the tree as it is in git, split at LF; None: no such file.
+            What it has no file for, no finding is in, and no metric may name.
         mask: what is done to whole lines of its log before they are kept or shown.
         tick: called about once a second with the seconds since the start.
 
@@ -168,7 +169,8 @@ def _read(
     try:
         with open(output, "rb") as stream:
             if settings.format == "metrics":
-                return replace(run, outcome=Evaluated.CLEAN, measurements=read_metrics(stream, run.analysis))
+                measurements = read_metrics(stream, run.analysis, text_of)
+                return replace(run, outcome=Evaluated.CLEAN, measurements=measurements)
             results, suppressed = read_sarif(stream, run.analysis, place, text_of)
     except FailedError as error:
         return _untold(run, error.message, error.hint or _AGAIN)

@@ -1,8 +1,8 @@
 """Metrics that an analysis tells: `{"metrics": [{"path", "symbol", "name", "value"}]}`.
 
-Decides what such a document may say, strictly, for it was written for us: plain paths from the root, names
-that a threshold can name, finite numbers. `symbol` may be missing where a value is that of the whole file.
-Runs nothing and compares nothing.
+Decides what such a document may say, strictly, for it was written for us: paths of files of the tree, from
+its root, names that a threshold can name, finite numbers. `symbol` may be missing where a value is that of
+the whole file. Runs nothing and compares nothing.
 """
 
 from __future__ import annotations
@@ -13,33 +13,37 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from patchgate.change.path import RepoPath, faults
+from patchgate.change.quoting import printable
 from patchgate.declared.analysis_texts import FINDINGS, METRIC
 from patchgate.tools.json_stream import JsonStream, NotReadError
+from patchgate.tools.tree_files import Lines, TreeFiles
 from patchgate.verdict.comparison import Measurement
 
 MAX_METRICS = 250_000
 MAX_SYMBOL = 1000
+_MOST_NAMED = 120
 _KEYS = frozenset({"path", "symbol", "name", "value"})
 _WANTED = 'let the command write {"metrics": [{"path": "a.py", "symbol": "f", "name": "size", "value": 7}]}'
 _NAME = re.compile(METRIC)
 
 
-def read_metrics(stream: BinaryIO, analysis: str) -> tuple[Measurement, ...]:
+def read_metrics(stream: BinaryIO, analysis: str, lines_of: Lines) -> tuple[Measurement, ...]:
     """Read the metrics of a document, in an order of their own: by path, symbol, name, value.
 
     Args:
         stream: its bytes.
         analysis: the name of the analysis.
+        lines_of: gives the lines of a file of the tree, None where it has none.
 
     Raises:
         NotReadError: it is no such document; names the place.
     """
-    found = list(_read(JsonStream(stream), analysis))
+    found = list(_read(JsonStream(stream), analysis, TreeFiles(lines_of, most_held=0)))
     found.sort(key=lambda each: (each.path.raw, each.symbol, each.name, each.value))
     return tuple(found)
 
 
-def _read(stream: JsonStream, analysis: str) -> Iterator[Measurement]:
+def _read(stream: JsonStream, analysis: str, files: TreeFiles) -> Iterator[Measurement]:
     if stream.kind == "end":
         raise NotReadError("its standard output is empty", _WANTED)
     if stream.kind != "object":
@@ -58,7 +62,14 @@ def _read(stream: JsonStream, analysis: str) -> Iterator[Measurement]:
                 raise NotReadError(
                     f"it has more than {MAX_METRICS:,} metrics", "tell fewer: those that a threshold names"
                 )
-            yield _measurement(stream.value(), f"metrics[{number}]", analysis)
+            measurement = _measurement(stream.value(), f"metrics[{number}]", analysis)
+            if not files.has(measurement.path):
+                named = printable(measurement.path.raw, _MOST_NAMED)
+                raise NotReadError(
+                    f"metrics[{number}].path names {named}, which is no file of the tree",
+                    "let it name paths from the root of the tree, like src/a.py",
+                )
+            yield measurement
     stream.end()
     if not is_there:
         raise NotReadError("it has no `metrics`", _WANTED)

@@ -1,20 +1,22 @@
 """SARIF 2.1.0 of a tool, read without trust: results in, or the reason why it tells nothing.
 
 Decides what a document says of the tree, and what stands for the place of a finding when its line has moved
-(`mark`). A producer's fingerprints are not read: one tool writes the same for all of its findings. Results
-come out in an order of their own: by path, line, rule, message. Runs nothing and compares nothing.
+(`mark`): the text of its line, but in a notebook, where the line is that of a cell. A producer's fingerprints
+are not read: one tool writes the same for all of its findings. Results come out in an order of their own: by
+path, line, rule, message. Runs nothing and compares nothing.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 from patchgate.change.path import RepoPath
 from patchgate.change.quoting import printable
 from patchgate.tools.json_stream import JsonStream, NotReadError
 from patchgate.tools.sarif_run import Finding, Room, Run
+from patchgate.tools.tree_files import Lines, TreeFiles
 from patchgate.verdict.comparison import Result
 
 # A longer line was made by a program, and may be the place of a hundred thousand findings.
@@ -22,8 +24,8 @@ _MOST_LINE = 1 << 16
 _WANTED = (
     "let the command write SARIF 2.1.0 to its standard output, like `--output-format sarif` or `-f sarif`"
 )
-
-Lines = Callable[[RepoPath], Sequence[bytes] | None]
+# Their lines are counted in cells, or in all cells together: never as they stand in the file.
+_WITHOUT_LINES = b".ipynb"
 
 
 def read_sarif(
@@ -35,15 +37,16 @@ def read_sarif(
         stream: its bytes.
         analysis: the name of the analysis.
         root: the scratch tree that the tool looked at.
-        lines_of: gives the lines of a file of that tree, None where it has none.
+        lines_of: gives the lines of a file of that tree, None where it has none: then no path names it.
 
     Raises:
         NotReadError: it is no SARIF 2.1.0, is too large, or says that it does not tell all.
     """
-    found = _read(JsonStream(stream), root)
+    files = TreeFiles(lines_of)
+    found = _read(JsonStream(stream), root, files)
     # From the last to the first, so that each is given up as it becomes a result.
     found.sort(reverse=True)
-    marks = _Marks(lines_of)
+    marks = _Marks(files)
     results: list[Result] = []
     suppressed: list[Result] = []
     while found:
@@ -56,7 +59,7 @@ def read_sarif(
     return tuple(results), tuple(suppressed)
 
 
-def _read(stream: JsonStream, root: str) -> list[Finding]:
+def _read(stream: JsonStream, root: str, files: TreeFiles) -> list[Finding]:
     if stream.kind == "end":
         raise NotReadError("its standard output is empty", _WANTED)
     if stream.kind != "object":
@@ -73,7 +76,7 @@ def _read(stream: JsonStream, root: str) -> list[Finding]:
                 raise NotReadError("`runs` stands twice in it", _WANTED)
             count = 0
             for at in _runs(stream):
-                found += Run(root, at, room).read(stream)
+                found += Run(root, at, room, files.has).read(stream)
                 count += 1
     stream.end()
     if version != "2.1.0":
@@ -98,10 +101,10 @@ class _Marks:
     The path is no part of a mark, or a renamed file would lose its findings.
     """
 
-    def __init__(self, lines_of: Lines) -> None:
-        self._lines_of = lines_of
+    def __init__(self, files: TreeFiles) -> None:
+        self._files = files
         self._path: RepoPath | None = None
-        self._lines: Sequence[bytes] | None = None
+        self._lines: Sequence[bytes] = ()
         self._known: dict[int, str] = {}
 
     def of(self, found: Finding) -> str:
@@ -112,8 +115,9 @@ class _Marks:
     def _of_line(self, found: Finding) -> str | None:
         if self._path is None or found.first != self._path.raw:
             self._path, self._known = found.paths[0], {}
-            self._lines = self._lines_of(self._path)
-        if self._lines is None or found.line > len(self._lines):
+            is_notebook = found.first.lower().endswith(_WITHOUT_LINES)
+            self._lines = () if is_notebook else self._files.lines(self._path)
+        if found.line > len(self._lines):
             return None
         if found.line not in self._known:
             self._known[found.line] = _digest(b"line", self._lines[found.line - 1].strip()[:_MOST_LINE])

@@ -2,15 +2,17 @@
 
 Decides what a URI is to us: relative to the root of the scratch tree, to a base of `originalUriBaseIds`, or a
 `file:` URI; all under that root, or it names no path. So does one that is no file's, that ends in `/`, or
-that has a query or a fragment (a name that was not encoded would lose its end). Whether such a file is in the
-tree is not asked. Sources: SARIF 2.1.0, 3.4 (artifactLocation) and 3.14.14 (originalUriBaseIds); RFC 8089.
+that has a query or a fragment (a name that was not encoded would lose its end). One that the tree has no file
+for names no path either: a tool that was started in another folder, or cannot write the name, would else put
+all that it finds outside of everybody's files. Sources: SARIF 2.1.0, 3.4 (artifactLocation) and 3.14.14
+(originalUriBaseIds); RFC 8089.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
@@ -35,23 +37,33 @@ class Places:
         root: the scratch tree; a tool may name it as it was told, or by its real path.
         bases: `originalUriBaseIds`. A base that is not there, or has no URI, is the root.
         artifacts: the locations of the run's artifacts.
+        has: tells whether the tree has a file.
     """
 
-    def __init__(self, root: str, bases: Mapping[str, Location], artifacts: Mapping[int, Location]) -> None:
+    def __init__(
+        self,
+        root: str,
+        bases: Mapping[str, Location],
+        artifacts: Mapping[int, Location],
+        has: Callable[[RepoPath], bool],
+    ) -> None:
         named = os.fsencode(os.path.normpath(root))
         self._root = named
         self._prefixes = tuple(dict.fromkeys(_prefix(each) for each in (named, os.path.realpath(named))))
         self._plain = tuple(os.fsdecode(prefix) for prefix in self._prefixes)
         self._bases = bases
         self._artifacts = artifacts
+        self._has = has
         self._known: dict[Location, RepoPath | None] = {}
 
     def path_of(self, location: Location) -> RepoPath | None:
-        """Give the path that a location names; None where it names none."""
+        """Give the path of the tree's file that a location names; None where it names none."""
         if location in self._known:
             return self._known[location]
         absolute = self._absolute(self.written(location), 0)
         found = self._below_root(absolute) if absolute is not None else None
+        if found is not None and not self._has(found):
+            found = None
         self._known[location] = found
         return found
 

@@ -7,7 +7,7 @@ they name, so they are kept as they are written until all of the run is known.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from patchgate.change.path import RepoPath
@@ -107,10 +107,12 @@ class Run:
     Args:
         root: the scratch tree.
         at: its place in the document, for refusals.
+        has: tells whether the tree has a file.
     """
 
-    def __init__(self, root: str, at: str, room: Room) -> None:
+    def __init__(self, root: str, at: str, room: Room, has: Callable[[RepoPath], bool]) -> None:
         self._root = root
+        self._has = has
         self._at = at
         self._room = room
         self._tool: str | None = None
@@ -206,7 +208,7 @@ class Run:
             raise FailedError("says of itself that it did not succeed (`executionSuccessful`)", _MEND)
 
     def _findings(self, tool: str, results: list[Written]) -> Iterator[Finding]:
-        places = Places(self._root, self._bases, self._artifacts)
+        places = Places(self._root, self._bases, self._artifacts, self._has)
         for written in results:
             rule = self._rules.rule_of(written)
             paths: dict[RepoPath, None] = {}

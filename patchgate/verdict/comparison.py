@@ -141,7 +141,8 @@ class Comparison:
     """What is different between the analyses of two trees.
 
     `new` are results that were not there before, `fixed` those that are gone, `unchanged` counts the rest.
-    `suppressed` are the suppressed results that were not suppressed before.
+    `suppressed` are the suppressed results that were not suppressed before, as many as there are more of that
+    analysis, tool, rule and file.
     """
 
     new: tuple[Result, ...] = ()

@@ -31,7 +31,8 @@ class Status(StrEnum):
 class ScopeCheck:
     """What a piece of work touched, held against what it declared.
 
-    `unexpected` are files that it declared nowhere, `forbidden` those that it may not touch, `expanded` the
+    `unexpected` are files that it declared nowhere, `forbidden` those that it may not touch; `controls` are
+    those of them that no entry forbids: control files are forbidden whatever was declared. `expanded` are the
     related files that it touched, `untouched` the allowed ones that it did not.
     """
 
@@ -39,6 +40,7 @@ class ScopeCheck:
     forbidden: tuple[RepoPath, ...] = ()
     expanded: tuple[RepoPath, ...] = ()
     untouched: tuple[RepoPath, ...] = ()
+    controls: tuple[RepoPath, ...] = ()
 
     @property
     def is_clean(self) -> bool:
@@ -58,12 +60,13 @@ class ExternalCommit:
 class Verification:
     """The answer of `verify`; see `patchgate.verification/1`.
 
-    `intent` is the id, None without one. `violations` are the contract violations that count, `told` those
-    that `relaxed` only tells. `next_step` is one sentence, None where nothing is to be done. `reason` is one
-    sentence. `dirty` are files that were changed before the intent began and still are as they were.
-    `before_gate` and `after_gate` tell whether any threshold fails (None: nobody knows), `caused` are the
-    failing thresholds that count. `grown` names what grew, fit for a terminal; `baselines` are the files of
-    these.
+    `intent` is the id, None without one; `base` is the commit that it was compared with, where one was asked
+    for. `violations` are the contract violations that count, `told` those that `relaxed` only tells.
+    `next_step` is one sentence, None where nothing is to be done. `reason` is one sentence. `dirty` are files
+    that were changed before the intent began and still are as they were. `before_gate` and `after_gate` tell
+    whether any threshold fails (None: nobody knows), `caused` are the failing thresholds that count, and
+    `external_thresholds` those that held before and fail by signals that are all others'. `baselines` are the
+    listed files that grew.
     """
 
     status: Status
@@ -81,9 +84,9 @@ class Verification:
     after_gate: bool | None = None
     intent_caused_gate: bool = False
     caused: tuple[ThresholdState, ...] = ()
+    external_thresholds: tuple[ThresholdState, ...] = ()
     scope: ScopeCheck | None = None
     abuse: tuple[str, ...] = ()
-    grown: tuple[str, ...] = ()
     violations: tuple[str, ...] = ()
     told: tuple[str, ...] = ()
     next_step: str | None = None
@@ -91,3 +94,9 @@ class Verification:
     dirty: tuple[RepoPath, ...] = ()
     warnings: tuple[str, ...] = ()
     baselines: tuple[RepoPath, ...] = ()
+    base: str | None = None
+
+    @property
+    def suppressed(self) -> tuple[Result, ...]:
+        """The results that are suppressed, and were not, as far as anything was compared."""
+        return self.comparison.suppressed if self.comparison is not None else ()

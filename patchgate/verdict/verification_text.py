@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from patchgate.change.path import RepoPath
 from patchgate.verdict.comparison import Evaluated, Result, ThresholdState, TreeRuns, Worsened
+from patchgate.verdict.signal_words import MOST_NAME, name_signal, name_symbol, place_of
 from patchgate.verdict.verdict import Verdict
 from patchgate.verdict.verification import Status, Verification
-from patchgate.verdict.wording import SHORT_OID, count, safe, show_path
+from patchgate.verdict.wording import SHORT_OID, count, number, safe, show_path, some
 
 DEFAULT_LIMIT = 20
 _MOST_MESSAGE = 300
-_MOST_NAME = 100
 _MOST_ALSO = 2
 _MOST_OVER = 3
 _GRAPHICS = {Status.VIOLATED: "1;31", Status.UNVERIFIED: "1;33", Status.EXPIRED: "1;33"}
@@ -54,7 +53,9 @@ def _sentence(text: str) -> str:
 def _sides(verification: Verification) -> Iterator[str]:
     """Name what was compared with what, and what could not be evaluated."""
     if verification.intent is not None:
-        yield f"  intent {safe(verification.intent, _MOST_NAME)}"
+        yield f"  intent {safe(verification.intent, MOST_NAME)}"
+    if verification.base is not None:
+        yield f"  base {verification.base[:SHORT_OID]}"
     for side, runs in (("before", verification.before), ("after", verification.after)):
         if runs is not None:
             yield f"  {side}: tree {runs.tree[:SHORT_OID]}; {_told(runs)}"
@@ -98,11 +99,11 @@ def list_results(
 ) -> list[str]:
     if not entries:
         return []
-    rest = Counter(safe(each.rule, _MOST_NAME) for each in entries[limit:])
+    rest = Counter(safe(each.rule, MOST_NAME) for each in entries[limit:])
     lines = [title, *(f"  {show(each)}" for each in entries[:limit])]
     if rest:
         most = rest.most_common(limit)
-        rules = ", ".join(f"{number} {rule}" for rule, number in most)
+        rules = ", ".join(f"{times} {rule}" for rule, times in most)
         more = f" and {count(len(rest) - limit, 'other rule')}" if len(rest) > limit else ""
         lines.append(f"  … and {rest.total()} more: {rules}{more}")
     return lines
@@ -110,17 +111,9 @@ def list_results(
 
 def show_result(result: Result) -> str:
     """Write `path:line rule message`; further files that it names decide whose it is, so they are named."""
-    place = "(no file)" if result.path is None else show_path(result.path)
-    if result.path is not None and result.line is not None:
-        place += f":{result.line}"
     also = list(dict.fromkeys(path for path in result.paths[1:] if path != result.path))
-    text = f"{place}  {safe(result.rule, _MOST_NAME)}  {safe(result.message, _MOST_MESSAGE)}"
-    return text + (f" (also {_named(also, _MOST_ALSO)})" if also else "")
-
-
-def _named(paths: Sequence[RepoPath], most: int) -> str:
-    shown = ", ".join(show_path(path) for path in paths[:most])
-    return shown + (f" and {len(paths) - most} more" if len(paths) > most else "")
+    text = f"{place_of(result)}  {safe(result.rule, MOST_NAME)}  {safe(result.message, _MOST_MESSAGE)}"
+    return text + (f" (also {some(also, _MOST_ALSO)})" if also else "")
 
 
 def _gates(verification: Verification, limit: int) -> Iterator[list[str]]:
@@ -133,7 +126,8 @@ def _gates(verification: Verification, limit: int) -> Iterator[list[str]]:
     )
     states = verification.comparison.thresholds if verification.comparison else ()
     lines = [_threshold(each, verification) for each in states if each.fails_after or each.failed_before]
-    held = len(states) - len(lines)
+    # Of a metric that nobody tells nobody knows whether it holds.
+    held = sum(each.after is not None for each in states if not (each.fails_after or each.failed_before))
     if held:
         lines.append(f"{count(held, 'threshold')} held before and {'holds' if held == 1 else 'hold'}")
     yield _cut("thresholds:", lines, len(lines))
@@ -147,17 +141,14 @@ def _cut(title: str, lines: Sequence[str], limit: int) -> list[str]:
 
 
 def _worsened(each: Worsened) -> str:
-    before = "new" if each.before is None else show_number(each.before)
-    symbol = f" {safe(each.symbol, _MOST_NAME)}" if each.symbol else ""
-    return (
-        f"{show_path(each.path)}{symbol}  {safe(each.name, _MOST_NAME)} {before} → {show_number(each.after)}"
-    )
+    before = "new" if each.before is None else number(each.before)
+    return f"{name_symbol(each)}  {safe(each.name, MOST_NAME)} {before} → {number(each.after)}"
 
 
 def _threshold(state: ThresholdState, verification: Verification) -> str:
-    before, after = (show_number(value) for value in (state.before, state.after))
-    what = f"{safe(state.name, _MOST_NAME)}: {safe(state.metric, _MOST_NAME)} {before} → {after}"
-    return f"{what}, at most {show_number(state.max)}: {_fate(state, verification)}"
+    before, after = (number(value) for value in (state.before, state.after))
+    what = f"{safe(state.name, MOST_NAME)}: {safe(state.metric, MOST_NAME)} {before} → {after}"
+    return f"{what}, at most {number(state.max)}: {_fate(state, verification)}"
 
 
 def _fate(state: ThresholdState, verification: Verification) -> str:
@@ -167,26 +158,11 @@ def _fate(state: ThresholdState, verification: Verification) -> str:
         return "fails, as it did before"
     if verification.intent is None:
         return "fails, and held before"
-    if state not in verification.caused:
+    if state in verification.external_thresholds:
         return "fails, and held before; what is over it lies outside the intent"
-    shown = [_signal(each) for each in state.over[:_MOST_OVER]]
+    shown = [name_signal(each) for each in state.over[:_MOST_OVER]]
     more = f" and {len(state.over) - _MOST_OVER} more" if len(state.over) > _MOST_OVER else ""
     return "fails, and held before" + (f" (over it: {', '.join(shown)}{more})" if shown else "")
-
-
-def _signal(signal: Result | Worsened) -> str:
-    if isinstance(signal, Worsened):
-        symbol = f" {safe(signal.symbol, _MOST_NAME)}" if signal.symbol else ""
-        return f"{show_path(signal.path)}{symbol} {show_number(signal.after)}"
-    place = "(no file)" if signal.path is None else show_path(signal.path)
-    return f"{place} {safe(signal.rule, _MOST_NAME)}"
-
-
-def show_number(value: float | None) -> str:
-    """Write a number as short as it is exact; a dash where there is none."""
-    if value is None:
-        return "–"
-    return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
 
 
 def _scope(verification: Verification, limit: int) -> Iterator[list[str]]:
@@ -200,18 +176,17 @@ def _scope(verification: Verification, limit: int) -> Iterator[list[str]]:
             ("allowed, and not touched", check.untouched),
         ):
             yield _cut(f"{title} ({len(paths)}):", [show_path(path) for path in paths], limit)
-    grown = [safe(name, _MOST_MESSAGE) for name in verification.grown]
-    if verification.abuse:
-        triggers = ", ".join(safe(each, _MOST_NAME) for each in verification.abuse)
-        yield _cut(f"exceptions that grew ({triggers}):", grown or ["suppressed findings"], limit)
-    else:
-        yield _cut("exceptions that grew:", grown, limit)
+    grown = [show_path(path) for path in verification.baselines]
+    if verification.suppressed:
+        grown.append(count(len(verification.suppressed), "suppression"))
+    triggers = ", ".join(safe(each, MOST_NAME) for each in verification.abuse)
+    yield _cut(f"exceptions that grew ({triggers}):" if triggers else "exceptions that grew:", grown, limit)
 
 
 def _others(verification: Verification, limit: int) -> Iterator[list[str]]:
     """Name what is not the intent's, so that nobody has to look for it."""
     commits = [
-        f"{each.oid[:SHORT_OID]} {safe(each.subject, _MOST_NAME)}" for each in verification.external_commits
+        f"{each.oid[:SHORT_OID]} {safe(each.subject, MOST_NAME)}" for each in verification.external_commits
     ]
     yield _cut(f"commits that are not the intent's ({len(commits)}):", commits, limit)
     dirty = [show_path(path) for path in verification.dirty]
@@ -223,12 +198,12 @@ def _closing(verification: Verification, color: bool) -> list[str]:
     """Write the end in its fixed order: help, verdict."""
     lines = []
     if verification.told:
-        told = ", ".join(safe(each, _MOST_NAME) for each in verification.told)
+        told = ", ".join(safe(each, MOST_NAME) for each in verification.told)
         lines.append(f"told only, for strictness is relaxed: {told}")
     if verification.next_step:
         lines.append(f"help: {safe(verification.next_step)}")
     verdict = verification.status.verdict.value
-    counted = ", ".join(safe(each, _MOST_NAME) for each in verification.violations)
+    counted = ", ".join(safe(each, MOST_NAME) for each in verification.violations)
     word = f"\x1b[{_GRAPHICS.get(verification.status, '1;32')}m{verdict}\x1b[0m" if color else verdict
     lines.append(f"{word}: {counted or _counted(verification)}")
     return lines

@@ -7,7 +7,7 @@ not decide the layout of a report: that is each form's own.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from patchgate.change.path import RepoPath
 from patchgate.change.quoting import printable
@@ -107,6 +107,32 @@ def describe_gate(gate: GateOutcome) -> str:
 def count(number: int, noun: str) -> str:
     """Write a number with its noun, in the plural where it is not one."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def number(value: float | None) -> str:
+    """Write a number as short as it is exact, without `.0`; a dash where there is none."""
+    if value is None:
+        return "–"
+    return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
+
+
+def some(paths: Sequence[RepoPath], most: int) -> str:
+    """Name the first of some paths, and count the others: `a, b and 3 more`."""
+    more = f" and {len(paths) - most} more" if len(paths) > most else ""
+    return ", ".join(show_path(path) for path in paths[:most]) + more
+
+
+def length(seconds: float) -> str:
+    """Write a length of time in its largest unit and the next one: `1 hour 30 minutes`."""
+    left, names = int(seconds), (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
+    for place, (name, size) in enumerate(names):
+        if left >= size:
+            parts = [count(left // size, name)]
+            # Seconds are told of nothing that takes minutes.
+            for next_name, next_size in names[place + 1 : 3][:1]:
+                parts += [count(left % size // next_size, next_name)] if left % size >= next_size else []
+            return " ".join(parts)
+    return count(0, "second")
 
 
 def count_levels(findings: Iterable[Finding]) -> str:

@@ -59,7 +59,7 @@ def scope_of(*allowed: str, related: Iterable[str] = (), forbidden: Iterable[str
 
 
 def intent_of(
-    scope: Scope, state: State = State.ACTIVE, dirty: Mapping[RepoPath, str | None] | None = None
+    scope: Scope, state: State = State.ACTIVE, dirty: Mapping[RepoPath, tuple[str | None, ...]] | None = None
 ) -> Intent:
     """Make an intent."""
     return Intent(

@@ -31,7 +31,7 @@ def later(seconds: float) -> Moment:
 
 
 def _touched(given: Intent, name: bytes, *, controls: bool = False) -> Sequence[Finding]:
-    check = scope.check_scope(given.scope, [path(name)], [path(name)] if controls else [])
+    check = scope.check_scope(given.scope, [path(name)], frozenset([path(name)] if controls else []))
     return tuple(scope.examine(given, check))
 
 

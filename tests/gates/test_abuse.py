@@ -16,10 +16,10 @@ from patchgate.gates.abuse import (
     WHILE_REGRESSIONS,
     WITH_CODE,
     WITHOUT_INTENT,
-    grown,
     has_functional_code,
     triggers,
 )
+from patchgate.gates.growth import grown
 from patchgate.verdict.comparison import Comparison, ThresholdState
 from tests.gates.analysis_cases import found, path
 
@@ -123,6 +123,77 @@ def test_entries_with_several_numbers_may_all_get_smaller() -> None:
     assert grown(_raw(before), _raw([{"rule": "X", "line": 9, "column": 9}]))
 
 
+ROWS = {"a.py": [["E1", 3], ["E2", 1]]}
+FILES = [
+    {"file": "a.py", "total": 9, "by": {"E1": 3, "E2": 6}, "lines": [4, 8]},
+    {"file": "b.py", "total": 1, "by": {"E1": 1, "E2": 0}, "lines": [5]},
+]
+DEEP = [{"of": {"name": "E1"}, "n": {"count": 3}}, {"of": {"name": "E2"}, "n": {"count": 1}}]
+MIXED = [["E1", {"n": 3}], ["E2", {"n": 1}]]
+
+
+def _file(number: int, **more: Any) -> bytes:
+    return _raw([each | (more if number == at else {}) for at, each in enumerate(FILES)])
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (ROWS, {"a.py": [["E1", 1], ["E2", 3]]}),
+        (ROWS, {"a.py": [["E1", 3], ["E2", 2]]}),
+        (ROWS, {"a.py": [["E1", 3], ["E3", 1]]}),
+        (ROWS, {"a.py": [["E1", 3], [1, "E2"]]}),
+        (ROWS, {"a.py": [["E1", 3, 0], ["E2", 1]]}),
+        ({"a.py": [3, 30]}, {"a.py": [3, 4]}),
+        ({"a.py": [3]}, {"a.py": [3, 3]}),
+        ([30], [3]),
+        (MIXED, [["E1", {"n": 1}], ["E2", {"n": 3}]]),
+        (DEEP, [{"of": {"name": "E1"}, "n": {"count": 1}}, {"of": {"name": "E2"}, "n": {"count": 3}}]),
+        ([["E1", [["x", 3]]], ["E2", [["x", 1]]]], [["E1", [["x", 1]]], ["E2", [["x", 3]]]]),
+        (FILES, json.loads(_file(1, total=2))),
+        (FILES, json.loads(_file(1, by={"E1": 3, "E2": 0}))),
+        (FILES, json.loads(_file(1, by={"E1": 0, "E2": 1}))),
+        (FILES, json.loads(_file(1, lines=[4]))),
+        (FILES, json.loads(_file(1, file="c.py"))),
+    ],
+    ids=[
+        "swapped", "larger", "other word", "other order", "longer row", "other line", "twice", "alone",
+        "swapped further in", "swapped in objects", "swapped in lists", "larger beside lists",
+        "another file's", "one more for one less", "another file's line", "another file",
+    ],
+)  # fmt: skip
+def test_a_number_belongs_to_what_stands_beside_it(before: Any, after: Any) -> None:
+    assert grown(_raw(before), _raw(after))
+    assert grown(_raw({"in": before}), _raw({"in": after}))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (ROWS, {"a.py": [["E2", 1], ["E1", 2]]}),
+        (ROWS, {"a.py": [["E1", 0]]}),
+        (ROWS, {"a.py": []}),
+        ({"a.py": [3, 9, 30]}, {"a.py": [30, 3]}),
+        (MIXED, [["E2", {"n": 1}], ["E1", {"n": 2}]]),
+        (MIXED, [["E2", {}]]),
+        (DEEP, [{"of": {"name": "E2"}, "n": {"count": 0}}]),
+        ([["a", "b"], ["c"]], [["c"], ["b", "a"]]),
+        (FILES, FILES[::-1]),
+        (FILES, FILES[1:]),
+        (FILES, json.loads(_file(0, total=3, by={"E1": 3}, lines=[8]))),
+        (FILES, json.loads(_file(0, by={}, lines=[]))),
+    ],
+    ids=[
+        "order and smaller", "one less and smaller", "none", "fewer lines", "smaller further in", "emptied",
+        "smaller in objects", "words in another order", "files in another order", "one file less",
+        "less of a file", "nothing of a file",
+    ],
+)  # fmt: skip
+def test_less_of_an_entry_is_no_growth(before: Any, after: Any) -> None:
+    assert not grown(_raw(before), _raw(after))
+    assert not grown(_raw({"in": before}), _raw({"in": after}))
+
+
 _JSON = some.recursive(
     some.none() | some.booleans() | some.integers(-9, 9) | some.sampled_from(["", "a", "F401"]),
     lambda inner: (
@@ -199,5 +270,5 @@ def test_growth_is_suspicious_for_four_reasons(
     ],
 )
 def test_functional_code_is_all_but_baselines_control_files_and_prose(name: str, is_code: bool) -> None:
-    baselines, controls = [path("ruff-baseline.json")], [path(".pre-commit-config.yaml")]
+    baselines, controls = {path("ruff-baseline.json")}, {path(".pre-commit-config.yaml")}
     assert has_functional_code([path("a.md"), path(name)], baselines, controls) is is_code

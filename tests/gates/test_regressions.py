@@ -9,9 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from patchgate.change.path import RepoPath
-from patchgate.gates.regressions import compare, part, part_worsened
-from patchgate.verdict.comparison import AnalysisRun, Comparison, Result, TreeRuns, Worsened
-from tests.gates.analysis_cases import found, path, report, scope_of
+from patchgate.declared.intent import Scope
+from patchgate.gates.attribution import own_of, part
+from patchgate.gates.regressions import compare
+from patchgate.gates.verification import Question, decide
+from patchgate.verdict.comparison import AnalysisRun, Comparison, Result, ThresholdState, TreeRuns, Worsened
+from tests.gates.analysis_cases import found, intent_of, path, report, scope_of
 
 
 def compared(
@@ -98,6 +101,31 @@ def test_a_suppression_in_a_renamed_file_is_the_same() -> None:
     assert compare(before, after, (), {}).suppressed == (found("b.py"),)
 
 
+def test_a_suppressed_line_that_was_edited_or_moved_is_no_more_debt_and_one_more_is() -> None:
+    """Suppressions grow by their number for each analysis, tool, rule and file."""
+
+    def more(before: list[Result], after: list[Result]) -> tuple[Result, ...]:
+        moved = {path("new.py"): path("a.py")}
+        both = report("before", suppressed=before), report("after", suppressed=after)
+        return compare(*both, (), moved).suppressed
+
+    old = found("a.py", mark="old", line=3)
+    edited, later = (found("new.py", mark="edited", line=line) for line in (3, 9))
+    assert more([old], [edited]) == ()
+    assert more([old, old], [edited]) == ()
+    assert more([old], [edited, later]) == (later,)
+    assert more([old], [later, found("new.py", mark="old", line=2)]) == (later,)
+    for other in (found("new.py", "F2"), found("b.py"), replace(edited, tool="x"), found("")):
+        assert more([old], [other]) == (other,)
+        assert more([old, other], [edited]) == ()
+
+
+def test_a_finding_is_not_fixed_by_a_suppression_that_takes_the_place_of_another() -> None:
+    before = report("before", [found("a.py", mark="x")], suppressed=[found("a.py", mark="y")])
+    comparison = compare(before, report("after", suppressed=[found("a.py", mark="x")]), (), {})
+    assert (comparison.suppressed, comparison.fixed) == ((), ())
+
+
 def test_a_finding_whose_suppression_was_taken_away_is_new() -> None:
     before, after = report("before", suppressed=[found("a.py")]), report("after", [found("a.py")])
     assert compare(before, after, (), {}).new == (found("a.py"),)
@@ -124,12 +152,12 @@ def test_findings_are_the_intents_where_any_path_is_within_its_scope() -> None:
         found("x.py", "F1", "m", 1, "y.py", "src/a.py"),
     ]
     outside = [found("src/b.py"), found("src/a.py.bak"), found("x.py", "F1", "m", 1, "y.py")]
-    assert part([*outside, *inside], scope) == (tuple(inside), tuple(outside))
+    assert part([*outside, *inside], own_of(scope)) == (tuple(inside), tuple(outside))
 
 
 def test_a_finding_without_a_path_is_the_intents() -> None:
     """A5: what names no file cannot be somebody else's."""
-    assert part([found("")], scope_of("a.py")) == ((found(""),), ())
+    assert part([found("")], own_of(scope_of("a.py"))) == ((found(""),), ())
 
 
 def test_without_a_scope_everything_is_the_changes_own() -> None:
@@ -137,7 +165,7 @@ def test_without_a_scope_everything_is_the_changes_own() -> None:
     results = [found("a.py"), found("b.py"), found("")]
     assert part(results, None) == (tuple(results), ())
     worsened = [Worsened(path("b.py"), "f", "complexity", 1, 2)]
-    assert part_worsened(worsened, None) == (tuple(worsened), ())
+    assert part(worsened, None) == (tuple(worsened), ())
 
 
 def test_attribution_takes_patterns_as_fnmatch_does_and_literal_names_first() -> None:
@@ -145,27 +173,59 @@ def test_attribution_takes_patterns_as_fnmatch_does_and_literal_names_first() ->
     scope = scope_of("src/*.py", "app/[id].tsx")
     own = [found("src/a.py"), found("src/deep/b.py"), found("app/[id].tsx"), found("app/i.tsx")]
     external = [found("SRC/a.py"), found("app/x.tsx")]
-    assert part([*own, *external], scope) == (tuple(own), tuple(external))
+    assert part([*own, *external], own_of(scope)) == (tuple(own), tuple(external))
 
 
 def test_a_scope_of_names_that_are_no_text_attributes_them() -> None:
     name = path(b"caf\xe9 \xe2\x86\x92 'x'.py")
     result = replace(found("a.py"), paths=(name,))
     for entry in (name, path(b"caf\xe9*.py")):
-        assert part([result], replace(scope_of(), allowed=(entry,))) == ((result,), ())
-    assert part([result], replace(scope_of(), allowed=(path(b"caf\xe8*.py"),))) == ((), (result,))
+        assert part([result], own_of(replace(scope_of(), allowed=(entry,)))) == ((result,), ())
+    assert part([result], own_of(replace(scope_of(), allowed=(path(b"caf\xe8*.py"),)))) == ((), (result,))
 
 
 def test_worsened_metrics_are_parted_by_their_path() -> None:
     """A17: intent_worsened and external_worsened."""
     inside, outside = (Worsened(path(name), "f", "complexity", 1, 2) for name in ("a.py", "b.py"))
-    assert part_worsened([outside, inside], scope_of("a.py")) == ((inside,), (outside,))
+    assert part([outside, inside], own_of(scope_of("a.py"))) == ((inside,), (outside,))
+
+
+def test_what_is_only_in_files_that_were_dirty_before_and_still_are_so_is_external() -> None:
+    scope, dirty = scope_of("a.py", "b.py"), {path("b.py"), path("c.py")}
+    own = [found("a.py"), found("b.py", "F1", "m", 1, "a.py"), found("")]
+    external = [found("b.py"), found("b.py", "F1", "m", 1, "c.py"), found("x.py", "F1", "m", 1, "b.py")]
+    assert part([*own, *external], own_of(scope, dirty)) == (tuple(own), tuple(external))
+    assert part(external, None) == (tuple(external), ())
+    inside, outside = (Worsened(path(name), "f", "complexity", 1, 2) for name in ("a.py", "b.py"))
+    assert part([outside, inside], own_of(scope, dirty)) == ((inside,), (outside,))
+
+
+def test_whether_a_path_is_the_scopes_is_asked_once_for_all_signals() -> None:
+    """Each question tries every pattern: 100,000 findings of a few files must not ask 100,000 times."""
+    asked: list[RepoPath] = []
+
+    class Asked(Scope):
+        def attributes(self, path: RepoPath) -> bool:
+            asked.append(path)
+            return Scope.attributes(self, path)
+
+    new = [found(name, mark=str(n)) for n in range(50) for name in ("x.py", "y.py")]
+    worsened = [Worsened(path("x.py"), str(n), "complexity", 1, 12) for n in range(50)]
+    states = [
+        ThresholdState(name, "m", 1, 0, 2, False, True, tuple(over))
+        for name, over in (("a", new), ("b", worsened))
+    ]
+    intent = intent_of(Asked((path("in.py"),)))
+    comparison = Comparison(new=tuple(new), worsened=tuple(worsened), thresholds=tuple(states))
+    answer = decide(Question(report("before"), report("after"), comparison, intent=intent))
+    assert (len(answer.external_regressions), len(answer.external_thresholds)) == (100, 2)
+    assert sorted(asked) == [path("x.py"), path("y.py")]
 
 
 def test_a_finding_in_scope_behind_many_external_ones_is_found() -> None:
     """A2: parting comes before any cut, however many there are."""
     many = [found(f"other/{number}.py", mark=str(number)) for number in range(2500)]
-    own, external = part(compared([], [*many, found("z.py")]).new, scope_of("z.py"))
+    own, external = part(compared([], [*many, found("z.py")]).new, own_of(scope_of("z.py")))
     assert own == (found("z.py"),)
     assert len(external) == 2500
 
@@ -209,7 +269,7 @@ def test_the_order_of_a_report_and_moved_lines_change_nothing(before: list[Resul
 
 @given(_RESULTS, some.lists(some.sampled_from(["a.py", "b.py", "c.py", "*", "[ab].py"]), max_size=3))
 def test_parting_loses_nothing_and_doubles_nothing(results: list[Result], names: list[str]) -> None:
-    own, external = part(results, scope_of(*names))
+    own, external = part(results, own_of(scope_of(*names)))
     assert sorted(map(repr, (*own, *external))) == sorted(map(repr, results))
     assert all(each.path is not None for each in external)
 

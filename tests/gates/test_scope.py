@@ -72,7 +72,7 @@ def test_a_control_file_is_forbidden_though_it_was_allowed() -> None:
 
 def test_what_is_as_it_was_before_counts_nowhere() -> None:
     scope = Scope(paths("a"), paths("t"), paths("f"))
-    check = check_scope(scope, paths("z", "f", "t", "a"), (), frozenset(paths("z", "f", "t")))
+    check = check_scope(scope, paths("z", "f", "t", "a"), frozenset(), frozenset(paths("z", "f", "t")))
     assert check == ScopeCheck()
 
 
@@ -133,6 +133,15 @@ def test_of_many_files_the_first_are_named_and_the_rest_are_counted() -> None:
     assert one[-1].message == "1 more file is forbidden"
 
 
+def test_a_message_that_names_other_intents_as_well_is_told() -> None:
+    mine = intent(Scope(paths("a")))
+    assert list(trailer(mine, [mine.id, mine.id])) == []
+    (found,) = trailer(mine, ["i-ff\x1b", mine.id, "i-ee"])
+    assert (found.rule, found.level) == ("intent-trailer", Level.NOTE)
+    assert found.message == "the message names i-ff\\x1b too, under which the commit is not made"
+    assert "take that line out" in (found.hint or "")
+
+
 @pytest.mark.parametrize(
     ("seconds", "said"),
     [
@@ -169,4 +178,4 @@ def test_a_trailer_that_is_missing_or_another_is_a_note_and_a_right_one_is_none(
     assert (missing.rule, missing.level) == (other.rule, other.level) == ("intent-trailer", Level.NOTE)
     assert "\x1b" not in other.message
     assert "but i-\\x1b[31m" in other.message
-    assert list(trailer(mine, ["i-other", mine.id])) == []
+    assert len(list(trailer(mine, ["i-other", mine.id]))) == 1

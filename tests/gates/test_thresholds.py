@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from patchgate.declared.settings import ThresholdSettings
+from patchgate.gates.attribution import own_of
 from patchgate.gates.regressions import compare
 from patchgate.gates.thresholds import caused_by
 from patchgate.verdict.comparison import Comparison, Measurement, ThresholdState, Worsened
@@ -128,8 +129,8 @@ def test_an_external_crossing_is_not_blamed_on_a_harmless_change_in_scope() -> N
     before = [measured("in.py", 1), measured("out.py", 9)]
     crossed = state(before, [measured("in.py", 2), measured("out.py", 12)])
     assert crossed.has_worsened
-    assert not caused_by(crossed, scope_of("in.py"))
-    assert caused_by(crossed, scope_of("out.py"))
+    assert not caused_by(crossed, own_of(scope_of("in.py")))
+    assert caused_by(crossed, own_of(scope_of("out.py")))
 
 
 def test_a_crossing_in_scope_is_found_behind_many_larger_external_ones() -> None:
@@ -137,25 +138,39 @@ def test_a_crossing_in_scope_is_found_behind_many_larger_external_ones() -> None
     many = [measured(f"out{number}.py", 90 + number) for number in range(25)]
     crossed = state([], [*many, measured("in.py", 11)])
     assert len(crossed.over) == 26
-    assert caused_by(crossed, scope_of("in.py"))
+    assert caused_by(crossed, own_of(scope_of("in.py")))
 
 
 def test_a_new_function_over_the_limit_is_a_cause() -> None:
-    assert caused_by(state([measured("in.py", 1, "old")], [measured("in.py", 11, "new")]), scope_of("in.py"))
+    assert caused_by(
+        state([measured("in.py", 1, "old")], [measured("in.py", 11, "new")]), own_of(scope_of("in.py"))
+    )
 
 
 def test_nothing_causes_a_threshold_that_failed_before() -> None:
     """A9."""
     still = state([measured("in.py", 11)], [measured("in.py", 30)])
-    assert not caused_by(still, scope_of("in.py"))
+    assert not caused_by(still, own_of(scope_of("in.py")))
 
 
 def test_a_finding_without_a_path_that_is_over_the_limit_is_the_intents() -> None:
     """A5."""
     (crossed,) = compare(report("before"), report("after", [found("")]), (NEW,), {}).thresholds
-    assert caused_by(crossed, scope_of("in.py"))
+    assert caused_by(crossed, own_of(scope_of("in.py")))
     (other,) = compare(report("before"), report("after", [found("out.py")]), (NEW,), {}).thresholds
-    assert not caused_by(other, scope_of("in.py"))
+    assert not caused_by(other, own_of(scope_of("in.py")))
+
+
+def test_nothing_that_is_over_a_limit_in_a_dirty_file_is_a_cause() -> None:
+    scope, dirty = scope_of("in.py", "was.py"), {path("was.py")}
+    crossed = state([], [measured("was.py", 12)])
+    assert not caused_by(crossed, own_of(scope, dirty))
+    assert caused_by(crossed, own_of(scope))
+    assert caused_by(state([], [measured("was.py", 12), measured("in.py", 11)]), own_of(scope, dirty))
+    (new,) = compare(report("before"), report("after", [found("was.py")]), (NEW,), {}).thresholds
+    assert not caused_by(new, own_of(scope, dirty))
+    (both,) = compare(report("before"), report("after", [found("was.py"), found("")]), (NEW,), {}).thresholds
+    assert caused_by(both, own_of(scope, dirty))
 
 
 def test_two_thresholds_of_one_metric_are_held_apart() -> None:

@@ -266,7 +266,7 @@ def test_the_first_reason_in_the_order_decides() -> None:
         assert words in answer.reason
     # Scope and abuse are told whatever else is.
     assert all("scope_violation" in answer.violations for answer in answers[:3])
-    assert all(answer.abuse and answer.grown == ("ruff-baseline.json",) for answer in answers[:5])
+    assert all(answer.abuse and answer.baselines == (BASELINE,) for answer in answers[:5])
 
 
 def test_abuse_is_a_violation_though_the_regression_is_external() -> None:
@@ -280,9 +280,10 @@ def test_suppressions_that_grew_are_abuse_like_a_baseline() -> None:
     """A19 and A20."""
     answer = decide(question(Comparison(suppressed=(found("out.py"), found("x.py"))), has_code=True))
     assert answer.violations == ("baseline_abuse:baseline_changed_with_functional_code",)
-    assert answer.grown == ("2 suppressions",)
+    assert (answer.baselines, answer.suppressed) == ((), (found("out.py"), found("x.py")))
+    assert answer.reason == "2 suppressions grew together with changed code"
     alone = decide(question(Comparison(suppressed=(found("out.py"),))))
-    assert (alone.status, alone.abuse, alone.grown) == (Status.ACCEPTED, (), ("1 suppression",))
+    assert (alone.status, alone.abuse, alone.suppressed) == (Status.ACCEPTED, (), (found("out.py"),))
 
 
 def test_a_baseline_that_grew_without_an_intent_is_a_violation() -> None:
@@ -324,6 +325,46 @@ def test_a_threshold_that_nobody_measures_is_a_warning() -> None:
     answer = decide(Question(*runs, comparison, warnings=("first",)))
     assert answer.status is Status.ACCEPTED
     assert answer.warnings == ("first", "the threshold size limits lines, which no analysis tells")
+
+
+LIMITS = [ThresholdSettings("few", "branches", 5), ThresholdSettings("size", "lines", 10)]
+
+
+@pytest.mark.parametrize("before", [1, 9])
+@pytest.mark.parametrize("intent", [INTENT, None])
+@pytest.mark.parametrize("strictness", ["strict", "relaxed"])
+def test_a_metric_that_was_told_and_is_told_no_more_leaves_it_unverified(
+    before: float, intent: Any, strictness: str
+) -> None:
+    runs = report("before", (), [measured("a.py", before, "f", "branches")]), report("after")
+    given = {"intent": intent, "scope": CLEAN if intent else None, "strictness": strictness}
+    answer = decide(Question(*runs, compare(*runs, LIMITS, {}), **given))
+    assert answer.status is Status.UNVERIFIED
+    assert answer.reason == "the threshold few limits branches, which was told before and is not told after"
+    assert answer.next_step == (
+        "let an analysis tell branches again, or first take the threshold out of the policy, "
+        "then git patchgate verify"
+    )
+
+
+def test_a_metric_that_one_symbol_still_has_is_told() -> None:
+    before = [measured(name, 2, name, "branches") for name in ("a.py", "b.py")]
+    runs = report("before", (), before), report("after", (), before[1:])
+    assert decide(Question(*runs, compare(*runs, LIMITS, {}))).status is Status.ACCEPTED
+    runs = report("before"), runs[1]
+    assert decide(Question(*runs, compare(*runs, LIMITS, {}))).status is Status.ACCEPTED
+
+
+def test_what_is_found_in_files_that_are_dirty_as_before_is_not_the_intents() -> None:
+    dirty, intent = (path("in.py"),), intent_of(SCOPE, dirty={path("in.py"): ("5" * 40,)})
+    comparison = Comparison(new=(found("in.py"),), worsened=(worse("in.py"),), thresholds=(crossed("in.py"),))
+    answer = decide(question(comparison, intent=intent, dirty=dirty))
+    assert answer.status is Status.ACCEPTED_WITH_EXTERNAL_CHANGES
+    assert (answer.intent_regressions, answer.external_regressions) == ((), (found("in.py"),))
+    assert (answer.intent_worsened, answer.external_worsened) == ((), (worse("in.py"),))
+    assert (answer.intent_caused_gate, answer.gate_worsened) == (False, True)
+    # Changed since, it is none of these any more.
+    assert decide(question(comparison, intent=intent)).status is Status.VIOLATED
 
 
 def test_what_is_external_is_passed_on() -> None:
@@ -369,7 +410,7 @@ def test_nothing_of_a_repository_or_a_tool_reaches_a_terminal_raw() -> None:
     ]
     for each in questions:
         answer = decide(each)
-        texts = [answer.reason, answer.next_step or "", *answer.grown, *answer.warnings]
+        texts = [answer.reason, answer.next_step or "", *answer.warnings]
         for finding in findings_of(answer):
             texts += [finding.message, finding.hint or "", *finding.notes, repr(dict(finding.details))]
         assert all(text.isprintable() for text in texts)
@@ -430,12 +471,12 @@ def test_at_most_twenty_of_each_rule_are_told_and_the_rest_is_counted() -> None:
     for rule, rest in (
         ("regression", ["and 3 findings more"]),
         ("regression-external", ["and 3 findings more"]),
-        ("scope-unexpected", ["and 1 file more"]),
+        ("scope-unexpected", ["1 more file is not allowed by i-1"]),
         ("baseline-abuse", ["and 1 baseline more", "and 2 suppressions more"]),
     ):
         of_rule = [each.message for each in told if each.rule == rule]
         assert len(of_rule) == (MOST + 1) * len(rest)
-        assert [message for message in of_rule if message.startswith("and ")] == rest
+        assert [message for message in of_rule if " more" in message] == rest
 
 
 def test_every_finding_is_of_a_rule_of_these_stages() -> None:
@@ -460,3 +501,46 @@ def test_the_scope_check_is_by_exact_names_where_attribution_takes_patterns() ->
     answer = decide(question(Comparison(new=(found("src/deep/a.py"),)), intent=intent_of(scope), scope=check))
     assert answer.intent_regressions
     assert answer.violations == ("structural_regressions", "scope_violation")
+
+
+def test_a_commit_and_a_verification_say_of_a_file_out_of_scope_the_same() -> None:
+    """Who reads it at the push is told why too; only the step by which it is taken out is another."""
+    from patchgate.gates.scope import FORBIDS_CONTROLS, check_scope, examine
+
+    scope = scope_of("in.py", forbidden=["no/*"])
+    intent, control = intent_of(scope), path("patchgate.toml")
+    check = check_scope(scope, [control, path("no/a"), path("out.py")], {control})
+    answer = decide(question(intent=intent, scope=check))
+    at_commit, at_push = (list(each) for each in (examine(intent, check), findings_of(answer)))
+    assert [(each.rule, each.message, each.path) for each in at_commit] == [
+        (each.rule, each.message, each.path) for each in at_push
+    ]
+    assert answer.reason == (
+        f"patchgate.toml is forbidden ({FORBIDS_CONTROLS}), and no/a is forbidden, "
+        "and out.py is outside of what the intent allows"
+    )
+    assert all("git restore --staged" in (each.hint or "") for each in at_commit)
+    assert all("take it out of what is pushed" in (each.hint or "") for each in at_push)
+
+
+def test_one_number_and_one_finding_are_written_alike_wherever_they_are_told() -> None:
+    from patchgate.verdict.verification_text import render
+
+    over = replace(crossed("in.py", 9, 10.1234567), over=(found("in.py", line=7),))
+    answer = decide(question(Comparison(new=(found("in.py", line=7),), thresholds=(over,))))
+    only = decide(question(Comparison(thresholds=(over,))))
+    assert "complexity is 10.1234567, over 10 (held before)" in only.reason
+    assert "in.py:7 F401" in answer.reason
+    told = render(answer, color=False)
+    assert "complexity 9 → 10.1234567, at most 10" in told
+    assert "(over it: in.py:7 F401)" in told
+    assert ["in.py:7 F401"] in [list(each.notes) for each in findings_of(answer)]
+
+
+def test_of_a_threshold_under_an_intent_that_is_over_nobody_is_blamed() -> None:
+    from patchgate.verdict.verification_text import render
+
+    answer = decide(question(Comparison(thresholds=(crossed("in.py"),)), faults=(GONE,)))
+    assert answer.external_thresholds == ()
+    assert "lies outside the intent" not in render(answer, color=False)
+    assert {each.rule for each in findings_of(answer)} == {"unverified"}

@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.git.intent_commits import changes_of, commits_with_ids, made_here, replays, with_ids
+from patchgate.git.intent_commits import (
+    changes_of,
+    commits_with_ids,
+    made_here,
+    replays,
+    undone_by,
+    with_ids,
+)
 from patchgate.git.novelty import Update
 from patchgate.git.repository import Repository, open_repository
 from tests.world import Repo
@@ -37,13 +44,13 @@ def test_the_commits_of_a_range_come_with_what_their_trailers_name(repo: Repo) -
         "Six\n\nPatchgate-Run: r-1": (),
     }
     oids = [repo.commit({}, text) for text in texts]
-    found = commits_with_ids(opened(repo), "HEAD", base)
+    found = commits_with_ids(opened(repo), ["HEAD"], [base])
     assert [(each.oid, each.ids) for each in found] == list(zip(oids, texts.values(), strict=True))
     assert [each.subject for each in found] == [text.split("\n")[0] for text in texts]
     assert [each.parents for each in found] == [(parent,) for parent in (base, *oids[:-1])]
     assert with_ids(opened(repo), [oids[2], oids[0]]) == [found[2], found[0]]
-    assert len(commits_with_ids(opened(repo), "HEAD")) == len(texts) + 1
-    assert commits_with_ids(opened(repo), base, base) == with_ids(opened(repo), []) == []
+    assert len(commits_with_ids(opened(repo), ["HEAD"])) == len(texts) + 1
+    assert commits_with_ids(opened(repo), [base], [base]) == with_ids(opened(repo), []) == []
 
 
 def test_settings_of_the_user_hide_no_trailer(repo: Repo) -> None:
@@ -65,7 +72,7 @@ def test_a_merge_has_its_own_change_alone(repo: Repo) -> None:
     repo.git("commit", "-q", "-m", "Merge")
     found = {
         commit.subject: [file.path.raw for file in change.files]
-        for commit, change in changes_of(opened(repo), commits_with_ids(opened(repo), "HEAD", "HEAD~2"))
+        for commit, change in changes_of(opened(repo), commits_with_ids(opened(repo), ["HEAD"], ["HEAD~2"]))
     }
     assert found == {"Side": [b"b"], "Main": [b"a"], "Merge": [b"c", b"d", b"new"]}
 
@@ -156,3 +163,83 @@ def test_nothing_is_no_replay_of_nothing(repo: Repo) -> None:
     old = repo.commit({}, "Empty")
     new = repo.ask("commit-tree", "HEAD^{tree}", "-p", first, "-m", "Also empty")
     assert replays(opened(repo), Update(MAIN, old, new), [new]) == {}
+
+
+def test_what_takes_the_place_of_the_tip_undoes_what_it_has_otherwise(repo: Repo) -> None:
+    root = repo.ask("rev-parse", "HEAD")
+    repo.commit({"a": "2\n", "b": "2\n", "n": "2\n"}, "The tip")
+    old = repo.ask("rev-parse", "HEAD")
+    repo.git("switch", "-q", "--detach", root)
+    first = repo.commit({"a": "2\n", "c": "3\n"}, "In its place")
+    then = repo.commit({"b": "2\n"}, "On top")
+    (tip,) = with_ids(opened(repo), [old])
+
+    def undone(new: str, *oids: str) -> dict[str, list[tuple[bytes, bool]]]:
+        listed = with_ids(opened(repo), oids)
+        found = undone_by(opened(repo), Update(MAIN, old, new), listed, tip)
+        return {oid: [(file.path.raw, file.new is None) for file in files] for oid, files in found.items()}
+
+    assert undone(first, first) == {first: [(b"b", False), (b"c", False), (b"n", True)]}
+    # What comes back on top of it is not undone.
+    assert undone(then, first, then) == {first: [(b"c", False), (b"n", True)]}
+    # The same tree again undoes nothing, and what has other parents takes nobody's place.
+    again = repo.ask("commit-tree", f"{old}^{{tree}}", "-p", root, "-m", "In other words")
+    aside = repo.ask("commit-tree", f"{first}^{{tree}}", "-m", "Another root")
+    assert undone(again, again) == undone(aside, aside) == {}
+
+
+@pytest.mark.parametrize("at", [8, 11, 12])
+def test_what_stands_around_a_change_is_no_part_of_it(repo: Repo, at: int) -> None:
+    update, new = rebased(repo, {"a": LINES.replace("\n10\n", "\nten\n")})
+    base = repo.ask("rev-parse", f"{new[0]}^")
+    nearby = LINES.replace("\n10\n", "\nten\n").replace(f"\n{at}\n", "\nnearby\n")
+    without = LINES.replace(f"\n{at}\n", "\nnearby\n")
+    repo.git("switch", "-q", "--detach", base)
+    repo.commit({"a": without}, "Nearby")
+    again = repo.commit({"a": nearby}, "Again")
+    assert [*replays(opened(repo), Update(MAIN, update.old, again), [again])] == [again]
+
+
+def test_what_a_tag_reaches_is_made_here_where_the_reflog_shows_it(repo: Repo) -> None:
+    old = repo.ask("rev-parse", "HEAD")
+    theirs = repo.ask("commit-tree", "HEAD^{tree}", "-p", old, "-m", "of somebody else")
+    repo.git("tag", "v1", theirs)
+    assert made_here(opened(repo), Update(MAIN, old, theirs), [], []) == set()
+    assert made_here(opened(repo), Update("refs/heads/look", None, theirs), [], []) == set()
+    repo.git("switch", "-q", "--detach", theirs)
+    mine = repo.commit({"n": "1\n"}, "Mine")
+    above = repo.ask("commit-tree", "HEAD^{tree}", "-p", mine, "-m", "of nobody")
+    repo.git("tag", "-m", "Mine", "v2", mine)
+    assert made_here(opened(repo), Update(MAIN, old, above), [], []) == {mine, above}
+    (repo.path / ".git/FETCH_HEAD").write_text(f"{above}\t\t/elsewhere\n")
+    assert made_here(opened(repo), Update(MAIN, old, above), [], []) == {mine}
+
+
+def stop_with(repo: Repo, folder: str, name: str, *lines: str) -> None:
+    place = repo.path / ".git" / folder
+    place.mkdir(exist_ok=True)
+    (place / name).write_text("".join(f"{line}\n" for line in lines))
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"), [("rebase-merge", "rewritten-list"), ("rebase-apply", "rewritten")]
+)
+def test_git_knows_what_a_person_made_anew_in_a_rebase(repo: Repo, folder: str, name: str) -> None:
+    first = repo.ask("rev-parse", "HEAD")
+    other = repo.commit({"b": "one\n"}, "One")
+    old = repo.commit({"a": "one\n"}, "Two")
+    repo.git("switch", "-q", "--detach", first)
+    new = repo.commit({"a": "solved\n"}, "One")
+    wider = repo.commit({"a": "more\n", "n": "1\n"}, "Two")
+    update = Update(MAIN, old, wider)
+    assert replays(opened(repo), update, [new]) == {}
+    stop_with(repo, folder, name, f"{old} {new}", "damage", "x y", f"{old}")
+    assert replays(opened(repo), update, [new]) == {new: old}
+    # One that touches more than the other is more than that.
+    stop_with(repo, folder, name, f"{old} {wider}")
+    assert replays(opened(repo), update, [wider]) == {}
+    # Of several nobody knows which part is whose; one that stays is not replaced.
+    stop_with(repo, folder, name, f"{old} {new}", f"{other} {new}")
+    assert replays(opened(repo), update, [new]) == {}
+    stop_with(repo, folder, name, f"{first} {new}")
+    assert replays(opened(repo), update, [new]) == {}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.ledger.intents import MARKER
+from patchgate.ledger.intent_marker import MARKER
 from patchgate.operations.judge import intents
 from tests.fastpath.boring_world import HANDED_ON, RECOGNISED, Worlds
 from tests.hooks.test_pending_protocol import Session

@@ -481,6 +481,20 @@ def test_whether_pushes_are_verified_the_policy_of_head_says_of_every_branch(wor
     assert pusher.push(line).code == HANDED_ON
 
 
+def test_the_policy_that_the_branch_has_asks_for_a_verification_as_well(worlds: Worlds) -> None:
+    pusher = Pusher(worlds(POLICY + ON_PUSH))
+    old = pusher.head
+    pusher.commit()
+    side = pusher.head
+    pusher.has("side", old)
+    pusher.commit({"patchgate.toml": POLICY})
+    # The one policy is in force at HEAD, the other at the branch; both are known.
+    assert prepare(open_repository(pusher.repo.env, str(pusher.repo.path))).warning is None
+    pusher.has("main", old)
+    line = pusher.line(new=side, old=old, ref="refs/heads/side", local="refs/heads/side")
+    assert pusher.push(line).code == HANDED_ON
+
+
 @pytest.mark.parametrize(
     "policy", ["[message]\nlevel = 'error'\n", "[push]\nprotected_refs = []\n[message]\nlevel = 'error'\n"]
 )

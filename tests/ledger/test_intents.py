@@ -21,18 +21,8 @@ from patchgate.declared.intent import Holder, Intent, Moment, Scope, State
 from patchgate.durable.owner import Owner, parent_of
 from patchgate.errors import UndecidedError
 from patchgate.ledger.intent_form import FORM, DamagedError, moment_from, moment_text, read, written
-from patchgate.ledger.intents import (
-    MARKER,
-    Intents,
-    declared_digest,
-    host,
-    is_live,
-    is_running,
-    mark,
-    marked,
-    present,
-    unmark,
-)
+from patchgate.ledger.intent_marker import MARKER, mark, marked, unmark
+from patchgate.ledger.intents import Intents, declared_digest, host, is_live, is_running, present
 from patchgate.ledger.ledger import Ledger
 
 OID = "a" * 40
@@ -59,7 +49,7 @@ intents = st.builds(
     declared=moments,
     ttl=st.integers(60, 86400),
     lease=st.integers(1, 86400),
-    dirty=st.dictionaries(paths, st.none() | oids, max_size=3),
+    dirty=st.dictionaries(paths, st.lists(st.none() | oids, min_size=1, max_size=2).map(tuple), max_size=3),
     analyses=texts,
     state=st.sampled_from(State),
     renewed=st.none() | moments,
@@ -138,7 +128,9 @@ def test_an_intent_in_which_one_byte_is_another_is_damaged(intent: Intent, place
 )
 def test_a_value_of_another_kind_under_a_good_seal_is_damaged(value: object, data: st.DataObject) -> None:
     whole = json.loads(
-        written(intent_of(holder=Holder("h", 7, BOOT, "9"), dirty={RepoPath(b"x"): OID})).split(b"\n")[1]
+        written(intent_of(holder=Holder("h", 7, BOOT, "9"), dirty={RepoPath(b"x"): (OID, None)})).split(
+            b"\n"
+        )[1]
     )
     inner = data.draw(st.sampled_from(["declaration", ""]))
     target = whole[inner] if inner else whole
@@ -230,7 +222,8 @@ def test_a_file_that_is_no_intent_is_never_none(tmp_path: Path, damage: str) -> 
         with pytest.raises(UndecidedError) as told:
             ask()
         assert str(place) in told.value.message
-        assert f"intent clear {NAME}" in (told.value.hint or "")
+        step = "remove that folder" if damage == "folder" else f"intent clear {NAME}"
+        assert step in (told.value.hint or "")
     assert found.names() == (NAME,)
 
 
@@ -359,6 +352,13 @@ def test_the_newest_record_that_declares_says_by_which_digest_an_intent_is_known
     assert (declared_digest(ledger, NAME), declared_digest(ledger, "i-ffffffff")) == ("two", "other")
 
 
+def test_a_ledger_that_cannot_be_read_is_no_missing_record(tmp_path: Path) -> None:
+    ledger = Ledger(str(tmp_path))
+    ledger.path.mkdir(parents=True)
+    with pytest.raises(UndecidedError, match="cannot be read"):
+        declared_digest(ledger, NAME)
+
+
 def test_a_holder_is_one_process_of_one_boot_on_one_host() -> None:
     ours = Owner.current()
     holder = Holder(host(), ours.pid, ours.boot_id, ours.started)
@@ -428,7 +428,8 @@ def test_reading_an_intent_loads_nothing_that_a_commit_does_not_have(tmp_path: P
         *("patchgate.change", "patchgate.change.path", "patchgate.change.quoting"),
         *("patchgate.declared", "patchgate.declared.intent"),
         *("patchgate.durable", "patchgate.durable.owner", "patchgate.durable.value", "patchgate.errors"),
-        *("patchgate.ledger", "patchgate.ledger.intent_form", "patchgate.ledger.intents"),
+        *("patchgate.ledger", "patchgate.ledger.intent_form", "patchgate.ledger.intent_marker"),
+        "patchgate.ledger.intents",
     ]
     heavy = {
         "pydantic",
@@ -447,7 +448,7 @@ def test_reading_an_intent_loads_nothing_that_a_commit_does_not_have(tmp_path: P
 def test_what_could_not_be_read_again_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("patchgate.ledger.intents.MOST_BYTES", 2000)
     found = stored(tmp_path, intent_of(tmp_path))
-    many = {RepoPath(b"%d" % number): OID for number in range(50)}
+    many = {RepoPath(b"%d" % number): (OID,) for number in range(50)}
     with pytest.raises(UndecidedError, match="50 files are dirty"):
         found.write(intent_of(tmp_path, dirty=many))
     assert found.all() == (intent_of(tmp_path),)

@@ -254,3 +254,13 @@ def test_wherever_a_crash_cut_it_the_whole_events_are_read_and_the_next_one_is_k
         assert (ledger.record("pushed", {"commits": "next"}) is not None) == is_torn
         assert numbers(ledger) == [*range(whole), "next"]
         assert ledger.verify() == []
+
+
+def test_a_ledger_that_cannot_be_read_mentions_nothing_but_to_who_must_know(tmp_path: Path) -> None:
+    ledger = ledger_of(tmp_path)
+    assert list(ledger.mentions({"pushed"}, strict=True)) == []
+    ledger.path.mkdir(parents=True)
+    assert list(ledger.mentions({"pushed"})) == []
+    with pytest.raises(UndecidedError, match="cannot be read") as told:
+        list(ledger.mentions({"pushed"}, strict=True))
+    assert told.value.hint

@@ -13,8 +13,10 @@ from patchgate.declared.settings import AnalysisSettings
 from patchgate.git.objects import Objects
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository, open_repository
+from patchgate.operations.hold.verify import analyses as room
 from patchgate.operations.hold.verify.analyses import Around, runs_of, twice
 from patchgate.operations.hold.verify.content import source_of
+from patchgate.operations.hold.verify.store import AnalysisStore
 from patchgate.verdict.comparison import AnalysisRun, Evaluated, TreeRuns
 from tests.world import Repo
 
@@ -75,20 +77,23 @@ class Desk(Repo):
         with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
             yield repository, objects, store
 
-    def known(
-        self, analyses: Mapping[str, AnalysisSettings], what: str = "staged", *, make: bool = False
-    ) -> TreeRuns | None:
-        """Ask for the runs of a source; those alone that are kept where nothing may be made."""
+    def known(self, analyses: Mapping[str, AnalysisSettings]) -> TreeRuns | None:
+        """Ask for what is kept of the analyses of what is staged; None where anything would have to run."""
         with self.opened() as (repository, objects, store):
-            tree, commit = source_of(repository, objects, store, what)
-            around = self.around
-            return runs_of(repository, objects, store, tree, analyses, around, commit=commit, make=make)
+            tree, _ = source_of(repository, objects, store, "staged")
+            kept = AnalysisStore(repository.common_dir, NOW)
+            wanted = room._wanted(tree, analyses, self.around)
+            runs = {each.name: kept.find(each.key) for each in wanted if each.key}
+            found = {name: run for name, run in runs.items() if run is not None}
+            return (
+                TreeRuns(tree, room._digest(analyses, wanted), found) if len(found) == len(wanted) else None
+            )
 
     def runs(self, analyses: Mapping[str, AnalysisSettings], what: str = "staged") -> TreeRuns:
         """Ask for the runs of a source."""
-        found = self.known(analyses, what, make=True)
-        assert found is not None
-        return found
+        with self.opened() as (repository, objects, store):
+            tree, commit = source_of(repository, objects, store, what)
+            return runs_of(repository, objects, store, tree, analyses, self.around, commit=commit)
 
     def run_of(self, analyses: Mapping[str, AnalysisSettings], what: str = "staged") -> AnalysisRun:
         """Ask for the only run of a source."""

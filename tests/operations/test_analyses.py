@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,10 @@ from typing import Any
 
 import pytest
 
+from patchgate.durable.lock import hold
 from patchgate.git import scratch
+from patchgate.git.scratch.kept import home_of
+from patchgate.operations.hold.verify.analyses import runs_of
 from patchgate.verdict.comparison import Evaluated
 from tests.operations.analysis_world import REPORT, Desk, sarif
 from tests.world import Repo
@@ -83,7 +87,7 @@ def test_another_version_of_the_program_is_another_run(tmp_path: Path) -> None:
     assert second.digest == first.digest
 
 
-def test_what_is_not_kept_is_not_run_where_nothing_may_be_made(tmp_path: Path) -> None:
+def test_what_is_kept_is_not_run_again_beside_what_is_not(tmp_path: Path) -> None:
     desk = Desk.begin(tmp_path, ONE)
     analyses = {**desk.analysis(), **desk.analysis(name="second")}
     assert desk.known(analyses) is None
@@ -265,3 +269,23 @@ def test_results_in_another_order_are_the_same_digest(tmp_path: Path) -> None:
     assert [each.rule for each in one.results] == ["R1", "R1", "R2"]
     assert [replace(each, analysis="one") for each in other.results] == list(one.results)
     assert other.digest == one.digest
+
+
+def test_who_waits_for_the_scratch_tree_is_told_so(tmp_path: Path) -> None:
+    desk = Desk.begin(tmp_path, ONE)
+    told: list[tuple[str, float]] = []
+    with contextlib.ExitStack() as busy, desk.opened() as (repository, objects, store):
+        home = home_of(repository, os.path.realpath(desk.around.cache))
+        busy.enter_context(hold(os.path.join(home, "lock"), timeout_seconds=0))
+
+        def tell(what: str, seconds: float) -> None:
+            told.append((what, seconds))
+            busy.close()
+
+        around = replace(desk.around, tell=tell)
+        tree = desk.ask("rev-parse", "HEAD^{tree}")
+        runs = runs_of(repository, objects, store, tree, desk.analysis(), around)
+    assert runs is not None
+    assert runs.is_evaluated
+    assert told[0][0] == "waiting for somebody else who uses the scratch tree"
+    assert told[0][1] >= 1

@@ -231,7 +231,7 @@ def test_lines_are_those_of_the_tree_and_not_of_the_disk(tmp_path: Path) -> None
         assert found == {
             "a/d.py": [b"d = 1", b""],
             "a": None,
-            "link": None,
+            "link": (),
             "no": None,
             "a//d.py": None,
             "e.py/x": None,

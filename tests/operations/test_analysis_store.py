@@ -44,7 +44,7 @@ def test_what_was_kept_is_found_by_its_key_alone(tmp_path: Path) -> None:
     assert first.find(KEYS[0]) == kept
     assert store(tmp_path).find(KEYS[0]) == kept
     assert store(tmp_path).find(KEYS[1]) is None
-    assert (first.has(KEYS[0]), first.has(KEYS[1])) == (True, False)
+    assert (entry(tmp_path).exists(), entry(tmp_path, KEYS[1]).exists()) == (True, False)
     assert entry(tmp_path).stat().st_mode & 0o077 == 0
 
 
@@ -170,7 +170,7 @@ def test_of_too_many_entries_the_longest_unused_go(tmp_path: Path, monkeypatch: 
         store(tmp_path, NOW + number).keep(run(result(), key=KEYS[number]))
     assert store(tmp_path, NOW + 10_000).find(KEYS[0]) is not None
     store(tmp_path, NOW + 20_000).keep(run(result(), key=KEYS[3]))
-    assert [store(tmp_path).has(key) for key in KEYS[:4]] == [True, False, True, True]
+    assert [entry(tmp_path, key).exists() for key in KEYS[:4]] == [True, False, True, True]
 
 
 def test_of_too_many_bytes_the_longest_unused_go_and_the_newest_stays(
@@ -181,10 +181,10 @@ def test_of_too_many_bytes_the_longest_unused_go_and_the_newest_stays(
     monkeypatch.setattr(analysis_store, "MOST_BYTES", 2 * size)
     store(tmp_path, NOW + 1).keep(run(result(), key=KEYS[1]))
     store(tmp_path, NOW + 2).keep(run(result(), key=KEYS[2]))
-    assert [store(tmp_path).has(key) for key in KEYS[:3]] == [False, True, True]
+    assert [entry(tmp_path, key).exists() for key in KEYS[:3]] == [False, True, True]
     monkeypatch.setattr(analysis_store, "MOST_BYTES", 1)
     store(tmp_path, NOW + 3).keep(run(result(), key=KEYS[3]))
-    assert [store(tmp_path).has(key) for key in KEYS[:4]] == [False, False, False, True]
+    assert [entry(tmp_path, key).exists() for key in KEYS[:4]] == [False, False, False, True]
 
 
 def test_the_files_of_others_stay_where_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

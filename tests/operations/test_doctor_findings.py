@@ -22,6 +22,7 @@ from patchgate.git.hooks_in_force import (
     worktrees_in_force,
 )
 from patchgate.git.repository import open_repository
+from patchgate.ledger.intent_marker import MARKER
 from patchgate.ledger.ledger import Ledger
 from patchgate.ledger.receipts import Receipts, settle
 from patchgate.operations.land.fast_copy import put_copy
@@ -718,6 +719,24 @@ def test_a_pending_receipt_of_the_commit_at_hand_is_no_leftover(tmp_path: Path) 
     text = f"patchgate.pending/1 {__version__} accepted\n{head} refs/heads/main\n- -\n"
     (repo.path / ".git/patchgate-pending").write_text(text)
     assert findings(examined(repo)) == []
+
+
+def test_a_marker_of_intents_of_which_none_is_there_is_a_note_with_the_line_that_removes_it(
+    tmp_path: Path,
+) -> None:
+    repo = installed(tmp_path)
+    marker = repo.path / ".git" / MARKER
+    marker.write_text("i-00000000\n")
+    found = only(examined(repo))
+    assert (found.level, found.remedy) == (Level.NOTE, "git patchgate intent show")
+    assert repo.cli("intent", "show").code == 0
+    assert not marker.exists()
+    assert findings(examined(repo)) == []
+    repo.cli("intent", "declare", "-m", "the work is due", "--allow", "a")
+    assert marker.exists()
+    assert findings(examined(repo)) == []
+    marker.write_text("something else\n")
+    assert "is damaged" in only(examined(repo)).what
 
 
 def test_hooks_that_are_skipped_in_this_shell_are_told(tmp_path: Path) -> None:

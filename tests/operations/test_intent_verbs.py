@@ -16,10 +16,11 @@ from patchgate.declared.analyses import digest_of
 from patchgate.declared.intent import Intent, Moment, State
 from patchgate.errors import ConfigError, UndecidedError, UsageError
 from patchgate.git.repository import Repository, open_repository
-from patchgate.ledger.intents import MARKER, Intents, declared_digest, is_live, mark, marked
+from patchgate.ledger.intent_marker import MARKER, mark, marked
+from patchgate.ledger.intents import Intents, declared_digest, is_live
 from patchgate.ledger.ledger import Ledger
 from patchgate.operations.hold.intents.outcome import Action, Caller, Outcome
-from patchgate.operations.hold.intents.request import Request, seconds_of, told
+from patchgate.operations.hold.intents.request import Request, as_typed, seconds_of
 from patchgate.operations.hold.intents.verbs import clear, declare, everywhere, here, recover, renew
 from tests.world import EXECUTABLE, Repo
 
@@ -131,7 +132,7 @@ def test_an_intent_is_stored_with_what_was_there_and_on_record(tmp_path: Path) -
     assert [path.raw for path in intent.scope.related] == [b"tests/new"]
     assert [path.raw for path in intent.scope.forbidden] == [b"lib/*"]
     assert (intent.base, intent.tree) == (head, repo.ask("rev-parse", "HEAD^{tree}"))
-    assert dict(intent.dirty) == {RepoPath(b"b"): repo.ask("hash-object", "b")}
+    assert dict(intent.dirty) == {RepoPath(b"b"): (repo.ask("hash-object", "b"),)}
     assert (intent.git_dir, intent.work_tree) == (str(repo.path / ".git"), str(repo.path))
     assert intent.analyses not in {"", digest_of({})}
     assert (intent.declared, intent.seen) == (caller(repo).now, caller(repo).now)
@@ -172,11 +173,11 @@ def test_dirty_files_are_remembered_as_they_would_be_committed(tmp_path: Path) -
     repo.git("add", "-A", GIT_INDEX_FILE=aside)
     raw = repo.git("diff-index", "--cached", "-z", "--no-abbrev", "HEAD", GIT_INDEX_FILE=aside).split(b"\0")
     oracle = {
-        RepoPath(name): None if about.endswith(b" D") else about.split()[3].decode("ascii")
+        RepoPath(name): (None if about.endswith(b" D") else about.split()[3].decode("ascii"),)
         for about, name in zip(raw[:-1:2], raw[1::2], strict=True)
     }
     assert dict(intent.dirty) == oracle
-    assert oracle[RepoPath(b"gone")] is None
+    assert oracle[RepoPath(b"gone")] == (None,)
     assert {RepoPath(b"new/deep/one"), RepoPath(b"new/two"), RepoPath(b"bad \xff name")} <= oracle.keys()
     assert stored(repo) == (intent,)
 
@@ -188,7 +189,7 @@ def test_what_is_staged_is_dirty_also_where_the_working_tree_is_as_head(tmp_path
     repo.write("a", "text\n")
     repo.write("b", "later\n")
     dirty = intent_in(declared(repo, "a")).dirty
-    assert dirty == {RepoPath(b"a"): staged, RepoPath(b"b"): repo.ask("hash-object", "b")}
+    assert dirty == {RepoPath(b"a"): (staged,), RepoPath(b"b"): (staged, repo.ask("hash-object", "b"))}
 
 
 def test_declaring_changes_neither_index_nor_objects_nor_files(tmp_path: Path) -> None:
@@ -206,9 +207,9 @@ def test_declaring_changes_neither_index_nor_objects_nor_files(tmp_path: Path) -
 
 def test_entries_are_relative_to_where_one_stands(tmp_path: Path) -> None:
     repo = quiet(tmp_path, ["src/a", "b"])
-    request = Request("the work is due", ["a", "./a", "../b", "new"], ["../src/a", "x"])
+    request = Request("the work is due", ["a", "./a", "new"], [".//a", "x"])
     scope = intent_in(declare(opened(repo, "src"), request, caller(repo))).scope
-    assert [path.raw for path in scope.allowed] == [b"src/a", b"b", b"src/new"]
+    assert [path.raw for path in scope.allowed] == [b"src/a", b"src/new"]
     assert [path.raw for path in scope.related] == [b"src/x"]
 
 
@@ -223,8 +224,12 @@ def test_entries_are_relative_to_where_one_stands(tmp_path: Path) -> None:
         (Request("due", []), "has to allow a file"),
         (Request("due", [], ["a"]), "has to allow a file"),
         (Request("due", ["/etc/passwd"]), "absolute"),
-        (Request("due", ["../a"]), "leaves the repository"),
-        (Request("due", ["a"], ["src/../../a"]), "leaves the repository"),
+        (Request("due", ["../a"]), "goes up by"),
+        (Request("due", ["src/../a"]), "goes up by"),
+        (Request("due", ["a"], ["src/../../a"]), "goes up by"),
+        (Request("due", ["a"], [], [".."]), "goes up by"),
+        (Request("due", [".git/config"]), "no commit can hold"),
+        (Request("due", ["a"], ["src/.GIT/hooks/x"]), "no commit can hold"),
         (Request("due", ["."]), "the repository itself"),
         (Request("due", ["src"]), "is a folder"),
         (Request("due", ["a/"]), "is a folder"),
@@ -263,8 +268,8 @@ def test_what_is_no_time_is_refused(text: str) -> None:
 
 def test_times_are_read_as_they_are_told() -> None:
     for text, seconds in (("90s", 90), ("15m", 900), ("1h", 3600), ("24h", 86400), ("61s", 61)):
-        assert (seconds_of(text, "--ttl", 60, 86400), told(seconds)) == (seconds, text)
-    assert (seconds_of("60s", "--ttl", 60, 86400), told(60)) == (60, "1m")
+        assert (seconds_of(text, "--ttl", 60, 86400), as_typed(seconds)) == (seconds, text)
+    assert (seconds_of("60s", "--ttl", 60, 86400), as_typed(60)) == (60, "1m")
 
 
 def test_the_lease_is_never_longer_than_the_time(tmp_path: Path) -> None:
@@ -287,14 +292,25 @@ def test_a_submodule_is_a_file_to_an_intent(tmp_path: Path) -> None:
 
 def test_a_vague_reason_is_told_and_stands(tmp_path: Path) -> None:
     repo = quiet(tmp_path)
+    repo.install()
     outcome = declare(opened(repo), Request("Properly handle it, etc.", ["a"]), caller(repo))
     assert (outcome.exit_code, len(outcome.warnings)) == (0, 2)
     assert declared(repo, "b").warnings == ()
 
 
+def test_more_files_than_one_commit_may_touch_are_told(tmp_path: Path) -> None:
+    repo = quiet(tmp_path)
+    assert not any("one commit" in each for each in declared(repo, *"abcde").warnings)
+    (said,) = (each for each in declared(repo, *"ghijkl").warnings if "one commit" in each)
+    assert said.startswith("6 files are allowed, and one commit of an agent may touch 5 files")
+    repo.policy("[policy.agent]\nmax_files = 7\n")
+    assert not any("one commit" in each for each in declared(repo, *"mnopqrs").warnings)
+
+
 def test_an_entry_that_two_rules_read_differently_is_told(tmp_path: Path) -> None:
     """The scope check is exact, `src/*.py` as a pattern is `src/deep/a.py` too."""
     repo = quiet(tmp_path, ["src/a.py", "src/deep/a.py", "pages/[id].tsx", "app/[x].tsx", "app/x.tsx"])
+    repo.install()
     (warning,) = declared(repo, "src/*.py").warnings
     for part in (
         "src/*.py is read in two ways",
@@ -368,7 +384,7 @@ def test_a_queued_intent_owns_nothing_and_begins_when_what_stood_in_its_way_is_c
     (promoted,) = done.promoted
     assert (promoted.id, promoted.state, promoted.base) == (queued.id, State.ACTIVE, head)
     assert promoted.tree == other.ask("rev-parse", "HEAD^{tree}")
-    assert dict(promoted.dirty) == {RepoPath(b"b"): other.ask("hash-object", "b")}
+    assert dict(promoted.dirty) == {RepoPath(b"b"): (other.ask("hash-object", "b"),)}
     assert promoted.seconds_left(caller(repo, 100).now) == 3600
     assert stored(repo) == (promoted,)
     assert declared_digest(Ledger(str(repo.path / ".git")), promoted.id) == promoted.digest != queued.digest
@@ -497,6 +513,7 @@ def test_a_dead_one_stands_in_nobodys_way_and_does_not_come_back_while_another_h
     tmp_path: Path,
 ) -> None:
     repo = quiet(tmp_path)
+    repo.install()
     dead = intent_in(declared(repo, "a", "b"))
     outcome = declared(repo, "a", seconds=3700)
     assert (outcome.action, len(outcome.warnings)) == (Action.DECLARED, 1)
@@ -529,7 +546,7 @@ def test_work_of_a_worktree_that_is_gone_comes_here_and_other_work_stays(tmp_pat
     assert (moved.base, moved.tree, dict(moved.dirty)) == (
         lost.base,
         lost.tree,
-        {RepoPath(b"c"): repo.ask("hash-object", "c")},
+        {RepoPath(b"c"): (repo.ask("hash-object", "c"),)},
     )
     assert moved.digest != lost.digest
     assert declared_digest(Ledger(str(repo.path / ".git")), moved.id) == moved.digest
@@ -715,3 +732,37 @@ def test_an_owner_that_does_not_run_is_refused(tmp_path: Path, owner: str) -> No
     with pytest.raises(UsageError, match="no such process runs"):
         declared(repo, "a", PATCHGATE_OWNER=ended() if owner == "gone" else owner)
     assert stored(repo) == ()
+
+
+def test_where_no_hook_holds_commits_to_an_intent_it_is_said(tmp_path: Path) -> None:
+    repo = quiet(tmp_path, ["a", "b", "c", "d", "e", "f"])
+    said = ("commits here are not held to it: git patchgate install",)
+    assert declared(repo, "a").warnings == said
+    repo.install()
+    assert declared(repo, "b").warnings == ()
+    # Refused, it holds nothing anyway.
+    environ = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.hooksPath", "GIT_CONFIG_VALUE_0": "/none"}
+
+    def elsewhere(name: str) -> Outcome:
+        return declare(opened(repo), Request("the work is due", [name]), caller(repo, 0, **environ))
+
+    assert elsewhere("b").warnings == ()
+    assert elsewhere("c").warnings == said
+    hooks = repo.path / ".git" / "hooks"
+    (hooks / "commit-msg").rename(hooks / "commit-msg.legacy")
+    assert declared(repo, "d").warnings == said
+    (hooks / "commit-msg").write_text("#!/bin/sh\n# File generated by pre-commit: https://pre-commit.com\n")
+    (hooks / "commit-msg").chmod(0o755)
+    assert declared(repo, "e").warnings == ()
+    (hooks / "reference-transaction").chmod(0o644)
+    assert declared(repo, "f").warnings == said
+
+
+def test_a_worktree_with_hooks_of_its_own_is_looked_at_by_itself(tmp_path: Path) -> None:
+    repo = quiet(tmp_path)
+    repo.install()
+    other = worktree(repo, tmp_path)
+    repo.git("config", "extensions.worktreeConfig", "true")
+    other.git("config", "--worktree", "core.hooksPath", "/dev/null")
+    assert declared(other, "a").warnings != ()
+    assert declared(repo, "b").warnings == ()

@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from patchgate.errors import UndecidedError
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository, open_repository
 from patchgate.ledger.ledger import Ledger
-from patchgate.operations.judge.intents import active_here, controls_of, made_by
+from patchgate.operations.judge.cases import controls_of
+from patchgate.operations.judge.intents import active_here
+from patchgate.operations.judge.made_commits import makers_of
 from tests.intent_world import FIRST, SECOND, common_dir, declare, git_dir, paths
 from tests.world import Repo
 
@@ -30,15 +33,22 @@ def opened(repo: Repo) -> Repository:
 
 def test_commits_are_those_of_one_intent(repo: Repo) -> None:
     ledger = Ledger(common_dir(repo))
-    assert made_by(opened(repo), FIRST) == frozenset()
+    assert makers_of(opened(repo), FIRST) == {}
     for name, commits in ((FIRST, ["a", "b"]), (SECOND, ["c", FIRST]), (FIRST, ["d"])):
         ledger.record("made", {"intent": name, "ref": None, "commits": commits})
     ledger.record("intent", {"id": FIRST, "action": "declared", "commits": ["e"]})
     ledger.record("made", {"intent": FIRST, "commits": "f"})
     ledger.record("made", {"intent": FIRST, "commits": [1, None]})
     ledger.record("made", {"intent": FIRST})
-    assert made_by(opened(repo), FIRST) == {"a", "b", "d"}
-    assert made_by(opened(repo), SECOND) == {"c", FIRST}
+    assert makers_of(opened(repo), FIRST) == {"a": [FIRST], "b": [FIRST], "d": [FIRST]}
+    assert makers_of(opened(repo), SECOND) == {"c": [SECOND], FIRST: [SECOND]}
+    assert makers_of(opened(repo)).keys() == {"a", "b", "c", "d", FIRST}
+
+
+def test_a_ledger_that_cannot_be_read_does_not_say_that_nothing_was_made(repo: Repo) -> None:
+    Ledger(common_dir(repo)).path.mkdir(parents=True)
+    with pytest.raises(UndecidedError, match="cannot be read"):
+        makers_of(opened(repo), FIRST)
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def whole(*, raw: bytes = b"src/a.py", text: str = "x") -> Verification:
         caused=(over,),
         scope=ScopeCheck((path(raw),), (path("patchgate.toml"),), (path("t.py"),), ()),
         abuse=("baseline_updated_without_intent",),
-        grown=("known.json",),
+        baselines=(path("known.json"),),
         violations=("structural_regressions", "gate_failures", "scope_violation"),
         told=(),
         next_step=text,

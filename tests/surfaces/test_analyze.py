@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 from sarif_pydantic import Sarif
 
 from patchgate.operations.hold.verify.analysis_document import json_schema
+from patchgate.surfaces.progress import Progress
 from tests.operations.analysis_world import sarif
 from tests.world import EXECUTABLE, Answer, Repo
 
@@ -208,6 +209,7 @@ def test_hostile_names_and_messages_reach_no_terminal_raw(tmp_path: Path) -> Non
 def test_a_long_list_is_cut_for_people_and_whole_for_machines(tmp_path: Path) -> None:
     (tmp_path / "report").write_text(sarif(*((f"R{n % 2}", "a.py", n + 1) for n in range(70))))
     repo = begin(tmp_path, declared("told", f"cat {tmp_path}/report"))
+    repo.stage({"a.py": ""})
     told = repo.cli("analyze").out.splitlines()
     assert (told[0], len(told)) == ("told: 70 findings", 53)
     assert told[51] == "  … and 20 more: 10 R0, 10 R1"
@@ -282,8 +284,20 @@ def test_what_the_tool_suppressed_is_counted_and_left_out_of_sarif(tmp_path: Pat
     log["runs"][0]["results"][1]["suppressions"] = [{"kind": "inSource"}]
     (tmp_path / "report").write_text(json.dumps(log))
     repo = begin(tmp_path, declared("told", f"cat {tmp_path}/report"))
+    repo.stage({"a.py": ""})
     assert repo.cli("analyze").out.startswith("told: 1 finding, 1 suppressed\n  a.py:1  R1  R1 says\n")
     (run,) = documented(repo.cli("analyze", "--format", "json"))["runs"]
     assert [each["rule"] for each in run["suppressed"]] == ["R2"]
     (read,) = read_sarif(repo.cli("analyze", "--format", "sarif"))
     assert [each["ruleId"] for each in read["results"]] == ["R1"]
+
+
+def test_what_is_waited_for_is_not_said_to_run(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = Progress(quiet=False)
+    progress.tell("waiting for somebody else", 1.2)
+    progress.tell("waiting for somebody else", 2.2)
+    progress.tell("the analysis ruff", 1.0)
+    assert (
+        capsys.readouterr().err
+        == "waiting for somebody else for 1 s …\nrunning the analysis ruff for 1 s …\n"
+    )

@@ -41,6 +41,7 @@ def test_the_schemas_are_schemas() -> None:
 
 def test_a_whole_piece_of_work_in_words(tmp_path: Path) -> None:
     repo = quiet(tmp_path)
+    repo.install()
     repo.write("dirty", "1\n")
     said = declare(repo, "--allow", "a", "--related", "src/b", "--forbid", "lib/*", "--ttl", "90m")
     assert (said.code, said.err) == (0, "")
@@ -105,7 +106,7 @@ def test_every_document_is_as_its_schema_says(tmp_path: Path) -> None:
         300,
     )
     assert [each["path"] for each in value["dirty"]] == ["a", '"bad \\377"']
-    assert value["dirty"][0]["oid"] is None
+    assert value["dirty"][0]["oids"] == [None]
     assert value["digest"].startswith("sha256:")
     assert value["expires_at"] > value["declared_at"]
     assert value["holder"]["is_running"] is True

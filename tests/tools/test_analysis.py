@@ -154,6 +154,44 @@ def test_bandit_tells_what_it_finds(world: World) -> None:
     ]
 
 
+def test_what_a_tool_finds_from_another_folder_is_in_no_file(world: World) -> None:
+    (world.place / "src").mkdir()
+    (world.place / "src" / "a.py").write_text("assert 1\n")
+    run = world.analyse("sh", "-c", f"cd src && {' '.join(BANDIT)}")
+    assert [(each.rule, each.path, each.line) for each in run.results] == [("B101", None, None)]
+    (world.place / "src" / "b.py").write_text("assert 1\n")
+    both = world.analyse("sh", "-c", f"cd src && {' '.join(BANDIT)}")
+    assert len({each.mark for each in both.results}) == 2
+    assert run.results[0].mark in {each.mark for each in both.results}
+
+
+def test_what_ruff_finds_in_a_file_whose_name_it_cannot_write_is_in_no_file(world: World) -> None:
+    Path(os.fsdecode(os.fsencode(world.place) + b"/f\xff.py")).write_text("import os\n")
+    run = world.analyse(*RUFF, ".")
+    assert [(each.rule, each.path) for each in run.results] == [("F401", None)]
+
+
+def notebook(*cells: str) -> str:
+    made: list[dict[str, Any]] = [
+        {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": [cell]}
+        for cell in cells
+    ]
+    about = {"language_info": {"name": "python"}}
+    return json.dumps({"cells": made, "metadata": about, "nbformat": 4, "nbformat_minor": 5}, indent=1)
+
+
+def test_with_a_cell_on_top_of_a_notebook_ruffs_findings_keep_their_identity(world: World) -> None:
+    file = world.place / "n.ipynb"
+    file.write_text(notebook("import os\nimport sys", "import re"))
+    before = world.analyse(*RUFF, ".")
+    file.write_text(notebook("x = 1\ny = 2\nz = 3", "import os\nimport sys", "import re"))
+    after = world.analyse(*RUFF, ".")
+    assert [each.rule for each in before.results] == ["F401"] * 3
+    assert identities(before) == identities(after)
+    file.write_text(notebook("import os\nimport sys", "import re", "import io"))
+    assert (identities(world.analyse(*RUFF, ".")) - identities(before)).total() == 1
+
+
 def test_bandit_that_could_not_read_a_file_tells_nothing_though_it_says_that_it_succeeded(
     world: World,
 ) -> None:
@@ -276,6 +314,7 @@ def test_what_a_tool_writes_besides_goes_to_its_log(world: World) -> None:
 
 
 def test_metrics_are_no_findings(world: World) -> None:
+    world.write(a="x = 1\n")
     told = '{"metrics": [{"path": "a.py", "name": "complexity", "value": 3}]}'
     run = world.said(told, format="metrics")
     assert (run.outcome, run.results) == (Evaluated.CLEAN, ())
@@ -283,6 +322,16 @@ def test_metrics_are_no_findings(world: World) -> None:
     wrong = world.said(told.replace("a.py", "/a.py"), format="metrics")
     assert wrong.reason is not None
     assert "metrics[0].path is no plain path of a file" in wrong.reason
+
+
+def test_metrics_of_what_is_no_file_of_the_tree_are_not_evaluated(world: World) -> None:
+    run = world.said('{"metrics": [{"path": "src/a.py", "name": "size", "value": 3}]}', format="metrics")
+    assert (run.outcome, run.measurements) == (Evaluated.NOT_EVALUATED, ())
+    assert run.reason == (
+        "the analysis `lint` told nothing that can be read: "
+        "metrics[0].path names src/a.py, which is no file of the tree"
+    )
+    assert run.hint == "let it name paths from the root of the tree, like src/a.py"
 
 
 def test_suppressed_results_alone_are_clean(world: World) -> None:

@@ -23,7 +23,7 @@ def metric(**more: Any) -> dict[str, Any]:
 
 def read(found: Any) -> tuple[Measurement, ...]:
     raw = found if isinstance(found, bytes) else json.dumps(found).encode()
-    return read_metrics(io.BytesIO(raw), "radon")
+    return read_metrics(io.BytesIO(raw), "radon", lambda path: [])
 
 
 def told(**more: Any) -> Measurement:
@@ -92,6 +92,32 @@ def test_what_is_not_strictly_metrics_is_refused_with_its_place(found: Any, said
     with pytest.raises(NotReadError, match=said) as refused:
         read(found)
     assert refused.value.message.isprintable()
+
+
+@pytest.mark.parametrize("wrong", ["a.py", "src/A.PY", "src", "src/a.py/x", "src/�.py"])
+def test_a_path_that_is_no_file_of_the_tree_is_refused_with_its_place(wrong: str) -> None:
+    files: dict[RepoPath, list[bytes]] = {RepoPath(b"src/a.py"): [b"x"], RepoPath(b"large.bin"): []}
+
+    def read_in_tree(*told: dict[str, Any]) -> tuple[Measurement, ...]:
+        return read_metrics(io.BytesIO(json.dumps({"metrics": told}).encode()), "radon", files.get)
+
+    assert len(read_in_tree(metric(), metric(path="large.bin"))) == 2
+    with pytest.raises(NotReadError) as refused:
+        read_in_tree(metric(), metric(path=wrong))
+    assert refused.value.message == f"metrics[1].path names {wrong}, which is no file of the tree"
+    assert refused.value.hint == "let it name paths from the root of the tree, like src/a.py"
+
+
+def test_a_file_is_looked_for_once_however_many_metrics_name_it() -> None:
+    asked: list[bytes] = []
+
+    def lines(path: RepoPath) -> list[bytes]:
+        asked.append(path.raw)
+        return [b"x"]
+
+    told = {"metrics": [metric(symbol=str(number)) for number in range(9)]}
+    assert len(read_metrics(io.BytesIO(json.dumps(told).encode()), "radon", lines)) == 9
+    assert asked == [b"src/a.py"]
 
 
 def test_how_many_are_read_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

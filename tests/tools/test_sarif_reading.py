@@ -22,6 +22,7 @@ from patchgate.change.path import RepoPath
 from patchgate.tools import sarif_run
 from patchgate.tools.json_stream import NotReadError
 from patchgate.tools.sarif import read_sarif
+from patchgate.tools.tree_files import TreeFiles
 from patchgate.verdict.comparison import Result
 
 ROOT = "/scratch/the tree"
@@ -50,10 +51,10 @@ def document(*runs: Json) -> Json:
 def both(
     found: Json | bytes, root: str = ROOT, **files: bytes
 ) -> tuple[tuple[Result, ...], tuple[Result, ...]]:
-    """Read a document about files that are named by keywords, `a` being `a.py`."""
+    """Read a document about files that are named by keywords, `a` being `a.py`; others are empty."""
     raw = found if isinstance(found, bytes) else json.dumps(found).encode()
     lines = {RepoPath(f"{name}.py".encode()): text.split(b"\n") for name, text in files.items()}
-    return read_sarif(io.BytesIO(raw), "lint", root, lines.get)
+    return read_sarif(io.BytesIO(raw), "lint", root, lambda path: lines.get(path, []))
 
 
 def read(found: Json | bytes, root: str = ROOT, **files: bytes) -> list[Result]:
@@ -296,6 +297,34 @@ def test_an_artifact_may_be_named_by_its_number_alone() -> None:
     assert paths(located(None, index=7), within=within) == []
 
 
+def in_tree(found: Json, *names: str) -> list[Result]:
+    """Read a document about a tree of a few files."""
+    files = {RepoPath(name.encode()): [b"text"] for name in names}
+    return list(read_sarif(io.BytesIO(json.dumps(found).encode()), "lint", ROOT, files.get)[0])
+
+
+@pytest.mark.parametrize(
+    "uri", ["a.py", "src/A.PY", "src/%EF%BF%BD.py", "src", f"{URL}/build/a.py", "src/a.py/x"]
+)
+def test_a_path_that_is_no_file_of_the_tree_names_none_and_its_uri_is_in_the_mark(uri: str) -> None:
+    other = "gone.py"
+    first, again, second = (
+        in_tree(document(run(result(located(each, line)))), "src/a.py", *more)
+        for each, line, more in ((uri, 1, []), (uri, 9, ["new.py"]), (other, 1, []))
+    )
+    assert [(each.path, each.paths, each.line) for each in (*first, *second)] == [(None, (), None)] * 2
+    assert first == again
+    assert first[0].mark != second[0].mark
+
+
+def test_of_several_paths_those_that_are_files_of_the_tree_are_named() -> None:
+    told = result(
+        located("gone.py", 1), located("b.py", 2), relatedLocations=[located("c.py"), located("d.py")]
+    )
+    (found,) = in_tree(document(run(told)), "b.py", "d.py")
+    assert ([path.raw for path in found.paths], found.line) == ([b"b.py", b"d.py"], 2)
+
+
 def test_the_root_is_also_known_by_its_real_path(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
@@ -353,6 +382,20 @@ def test_a_mark_is_not_bound_to_the_folder_that_the_tool_saw() -> None:
     assert told("/one", "a.py") == told("/two/three", "a.py")
 
 
+def test_in_a_notebook_a_mark_is_that_of_the_message() -> None:
+    """Its lines are counted in cells, and mean nothing in the file: a new cell on top makes nothing new."""
+
+    def of(name: str, line: int, text: str) -> list[str]:
+        said = result(located(name, line), message={"text": text})
+        raw = json.dumps(document(run(said))).encode()
+        (found,), _ = read_sarif(io.BytesIO(raw), "lint", ROOT, lambda path: [b"{", b'"cells": [', b"1"])
+        assert found.line == line
+        return [found.mark]
+
+    assert of("n.ipynb", 1, "unused") == of("N.IPYNB", 3, "unused") != of("n.ipynb", 1, "other")
+    assert of("n.ipynb.py", 1, "unused") != of("n.ipynb.py", 3, "unused")
+
+
 def test_without_a_path_a_mark_covers_the_uri() -> None:
     first, second = (marks(result(located(f"https://example.com/{name}"))) for name in "ab")
     assert first != second
@@ -383,6 +426,20 @@ def test_a_file_is_asked_for_its_lines_once() -> None:
     told = document(run(*(result(located(f"{name}.py", line)) for line in (1, 2, 3) for name in "ab")))
     read_sarif(io.BytesIO(json.dumps(told).encode()), "lint", ROOT, lines)
     assert asked == [b"a.py", b"b.py"]
+
+
+def test_no_more_text_is_held_than_there_is_room_and_a_file_is_asked_for_twice_at_most() -> None:
+    asked: list[bytes] = []
+
+    def lines(path: RepoPath) -> list[bytes] | None:
+        asked.append(path.raw)
+        return None if path.raw == b"gone" else [b"x" * 100] * 10
+
+    files = TreeFiles(lines, most_held=2000)
+    names = [RepoPath(name) for name in (b"a", b"b", b"gone")]
+    assert [files.has(name) for name in names * 2] == [True, True, False] * 2
+    assert [len(files.lines(name)) for name in names[:2]] == [10, 10]
+    assert asked == [b"a", b"b", b"gone", b"b"]
 
 
 # ---- what tells nothing ----------------------------------------------------------------------------------
@@ -519,7 +576,7 @@ class Large(io.RawIOBase):
         found, self.rest = self.rest[:size], self.rest[size:]
         return found
 
-print(len(read_sarif(Large(), "lint", "/tree", lambda path: None)[0]))
+print(len(read_sarif(Large(), "lint", "/tree", lambda path: [])[0]))
 """
 
 

@@ -120,7 +120,13 @@ def test_a_threshold_says_how_it_went_and_by_what_it_is_over() -> None:
     assert "  debt: findings 3 → 3, at most 0: fails, as it did before" in told
     assert "  mended: findings 3 → 0, at most 0: holds, and failed before" in told
     assert "  1 threshold held before and holds" in told
-    external = lines(replace(ACCEPTED, comparison=comparison, intent="i-1"))
+    unknown = replace(held, metric="lines", before=None, after=None)
+    assert not any(
+        "held before" in line
+        for line in lines(replace(ACCEPTED, comparison=Comparison(thresholds=(unknown,))))
+    )
+    theirs = {"intent": "i-1", "external_thresholds": (crossed,)}
+    external = lines(replace(ACCEPTED, comparison=comparison, **theirs))  # type: ignore[arg-type]
     assert any(line.endswith("what is over it lies outside the intent") for line in external)
 
 
@@ -133,7 +139,8 @@ def test_scope_abuse_commits_and_dirty_files_are_named() -> None:
                 intent="i-1",
                 scope=scope,
                 abuse=("baseline_updated_without_intent",),
-                grown=("ruff.json", "2 suppressions"),
+                baselines=(path("ruff.json"),),
+                comparison=Comparison(suppressed=(result(), result("b.py"))),
                 external_commits=(ExternalCommit("c0ffee" + "0" * 34, "Somebody else's"),),
                 dirty=(path("d.py"),),
                 warnings=("the base is gone",),
@@ -180,7 +187,7 @@ def foreign(raw: bytes) -> Verification:
         intent_worsened=(worse,),
         caused=(state,),
         scope=ScopeCheck((name,), (name,), (name,), (name,)),
-        grown=(text,),
+        baselines=(name,),
         violations=(text,),
         told=(text,),
         next_step=text,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -157,6 +158,7 @@ def whole_tree(
     commit: str | None = None,
     keep: bool = False,
     patience_seconds: float = 300.0,
+    pause: Callable[[float], None] = time.sleep,
 ) -> Iterator[Scratch]:
     """Have a whole tree checked out, in a place that is kept for the next time.
 
@@ -169,6 +171,7 @@ def whole_tree(
         keep: whether this tree stays as the commands leave it, in a place of its own; the next use then
             makes another.
         patience_seconds: how long to wait for somebody else who uses it.
+        pause: waits for so many seconds, again and again while somebody else does.
 
     Raises:
         UndecidedError: it cannot be written, a blob is missing, or somebody else uses it for too long.
@@ -177,7 +180,8 @@ def whole_tree(
     home = home_of(repository, cache)
     with contextlib.ExitStack() as stack:
         with telling("the scratch tree cannot be locked"):
-            stack.enter_context(hold(os.path.join(home, "lock"), timeout_seconds=patience_seconds))
+            lock = os.path.join(home, "lock")
+            stack.enter_context(hold(lock, timeout_seconds=patience_seconds, pause=pause))
         with telling("the scratch tree cannot be made"):
             kept = KeptTree(repository, store, home, tree)
             kept.prepare()

@@ -7,6 +7,7 @@ alone and passes under the old policy and its own; the first policy judges itsel
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from patchgate.change.path import RepoPath
@@ -19,7 +20,7 @@ from patchgate.gates.shape import budgets
 from patchgate.git.objects import Objects
 from patchgate.git.sources import Reading
 from patchgate.operations.judge.components import components_near
-from patchgate.operations.judge.policies import Found, built_in, require_version
+from patchgate.operations.judge.policies import Found, Policies, built_in, require_version
 from patchgate.verdict.verdict import Budget, ChangeVerdict, Finding, GateOutcome, Outcome, PolicyReference
 
 OWN_POLICY = "this change"
@@ -69,6 +70,19 @@ def _differs(before: Found, after: Found) -> bool:
         before.policy.as_written() != after.policy.as_written()
         or before.from_pyproject != after.from_pyproject
     )
+
+
+def controls_of(objects: Objects, before: str, after: str, paths: Iterable[RepoPath]) -> frozenset[RepoPath]:
+    """Name those of some paths that are control files, between two trees that can be read.
+
+    Raises:
+        UndecidedError: an object is missing.
+    """
+    policies = Policies(objects)
+    base, last = policies.at(policies.key(before)), policies.at(policies.key(after))
+    named = policies.names_patchgate(before)
+    rules = Rules(Found(), last, place="", hooks_named=named, base=base)
+    return frozenset(path for path in paths if is_control(path, rules))
 
 
 def judge_reading(reading: Reading, rules: Rules, profile: Profile, objects: Objects) -> ChangeVerdict:

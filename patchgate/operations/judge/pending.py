@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from patchgate.change.model import Entry
+from patchgate.change.model import Change, Entry
 from patchgate.declared.control import CONFIG_FILE, PYPROJECT_FILE
 from patchgate.git.diff import Detail
 from patchgate.git.objects import Objects
@@ -44,6 +44,20 @@ def check_pending(
     with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
         base = pending_base(repository, objects, store, heads)
         return _pending(repository, objects, base, asked, store if whole_tree else None)
+
+
+def pending_change(repository: Repository, objects: Objects, store: PrivateStore | None = None) -> Change:
+    """Read what the next commit touches, without its lines; of a merge, what it does itself.
+
+    The one answer to what an intent must allow, for the message and for a verification as for the hooks.
+
+    Args:
+        store: where a merge is made, through which `objects` reads; None where nothing is being merged.
+
+    Raises:
+        UndecidedError: HEAD or the index cannot be read.
+    """
+    return staged(repository, objects, pending_base(repository, objects, store), Detail()).change
 
 
 def _pending(

@@ -13,10 +13,10 @@ from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.diff import Detail
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
-from patchgate.operations.judge.policies import Found, Policies
+from patchgate.operations.judge.policies import Found, Policies, usable
 
 if TYPE_CHECKING:
-    from patchgate.operations.judge.intents import Making
+    from patchgate.operations.judge.made_commits import Making
 
 TRUST_KEY = "patchgate.trustRef"
 
@@ -56,6 +56,33 @@ def asked_policy(objects: Objects, policies: Policies, asked: Asked) -> Found | 
     if found.fault is not None:
         raise found.fault
     return replace(found, tree=header.oid)
+
+
+def policy_of_analyses(
+    repository: Repository, objects: Objects, before: str | None = None
+) -> tuple[Policy, str]:
+    """Find the policy whose analyses count, and say which revision's it is: the trusted ref's, else HEAD's.
+
+    Args:
+        before: the tree that a change is compared with; its policy comes before that of HEAD, unless it names
+            no analysis, as before the first.
+
+    Raises:
+        ConfigError: it cannot be used.
+        UndecidedError: it cannot be read.
+    """
+    from patchgate.git.sources import pending_base
+
+    policies = Policies(objects)
+    asked = trusted(repository)
+    found = asked_policy(objects, policies, asked)
+    if found is None and before is not None:
+        found = policies.at(policies.key(before))
+        if found.fault is None and (found.policy is None or not found.policy.config.analyses):
+            found = None
+    if found is None:
+        found = policies.at(policies.key(pending_base(repository, objects).policy_tree))
+    return usable(found), asked.policy_from or "HEAD"
 
 
 def trusted(repository: Repository) -> Asked:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from patchgate.change.quoting import printable
 from patchgate.errors import PatchgateError
 from patchgate.git.history import Commit, require_parents
-from patchgate.git.novelty import Brought, Update, arriving_tips, brought_by, has_had
+from patchgate.git.novelty import Update, arriving_tips, brought_by, fetched_now, has_had
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
 from patchgate.ledger.receipts import Receipts, settled
@@ -25,7 +25,7 @@ from patchgate.verdict.verdict import ChangeVerdict, Report, Verdict
 from patchgate.verdict.wording import SHORT_OID, count
 
 if TYPE_CHECKING:
-    from patchgate.operations.judge.intents import Making
+    from patchgate.operations.judge.made_commits import Making
 
 _UPSTREAM_LOOKED_AT = 200
 _NAMED = 3
@@ -71,8 +71,7 @@ def judge_update(
         return Report(())
     brought = brought_by(repository, update, known.settled, known.arriving)
     if update.old is None and brought.own and is_fetch():
-        # With --atomic git writes FETCH_HEAD after the transaction.
-        brought = Brought([], [], [*brought.fetched, *brought.own])
+        brought = fetched_now(repository, update, brought)
     report = judge_unanswered(
         repository, brought.own, known, asked, update.old, lambda fresh: making(update, fresh)
     )

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
+from typing import TYPE_CHECKING
 
 from patchgate.change.quoting import printable
 from patchgate.errors import UndecidedError
 from patchgate.git.novelty import BRANCHES, Update, brought_by, has_had, value_of
 from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import Ledger
-from patchgate.operations.judge.intents import Making, active_here, made_under, touch
+from patchgate.operations.judge.intents import active_here, touch
 from patchgate.operations.judge.terms import trusted
 from patchgate.operations.judge.updates import Known, judge_update
 from patchgate.operations.land.receipts import add_receipts
@@ -23,6 +24,9 @@ from patchgate.operations.land.refusals import Judged, holds, record_refusals
 from patchgate.operations.land.unseen import tell_unseen
 from patchgate.operations.land.ways_out import ways_out
 from patchgate.verdict.verdict import ChangeVerdict, Json, Report, Verdict
+
+if TYPE_CHECKING:
+    from patchgate.operations.judge.made_commits import Making
 
 
 def judge_transaction(
@@ -47,6 +51,10 @@ def judge_transaction(
     makings: list[Making] = []
 
     def making(update: Update, fresh: Sequence[str]) -> Making | None:
+        if here() is None:
+            return None
+        from patchgate.operations.judge.made_commits import made_under
+
         found = made_under(repository, here(), update, fresh, settled=known.settled, arriving=known.arriving)
         makings.extend([found] if found is not None else [])
         return found
@@ -102,6 +110,10 @@ def skip_transaction(repository: Repository, lines: bytes, reason: str) -> tuple
                 "commits": commits,
             }
             warnings.append(ledger.record("skipped", about))
+            if here is None:
+                continue
+            from patchgate.operations.judge.made_commits import made_under
+
             unseen = [oid for oid in commits if not known.receipts.has(oid)]
             making = made_under(
                 repository, here, update, unseen, settled=known.settled, arriving=known.arriving

@@ -8,19 +8,27 @@ The trailer is a help to readers and proves nothing, so nothing stops where it c
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patchgate.change.message import STRIP, Cleanup, clean, comment_of, is_abandoned, strip_space
-from patchgate.change.path import RepoPath
-from patchgate.declared.intent import Intent, binding
+from patchgate.declared.intent import Intent
 from patchgate.durable.replace import write_atomically
+from patchgate.errors import UndecidedError
 from patchgate.gates.scope import TRAILER
+from patchgate.git.novelty import value_of
+from patchgate.git.objects import Objects
+from patchgate.git.private import PrivateStore
 from patchgate.git.repository import BIG_FILE, Repository
+from patchgate.git.sources import is_merging
 from patchgate.git.trailers import with_trailer
+from patchgate.operations.judge.intents import binding_of
 from patchgate.operations.judge.message import message_settings, read_message
+from patchgate.operations.judge.pending import pending_change
 
 if TYPE_CHECKING:
+    from patchgate.change.model import FileChange
     from patchgate.operations.judge.intents import Here
 
 
@@ -42,7 +50,10 @@ def add_trailer(repository: Repository, file: str, here: Here, *, edited: bool) 
     text = clean(raw, cleanup, edited=edited)
     if len(text) > BIG_FILE or is_abandoned(text) or _is_template(repository, text, cleanup, edited=edited):
         return None
-    intent = _bound(repository, here.active, text)
+    try:
+        intent = _bound(repository, here.active, text)
+    except UndecidedError as error:
+        return f"the message names no intent: {error.message}"
     if intent is None:
         return None
     line = f"{TRAILER}: {intent.id}"
@@ -65,18 +76,32 @@ def _bound(repository: Repository, active: tuple[Intent, ...], text: bytes) -> I
     """Choose the intent for a message to name; None where it names one and nothing tells of another."""
     if len(active) == 1:
         return active[0]
-    touched = _staged(repository)
-    # An amend that changes nothing but the message keeps the intent that it was made under.
-    if not touched and any(_has(text, f"{TRAILER}: {intent.id}") for intent in active):
+    files = _pending(repository)
+    if files:
+        return binding_of(active, files)
+    # What changes nothing but the message stays with the intent under which it was made.
+    if any(_has(text, f"{TRAILER}: {intent.id}") for intent in active):
         return None
-    return binding(active, touched)
+    head = value_of(repository, "HEAD")
+    if head is None or is_merging(repository):
+        return binding_of(active, ())
+    from patchgate.git.intent_commits import changes_of, with_ids
+    from patchgate.operations.judge.made_commits import owners_of
+
+    owner = owners_of(repository, active, [head]).get(head)
+    named = next((intent for intent in active if intent.id == owner), None)
+    if named is not None:
+        return named
+    ((_, change),) = changes_of(repository, with_ids(repository, [head]))
+    return binding_of(active, change.files)
 
 
-def _staged(repository: Repository) -> tuple[RepoPath, ...]:
-    """List what is otherwise than in HEAD; where there is none, nothing."""
-    command = ("diff-index", "--cached", "--name-only", "-z", "--no-renames", "--ita-invisible-in-index")
-    done = repository.git(*command, "HEAD", "--")
-    return tuple(RepoPath.from_git(name) for name in done.out.split(b"\0") if name) if done.code == 0 else ()
+def _pending(repository: Repository) -> Sequence[FileChange]:
+    if not is_merging(repository):
+        with Objects(repository) as objects:
+            return pending_change(repository, objects).files
+    with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
+        return pending_change(repository, objects, store).files
 
 
 def _has(text: bytes, line: str) -> bool:

@@ -31,6 +31,7 @@ from patchgate.operations.tell.doctor_repository import (
     kind_findings,
     ledger_findings,
     leftover_findings,
+    marker_findings,
     policy_findings,
     unseen_findings,
 )
@@ -114,7 +115,7 @@ def examine(
         events = _events_of(worktree, there)
         hooks, findings = _examined(around, environ, worktree, events, version, bare_asked)
         findings += [finding for place, finding in about_policy if place is worktree]
-        findings += leftover_findings(worktree)
+        findings += [*leftover_findings(worktree), *marker_findings(repository, worktree)]
         places.append(Place(worktree, hooks, tuple(findings)))
     whole = [finding for place, finding in about_policy if place is None]
     whole += [*ledger_findings(repository, git), *unseen_findings(repository, git)]

@@ -17,6 +17,8 @@ from patchgate.git.hooks_in_force import Worktree
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
 from patchgate.ledger.event import Event
+from patchgate.ledger.intent_marker import MARKER, marked
+from patchgate.ledger.intents import Intents
 from patchgate.ledger.ledger import Ledger
 from patchgate.ledger.receipts import Receipts, settled
 from patchgate.operations.judge.policies import Found, Policies, require_version
@@ -140,6 +142,19 @@ def leftover_findings(worktree: Worktree) -> Iterator[Finding]:
     if lines != [b""] and (head if head.strip("0") else None) != worktree.head:
         what = f"{safe(pending)} is left from a commit that was not made"
         yield Finding(Level.NOTE, what, f"rm {quoted(pending)}")
+
+
+def marker_findings(repository: Repository, worktree: Worktree) -> Iterator[Finding]:
+    """Tell of a worktree whose marker names no intent that is stored: its commits are not the fast ones."""
+    place = os.path.join(worktree.git_dir, MARKER)
+    if not os.path.lexists(place):
+        return
+    try:
+        if set(marked(worktree.git_dir)).isdisjoint(Intents(repository.common_dir).names()):
+            what = f"{safe(place)} names no intent that is there, and makes commits here slower"
+            yield Finding(Level.NOTE, what, f"{git_in(worktree)} patchgate intent show")
+    except PatchgateError as error:
+        yield Finding(Level.WARNING, safe(error.message), f"rm -r {quoted(place)}")
 
 
 def kind_findings(repository: Repository, git: str) -> Iterator[Finding]:

@@ -50,7 +50,7 @@ SCOPE_RULES = (
         "An intent of this worktree waits for another one to be cleared, and owns nothing yet.",
         "Somebody else is at work on a file that it wants.",
         "git patchgate intent declare --queue, then git commit",
-        "Wait until `git patchgate intent show` says that it is active.",
+        "`git patchgate intent show` makes it active as soon as nothing stands in its way.",
     ),
     _scope(
         "intent-trailer",

@@ -1,9 +1,9 @@
 """Intents: what a piece of work declares, and what becomes of the declaration.
 
 Belongs here: the verb `intent` (`verbs`), how a declaration is read (`request`), what is there when work
-begins (`pins`), who owns it (`holder`), how it is kept (`store`) and told. Does not: what an intent is
-(`declared`), its file (`ledger`), how it binds commits (`judge/intents`), the comparison with what came
-before (`verify`).
+begins (`pins`), whether hooks hold commits to it (`in_force`), who owns it (`holder`), whose turn it is
+(`turns`), how it is kept (`store`) and told. Does not: what an intent is (`declared`), its file and the
+marker (`ledger`), how it binds commits (`judge/intents`), the comparison with what came before (`verify`).
 
 Decisions:
 
@@ -12,6 +12,10 @@ Decisions:
 * **The marker says whose it is.** Whether a worktree has intents, the shims ask by one look at a file in
   its git folder; so a worktree that is made anew under an old name has none. Price: the marker alone keeps
   the fast path away until `intent clear`.
+* **A queue moves where somebody looks.** Nobody runs in between: one that waits begins with the verb that
+  ends what stood in its way, or with the next `show` in its worktree, or with any other verb that stores.
+* **An intent stays within its repository.** One that was copied with a repository, or moved, is told as such
+  and written nowhere, until somebody takes it into a worktree of this one, or clears it.
 * **Who is gone hinders nobody, and binds all the same.** A dead intent may be taken over and its files
   declared by others; commits of its worktree are held to it until its time is over. Else waiting would be a
   way out.

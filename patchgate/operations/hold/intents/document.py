@@ -15,7 +15,7 @@ from patchgate.change.path import RepoPath
 from patchgate.change.quoting import quote_path
 from patchgate.declared.intent import Intent, Moment, State
 from patchgate.operations.hold.intents.outcome import Action, Outcome
-from patchgate.operations.hold.intents.states import Standing, Told, told_of
+from patchgate.operations.hold.intents.states import Standing, Told
 from patchgate.verdict.json import plain_json
 from patchgate.verdict.verdict import Json
 
@@ -23,27 +23,19 @@ INTENT_SCHEMA = "patchgate.intent/1"
 INTENTS_SCHEMA = "patchgate.intents/1"
 
 
-def outcome_json(outcome: Outcome, now: Moment, git_dir: str) -> str:
-    """Write what a verb did as one JSON document, ended by a line feed.
-
-    Args:
-        outcome: what it did.
-        now: times and states are those of this moment.
-        git_dir: of the worktree where one stands.
-    """
-    intent, is_stored = outcome.intent, outcome.action is not Action.CLEARED
-    told = None if intent is None else told_of(intent, now, git_dir, is_stored=is_stored)
+def outcome_json(outcome: Outcome) -> str:
+    """Write what a verb did as one JSON document, ended by a line feed."""
     value: dict[str, Json] = {
         "schema": INTENT_SCHEMA,
         "action": outcome.action.value,
-        "intent": None if told is None else _intent(told),
+        "intent": None if outcome.told is None else _intent(outcome.told),
         "conflicts": [
             {
                 "id": each.intent.id,
                 "reason": each.intent.reason,
                 "worktree": _place(each.intent.work_tree),
                 "entries": _paths(each.entries),
-                "expires_at": _iso(told_of(each.intent, now, git_dir).until),
+                "expires_at": _iso(each.told.until),
             }
             for each in outcome.conflicts
         ],
@@ -91,7 +83,7 @@ def _intent(told: Told) -> dict[str, Json]:
         "ttl": intent.ttl,
         "lease": intent.lease,
         "holder": _holder(intent, told),
-        "dirty": [{"path": path.quoted, "oid": oid} for path, oid in sorted(intent.dirty.items())],
+        "dirty": [{"path": path.quoted, "oids": [*oids]} for path, oids in sorted(intent.dirty.items())],
     }
 
 
@@ -157,7 +149,7 @@ def intents_schema() -> dict[str, Any]:
 
 def _one() -> dict[str, Any]:
     holder = _object({"host": _TEXT, "pid": _NUMBER, "is_running": _FLAG})
-    dirty = _object({"path": _TEXT, "oid": _MAYBE_TEXT})
+    dirty = _object({"path": _TEXT, "oids": {"type": "array", "items": _MAYBE_TEXT, "minItems": 1}})
     return _object(
         {
             **dict.fromkeys(("id", "reason", "worktree", "tree", "analyses", "digest"), _TEXT),

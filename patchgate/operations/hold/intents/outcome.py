@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from patchgate.change.path import RepoPath
 from patchgate.declared.intent import Intent, Moment
+from patchgate.operations.hold.intents.states import Told
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,7 @@ class Caller:
 
 
 class Action(StrEnum):
-    """What was done; `refused` is a no, after which everything is as it was."""
+    """What was done; `refused` is a no, after which those that waited may have begun, and nothing else."""
 
     DECLARED = "declared"
     QUEUED = "queued"
@@ -33,8 +34,13 @@ class Action(StrEnum):
 class Conflict:
     """An intent that stands in the way, and the entries of the other one by which it does."""
 
-    intent: Intent
+    told: Told
     entries: tuple[RepoPath, ...]
+
+    @property
+    def intent(self) -> Intent:
+        """The one that stands in the way."""
+        return self.told.intent
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +52,17 @@ class Outcome:
     """
 
     action: Action
-    intent: Intent | None
+    told: Told | None
     conflicts: tuple[Conflict, ...] = ()
     promoted: tuple[Intent, ...] = ()
     warnings: tuple[str, ...] = ()
     reason: str | None = None
     hint: str | None = None
+
+    @property
+    def intent(self) -> Intent | None:
+        """The one with which it was done."""
+        return None if self.told is None else self.told.intent
 
     @property
     def exit_code(self) -> int:

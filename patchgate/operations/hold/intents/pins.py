@@ -6,36 +6,39 @@ may begin, and what a later commit makes of it, others decide. Nothing is writte
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from patchgate.change.model import Change
+from patchgate.change.model import FileChange
 from patchgate.change.path import RepoPath
 from patchgate.declared.analyses import digest_of
+from patchgate.declared.policy import Profile
 from patchgate.git.diff import Detail
 from patchgate.git.objects import Objects
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository
-from patchgate.git.sources import Base, pending_base, staged, worktree
-from patchgate.operations.judge.policies import Policies, usable
-from patchgate.operations.judge.terms import asked_policy, trusted
+from patchgate.git.sources import pending_base, staged, worktree
+from patchgate.operations.judge.terms import policy_of_analyses
 
 
 @dataclass(frozen=True, slots=True)
 class Pins:
-    """What a worktree holds at one moment, as `Intent` has it."""
+    """What a worktree holds at one moment, as `Intent` has it.
+
+    `most_files` is how many of them one commit may touch under an intent; None: any number.
+    """
 
     base: str | None
     tree: str
-    dirty: Mapping[RepoPath, str | None]
+    dirty: Mapping[RepoPath, tuple[str | None, ...]]
     analyses: str
+    most_files: int | None = None
 
 
 def pins_of(repository: Repository) -> Pins:
     """Look at a worktree.
 
-    A dirty file is remembered as the working tree has it; as it is staged only where the working tree is as
-    `HEAD` again.
+    A dirty file is remembered as it is staged and as the working tree has it: either may be committed next.
 
     Raises:
         ConfigError: the policy of `HEAD` cannot be used.
@@ -44,18 +47,20 @@ def pins_of(repository: Repository) -> Pins:
     with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
         # Also while a merge waits: what it brought is in the files then, and was there before.
         base = pending_base(repository, objects)
-        dirty = _oids(staged(repository, objects, base, Detail()).change)
-        dirty |= _oids(worktree(repository, objects, base, Detail(), store).change)
-        return Pins(base.commit, base.tree, dirty, _analyses(repository, objects, base))
+        in_index = staged(repository, objects, base, Detail()).change
+        on_disk = worktree(repository, objects, base, Detail(), store).change
+        policy, _ = policy_of_analyses(repository, objects)
+        return Pins(
+            base.commit,
+            base.tree,
+            _oids((*in_index.files, *on_disk.files)),
+            digest_of(policy.config.analyses),
+            policy.limits(Profile.AGENT, None).max_files,
+        )
 
 
-def _oids(change: Change) -> dict[RepoPath, str | None]:
-    return {file.path: None if file.new is None else file.new.oid for file in change.files}
-
-
-def _analyses(repository: Repository, objects: Objects, base: Base) -> str:
-    policies = Policies(objects)
-    found = asked_policy(objects, policies, trusted(repository))
-    if found is None:
-        found = policies.at(policies.key(base.policy_tree))
-    return digest_of(usable(found).config.analyses)
+def _oids(files: Iterable[FileChange]) -> dict[RepoPath, tuple[str | None, ...]]:
+    found: dict[RepoPath, dict[str | None, None]] = {}
+    for file in files:
+        found.setdefault(file.path, {})[None if file.new is None else file.new.oid] = None
+    return {path: tuple(oids) for path, oids in found.items()}

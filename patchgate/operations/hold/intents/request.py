@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from patchgate.change.path import RepoPath
+from patchgate.change.path import RepoPath, faults
 from patchgate.change.quoting import is_printable, printable
 from patchgate.declared.control import is_control_by_name
 from patchgate.declared.intent import (
@@ -28,7 +28,7 @@ from patchgate.declared.vague import vague_phrases
 from patchgate.errors import UsageError
 from patchgate.git.objects import TREE_MODE, Objects
 from patchgate.git.repository import Repository
-from patchgate.verdict.wording import count, show_path
+from patchgate.verdict.wording import count, show_path, some
 
 MOST_REASON = 1000
 MOST_ENTRIES = 1000
@@ -108,12 +108,12 @@ def seconds_of(text: str, option: str, least: int, most: int) -> int:
         )
     seconds = int(match[1]) * _SECONDS[match[2]]
     if not least <= seconds <= most:
-        between = f"from {told(least)} to {told(most)}"
+        between = f"from {as_typed(least)} to {as_typed(most)}"
         raise UsageError(f"{option} {text} is out of bounds", f"name a time {between}")
     return seconds
 
 
-def told(seconds: int) -> str:
+def as_typed(seconds: int) -> str:
     """Write a number of seconds as one would type it."""
     for unit, size in (("h", 3600), ("m", 60)):
         if seconds and seconds % size == 0:
@@ -137,6 +137,11 @@ def _entries(
 ) -> tuple[RepoPath, ...]:
     found = []
     for text in texts:
+        if ".." in text.split("/"):
+            raise UsageError(
+                f"{option} {printable(text, 200)} goes up by .., and an entry is a file's own path",
+                "name it without .., from the root of the repository if need be",
+            )
         path = RepoPath.from_user(text, repository.prefix)
         if text.endswith("/") or _is_folder(repository, objects, tree, path):
             hint = f"git ls-files {printable(text)} lists its files; name those that the work touches"
@@ -160,6 +165,11 @@ def _is_folder(repository: Repository, objects: Objects, tree: str, path: RepoPa
 def _require_possible(scope: Scope) -> None:
     """Refuse a declaration that no work could keep to."""
     for path in (*scope.allowed, *scope.related):
+        if "path-git-dir" in faults(path):
+            raise UsageError(
+                f"{show_path(path)} is git's own, and no commit can hold it",
+                "name files that a commit can hold",
+            )
         if is_control_by_name(path):
             raise UsageError(
                 f"{show_path(path)} is a control file, which every intent forbids",
@@ -194,9 +204,7 @@ def _differing(entry: RepoPath, files: Sequence[RepoPath]) -> str | None:
     if is_there and not others:
         return None
     there = "is there" if is_there else "is not there"
-    named = ", ".join(show_path(path) for path in others[:_MOST_NAMED])
-    more = f" and {len(others) - _MOST_NAMED} more" if len(others) > _MOST_NAMED else ""
-    matched = f"{count(len(others), 'other file')}" + (f" ({named}{more})" if others else "")
+    matched = count(len(others), "other file") + (f" ({some(others, _MOST_NAMED)})" if others else "")
     return (
         f"{show_path(entry)} is read in two ways: a commit may touch only the file of this very name, which "
         f"{there}; a finding counts as this work's in what it matches as a pattern, {matched}. "

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from patchgate.declared.intent import Intent, Moment, State
+from patchgate.git.repository import Repository
 from patchgate.ledger.intents import is_live, is_running
-from patchgate.operations.hold.intents.store import is_gone
+from patchgate.operations.hold.intents.store import is_foreign, is_gone
 
 
 class Standing(StrEnum):
@@ -25,7 +26,10 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One intent with what is told of it; `until` is when its time is over, in seconds since the epoch."""
+    """One intent with what is told of it; `until` is when its time is over, in seconds since the epoch.
+
+    `is_gone`: its worktree is not there; `is_foreign`: for this repository was moved or copied since.
+    """
 
     intent: Intent
     standing: Standing
@@ -34,10 +38,11 @@ class Told:
     is_held: bool
     is_here: bool
     is_gone: bool
+    is_foreign: bool
 
 
-def told_of(intent: Intent, now: Moment, git_dir: str, *, is_stored: bool = True) -> Told:
-    """Say how an intent stands, seen from a worktree; one that is no longer stored as it stood before."""
+def told_of(intent: Intent, now: Moment, repository: Repository) -> Told:
+    """Say how an intent stands, seen from a worktree, while it is stored."""
     left = intent.seconds_left(now)
     if left <= 0:
         standing = Standing.EXPIRED
@@ -45,6 +50,7 @@ def told_of(intent: Intent, now: Moment, git_dir: str, *, is_stored: bool = True
         standing = Standing.DEAD
     else:
         standing = Standing.QUEUED if intent.state is State.QUEUED else Standing.ACTIVE
-    gone = is_stored and is_gone(intent)
-    here = intent.git_dir == git_dir and not gone
-    return Told(intent, standing, now.wall + left, left, is_running(intent.holder), here, gone)
+    gone = is_gone(intent, repository)
+    here = intent.git_dir == repository.git_dir and not gone
+    held, foreign = is_running(intent.holder), is_foreign(intent, repository)
+    return Told(intent, standing, now.wall + left, left, held, here, gone, foreign)

@@ -2,11 +2,13 @@
 
 Decides that order alone. The record comes first: an intent without one is none that was declared, while a
 record without an intent says no more than that somebody was about to. Then the marker, so that no hook passes
-the work by; then what an earlier hook left is dropped; then the file. Out it goes the other way round.
+the work by; then what an earlier hook left is dropped; then the file. Out it goes the other way round. An
+intent of another repository (this one was moved or copied) is never written where that one lies.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -14,15 +16,17 @@ from dataclasses import replace
 from typing import TypeVar
 
 from patchgate.change.path import RepoPath
-from patchgate.change.quoting import quote_path
+from patchgate.change.quoting import printable, quote_path
 from patchgate.declared.intent import Intent, Moment
 from patchgate.durable.record import Json
-from patchgate.errors import UndecidedError
+from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.repository import Repository
-from patchgate.ledger.intents import KIND, Intents, git_dirs, mark, marked, unmark
+from patchgate.ledger.intent_marker import git_dirs, mark, marked, unmark
+from patchgate.ledger.intents import KIND, Intents, Recorded
 from patchgate.ledger.ledger import Ledger
 from patchgate.operations.land.pending import drop_pending
 
+_MOST_ID = 60
 _Result = TypeVar("_Result")
 
 
@@ -48,16 +52,18 @@ class Store:
                 self.intents.tidy(self.repository.git_dir)
             yield
 
-    def put(self, intent: Intent, action: str) -> list[str]:
+    def put(self, intent: Intent, action: Recorded) -> list[str]:
         """Store an intent and record what was done; give what to warn of.
 
         Args:
             intent: as it is from now on.
-            action: the word for it in the ledger.
+            action: what is done with it.
 
         Raises:
             UndecidedError: it could not be recorded or written; nothing of it counts then.
         """
+        if is_foreign(intent, self.repository):
+            raise UndecidedError(*moved(intent))
         warnings = self._record(action, intent.id, intent)
         was_marked = intent.id in marked(intent.git_dir)
         _attempt(lambda: mark(intent.git_dir, intent.id))
@@ -69,7 +75,25 @@ class Store:
                 with suppress(OSError):
                     unmark(intent.git_dir, intent.id)
             raise
+        self._unmark(intent.id, intent.git_dir)
         return warnings
+
+    def capture(self, intent: Intent, before: str) -> list[str]:
+        """Keep the digest of the before-report with an intent, the first time; give what to warn of.
+
+        One that somebody else changed or ended meanwhile is left as it is.
+
+        Raises:
+            UndecidedError: it could not be recorded or written.
+        """
+        with self.lock():
+            fresh = self.intents.get(intent.id)
+            if fresh is None or fresh.before is not None or fresh.digest != intent.digest:
+                return []
+            captured = replace(fresh, before=before)
+            warnings = self._record(Recorded.CAPTURED, intent.id, captured)
+            _attempt(lambda: self.intents.write(captured))
+            return warnings
 
     def take_out(self, name: str, intent: Intent | None) -> list[str]:
         """Remove an intent (None: it cannot be read), and record it; give what to warn of.
@@ -77,25 +101,26 @@ class Store:
         Raises:
             UndecidedError: it could not be recorded or removed.
         """
-        warnings = self._record("cleared", name, intent)
+        warnings = self._record(Recorded.CLEARED, name, intent)
         _attempt(lambda: self.intents.remove(name))
         self._unmark(name)
         return warnings
 
-    def _unmark(self, name: str) -> None:
-        """Take an id out of every marker: of an intent that cannot be read nobody knows the worktree."""
+    def _unmark(self, name: str, keep: str | None = None) -> None:
+        """Take an id out of every marker (of what cannot be read nobody knows the worktree) but one."""
         for git_dir in git_dirs(self.repository.common_dir):
             # A marker that is damaged is told where it is needed.
             with suppress(OSError, UndecidedError):
-                unmark(git_dir, name)
+                if keep is None or os.path.realpath(git_dir) != os.path.realpath(keep):
+                    unmark(git_dir, name)
 
-    def _record(self, action: str, name: str, intent: Intent | None) -> list[str]:
+    def _record(self, action: Recorded, name: str, intent: Intent | None) -> list[str]:
         """Record what is about to be done.
 
         Raises:
             UndecidedError: it is not on record.
         """
-        about: dict[str, Json] = {"action": action, "id": name, "digest": None}
+        about: dict[str, Json] = {"action": action.value, "id": name, "digest": None}
         if intent is not None:
             about |= _about(intent)
         told = self._ledger.record(KIND, about)
@@ -106,8 +131,41 @@ class Store:
         return [told]
 
 
-def is_gone(intent: Intent) -> bool:
-    """Tell whether the worktree of an intent is there no more, or was made anew under the old name."""
+def existing(intents: Intents, name: str) -> Intent:
+    """Find the intent of an id, in whichever worktree it was declared.
+
+    Raises:
+        UsageError: there is none.
+        UndecidedError: it cannot be read.
+    """
+    intent = intents.get(name)
+    if intent is None:
+        raise UsageError(
+            f"there is no intent {printable(name, _MOST_ID)}", "git patchgate intent list shows all of them"
+        )
+    return intent
+
+
+def is_foreign(intent: Intent, repository: Repository) -> bool:
+    """Tell whether the worktree of an intent is none of this repository, which was moved or copied since."""
+    if intent.git_dir in {repository.git_dir, repository.common_dir}:
+        return False
+    home, place = os.path.realpath(repository.common_dir), os.path.realpath(intent.git_dir)
+    return place != home and os.path.dirname(place) != os.path.join(home, "worktrees")
+
+
+def moved(intent: Intent) -> tuple[str, str]:
+    """Say of a foreign intent what it is, and the next step."""
+    hint = (
+        f"git patchgate intent recover {intent.id} takes it into this worktree, git patchgate intent clear "
+    )
+    return f"this repository was moved or copied since {intent.id} was declared", f"{hint}{intent.id} ends it"
+
+
+def is_gone(intent: Intent, repository: Repository) -> bool:
+    """Tell whether the worktree of an intent is none of this repository, or was made anew under its name."""
+    if is_foreign(intent, repository):
+        return True
     try:
         return intent.id not in marked(intent.git_dir)
     except UndecidedError:
@@ -145,8 +203,14 @@ def _attempt(call: Callable[[], _Result]) -> _Result:
     try:
         return call()
     except OSError as error:
-        where = "" if error.filename is None else f" {os.fspath(error.filename)!r}"
+        place = error.filename
+        is_folder = (
+            error.errno in {errno.EISDIR, errno.EPERM} and isinstance(place, str) and os.path.isdir(place)
+        )
+        where = "" if place is None else f" {os.fspath(place)!r}"
         raise UndecidedError(
             f"the intents cannot be changed:{where} {error.strerror or error}",
-            "make room, or mend the mode of the folder patchgate in the git directory",
+            "remove that folder"
+            if is_folder
+            else "make room, or mend the mode of the folder patchgate in the git directory",
         ) from error

@@ -9,34 +9,26 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 
-from patchgate.change.path import RepoPath
 from patchgate.change.quoting import quote_path
-from patchgate.declared.intent import Intent, Moment, State
+from patchgate.declared.intent import Intent, State
 from patchgate.operations.hold.intents.outcome import Action, Outcome
-from patchgate.operations.hold.intents.states import Standing, Told, told_of
-from patchgate.verdict.wording import SHORT_OID, count, safe, show_path
+from patchgate.operations.hold.intents.states import Standing, Told
+from patchgate.verdict.wording import SHORT_OID, count, length, safe, show_path, some
 
 _MOST_FILES = 20
 _MOST_ENTRIES = 3
 _MOST_PLACE = 4096
 
 
-def outcome_text(outcome: Outcome, now: Moment, git_dir: str) -> list[str]:
-    """Say what a verb did; of a refusal, who stands in the way.
-
-    Args:
-        outcome: what it did.
-        now: times and states are those of this moment.
-        git_dir: of the worktree where one stands.
-    """
+def outcome_text(outcome: Outcome) -> list[str]:
+    """Say what a verb did; of a refusal, who stands in the way."""
     intent = outcome.intent
-    lines = [_did(outcome, None if intent is None else told_of(intent, now, git_dir))]
-    for each in outcome.conflicts:
-        told = told_of(each.intent, now, git_dir)
-        lines.append(
-            f"  {each.intent.id} has {_some(each.entries)}: {safe(each.intent.reason, 200)} "
-            f"({_where(told)}; {_until(told)})"
-        )
+    lines = [_did(outcome, outcome.told)]
+    lines += [
+        f"  {each.intent.id} has {some(each.entries, _MOST_ENTRIES)}: {safe(each.intent.reason, 200)} "
+        f"({_where(each.told)}; {_until(each.told)})"
+        for each in outcome.conflicts
+    ]
     lines += [
         f"{each.id} is active now: {safe(each.reason, 200)}"
         for each in outcome.promoted
@@ -87,7 +79,7 @@ def show_text(told: Told) -> list[str]:
     lines += [f"  dirty before: {show_path(path)}" for path in dirty[:_MOST_FILES]]
     if len(dirty) > _MOST_FILES:
         lines.append(f"  and {len(dirty) - _MOST_FILES} more dirty before")
-    if told.standing in {Standing.EXPIRED, Standing.DEAD}:
+    if told.is_gone or told.standing in {Standing.EXPIRED, Standing.DEAD}:
         lines.append(f"  next: git patchgate intent recover {intent.id}, or clear {intent.id}")
     return lines
 
@@ -95,9 +87,9 @@ def show_text(told: Told) -> list[str]:
 def list_text(intents: Sequence[Told]) -> Iterator[str]:
     """Write one line for each intent."""
     for told in intents:
-        paths = (*told.intent.scope.allowed, *told.intent.scope.related)
+        files = some((*told.intent.scope.allowed, *told.intent.scope.related), _MOST_ENTRIES)
         yield (
-            f"{told.intent.id}  {told.standing.value:<7}  {_until(told)}, {_held(told)}; {_some(paths)}; "
+            f"{told.intent.id}  {told.standing.value:<7}  {_until(told)}, {_held(told)}; {files}; "
             f"{_where(told)}: {safe(told.intent.reason, 200)}"
         )
 
@@ -106,15 +98,12 @@ def _files(intent: Intent) -> int:
     return len(intent.scope.allowed) + len(intent.scope.related)
 
 
-def _some(paths: Sequence[RepoPath]) -> str:
-    more = f" and {len(paths) - _MOST_ENTRIES} more" if len(paths) > _MOST_ENTRIES else ""
-    return ", ".join(show_path(path) for path in paths[:_MOST_ENTRIES]) + more
-
-
 def _where(told: Told) -> str:
     if told.is_here:
         return "here"
     place = safe(quote_path(os.fsencode(told.intent.work_tree)), _MOST_PLACE)
+    if told.is_foreign:
+        return f"{place}; this repository was moved or copied since"
     return f"{place}, which is gone" if told.is_gone else place
 
 
@@ -129,17 +118,7 @@ def _until(told: Told) -> str:
     """Tell when its time is over: how long that is, and when by the clock on the wall."""
     if told.seconds_left <= 0:
         return "its time is over"
-    return f"expires in {_length(told.seconds_left)}, at {_local(told.until)}"
-
-
-def _length(seconds: float) -> str:
-    minutes = int(seconds) // 60
-    if minutes < 1:
-        return count(int(seconds), "second")
-    if minutes < 60:
-        return count(minutes, "minute")
-    rest = f" {count(minutes % 60, 'minute')}" if minutes % 60 else ""
-    return count(minutes // 60, "hour") + rest
+    return f"expires in {length(told.seconds_left)}, at {_local(told.until)}"
 
 
 def _local(seconds: float) -> str:

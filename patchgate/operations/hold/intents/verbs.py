@@ -3,7 +3,7 @@
 Decides who gets which files: two live intents never allow the same one, a queued one owns nothing until what
 stands in its way is gone, a dead one may be taken over. Every change happens under one lock, and is on record
 in the ledger before it is stored. How a declaration is read `request` decides, what is there when work
-begins `pins`, how an answer reads `document` and `texts`.
+begins `pins`, whose turn it is `turns`, how an answer reads `document` and `texts`.
 """
 
 from __future__ import annotations
@@ -14,16 +14,21 @@ from dataclasses import replace
 
 from patchgate.change.quoting import printable
 from patchgate.declared.intent import Intent, Moment, State, conflicts
-from patchgate.errors import PatchgateError, UndecidedError, UsageError
+from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.objects import Objects
-from patchgate.git.repository import Repository, open_repository
+from patchgate.git.repository import Repository
 from patchgate.git.sources import pending_base
-from patchgate.ledger.intents import Intents, is_live
+from patchgate.ledger.intent_marker import marked
+from patchgate.ledger.intents import Intents, Recorded, is_live
 from patchgate.operations.hold.intents.holder import holder_of
+from patchgate.operations.hold.intents.in_force import hooks_missing
 from patchgate.operations.hold.intents.outcome import Action, Caller, Conflict, Outcome
 from patchgate.operations.hold.intents.pins import Pins, pins_of
 from patchgate.operations.hold.intents.request import Request, checked
-from patchgate.operations.hold.intents.store import Store, is_gone
+from patchgate.operations.hold.intents.states import Told
+from patchgate.operations.hold.intents.store import Store, existing, is_foreign, is_gone, moved
+from patchgate.operations.hold.intents.turns import in_the_way, pinned, promote, told_here, worktree_of
+from patchgate.verdict.wording import count
 
 _ID_BYTES = 5
 
@@ -43,7 +48,7 @@ def declare(repository: Repository, request: Request, caller: Caller) -> Outcome
     store = Store(repository, caller.now)
     pins = pins_of(repository)
     with store.lock():
-        promoted, warnings = _promote(store, caller)
+        promoted, warnings = promote(store, caller)
         warnings = [*said.warnings, *warnings]
         known = store.intents.all()
         intent = Intent(
@@ -62,8 +67,9 @@ def declare(repository: Repository, request: Request, caller: Caller) -> Outcome
             seen=caller.now,
             holder=holder,
         )
+        warnings += _too_many(intent, pins)
         warnings += _left_behind(intent, known, caller.now)
-        blocking = _blocking(intent, known, caller.now)
+        blocking = in_the_way(store, intent, known, caller)
         action = Action.QUEUED if blocking else Action.DECLARED
         if blocking and not request.queue:
             reason = f"another piece of work has declared {'these files' if _many(blocking) else 'this file'}"
@@ -71,8 +77,9 @@ def declare(repository: Repository, request: Request, caller: Caller) -> Outcome
             return Outcome(Action.REFUSED, None, blocking, promoted, tuple(warnings), reason, hint)
         if blocking:
             intent = replace(intent, state=State.QUEUED)
-        warnings += store.put(intent, "declared")
-        return Outcome(action, intent, blocking, promoted, tuple(warnings))
+        warnings += store.put(intent, Recorded.DECLARED)
+        warnings += hooks_missing(repository, caller.environ)
+        return Outcome(action, told_here(store, intent, caller), blocking, promoted, tuple(warnings))
 
 
 def renew(repository: Repository, name: str | None, caller: Caller) -> Outcome:
@@ -84,19 +91,30 @@ def renew(repository: Repository, name: str | None, caller: Caller) -> Outcome:
     """
     store = Store(repository, caller.now)
     with store.lock():
-        intent = _named(store, name, caller.now)
-        if intent.is_over(caller.now):
-            return Outcome(
-                Action.REFUSED,
-                intent,
-                reason=f"the time of {intent.id} is over, and what is over is not renewed",
-                hint=f"git patchgate intent recover {intent.id} takes it up again; clear ends it",
-            )
+        intent = _named(store, name)
+        refusal = _why_not_renewed(repository, intent, caller.now)
+        if refusal is not None:
+            reason, hint = refusal
+            return Outcome(Action.REFUSED, told_here(store, intent, caller), reason=reason, hint=hint)
         renewed = replace(intent, renewed=caller.now, seen=caller.now)
-        warnings = store.put(renewed, "renewed")
-        promoted, more = _promote(store, caller)
+        warnings = store.put(renewed, Recorded.RENEWED)
+        promoted, more = promote(store, caller)
         now = next((each for each in promoted if each.id == renewed.id), renewed)
-        return Outcome(Action.RENEWED, now, (), promoted, (*warnings, *more))
+        return Outcome(Action.RENEWED, told_here(store, now, caller), (), promoted, (*warnings, *more))
+
+
+def _why_not_renewed(repository: Repository, intent: Intent, now: Moment) -> tuple[str, str] | None:
+    """Say why an intent is not renewed, and the next step: what nobody holds is taken over instead."""
+    hint = f"git patchgate intent recover {intent.id} takes it up again; clear ends it"
+    if intent.is_over(now):
+        return f"the time of {intent.id} is over, and what is over is not renewed", hint
+    if is_foreign(intent, repository):
+        return moved(intent)
+    if is_gone(intent, repository):
+        return f"the worktree of {intent.id} is gone", hint
+    if not is_live(intent, now):
+        return f"{intent.id} is dead: its owner has ended, and its lease is over", hint
+    return None
 
 
 def clear(repository: Repository, name: str | None, caller: Caller) -> Outcome:
@@ -109,20 +127,21 @@ def clear(repository: Repository, name: str | None, caller: Caller) -> Outcome:
     store = Store(repository, caller.now)
     with store.lock():
         intent: Intent | None = None
+        told: Told | None = None
         warnings: list[str] = []
         try:
-            intent = _named(store, name, caller.now)
+            intent = _named(store, name)
         except UndecidedError as error:
             if name is None:
                 raise
             stored, warnings = name, [f"{error.message}; it is removed"]
         else:
-            stored = intent.id
-        if intent is not None and intent.git_dir != repository.git_dir and is_live(intent, caller.now):
-            warnings.append(f"{intent.id} was alive, in the worktree {printable(intent.work_tree)}")
+            stored, told = intent.id, told_here(store, intent, caller)
+            if not (told.is_here or told.is_gone) and is_live(intent, caller.now):
+                warnings.append(f"{intent.id} was alive, in the worktree {printable(intent.work_tree)}")
         warnings += store.take_out(stored, intent)
-        promoted, more = _promote(store, caller)
-        return Outcome(Action.CLEARED, intent, (), promoted, (*warnings, *more))
+        promoted, more = promote(store, caller)
+        return Outcome(Action.CLEARED, told, (), promoted, (*warnings, *more))
 
 
 def recover(repository: Repository, name: str, caller: Caller) -> Outcome:
@@ -137,29 +156,29 @@ def recover(repository: Repository, name: str, caller: Caller) -> Outcome:
     holder = holder_of(caller.environ)
     store = Store(repository, caller.now)
     with store.lock():
-        intent = _named(store, name, caller.now)
-        if is_live(intent, caller.now):
+        intent = _named(store, name)
+        told = told_here(store, intent, caller)
+        if is_live(intent, caller.now) and not told.is_gone:
             return Outcome(
                 Action.REFUSED,
-                intent,
+                told,
                 reason=f"{intent.id} is alive: it is held, or was seen less than {intent.lease} seconds ago",
                 hint="wait until its lease or its time is over, or clear it",
             )
         active = replace(intent, state=State.ACTIVE, renewed=caller.now, seen=caller.now, holder=holder)
-        promoted: tuple[Intent, ...] = ()
-        blocking = _blocking(active, store.intents.all(), caller.now)
+        blocking = in_the_way(store, active, store.intents.all(), caller)
         if blocking:
             reason = f"another piece of work has declared {'these files' if _many(blocking) else 'this file'}"
             hint = "wait until it is cleared, then recover this one"
-            return Outcome(Action.REFUSED, intent, blocking, reason=reason, hint=hint)
+            return Outcome(Action.REFUSED, told, blocking, reason=reason, hint=hint)
         active = _settled(repository, intent, active, caller)
-        warnings = store.put(active, "recovered")
-        promoted, more = _promote(store, caller)
-        return Outcome(Action.RECOVERED, active, (), promoted, (*warnings, *more))
+        warnings = store.put(active, Recorded.RECOVERED)
+        promoted, more = promote(store, caller)
+        return Outcome(Action.RECOVERED, told_here(store, active, caller), (), promoted, (*warnings, *more))
 
 
 def here(repository: Repository, name: str | None, caller: Caller) -> tuple[Intent, ...]:
-    """Give the intent of an id, or all of this worktree, which is an activity of those.
+    """Give the intent of an id, or all of this worktree, which is an activity of those that are alive.
 
     Raises:
         UsageError: there is no intent of that id.
@@ -167,10 +186,10 @@ def here(repository: Repository, name: str | None, caller: Caller) -> tuple[Inte
     """
     intents = Intents(repository.common_dir)
     if name is not None:
-        return (_existing(intents, name),)
+        return (existing(intents, name),)
     found = intents.of(repository.git_dir)
     for intent in found:
-        if not intent.is_over(caller.now):
+        if is_live(intent, caller.now):
             intents.touch(intent, caller.now)
     return found
 
@@ -207,14 +226,15 @@ def _many(blocking: Sequence[Conflict]) -> bool:
     return len({entry for each in blocking for entry in each.entries}) > 1
 
 
-def _blocking(intent: Intent, known: Sequence[Intent], now: Moment) -> tuple[Conflict, ...]:
-    """Name the live active intents that allow a file which this one allows."""
-    found = [
-        Conflict(each, conflicts(intent.scope, each.scope))
-        for each in known
-        if each.state is State.ACTIVE and is_live(each, now)
+def _too_many(intent: Intent, pins: Pins) -> list[str]:
+    """Warn where one commit cannot touch all that is allowed."""
+    number = len(intent.scope.allowed) + len(intent.scope.related)
+    if pins.most_files is None or number <= pins.most_files:
+        return []
+    most = count(pins.most_files, "file")
+    return [
+        f"{number} files are allowed, and one commit of an agent may touch {most} (max-files): make several"
     ]
-    return tuple(each for each in found if each.entries)
 
 
 def _left_behind(intent: Intent, known: Sequence[Intent], now: Moment) -> list[str]:
@@ -226,19 +246,10 @@ def _left_behind(intent: Intent, known: Sequence[Intent], now: Moment) -> list[s
     ]
 
 
-def _existing(intents: Intents, name: str) -> Intent:
-    intent = intents.get(name)
-    if intent is None:
-        raise UsageError(
-            f"there is no intent {printable(name, 60)}", "git patchgate intent list shows all of them"
-        )
-    return intent
-
-
-def _named(store: Store, name: str | None, now: Moment) -> Intent:
+def _named(store: Store, name: str | None) -> Intent:
     """Find the intent of an id; without one this worktree's active one, else the one that waits there."""
     if name is not None:
-        return _existing(store.intents, name)
+        return existing(store.intents, name)
     found = store.intents.of(store.repository.git_dir)
     chosen = [each for each in found if each.state is State.ACTIVE] or list(found)
     if not chosen:
@@ -251,68 +262,16 @@ def _named(store: Store, name: str | None, now: Moment) -> Intent:
     return chosen[0]
 
 
-def _promote(store: Store, caller: Caller) -> tuple[tuple[Intent, ...], list[str]]:
-    """Make those that wait active, the oldest first, where nothing stands in their way any more.
-
-    Their work begins now: base, dirty files, analyses and time are those of this moment. One whose time is
-    over, or whose worktree is gone, waits for somebody to recover it.
-    """
-    promoted: list[Intent] = []
-    warnings: list[str] = []
-    try:
-        known = list(store.intents.all())
-    except UndecidedError as error:
-        return (), [f"nothing was promoted: {error.message}"]
-    for place, intent in enumerate(known):
-        if intent.state is not State.QUEUED or intent.is_over(caller.now) or is_gone(intent):
-            continue
-        if _blocking(intent, known, caller.now):
-            continue
-        try:
-            pins = pins_of(_worktree_of(store.repository, intent, caller))
-            active = _pinned(intent, pins)
-            active = replace(active, state=State.ACTIVE, renewed=caller.now, seen=caller.now)
-            warnings += store.put(active, "promoted")
-        except PatchgateError as error:
-            warnings.append(f"{intent.id} stays in the queue: {error.message}")
-            continue
-        known[place] = active
-        promoted.append(active)
-    return tuple(promoted), warnings
-
-
-def _pinned(intent: Intent, pins: Pins) -> Intent:
-    return replace(
-        intent, base=pins.base, tree=pins.tree, dirty=pins.dirty, analyses=pins.analyses, before=None
-    )
-
-
 def _settled(repository: Repository, intent: Intent, active: Intent, caller: Caller) -> Intent:
     """Put an intent that is taken over where its work goes on; work that had not begun begins now."""
-    moves = is_gone(intent)
+    moves = is_gone(intent, repository)
     if moves:
         work_tree = _require_work_tree(repository)
         active = replace(active, work_tree=work_tree, git_dir=repository.git_dir)
     if intent.state is State.QUEUED:
-        return _pinned(active, pins_of(_worktree_of(repository, active, caller)))
-    if moves:
-        # What is dirty here was not made by that work; what it has committed since its base, it has.
+        return pinned(active, pins_of(worktree_of(repository, active, caller)))
+    if moves and intent.id not in marked(repository.git_dir):
+        # What is dirty here was not made by that work; what it has committed since its base, it has. In a
+        # worktree that was moved with its repository it was: the marker has moved as well.
         active = replace(active, dirty=pins_of(repository).dirty)
     return active
-
-
-def _worktree_of(repository: Repository, intent: Intent, caller: Caller) -> Repository:
-    """Open the worktree of an intent.
-
-    Raises:
-        PatchgateError: it is not where it was.
-    """
-    if intent.git_dir == repository.git_dir:
-        return repository
-    environ = {name: value for name, value in caller.environ.items() if not name.startswith("GIT_")}
-    found = open_repository(environ, intent.work_tree)
-    if found.git_dir != intent.git_dir:
-        raise UndecidedError(
-            f"the worktree {printable(intent.work_tree)} is another one now", "recover the intent there"
-        )
-    return found

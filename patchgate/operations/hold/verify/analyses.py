@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -33,7 +34,8 @@ _MUST_NOT_WRITE = "let it only read: leave out options that fix or format, or le
 class Around:
     """What comes from outside: environment, folder for caches, whom to tell progress, the time.
 
-    `tell` is called about once a second with what runs and for how many seconds; `now` is in seconds.
+    `tell` is called about once a second with what runs (or is waited for, as its first word says) and for
+    how many seconds; `now` is in seconds.
     """
 
     environ: Mapping[str, str]
@@ -61,29 +63,23 @@ def runs_of(
     around: Around,
     *,
     commit: str | None = None,
-    make: bool = True,
-) -> TreeRuns | None:
+) -> TreeRuns:
     """Give what the analyses tell of a tree; what is not known yet is run, and kept.
 
     Args:
         objects: reads through `store`.
         store: has the objects of `tree` that the repository does not.
         commit: what HEAD names to an analysis that asks git.
-        make: whether what is not known is run; otherwise None is given where anything is missing.
 
     Raises:
         UndecidedError: a scratch tree cannot be had.
     """
     kept = AnalysisStore(repository.common_dir, around.now)
     wanted = _wanted(tree, analyses, around)
-    if not make and not all(each.key and kept.has(each.key) for each in wanted):
-        return None
     runs: dict[str, AnalysisRun] = {}
     for each in wanted:
         run = kept.find(each.key) if each.key else None
         if run is None:
-            if not make:
-                return None
             patience = _PATIENCE + sum(settings.timeout for settings in analyses.values())
             run = _run(repository, objects, store, tree, each, around, commit, kept, patience)
         runs[each.name] = run
@@ -152,7 +148,15 @@ def _run(
     from patchgate.ledger.masking import Masks
     from patchgate.operations.hold.verify.content import lines_of
 
-    making = whole_tree(repository, store, tree, cache=around.cache, commit=commit, patience_seconds=patience)
+    making = whole_tree(
+        repository,
+        store,
+        tree,
+        cache=around.cache,
+        commit=commit,
+        patience_seconds=patience,
+        pause=_telling_pause(around.tell),
+    )
     with TemporaryFolder() as beside, making as scratch:
         # Who had the scratch tree until now may have run the same.
         if kept is not None and wanted.key and (known := kept.find(wanted.key)) is not None:
@@ -179,6 +183,22 @@ def _run(
             more = f", and {len(changed) - _NAMED} more" if len(changed) > _NAMED else ""
             return _spoilt(run, f"the analysis `{wanted.name}` changed {named}{more}", _MUST_NOT_WRITE)
     return settled(run) if kept is None or not wanted.key else kept.keep(run)
+
+
+def _telling_pause(tell: Callable[[str, float], None]) -> Callable[[float], None]:
+    """Make what sleeps while somebody else uses the scratch tree, and tells so about once a second."""
+    began = time.monotonic()
+    told = 0.0
+
+    def pause(seconds: float) -> None:
+        nonlocal told
+        time.sleep(seconds)
+        waited = time.monotonic() - began
+        if waited - told >= 1:
+            told = waited
+            tell("waiting for somebody else who uses the scratch tree", waited)
+
+    return pause
 
 
 def _spoilt(run: AnalysisRun, reason: str, hint: str | None) -> AnalysisRun:

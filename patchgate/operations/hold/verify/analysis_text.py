@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from patchgate.operations.hold.verify.analyze import Analysis, Unstable
 from patchgate.verdict.comparison import AnalysisRun, Evaluated, Measurement, Result
-from patchgate.verdict.verification_text import list_results, show_number, show_result
-from patchgate.verdict.wording import SHORT_OID, count, safe, show_path
+from patchgate.verdict.signal_words import MOST_NAME
+from patchgate.verdict.verification_text import list_results, show_result
+from patchgate.verdict.wording import SHORT_OID, count, number, safe, show_path
 
 _MOST_RESULTS = 50
 _MOST_ONCE = 5
-_MOST_NAME = 100
 
 
 def text(analysis: Analysis) -> str:
@@ -58,8 +58,8 @@ def _highest(run: AnalysisRun) -> Iterator[str]:
 
 
 def _measured(each: Measurement) -> str:
-    symbol = f" {safe(each.symbol, _MOST_NAME)}" if each.symbol else ""
-    return f"{safe(each.name, _MOST_NAME)}  {show_number(each.value)}  {show_path(each.path)}{symbol}"
+    symbol = f" {safe(each.symbol, MOST_NAME)}" if each.symbol else ""
+    return f"{safe(each.name, MOST_NAME)}  {number(each.value)}  {show_path(each.path)}{symbol}"
 
 
 def _twice(each: Unstable) -> Iterator[str]:
@@ -75,7 +75,7 @@ def _twice(each: Unstable) -> Iterator[str]:
 def _closing(analysis: Analysis) -> str:
     runs = analysis.runs.runs.values()
     found = sum(len(run.results) for run in runs)
-    where = f"{safe(analysis.what, _MOST_NAME)}, tree {analysis.runs.tree[:SHORT_OID]}"
+    where = f"{safe(analysis.what, MOST_NAME)}, tree {analysis.runs.tree[:SHORT_OID]}"
     if analysis.silent:
         names = ", ".join(run.analysis for run in analysis.silent)
         return f"undecided: {names} could not be evaluated ({where})"

@@ -72,11 +72,16 @@ class Analysis:
 def analyze(repository: Repository, what: str, around: Around, *, check_stable: bool = False) -> Analysis:
     """Take what is known of a tree, or run what is not; with `check_stable` run everything twice.
 
+    The intents of this worktree are held on to meanwhile.
+
     Raises:
         UsageError: there is no such revision, or the policy names no analysis.
         ConfigError: the policy cannot be used.
         UndecidedError: the tree cannot be read, or a scratch tree cannot be had.
     """
+    from patchgate.operations.hold.verify.intent import touching_here
+
+    around = touching_here(repository, around)
     with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
         analyses = analysis_policy(repository, objects).config.analyses
         tree, commit = source_of(repository, objects, store, what)
@@ -84,7 +89,6 @@ def analyze(repository: Repository, what: str, around: Around, *, check_stable: 
             first, second = twice(repository, objects, store, tree, analyses, around, commit=commit)
             return Analysis(what, commit, first, second)
         runs = runs_of(repository, objects, store, tree, analyses, around, commit=commit)
-        assert runs is not None
         return Analysis(what, commit, runs)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from patchgate.change.model import Entry
+from patchgate.change.model import SYMLINK, Entry
 from patchgate.change.path import RepoPath
 from patchgate.change.quoting import printable
 from patchgate.declared.policy import Policy
@@ -21,10 +21,10 @@ from patchgate.git.private import PrivateStore
 from patchgate.git.repository import BIG_FILE, Repository
 from patchgate.git.sources import pending_base, staged, worktree
 from patchgate.git.trees import resulting_tree
-from patchgate.operations.judge.policies import Policies, usable
-from patchgate.operations.judge.terms import asked_policy, trusted
+from patchgate.operations.judge.terms import policy_of_analyses
 
 STAGED, WORKTREE = "staged", "worktree"
+REVISION = "a commit, a branch or a tag"
 _TO_DECLARE = (
     'write [analyses.NAME] with command = ["ruff", "check", "--output-format", "sarif", "--exit-zero", "."] '
     "into patchgate.toml, and commit it"
@@ -38,18 +38,25 @@ class Analysed(NamedTuple):
     commit: str | None
 
 
-def source_of(repository: Repository, objects: Objects, store: PrivateStore, what: str) -> Analysed:
+def source_of(
+    repository: Repository,
+    objects: Objects,
+    store: PrivateStore,
+    what: str,
+    taken: str = f"{REVISION}, or {STAGED} or {WORKTREE}",
+) -> Analysed:
     """Find the tree of `staged`, `worktree` or a revision; what is new of it lies in the private store.
 
     Args:
         objects: reads through `store`.
+        taken: names, for the hint, what may be asked for here.
 
     Raises:
         UsageError: there is no such revision, or no working tree.
         UndecidedError: the index holds conflicts, or git failed.
     """
     if what not in {STAGED, WORKTREE}:
-        return _revision(objects, what)
+        return _revision(objects, what, taken)
     if repository.work_tree is None:
         raise UsageError("a bare repository has neither index nor working tree", "name a revision")
     base = pending_base(repository, objects)
@@ -66,15 +73,12 @@ def source_of(repository: Repository, objects: Objects, store: PrivateStore, wha
     return Analysed(resulting_tree(objects, base.tree, reading.change.files, keep).tree, base.commit)
 
 
-def _revision(objects: Objects, what: str) -> Analysed:
+def _revision(objects: Objects, what: str, taken: str) -> Analysed:
     is_name = bool(what) and not what.startswith("-") and "\n" not in what and "\0" not in what
     commit = objects.header(what + "^{commit}") if is_name else None
     tree = objects.header((commit.oid if commit else what) + "^{tree}") if is_name else None
     if tree is None:
-        raise UsageError(
-            f"unknown revision {printable(what, 120)}",
-            f"name a commit, a branch or a tag, or {STAGED} or {WORKTREE}",
-        )
+        raise UsageError(f"unknown revision {printable(what, 120)}", f"name {taken}")
     return Analysed(tree.oid, commit.oid if commit else None)
 
 
@@ -90,26 +94,16 @@ def analysis_policy(repository: Repository, objects: Objects, before: Analysed |
         ConfigError: it cannot be used.
         UndecidedError: it cannot be read.
     """
-    policies = Policies(objects)
-    asked = trusted(repository)
-    found = asked_policy(objects, policies, asked)
-    if found is None and before is not None:
-        found = policies.at(policies.key(before.tree))
-        if found.fault is None and (found.policy is None or not found.policy.config.analyses):
-            found = None
-    if found is None:
-        found = policies.at(policies.key(pending_base(repository, objects).policy_tree))
-    policy = usable(found)
+    policy, whose = policy_of_analyses(repository, objects, None if before is None else before.tree)
     if not policy.config.analyses:
-        place = printable(asked.policy_from or "HEAD", 120)
-        raise UsageError(f"the policy of {place} names no analysis", _TO_DECLARE)
+        raise UsageError(f"the policy of {printable(whose, 120)} names no analysis", _TO_DECLARE)
     return policy
 
 
 def lines_of(objects: Objects, tree: str) -> Callable[[RepoPath], Sequence[bytes] | None]:
     """Make the reader of a tree's files, from git's objects: a command can write to the disk.
 
-    It gives the lines of a regular file, None where there is none or it is too large to be read.
+    It gives the lines of a regular file, none where it is a link or too large, None where there is no file.
 
     Raises:
         UndecidedError: when it is called: an object is missing.
@@ -117,8 +111,10 @@ def lines_of(objects: Objects, tree: str) -> Callable[[RepoPath], Sequence[bytes
 
     def lines(path: RepoPath) -> Sequence[bytes] | None:
         entry: Entry | None = objects.entry(tree, path.raw)
-        if entry is None or not entry.is_file or objects.sizes([entry.oid])[entry.oid] > BIG_FILE:
+        if entry is None or not (entry.is_file or entry.mode == SYMLINK):
             return None
+        if not entry.is_file or objects.sizes([entry.oid])[entry.oid] > BIG_FILE:
+            return ()
         return objects.read(entry.oid).split(b"\n")
 
     return lines

@@ -35,6 +35,7 @@ def document(verification: Verification) -> dict[str, Json]:
         "status": verification.status.value,
         "reason": verification.reason,
         "intent": verification.intent,
+        "base": verification.base,
         "before": _runs(verification.before),
         "after": _runs(verification.after),
         "intent_regressions": [result_document(each) for each in verification.intent_regressions],
@@ -52,7 +53,8 @@ def document(verification: Verification) -> dict[str, Json]:
         "baseline_abuse": {
             "detected": bool(verification.abuse),
             "triggers": list(verification.abuse),
-            "grown": list(verification.grown),
+            "baselines": _paths(verification.baselines),
+            "suppressed": [result_document(each) for each in verification.suppressed],
         },
         "contract_violations": list(verification.violations),
         "told": list(verification.told),
@@ -175,7 +177,8 @@ def json_schema() -> dict[str, Any]:
     abuse = {
         "detected": _BOOL,
         "triggers": {"type": "array", "items": {"enum": list(TRIGGERS)}},
-        "grown": _TEXTS,
+        "baselines": {**_TEXTS, "description": "the listed files that grew"},
+        "suppressed": _list(result_schema()),
     }
     properties = {
         "schema": {"const": SCHEMA},
@@ -183,6 +186,7 @@ def json_schema() -> dict[str, Any]:
         "status": {"enum": [each.value for each in Status]},
         "reason": _TEXT,
         "intent": _MAYBE_TEXT,
+        "base": {**_maybe(_OID), "description": "where it leaves what --base named"},
         "before": _maybe(_runs_schema()),
         "after": _maybe(_runs_schema()),
         "intent_regressions": _list(result_schema()),

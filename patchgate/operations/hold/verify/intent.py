@@ -7,25 +7,24 @@ declared; the file alone is nobody's word.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from patchgate.change.path import RepoPath
-from patchgate.change.quoting import printable
 from patchgate.declared.analyses import digest_of
-from patchgate.declared.intent import Intent, Moment, State, binding
+from patchgate.declared.intent import Intent, Moment, State
 from patchgate.declared.policy import Policy
-from patchgate.errors import UndecidedError, UsageError
+from patchgate.errors import UndecidedError
 from patchgate.gates.verification_reasons import Obstacle
 from patchgate.git.repository import Repository
-from patchgate.ledger.intents import KIND, Intents, declared_digest
+from patchgate.ledger.intents import KIND, Intents, Recorded, declared_digest
 from patchgate.ledger.ledger import Ledger
-from patchgate.operations.judge.intents import Here
+from patchgate.operations.judge.intents import Here, active_here
 from patchgate.verdict.comparison import TreeRuns
 
-CAPTURED = "captured"
-_MOST_ID = 60
+if TYPE_CHECKING:
+    from patchgate.operations.hold.verify.analyses import Around
 
 
 def named_intent(repository: Repository, name: str) -> Intent:
@@ -35,29 +34,25 @@ def named_intent(repository: Repository, name: str) -> Intent:
         UsageError: there is none.
         UndecidedError: it cannot be read.
     """
-    found = Intents(repository.common_dir).get(name)
-    if found is None:
-        raise UsageError(
-            f"there is no intent {printable(name, _MOST_ID)}",
-            "git patchgate intent list shows which there are",
-        )
-    return found
+    from patchgate.operations.hold.intents.store import existing
+
+    return existing(Intents(repository.common_dir), name)
 
 
-def intent_here(here: Here, touched: Callable[[], Sequence[RepoPath]]) -> Intent | None:
+def intent_here(here: Here, bound: Callable[[], Intent | None]) -> Intent | None:
     """Choose the intent of a worktree that a change is held against; None where there is none.
 
     An active one, else one whose time is over, else one that waits: neither of these lets anything pass.
 
     Args:
-        touched: tells which files the change touches; asked only where several are active.
+        bound: chooses where several are active.
 
     Raises:
         UndecidedError: an intent of this worktree cannot be read.
     """
     _require(here)
     if len(here.active) > 1:
-        return binding(here.active, tuple(touched()))
+        return bound()
     return next(iter((*here.active, *reversed(here.over), *reversed(here.queued))), None)
 
 
@@ -102,7 +97,7 @@ def standing_of(
     if digest_of(policy.config.analyses) != intent.analyses:
         unverified = (
             Obstacle(
-                f"the analyses of the policy are not those of the day on which {intent.id} was declared",
+                f"the analyses of the policy are not those with which {intent.id} was declared",
                 _anew(intent),
             ),
         )
@@ -144,7 +139,7 @@ def _captured(ledger: Ledger, intent: Intent) -> str | None:
         about = event.about
         if (about.get("id"), about.get("action"), about.get("digest")) == (
             intent.id,
-            CAPTURED,
+            Recorded.CAPTURED,
             intent.digest,
         ):
             before = about.get("before")
@@ -162,19 +157,13 @@ def capture(repository: Repository, intent: Intent, before: TreeRuns) -> tuple[s
     """
     if intent.before is not None or intent.state is not State.ACTIVE or not before.is_evaluated:
         return ()
-    intents = Intents(repository.common_dir)
+    from patchgate.ledger.intents import present
+    from patchgate.operations.hold.intents.store import Store
+
     try:
-        with intents.lock():
-            fresh = intents.get(intent.id)
-            if fresh is None or fresh.before is not None or fresh.digest != intent.digest:
-                return ()
-            about = {"action": CAPTURED, "id": intent.id, "digest": intent.digest, "before": before.digest}
-            warning = Ledger(repository.common_dir).record(KIND, about)
-            intents.write(replace(fresh, before=before.digest))
-    except (OSError, UndecidedError) as error:
-        said = error.message if isinstance(error, UndecidedError) else error.strerror or str(error)
-        return (f"the before-report of {intent.id} could not be kept: {said}",)
-    return (warning,) if warning else ()
+        return tuple(Store(repository, present()).capture(intent, before.digest))
+    except UndecidedError as error:
+        return (f"the before-report of {intent.id} could not be kept: {error.message}",)
 
 
 def touching(
@@ -192,3 +181,20 @@ def touching(
                 intents.touch(fresh, present())
 
     return touch
+
+
+def touching_here(repository: Repository, around: Around) -> Around:
+    """Keep the leases of the active intents of this worktree alive, now and whenever progress is told."""
+    from patchgate.ledger.intents import present
+
+    here = active_here(repository)
+    touches = [touching(repository, intent, present) for intent in (here.active if here else ())]
+    for touch in touches:
+        touch()
+
+    def tell(what: str, seconds: float) -> None:
+        for touch in touches:
+            touch()
+        around.tell(what, seconds)
+
+    return replace(around, tell=tell) if touches else around

@@ -1,125 +1,161 @@
-"""Verify what a push brings to each branch, where the policy asks for it (`[verify] on_push`).
+"""Verify what a push brings to each branch, where a policy asks for it (`[verify] on_push`).
 
-Decides which branches are verified (those that get another commit), what each is compared with (the tree
-that an active intent of this worktree began on, where the branch holds that commit; else what the remote has
-of it, whose policy then names the analyses), and that it becomes a circumstance of the branch: it is no part
-of a change's id. Never on a server, where nothing is run.
+Decides what each branch is compared with (the tree that an active intent of this worktree began on, where the
+branch holds that commit; else what the remote has of it; where that has nothing yet, nothing can have got
+worse), by which one policy (the trusted ref's, else that of what the remote has, else HEAD's: the first that
+names analyses), and that it becomes a circumstance of the branch: it is no part of a change's id. A policy
+that cannot be used leaves it undecided. Never on a server, where nothing is run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from patchgate.change.model import Change, Source
+from patchgate.change.quoting import printable
 from patchgate.declared.intent import Intent
 from patchgate.declared.policy import Policy, Profile
 from patchgate.errors import ConfigError, UndecidedError, UsageError
 from patchgate.gates import refs
 from patchgate.gates.gate import levelled
 from patchgate.git.objects import Objects
-from patchgate.git.pushes import BRANCHES, RefUpdate, Remote, is_ancestor, peel
+from patchgate.git.pushes import RefUpdate, Remote, is_ancestor, peel
 from patchgate.git.repository import Repository, failed
 from patchgate.operations.hold.verify.content import Analysed, analysis_policy
-from patchgate.operations.judge.cases import reference
+from patchgate.operations.judge.cases import BUILT_IN, reference
 from patchgate.operations.judge.intents import active_here
+from patchgate.operations.judge.policies import Policies, built_in, usable
 from patchgate.operations.judge.terms import trusted
 from patchgate.verdict.rules import Level
 from patchgate.verdict.verdict import ChangeVerdict, Finding, GateOutcome, Outcome, Report
+from patchgate.verdict.wording import SHORT_OID
 
 if TYPE_CHECKING:
     from patchgate.operations.hold.verify.analyses import Around
+    from patchgate.operations.hold.verify.push_asked import Asking
     from patchgate.operations.hold.verify.verify import Scene
 
 GATE = "verify"
 
 
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """The policy by which a branch is verified, and whose it is."""
+
+    policy: Policy
+    place: str
+
+
 def verify_pushed(
-    repository: Repository,
-    remote: Remote,
-    updates: Sequence[RefUpdate],
-    report: Report,
-    around: Callable[[], Around],
+    repository: Repository, remote: Remote, asking: Asking, report: Report, around: Callable[[], Around]
 ) -> Report:
     """Give the report on a push with what its branches make of the analyses.
 
-    It costs little where the policy does not ask for it.
-
     Args:
         remote: what is known of the other side.
+        asking: the branches that may have to be verified.
         report: what the push was judged as.
-        around: what only a mouth knows; asked only where something is verified.
+        around: what only a surface knows; asked only where something is verified.
     """
-    branches = [
-        each for each in updates if each.ref.startswith(BRANCHES) and each.new and each.new != each.old
-    ]
-    if not branches:
-        return report
-    with Objects(repository) as objects:
-        policy = _asking(repository, objects)
-    if policy is None:
-        return report
-    # Most policies do not ask for it.
     from patchgate.git.private import PrivateStore
     from patchgate.operations.hold.verify.verify import Scene
 
     with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
-        scene = Scene(repository, objects, store, policy, around())
-        told = [_told(scene, remote, each) for each in branches]
+        scene = Scene(repository, objects, store, built_in(), around())
+        told = [_told(scene, remote, each, asking) for each in asking.branches]
     changes = list(report.changes)
-    for update, (outcome, findings) in zip(branches, told, strict=True):
-        _join(changes, update, policy, scene, outcome, findings)
+    for update, (terms, outcome, findings) in zip(asking.branches, told, strict=True):
+        _join(changes, update, terms, scene.objects.empty_tree, outcome, findings)
     return replace(report, changes=tuple(changes))
 
 
-def _asking(repository: Repository, objects: Objects) -> Policy | None:
-    """Find the policy that asks for it; one that cannot be used is told elsewhere."""
+def _told(
+    scene: Scene, remote: Remote, update: RefUpdate, asking: Asking
+) -> tuple[_Terms, GateOutcome, list[Finding]]:
+    terms = _Terms(built_in(), BUILT_IN)
     try:
-        policy = analysis_policy(repository, objects)
-    except (UsageError, ConfigError, UndecidedError):
-        return None
-    return policy if policy.config.verify.on_push else None
-
-
-def _told(scene: Scene, remote: Remote, update: RefUpdate) -> tuple[GateOutcome, list[Finding]]:
-    try:
-        return _verified(scene, remote, update)
-    except (UsageError, UndecidedError) as error:
+        tip = scene.objects.header(f"{update.new}^{{commit}}")
+        tree = scene.objects.header(f"{update.new}^{{tree}}")
+        if tip is None or tree is None:
+            # What is no commit, or not here, is told by what judges the ref itself.
+            return terms, GateOutcome(GATE, Outcome.NOT_APPLICABLE), []
+        after = Analysed(tree.oid, tip.oid)
+        before = None if asking.is_first else _had(scene, remote, update, tip.oid)
+        terms = _terms_of(scene, before)
+        if not (asking.everywhere or terms.policy.config.verify.on_push):
+            return terms, GateOutcome(GATE, Outcome.NOT_APPLICABLE), []
+        return terms, *_verified(scene, terms.policy, before, after, remote)
+    except (UsageError, ConfigError, UndecidedError) as error:
         reason = error.message if error.hint is None else f"{error.message}; {error.hint}"
-        return GateOutcome(GATE, Outcome.UNDECIDED, reason), []
+        return terms, GateOutcome(GATE, Outcome.UNDECIDED, reason), []
 
 
-def _verified(scene: Scene, remote: Remote, update: RefUpdate) -> tuple[GateOutcome, list[Finding]]:
+def _terms_of(scene: Scene, before: Analysed | None) -> _Terms:
+    """Find the one policy by which a branch is verified: the first in its order that names analyses.
+
+    Raises:
+        UsageError: none names any.
+        ConfigError: one cannot be used.
+        UndecidedError: one cannot be read.
+    """
+    objects, policies = scene.objects, Policies(scene.objects)
+    above, had = trusted(scene.repository).policy_from, None if before is None else before.commit
+    for revision in (above, had, "HEAD"):
+        header = objects.header(revision + "^{tree}") if revision is not None else None
+        if revision is not None and header is not None:
+            policy = usable(policies.at(policies.key(header.oid)))
+            if policy.config.analyses:
+                return _Terms(policy, revision[:SHORT_OID] if revision == had else printable(revision, 120))
+    raise UsageError(
+        "the policy asks for a verification of each push, and names no analysis",
+        "write [analyses.NAME], or take on_push out, and commit it",
+    )
+
+
+def _verified(
+    scene: Scene, policy: Policy, before: Analysed | None, after: Analysed, remote: Remote
+) -> tuple[GateOutcome, list[Finding]]:
     from patchgate.gates.verification_findings import findings_of
     from patchgate.operations.hold.verify.intent import intent_of_commit
     from patchgate.operations.hold.verify.verify import compared, held_against
 
-    repository, objects = scene.repository, scene.objects
-    tip = objects.header(f"{update.new}^{{commit}}")
-    tree = objects.header(f"{update.new}^{{tree}}")
-    if tip is None or tree is None:
-        # What is no commit, or not here, is told by what judges the ref itself.
-        return GateOutcome(GATE, Outcome.NOT_APPLICABLE), []
-    after = Analysed(tree.oid, tip.oid)
-    here = active_here(repository)
-    intent = intent_of_commit(here, lambda each: _holds(repository, each, tip.oid)) if here else None
+    tip = after.commit or ""
+    here = active_here(scene.repository)
+    intent = intent_of_commit(here, lambda each: _holds(scene.repository, each, tip)) if here else None
     if intent is not None:
-        found = held_against(scene, intent, after, with_staged=False)
+        chosen = _under(scene, policy, intent)
+        found = held_against(replace(scene, policy=chosen), intent, after, with_staged=False)
+    elif before is None:
+        reason = f"{remote.shown} has nothing yet, so there is nothing to get worse from"
+        return GateOutcome(GATE, Outcome.NOT_APPLICABLE, reason), []
     else:
-        before = _had(scene, remote, update, tip.oid)
-        policy = analysis_policy(repository, objects, before)
         found = compared(replace(scene, policy=policy), before, after)
     findings = [
         told
         for finding in findings_of(found)
-        if (told := levelled(scene.policy, Profile.COMMIT, finding)) is not None
+        if (told := levelled(policy, Profile.COMMIT, finding)) is not None
     ]
     errors = [finding for finding in findings if finding.level is Level.ERROR]
     if not errors:
         return GateOutcome(GATE, Outcome.PASS), findings
     is_undecided = all(finding.definition.undecided for finding in errors)
     return GateOutcome(GATE, Outcome.UNDECIDED if is_undecided else Outcome.FAIL), findings
+
+
+def _under(scene: Scene, policy: Policy, intent: Intent) -> Policy:
+    """Choose the policy whose analyses and limits count under an intent.
+
+    Its analyses are those with which it was declared. Where the remote does not have these yet, as they were
+    committed before the intent began, the policy counts by which it was declared.
+    """
+    from patchgate.declared.analyses import digest_of
+
+    if digest_of(policy.config.analyses) == intent.analyses:
+        return policy
+    here = analysis_policy(scene.repository, scene.objects)
+    return here if digest_of(here.config.analyses) == intent.analyses else policy
 
 
 def _holds(repository: Repository, intent: Intent, tip: str) -> bool:
@@ -155,8 +191,8 @@ def _had(scene: Scene, remote: Remote, update: RefUpdate, tip: str) -> Analysed:
 def _join(
     changes: list[ChangeVerdict],
     update: RefUpdate,
-    policy: Policy,
-    scene: Scene,
+    terms: _Terms,
+    empty: str,
     outcome: GateOutcome,
     findings: Sequence[Finding],
 ) -> None:
@@ -166,14 +202,13 @@ def _join(
     index = next(_places(changes, update.ref), None)
     if index is None:
         index = 0
-        empty = scene.objects.empty_tree
         changes.insert(
             0,
             ChangeVerdict(
                 Change.of(empty, empty, ()),
                 Source("ref", ref=update.ref),
                 Profile.COMMIT.value,
-                reference(policy, trusted(scene.repository).policy_from or "HEAD", Profile.COMMIT),
+                reference(terms.policy, terms.place, Profile.COMMIT),
                 (GateOutcome(refs.GATE, Outcome.PASS),),
                 (),
             ),

@@ -46,10 +46,6 @@ class AnalysisStore:
         self._use(key)
         return _run(key, kept)
 
-    def has(self, key: str) -> bool:
-        """Tell whether there is an entry of a key, which may turn out not to count."""
-        return os.path.exists(self._path(key))
-
     def keep(self, run: AnalysisRun) -> AnalysisRun:
         """Keep a run, and give it in its canonical form, as it will be found.
 

@@ -1,9 +1,10 @@
 """Verify: did it get worse, and was it this piece of work?
 
-Decides what is compared with what (with an intent the tree that it began on; without one `--base`, HEAD or
-the first parent), gathers what the answer follows from, and puts it to `gates.verification`, which decides.
-The analyses and limits are those of the policy that was there before, never those of what is verified. Only
-the runs of the analyses, and the digest of an intent's before-report, are kept; nothing else is written.
+Decides what is compared with what (with an intent the tree that it began on; without one the merge base with
+`--base`, HEAD or the first parent), gathers what the answer follows from, and puts it to
+`gates.verification`, which decides. The analyses and limits are those of the policy that was there before,
+never those of what is verified. Only the runs of the analyses, and the digest of an intent's before-report,
+are kept; nothing else is written.
 """
 
 from __future__ import annotations
@@ -17,25 +18,43 @@ from patchgate.change.quoting import printable
 from patchgate.declared.policy import Policy
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.gates.verification import Question, decide
-from patchgate.git.objects import Objects
+from patchgate.gates.verification_reasons import Obstacle
+from patchgate.git.objects import TREE_MODE, Objects
 from patchgate.git.private import PrivateStore
-from patchgate.git.repository import Repository
+from patchgate.git.repository import Repository, failed
 from patchgate.operations.hold.verify.analyses import Around, runs_of
-from patchgate.operations.hold.verify.content import STAGED, WORKTREE, Analysed, analysis_policy, source_of
-from patchgate.operations.judge.intents import active_here
+from patchgate.operations.hold.verify.chosen import intent_for, set_aside, was_before
+from patchgate.operations.hold.verify.content import (
+    REVISION,
+    STAGED,
+    WORKTREE,
+    Analysed,
+    analysis_policy,
+    source_of,
+)
+from patchgate.operations.hold.verify.work import differing
+from patchgate.operations.judge.terms import policy_of_analyses
 from patchgate.verdict.comparison import Comparison, TreeRuns
-from patchgate.verdict.verification import Verification
+from patchgate.verdict.verification import ExternalCommit, Verification
 from patchgate.verdict.wording import SHORT_OID
 
 if TYPE_CHECKING:
     from patchgate.declared.intent import Intent
 
 _MOST_SHOWN = 60
+_MOST_NAMED = 5
+_CUT_OFF = (
+    "this clone is shallow, and shows no commit that both have: it is compared with --base itself; "
+    "git fetch --unshallow shows where they part"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is to be verified: None of `revision` is what is staged, of `intent` the one of this worktree."""
+    """What is to be verified: None of `revision` is what is staged, of `intent` the one of this worktree.
+
+    `base` is a revision: the change is compared with its merge base with that one.
+    """
 
     revision: str | None = None
     intent: str | None = None
@@ -67,66 +86,72 @@ def verify(repository: Repository, asked: Asked, around: Around) -> Verification
         raise UsageError(
             "--base and --intent exclude each other", "an intent has its own base: leave one of them out"
         )
-    with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
-        policy = analysis_policy(repository, objects)
-        scene = Scene(repository, objects, store, policy, around)
-        after = source_of(repository, objects, store, _what(asked.revision))
-        intent = _intent(scene, asked, after)
-        if intent is not None:
-            return held_against(scene, intent, after, with_staged=asked.revision is None)
-        before = _before(scene, asked, after)
-        policy = analysis_policy(repository, objects, before)
-        return compared(replace(scene, policy=policy), before, after)
-
-
-def _what(revision: str | None) -> str:
-    if revision is None or revision == STAGED:
-        return STAGED
-    if revision == WORKTREE:
+    if asked.revision == STAGED:
+        asked = replace(asked, revision=None)
+    if asked.revision == WORKTREE:
         raise UsageError(
             "what is verified is staged, or a commit", "git add what you mean, then git patchgate verify"
         )
-    return revision
+    with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
+        # Under an intent the scope is told though no analysis is named.
+        policy, _ = policy_of_analyses(repository, objects)
+        scene = Scene(repository, objects, store, policy, around)
+        after = source_of(repository, objects, store, asked.revision or STAGED, f"{REVISION}, or {STAGED}")
+        if asked.base is not None:
+            return _since(scene, asked.base, after)
+        if asked.revision is not None and after.commit is None:
+            # Of a tree nobody knows what belongs to it, so no scope could be asked.
+            raise UsageError(
+                f"{after.tree[:SHORT_OID]} is a tree, and has no parent",
+                "name a commit" if asked.intent else "name a commit, or give --base REV",
+            )
+        intent = intent_for(scene, asked, after)
+        warnings: tuple[str, ...] = ()
+        if intent is not None:
+            if asked.revision is None or not was_before(scene, intent, after):
+                found = held_against(scene, intent, after, with_staged=asked.revision is None)
+                return replace(found, warnings=(*found.warnings, *_unheld(scene, intent)))
+            warnings = (set_aside(asked, intent, after),)
+        before = head_of(scene, after) if asked.revision is None else first_parent(scene, after)
+        policy = analysis_policy(repository, objects, before)
+        return compared(replace(scene, policy=policy), before, after, warnings)
 
 
-def _intent(scene: Scene, asked: Asked, after: Analysed) -> Intent | None:
-    if asked.base is not None:
-        return None
-    if asked.intent is not None:
-        from patchgate.operations.hold.verify.intent import named_intent
+def _unheld(scene: Scene, intent: Intent) -> tuple[str, ...]:
+    """Warn where no hook holds the commits of this worktree to its intent: then they are told here alone."""
+    if intent.git_dir != scene.repository.git_dir:
+        return ()
+    from patchgate.operations.hold.intents.in_force import hooks_missing
 
-        return named_intent(scene.repository, asked.intent)
-    here = active_here(scene.repository)
-    if here is None:
-        return None
-    from patchgate.operations.hold.verify.intent import intent_here
-
-    return intent_here(here, lambda: _touched(scene, asked, after))
+    return tuple(f"{intent.id}: {each}" for each in hooks_missing(scene.repository, scene.around.environ))
 
 
-def _touched(scene: Scene, asked: Asked, after: Analysed) -> Sequence[RepoPath]:
-    """Name the files by which one of several intents is chosen: those that are staged, or of the commit."""
-    if asked.revision is None:
-        from patchgate.operations.hold.verify.work import staged_paths
+def _since(scene: Scene, name: str, after: Analysed) -> Verification:
+    """Compare with where what is verified leaves a revision, by the analyses and limits of that revision.
 
-        return staged_paths(scene.repository, scene.objects, scene.store)
-    return _differing(scene, first_parent(scene, after).tree, after.tree)
-
-
-def _before(scene: Scene, asked: Asked, after: Analysed) -> Analysed:
-    """Find what a change without an intent is compared with.
+    As `git diff A...B` does (git-diff): what the revision has got since is nobody's change here. Where the
+    two have no commit in common, it is compared with the revision itself.
 
     Raises:
         UsageError: there is no such revision.
-        UndecidedError: the history is cut off there.
+        UndecidedError: git failed.
     """
-    if asked.base is not None:
-        if asked.base in {STAGED, WORKTREE}:
-            raise UsageError(f"unknown revision {asked.base} for --base", "name a commit, a branch or a tag")
-        return source_of(scene.repository, scene.objects, scene.store, asked.base)
-    if asked.revision is None:
-        return head_of(scene, after)
-    return first_parent(scene, after)
+    if name in {STAGED, WORKTREE}:
+        raise UsageError(f"unknown revision {name} for --base", f"name {REVISION}")
+    base = source_of(scene.repository, scene.objects, scene.store, name, REVISION)
+    before = base
+    warnings: tuple[str, ...] = ()
+    if base.commit is not None and after.commit is not None:
+        done = scene.repository.git("merge-base", base.commit, after.commit)
+        if done.code not in {0, 1}:
+            raise failed("merge-base", done)
+        if done.code == 0:
+            common = done.out.decode("ascii").strip()
+            before = source_of(scene.repository, scene.objects, scene.store, common)
+        elif scene.repository.shallow:
+            warnings = (_CUT_OFF,)
+    scene = replace(scene, policy=analysis_policy(scene.repository, scene.objects, base))
+    return replace(compared(scene, before, after, warnings), base=before.commit)
 
 
 def head_of(scene: Scene, after: Analysed) -> Analysed:
@@ -140,13 +165,9 @@ def first_parent(scene: Scene, after: Analysed) -> Analysed:
     """Find what a commit comes on top of: its first parent's tree, or the empty one of a root commit.
 
     Raises:
-        UsageError: it is no commit.
         UndecidedError: its parents were left out of this clone.
     """
-    if after.commit is None:
-        raise UsageError(
-            f"{after.tree[:SHORT_OID]} is a tree, and has no parent", "name a commit, or give --base REV"
-        )
+    assert after.commit is not None
     if after.commit in scene.repository.shallow:
         raise UndecidedError(
             f"the parents of {after.commit[:SHORT_OID]} are cut off: this clone is shallow",
@@ -157,11 +178,10 @@ def first_parent(scene: Scene, after: Analysed) -> Analysed:
     return source_of(scene.repository, scene.objects, scene.store, after.commit + "^1")
 
 
-def compared(scene: Scene, before: Analysed, after: Analysed) -> Verification:
+def compared(scene: Scene, before: Analysed, after: Analysed, warnings: tuple[str, ...] = ()) -> Verification:
     """Compare two trees without an intent: everything that got worse is the change's own."""
     sides = _runs(scene, before), _runs(scene, after)
-    comparison = _comparison(scene, *sides)
-    return decide(_question(scene, before, after, sides, comparison))
+    return decide(replace(_question(scene, before, after, sides), warnings=warnings))
 
 
 def held_against(scene: Scene, intent: Intent, after: Analysed, *, with_staged: bool) -> Verification:
@@ -192,43 +212,61 @@ def held_against(scene: Scene, intent: Intent, after: Analysed, *, with_staged: 
             f"the tree that {printable(intent.id, _MOST_SHOWN)} began on is not here",
             f"git patchgate intent clear {intent.id}, then declare the work anew",
         )
-    work = work_of(repository, objects, scene.store, intent, after.commit, with_staged=with_staged)
+    work = work_of(repository, objects, scene.store, intent, after, with_staged=with_staged)
     dirty = still_dirty(objects, intent, after.tree)
     before = Analysed(intent.tree, intent.base)
-    sides = _runs(scene, before), _runs(scene, after)
-    comparison = _comparison(scene, *sides)
+    unnamed = _no_analysis(scene)
+    sides = (None, None) if unnamed else (_runs(scene, before), _runs(scene, after))
     # Now, not when it began: the analyses may have taken longer than the time that was left.
     standing = standing_of(repository, intent, scene.policy, present(), sides[0])
     warnings: tuple[str, ...] = ()
-    if not (standing.faults or standing.unverified):
+    if sides[0] is not None and not (standing.faults or standing.unverified):
         warnings = capture(repository, intent, sides[0])
     question = replace(
-        _question(scene, before, after, sides, comparison),
+        _question(scene, before, after, sides),
         intent=intent,
         faults=standing.faults,
-        unverified=standing.unverified,
-        scope=check_scope(intent.scope, work.touched, work.controls, dirty),
+        unverified=(*unnamed, *standing.unverified),
+        scope=check_scope(intent.scope, work.touched, work.controls, frozenset(dirty)),
         external_commits=work.external,
         dirty=dirty,
-        warnings=(*_off_the_line(scene, intent, after), *warnings),
+        warnings=(
+            *(_off_the_line(intent, after) if work.is_rewritten else ()),
+            *(_copied(intent, work.copied) if work.copied else ()),
+            *warnings,
+        ),
     )
     return decide(question)
 
 
-def _off_the_line(scene: Scene, intent: Intent, after: Analysed) -> tuple[str, ...]:
-    """Say where what is verified does not come on top of what the intent began on."""
-    if intent.base is None or after.commit in {None, intent.base}:
+def _no_analysis(scene: Scene) -> tuple[Obstacle, ...]:
+    """Say, where the policy names no analysis, that nothing can be compared."""
+    if scene.policy.config.analyses:
         return ()
-    from patchgate.git.pushes import is_ancestor
+    try:
+        analysis_policy(scene.repository, scene.objects)
+    except UsageError as error:
+        return (Obstacle(error.message, error.hint or ""),)
+    return ()
 
-    if is_ancestor(scene.repository, intent.base, str(after.commit)):
-        return ()
-    after_base = f"{str(after.commit)[:SHORT_OID]} does not contain {intent.base[:SHORT_OID]}"
-    return (f"{after_base}, on which {intent.id} began: what others did in between is compared too",)
+
+def _copied(intent: Intent, commits: Sequence[ExternalCommit]) -> tuple[str, ...]:
+    """Name the commits that carry the trailer of an intent, and are somebody else's all the same."""
+    more = f" and {len(commits) - _MOST_NAMED} more" if len(commits) > _MOST_NAMED else ""
+    shown = ", ".join(each.oid[:SHORT_OID] for each in commits[:_MOST_NAMED]) + more
+    why = "made elsewhere, or under another intent, and so not counted as the work's"
+    return (f"{intent.id} is named by the trailer of what was {why}: {shown}",)
+
+
+def _off_the_line(intent: Intent, after: Analysed) -> tuple[str, ...]:
+    """Say that what is verified does not come on top of what the intent began on."""
+    tip = "this branch" if after.commit is None else after.commit[:SHORT_OID]
+    said = f"{tip} does not contain {str(intent.base)[:SHORT_OID]}, on which {intent.id} began"
+    return (f"{said}: what differs from there counts as the work's, but for what other commits touch",)
 
 
 def _runs(scene: Scene, analysed: Analysed) -> TreeRuns:
-    runs = runs_of(
+    return runs_of(
         scene.repository,
         scene.objects,
         scene.store,
@@ -237,8 +275,6 @@ def _runs(scene: Scene, analysed: Analysed) -> TreeRuns:
         scene.around,
         commit=analysed.commit,
     )
-    assert runs is not None
-    return runs
 
 
 def _comparison(scene: Scene, before: TreeRuns, after: TreeRuns) -> Comparison:
@@ -253,14 +289,15 @@ def _question(
     scene: Scene,
     before: Analysed,
     after: Analysed,
-    sides: tuple[TreeRuns, TreeRuns],
-    comparison: Comparison,
+    sides: tuple[TreeRuns, TreeRuns] | tuple[None, None],
 ) -> Question:
     """Put together what both kinds of verification ask."""
     settings = scene.policy.config.verify
+    comparison = None if sides[0] is None else _comparison(scene, *sides)
+    suppressed = comparison is not None and bool(comparison.suppressed)
     listed = tuple(RepoPath.from_git(name.encode("utf-8", "surrogateescape")) for name in settings.baselines)
     grown = tuple(path for path in listed if _has_grown(scene, path, before.tree, after.tree))
-    has_code = bool(grown or comparison.suppressed) and _has_code(scene, before.tree, after.tree, listed)
+    has_code = bool(grown or suppressed) and _has_code(scene, before.tree, after.tree, listed)
     return Question(
         before=sides[0],
         after=sides[1],
@@ -276,20 +313,25 @@ def _has_grown(scene: Scene, path: RepoPath, before: str, after: str) -> bool:
     old, new = (scene.objects.entry(tree, path.raw) for tree in (before, after))
     if old == new:
         return False
-    from patchgate.gates.abuse import grown
+    if (new is not None and not new.is_file) or _is_behind_a_link(scene, path, after):
+        # A symlink, a folder, a submodule: what a tool finds there, nobody knows.
+        return True
+    from patchgate.gates.growth import grown
 
     was, now = (scene.objects.read(each.oid) if each and each.is_file else None for each in (old, new))
     return grown(was, now)
 
 
+def _is_behind_a_link(scene: Scene, path: RepoPath, tree: str) -> bool:
+    """Tell whether something that is no folder stands where a folder above a path should be."""
+    above = (scene.objects.entry(tree, folder) for folder in path.parents() if folder)
+    return any(entry is not None and entry.mode != TREE_MODE for entry in above)
+
+
 def _has_code(scene: Scene, before: str, after: str, baselines: Collection[RepoPath]) -> bool:
     from patchgate.gates.abuse import has_functional_code
+    from patchgate.operations.judge.cases import controls_of
 
-    return has_functional_code(_differing(scene, before, after), baselines)
-
-
-def _differing(scene: Scene, before: str, after: str) -> list[RepoPath]:
-    """Name every file that differs between two trees, both sides of a rename."""
-    flags = ("-r", "-z", "--name-only", "--no-renames", "--ignore-submodules=none")
-    raw = scene.repository.output("diff-tree", *flags, before, after, variables=scene.store.variables)
-    return [RepoPath.from_git(name) for name in raw.split(b"\0") if name]
+    touched = differing(scene.repository, scene.store, before, after)
+    controls = controls_of(scene.objects, before, after, touched)
+    return has_functional_code(touched, frozenset(baselines), controls)

@@ -1,14 +1,18 @@
 """What is one piece of work, and what is somebody else's: commits, files, what was dirty before.
 
-Decides which commits since the intent began are its own (they carry its trailer, or the ledger saw them made
-under it), which files those and what is staged touch, and which of them are control files. Of a merge only
-what it did itself counts: what it brings in belongs to whoever made that. Judges nothing.
+Decides which commits since the intent began are its own (by the ledger, by the reflog of its worktree, by a
+trailer against which nothing speaks), which files those and what is staged touch, and which of them are
+control files. Of a merge only what it did itself counts: what it brings in belongs to whoever made that.
+Where the commit that the intent began on is gone (amended, reset, rebased), what was undone is in no commit:
+then whatever differs from there is the work's too, but for what somebody else's commit touches. Judges
+nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from patchgate.change.model import FileChange
 from patchgate.change.path import RepoPath
@@ -17,17 +21,28 @@ from patchgate.git.diff import Detail
 from patchgate.git.objects import Objects
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository
-from patchgate.operations.judge.intents import controls_of, made_by
+from patchgate.operations.judge.cases import controls_of
+from patchgate.operations.judge.pending import pending_change
 from patchgate.verdict.verification import ExternalCommit
+
+if TYPE_CHECKING:
+    from patchgate.git.intent_commits import IntentCommit
+    from patchgate.operations.hold.verify.content import Analysed
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What an intent's own commits touch, with what is staged; `external` are the others in the range."""
+    """What an intent's own commits touch, with what is staged; `external` are the others in the range.
+
+    `copied` are those of the others that carry its trailer all the same.
+    `is_rewritten`: the commit that the intent began on is no part of the history that is looked at.
+    """
 
     touched: frozenset[RepoPath]
     controls: frozenset[RepoPath]
     external: tuple[ExternalCommit, ...] = ()
+    copied: tuple[ExternalCommit, ...] = ()
+    is_rewritten: bool = False
 
 
 def work_of(
@@ -35,15 +50,15 @@ def work_of(
     objects: Objects,
     store: PrivateStore,
     intent: Intent,
-    tip: str | None,
+    after: Analysed,
     *,
     with_staged: bool,
 ) -> Work:
-    """Find out what is the intent's own, from the commit that it began on up to `tip`.
+    """Find out what is the intent's own, from the commit that it began on up to what is verified.
 
     Args:
         objects: reads through `store`.
-        tip: a commit; None where the branch has none yet.
+        after: a commit, or what is staged on top of one (None: the branch has none yet).
         with_staged: whether what is staged now belongs to it too.
 
     Raises:
@@ -51,56 +66,133 @@ def work_of(
     """
     touched: set[RepoPath] = set()
     controls: set[RepoPath] = set()
-    external: list[ExternalCommit] = []
-    if tip is not None and tip != intent.base:
-        external = _committed(repository, intent, tip, touched, controls)
-    if with_staged:
-        before, after, paths = _staged(repository, objects, store)
+
+    def touch(before: str, result: str, paths: Sequence[RepoPath], reader: Objects = objects) -> None:
         touched.update(paths)
-        controls.update(controls_of(objects, before, after, paths))
-    return Work(frozenset(touched), frozenset(controls), tuple(external))
+        controls.update(controls_of(reader, before, result, paths))
+
+    is_rewritten = _is_rewritten(repository, intent, after.commit)
+    own, others = _parted(repository, intent, after.commit, with_staged=with_staged)
+    for files, base, tree, reader in _read(repository, own):
+        # Of a commit that was there before, and was amended, only what is new in it.
+        mine = [
+            file.path
+            for file in files
+            if not is_rewritten or reader.entry(intent.tree, file.path.raw) != file.new
+        ]
+        touch(base, tree, mine, reader)
+    if with_staged:
+        change = pending_change(repository, objects, store)
+        touch(change.base, change.after, [file.path for file in change.files])
+    if is_rewritten:
+        theirs = {file.path for files, *_ in _read(repository, others) for file in files}
+        left = [path for path in differing(repository, store, intent.tree, after.tree) if path not in theirs]
+        touch(intent.tree, after.tree, left)
+    external = tuple(ExternalCommit(each.oid, each.subject) for each in others)
+    named = {each.oid for each in others if intent.id in each.ids}
+    copied = tuple(each for each in external if each.oid in named)
+    return Work(frozenset(touched), frozenset(controls), external, copied, is_rewritten)
 
 
-def _committed(
-    repository: Repository, intent: Intent, tip: str, touched: set[RepoPath], controls: set[RepoPath]
-) -> list[ExternalCommit]:
-    from patchgate.git.history import Commit, Walk
-    from patchgate.git.intent_commits import commits_with_ids
+def _is_rewritten(repository: Repository, intent: Intent, tip: str | None) -> bool:
+    """Tell whether what an intent began on is no part of a history any more."""
+    if intent.base is None or tip == intent.base:
+        return False
     from patchgate.git.pushes import is_ancestor
 
-    listed = commits_with_ids(repository, tip, intent.base)
-    made = made_by(repository, intent.id) if listed else frozenset()
-    own = [each for each in listed if intent.id in each.ids or each.oid in made]
-    if own:
-        is_rewritten = intent.base is not None and not is_ancestor(repository, intent.base, tip)
-        commits = [Commit(each.oid, each.tree, each.parents, True) for each in own]
-        with Walk(repository, commits) as walk:
-            for commit, reading in walk.read(commits, Detail()):
-                files: Sequence[FileChange] = reading.change.files
-                if is_rewritten:
-                    # Of a commit that was there before, and was amended, only what is new in it.
-                    files = [
-                        each for each in files if walk.objects.entry(intent.tree, each.path.raw) != each.new
-                    ]
-                paths = [file.path for file in files]
-                touched.update(paths)
-                controls.update(controls_of(walk.objects, walk.base_of(commit), commit.tree, paths))
-    mine = {each.oid for each in own}
-    return [ExternalCommit(each.oid, each.subject) for each in listed if each.oid not in mine]
+    return tip is None or not is_ancestor(repository, intent.base, tip)
 
 
-def staged_paths(repository: Repository, objects: Objects, store: PrivateStore) -> tuple[RepoPath, ...]:
-    """Name the files that differ between HEAD and what is staged; in a merge, what it did itself."""
-    return tuple(_staged(repository, objects, store)[2])
+def _parted(
+    repository: Repository, intent: Intent, tip: str | None, *, with_staged: bool
+) -> tuple[list[IntentCommit], list[IntentCommit]]:
+    """List the commits since an intent began: its own, and the others.
+
+    Those that a merge is about to bring belong to the range as they will when it is committed.
+    """
+    from patchgate.git.intent_commits import commits_with_ids
+    from patchgate.git.sources import merge_heads
+
+    tips = [] if tip is None or tip == intent.base else [tip]
+    tips += merge_heads(repository) if with_staged else []
+    if not tips:
+        return [], []
+    listed = commits_with_ids(repository, tips, _base(intent))
+    mine = _own(repository, intent, tip, listed) if listed else frozenset()
+    return [each for each in listed if each.oid in mine], [each for each in listed if each.oid not in mine]
 
 
-def _staged(
-    repository: Repository, objects: Objects, store: PrivateStore
-) -> tuple[str, str, Sequence[RepoPath]]:
-    from patchgate.git.sources import pending_base, staged
+def _base(intent: Intent) -> list[str]:
+    return [] if intent.base is None else [intent.base]
 
-    reading = staged(repository, objects, pending_base(repository, objects, store), Detail())
-    return reading.change.base, reading.change.after, [file.path for file in reading.change.files]
+
+def _own(
+    repository: Repository, intent: Intent, tip: str | None, listed: Sequence[IntentCommit]
+) -> frozenset[str]:
+    """Name the commits that are an intent's own.
+
+    Those that the ledger saw made under it; of those that it saw made under none, what the reflog of the
+    worktree shows as made there since, and what names the intent in its trailer and no remote has.
+    """
+    from patchgate.git.history import lacking
+    from patchgate.operations.judge.made_commits import makers_of
+
+    makers = makers_of(repository)
+    made = frozenset(each.oid for each in listed if intent.id in makers.get(each.oid, ()))
+    rest = [each for each in listed if each.oid not in makers]
+    shown = _shown_as_made(repository, intent, rest) if rest else []
+    named = [each.oid for each in rest if intent.id in each.ids and each.oid not in shown]
+    unpublished = {each.oid for each in lacking(repository, named, _base(intent), "--remotes")}
+    return made | _without_replays(repository, intent, tip, shown, made) | unpublished.intersection(named)
+
+
+def _shown_as_made(repository: Repository, intent: Intent, among: Sequence[IntentCommit]) -> list[str]:
+    """Name what the reflog of the worktree shows as made since, but for what names another of its intents."""
+    from patchgate.git.reflog import made_in
+    from patchgate.ledger.intents import Intents
+    from patchgate.operations.hold.intents.store import is_foreign
+
+    place = repository.git_dir if is_foreign(intent, repository) else intent.git_dir
+    since = made_in(place, intent.declared.wall)
+    shown = [each for each in among if each.oid in since]
+    if not shown:
+        return []
+    others = {each.id for each in Intents(repository.common_dir).of(intent.git_dir)} - {intent.id}
+    return [each.oid for each in shown if intent.id in each.ids or others.isdisjoint(each.ids)]
+
+
+def _without_replays(
+    repository: Repository, intent: Intent, tip: str | None, shown: Sequence[str], made: frozenset[str]
+) -> frozenset[str]:
+    """Leave out what a rebase made anew of a commit from before the intent."""
+    from patchgate.git.intent_commits import replays
+    from patchgate.git.novelty import Update
+
+    if not shown or tip is None:
+        return frozenset(shown)
+    replaced = replays(repository, Update("", intent.base, tip), shown)
+    return frozenset(oid for oid in shown if oid not in replaced or replaced[oid] in made)
+
+
+def _read(
+    repository: Repository, commits: Sequence[IntentCommit]
+) -> Iterator[tuple[Sequence[FileChange], str, str, Objects]]:
+    """Read what commits changed themselves: the files, the trees before and after, and who reads those."""
+    if not commits:
+        return
+    from patchgate.git.history import Commit, Walk
+
+    plain = [Commit(each.oid, each.tree, each.parents, True) for each in commits]
+    with Walk(repository, plain) as walk:
+        for commit, reading in walk.read(plain, Detail()):
+            yield reading.change.files, walk.base_of(commit), commit.tree, walk.objects
+
+
+def differing(repository: Repository, store: PrivateStore, before: str, after: str) -> list[RepoPath]:
+    """Name every file that differs between two trees, both sides of a rename."""
+    flags = ("-r", "-z", "--name-only", "--no-renames", "--ignore-submodules=none")
+    raw = repository.output("diff-tree", *flags, before, after, variables=store.variables)
+    return [RepoPath.from_git(name) for name in raw.split(b"\0") if name]
 
 
 def still_dirty(objects: Objects, intent: Intent, tree: str) -> tuple[RepoPath, ...]:
@@ -109,9 +201,8 @@ def still_dirty(objects: Objects, intent: Intent, tree: str) -> tuple[RepoPath, 
     What a tree still has as the intent's own base has it was never committed, so it is none of them.
     """
     found = []
-    for path, oid in sorted(intent.dirty.items()):
+    for path in sorted(intent.dirty):
         now, base = (objects.entry(each, path.raw) for each in (tree, intent.tree))
-        is_as_then = (None if now is None else now.oid) == oid
-        if is_as_then and now != base:
+        if now != base and intent.is_as_before(path, None if now is None else now.oid):
             found.append(path)
     return tuple(found)
