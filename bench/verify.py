@@ -2,9 +2,9 @@
 
     python -m bench.verify [--rounds 21] [--files 5000] [--results 1000] [--write FILE]
 
-One repository, ten edited files staged. The analysis tells so many results, the same before and after. A row
-compares whole processes that ran in the same round. The first verification, which runs the analysis twice, is
-in the round that does not count.
+Two repositories with the same files, ten edited ones staged; in the second an intent is active that allows
+them. The analysis tells so many results, the same before and after. A row compares whole processes that ran in
+the same round. The first verification, which runs the analysis twice, is in the round that does not count.
 
 PYTHONDONTWRITEBYTECODE is not passed on.
 """
@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import subprocess
 from collections.abc import Iterator, Sequence
 from typing import IO
 
@@ -53,8 +55,8 @@ def report_of(paths: Sequence[str], results: int) -> bytes:
     return json.dumps({"version": "2.1.0", "runs": [run]}).encode()
 
 
-def make_field(world: World, files: int, results: int) -> str:
-    """Make the repository; ten files that no result names are edited and staged."""
+def make_field(world: World, files: int, results: int, *, declares: bool) -> str:
+    """Make a repository; ten files that no result names are edited and staged, after they were declared."""
     prose = Prose(files)
     paths = prose.paths(files)
     texts = [b"".join(prose.lines(40)) for _ in range(50)]
@@ -70,7 +72,13 @@ def make_field(world: World, files: int, results: int) -> str:
         write_commit(out, 0, contents())
         write_commit(out, 1, iter([("patchgate.toml", POLICY + _ANALYSIS)]))
 
-    directory = world.make("field", write)
+    directory = world.make("declared" if declares else "plain", write)
+    world.git(directory, "checkout-index", "-a", "-f")
+    if declares:
+        allowed = [word for path in changed for word in ("--allow", path)]
+        declare = ("patchgate", "intent", "declare", "-m", "Edit ten files", "--ttl", "24h", *allowed)
+        env = {"PATH": os.path.dirname(world.patchgate) + os.pathsep + world.env["PATH"]}
+        subprocess.run(("git", *declare), cwd=directory, env=world.env | env, check=True, capture_output=True)
     world.stage(directory, {path: texts[0] + b"".join(prose.lines(3)) for path in changed})
     return directory
 
@@ -84,15 +92,24 @@ def main() -> None:
     parser.add_argument("--write", help="write the tables to this file too")
     arguments = parser.parse_args()
     with World() as world:
-        field = make_field(world, arguments.files, arguments.results)
-        check, verify = ((world.patchgate, word) for word in ("check", "verify"))
-        commands = {
-            "check": Command(check, field, world.env),
-            "verify": Command(verify, field, world.env),
-        }
+        commands: dict[str, Command] = {}
+        for declares, name in ((False, ""), (True, ", an intent")):
+            field = make_field(world, arguments.files, arguments.results, declares=declares)
+            # By the limits of people: ten files are more than an agent may touch.
+            check = (world.patchgate, "check", "--profile", "commit")
+            commands[f"check{name}"] = Command(check, field, world.env)
+            commands[f"verify{name}"] = Command((world.patchgate, "verify"), field, world.env)
         measured = run_rounds(commands, arguments.rounds)
     about = f"{arguments.files:,} files, {arguments.results:,} results before and after, both kept"
-    rows = [Row(f"`verify`, {about}", "`check` of the same change", 1.5, measured.ratios("verify", "check"))]
+    rows = [
+        Row(
+            f"`verify`{name}, {about}",
+            "`check` of the same change",
+            1.5,
+            measured.ratios(f"verify{name}", f"check{name}"),
+        )
+        for name in ("", ", an intent")
+    ]
     put_out(f"{ratio_table(rows)}\n{machine()}\n{time_table(measured)}", arguments.write)
 
 
