@@ -3,8 +3,8 @@
     python -m bench.verify [--rounds 21] [--files 5000] [--results 1000] [--write FILE]
 
 Two repositories with the same files, ten edited ones staged; in the second an intent is active that allows
-them. The analysis tells so many results, the same before and after. A row compares whole processes that ran in
-the same round. The first verification, which runs the analysis twice, is in the round that does not count.
+them. The analysis tells so many results, the same before and after. A row compares whole processes that ran
+in the same round. The first verification, which runs the analysis twice, is in the round that does not count.
 
 PYTHONDONTWRITEBYTECODE is not passed on.
 """

@@ -37,7 +37,7 @@ COMMANDS = (
     ("schema", "schema", "Print the JSON Schema of the config or of an output."),
 )
 _CLOSING = (
-    "check: may this land? verify: did it get worse? "
+    "check: may this land? verify: did it get worse?\n\n"
     "Exit codes: 0 accepted, 1 rejected, 2 wrong arguments, 3 undecided."
 )
 

@@ -389,9 +389,12 @@ def raising(times: int) -> Iterator[list[int]]:
         signal.signal(signal.SIGUSR1, before)
 
 
-def test_a_signal_ends_the_command_and_is_passed_on(room: Room) -> None:
+def test_a_signal_ends_the_command_and_is_passed_on(room: Room, tmp_path: Path) -> None:
+    # Not before the start is over: what is half started is nobody's yet.
+    started = tmp_path / "started"
+    wait = f"until [ -e {shlex.quote(str(started))} ]; do sleep 0.1; done"
     with raising(1) as noted, pytest.raises(_AskedToEndError):
-        room.run(f"{room.sleep} & kill -USR1 $PPID; {room.sleep}")
+        room.run(f"{room.sleep} & {wait}; kill -USR1 $PPID; {room.sleep}", tick=lambda _: started.touch())
     assert noted == [signal.SIGUSR1]
     assert room.living() == []
 
