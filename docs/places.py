@@ -203,11 +203,6 @@ command = ["python3", "tools/measure.py"]
 format = "metrics"
 
 [[thresholds]]
-name = "no-new-findings"
-metric = "findings:new"
-max = 0
-
-[[thresholds]]
 name = "few-branches"
 metric = "branches"
 max = 2

@@ -118,6 +118,12 @@ def crossed(facts: Verification) -> Obstacle:
     return Obstacle(_few(said, " and "), "bring the value down to the limit, " + _AGAIN)
 
 
+NOTHING_TO_COMPARE = Obstacle(
+    "there is nothing to compare, both trees are the same: git add what you mean, or verify HEAD --base REV",
+    "",
+)
+
+
 def accepted(facts: Verification) -> Obstacle:
     """Say that it may land, and what is told besides."""
     told = []

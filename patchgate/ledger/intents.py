@@ -203,8 +203,11 @@ class Intents:
         """Remember that something of an intent happened now; cheap, and no error of it is one.
 
         Nothing is written where the last activity is less than a tenth of the lease ago. The intent itself is
-        not written, so that what somebody else changes at the same time stays.
+        not written, so that what somebody else changes at the same time stays. A dead one stays dead: its
+        files may be somebody else's by now.
         """
+        if not is_live(intent, now):
+            return
         last = self._last_seen(intent)
         since = None if last is None else last.until(now)
         if since is not None and since < intent.lease / 10:

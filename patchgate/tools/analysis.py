@@ -123,7 +123,9 @@ def analyse(
         left = f"`{name}` left {ended.survivors} processes that could not be ended"
         run = replace(run, warnings=(left,))
     hindrance = _hindrance(ended, settings, mask)
-    return _untold(run, *hindrance) if hindrance is not None else _read(run, settings, place, output, text_of)
+    if hindrance is not None:
+        return _untold(run, *hindrance)
+    return _read(run, settings, place, output, text_of, _said(ended, mask))
 
 
 def _hindrance(
@@ -158,7 +160,7 @@ def _hindrance(
 
 
 def _read(
-    run: AnalysisRun, settings: AnalysisSettings, place: str, output: str, text_of: Lines
+    run: AnalysisRun, settings: AnalysisSettings, place: str, output: str, text_of: Lines, said: str
 ) -> AnalysisRun:
     # What reads is loaded only where something was told: a run that is stored costs none of it.
     from patchgate.tools.json_stream import NotReadError
@@ -175,7 +177,8 @@ def _read(
     except FailedError as error:
         return _untold(run, error.message, error.hint or _AGAIN)
     except NotReadError as error:
-        return _untold(run, f"told nothing that can be read: {error.message}", error.hint or _WANTED)
+        reason = f"told nothing that can be read: {error.message}"
+        return _untold(run, f"{reason}; it said{said}" if said else reason, error.hint or _WANTED)
     outcome = Evaluated.FINDINGS if results else Evaluated.CLEAN
     return replace(run, outcome=outcome, results=results, suppressed=suppressed)
 

@@ -544,3 +544,11 @@ def test_of_a_threshold_under_an_intent_that_is_over_nobody_is_blamed() -> None:
     assert answer.external_thresholds == ()
     assert "lies outside the intent" not in render(answer, color=False)
     assert {each.rule for each in findings_of(answer)} == {"unverified"}
+
+
+def test_where_both_trees_are_the_same_it_says_that_nothing_was_compared() -> None:
+    same = replace(question(intent=None), same_tree=True)
+    told = decide(same)
+    assert told.status is Status.ACCEPTED
+    assert told.reason.startswith("there is nothing to compare")
+    assert not decide(replace(same, same_tree=False)).reason.startswith("there is nothing")

@@ -466,3 +466,12 @@ def test_two_writers_take_turns(tmp_path: Path) -> None:
             raise AssertionError("two at once")
     with found.lock():
         assert found.all() == (intent_of(tmp_path),)
+
+
+def test_an_activity_does_not_bring_a_dead_one_to_life(tmp_path: Path) -> None:
+    found = stored(tmp_path, intent_of(tmp_path))
+    (intent,) = found.all()
+    found.touch(intent, at(301))
+    assert not place_of(tmp_path, end="seen").exists()
+    found.touch(intent, at(300))
+    assert place_of(tmp_path, end="seen").exists()

@@ -766,3 +766,13 @@ def test_a_worktree_with_hooks_of_its_own_is_looked_at_by_itself(tmp_path: Path)
     other.git("config", "--worktree", "core.hooksPath", "/dev/null")
     assert declared(other, "a").warnings != ()
     assert declared(repo, "b").warnings == ()
+
+
+def test_a_declared_file_that_is_changed_already_is_warned_of(tmp_path: Path) -> None:
+    repo = quiet(tmp_path, ["a", "b"])
+    repo.install()
+    repo.write("a", "begun\n")
+    repo.write("b", "begun\n")
+    (warning,) = declared(repo, "a").warnings
+    assert warning.startswith("a is changed already, and what is in it now is not blamed on i-")
+    assert declared(repo, "c").warnings == ()

@@ -284,3 +284,12 @@ def test_a_url_is_a_remote_of_which_nothing_is_known(tmp_path: Path) -> None:
     shop = first_push(tmp_path)
     done = shop.try_git("push", "-q", str(tmp_path / "server.git"), "main")
     assert "error[regression]" in said(done)
+
+
+def test_an_intent_excuses_nothing_that_the_push_brings_from_before_it(shop: Workshop) -> None:
+    land(shop, {"a.py": BAD})
+    assert shop.try_git("push", "-q").returncode == 1
+    shop.declare("free.py")
+    done = shop.try_git("push", "-q")
+    assert done.returncode == 1, said(done)
+    assert "error[regression]: B1: BAD one" in said(done)

@@ -120,7 +120,12 @@ def test_a_refusal_names_who_has_the_file_and_the_next_step(tmp_path: Path) -> N
     first, second, last = refused.err.splitlines()
     assert first == "refused: another piece of work has declared this file"
     assert second.startswith(f"  {name} has a: the work is due (here; expires in ")
-    assert last.startswith("help: wait until it is cleared")
+    assert last.startswith(
+        "help: it is of this worktree: go on under it, clear it (git patchgate intent clear"
+    )
+    repo.git("worktree", "add", "-q", str(tmp_path / "two"))
+    other = repo.cli("intent", "declare", "-m", "due", "--allow", "a", cwd=tmp_path / "two")
+    assert other.err.splitlines()[-1].startswith("help: wait until it is cleared")
     queued = declare(repo, "--allow", "a", "--queue")
     assert queued.code == 0
     assert "it owns nothing until these are cleared" in queued.out

@@ -72,7 +72,7 @@ VERIFY_RULES = (
         "`strictness` is `relaxed`.",
         "What was clean stays clean.",
         "an unused import in a new line, which ruff tells",
-        "Mend what the analysis tells, then `git patchgate verify`.",
+        "Mend what the analysis tells, then `git patchgate verify`; of commits, `verify HEAD --base REV`.",
     ),
     _verify(
         "regression-external",
@@ -89,7 +89,8 @@ VERIFY_RULES = (
         "it lies in one of the intent's files. A warning where `strictness` is `relaxed`.",
         "A limit that somebody set is not passed unseen.",
         "a function of complexity 11, and a threshold of 10",
-        "Bring the value down to the limit, then `git patchgate verify`.",
+        "Bring the value down to the limit, then `git patchgate verify`; of commits, `verify HEAD --base "
+        "REV`.",
     ),
     _verify(
         "threshold-external",

@@ -140,7 +140,8 @@ def _entries(
         if ".." in text.split("/"):
             raise UsageError(
                 f"{option} {printable(text, 200)} goes up by .., and an entry is a file's own path",
-                "name it without .., from the root of the repository if need be",
+                'go to the root of the repository and name it from there: git -C "$(git rev-parse '
+                '--show-toplevel)" patchgate intent declare …',
             )
         path = RepoPath.from_user(text, repository.prefix)
         if text.endswith("/") or _is_folder(repository, objects, tree, path):

@@ -28,7 +28,7 @@ from patchgate.operations.hold.intents.request import Request, checked
 from patchgate.operations.hold.intents.states import Told
 from patchgate.operations.hold.intents.store import Store, existing, is_foreign, is_gone, moved
 from patchgate.operations.hold.intents.turns import in_the_way, pinned, promote, told_here, worktree_of
-from patchgate.verdict.wording import count
+from patchgate.verdict.wording import count, some
 
 _ID_BYTES = 5
 
@@ -67,6 +67,7 @@ def declare(repository: Repository, request: Request, caller: Caller) -> Outcome
             seen=caller.now,
             holder=holder,
         )
+        warnings += _begun(intent)
         warnings += _too_many(intent, pins)
         warnings += _left_behind(intent, known, caller.now)
         blocking = in_the_way(store, intent, known, caller)
@@ -74,6 +75,12 @@ def declare(repository: Repository, request: Request, caller: Caller) -> Outcome
         if blocking and not request.queue:
             reason = f"another piece of work has declared {'these files' if _many(blocking) else 'this file'}"
             hint = "wait until it is cleared, declare other files, or add --queue to be next"
+            if all(each.intent.git_dir == repository.git_dir for each in blocking):
+                own = " ".join(each.intent.id for each in blocking[:1])
+                hint = (
+                    f"it is of this worktree: go on under it, clear it (git patchgate intent clear {own}), "
+                    "or add --queue to be next"
+                )
             return Outcome(Action.REFUSED, None, blocking, promoted, tuple(warnings), reason, hint)
         if blocking:
             intent = replace(intent, state=State.QUEUED)
@@ -224,6 +231,17 @@ def _require_work_tree(repository: Repository) -> str:
 
 def _many(blocking: Sequence[Conflict]) -> bool:
     return len({entry for each in blocking for entry in each.entries}) > 1
+
+
+def _begun(intent: Intent) -> list[str]:
+    """Warn where work on the declared files has begun: what is in them already is not verified."""
+    begun = [path for path in (*intent.scope.allowed, *intent.scope.related) if path in intent.dirty]
+    if not begun:
+        return []
+    be, it = ("is", "it") if len(begun) == 1 else ("are", "them")
+    named = some(begun, 3)
+    what = f"{named} {be} changed already, and what is in {it} now is not blamed on {intent.id}"
+    return [f"{what}: commit or stash {it} first to have {it} verified"]
 
 
 def _too_many(intent: Intent, pins: Pins) -> list[str]:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from patchgate.operations.hold.verify.analyses import Around
     from patchgate.operations.hold.verify.push_asked import Asking
     from patchgate.operations.hold.verify.verify import Scene
+    from patchgate.verdict.verification import Verification
 
 GATE = "verify"
 
@@ -124,17 +125,23 @@ def _verified(
     tip = after.commit or ""
     here = active_here(scene.repository)
     intent = intent_of_commit(here, lambda each: _holds(scene.repository, each, tip)) if here else None
+    found: list[Verification] = []
     if intent is not None:
         chosen = _under(scene, policy, intent)
-        found = held_against(replace(scene, policy=chosen), intent, after, with_staged=False)
+        found.append(held_against(replace(scene, policy=chosen), intent, after, with_staged=False))
+        if before is not None and before.tree != intent.tree and not _contains(scene, before, intent):
+            # What the push brings from before the intent is not the intent's, and not nobody's either.
+            began = Analysed(intent.tree, intent.base)
+            found.append(compared(replace(scene, policy=policy), before, began))
     elif before is None:
         reason = f"{remote.shown} has nothing yet, so there is nothing to get worse from"
         return GateOutcome(GATE, Outcome.NOT_APPLICABLE, reason), []
     else:
-        found = compared(replace(scene, policy=policy), before, after)
+        found.append(compared(replace(scene, policy=policy), before, after))
     findings = [
         told
-        for finding in findings_of(found)
+        for each in found
+        for finding in findings_of(each)
         if (told := levelled(policy, Profile.COMMIT, finding)) is not None
     ]
     errors = [finding for finding in findings if finding.level is Level.ERROR]
@@ -142,6 +149,13 @@ def _verified(
         return GateOutcome(GATE, Outcome.PASS), findings
     is_undecided = all(finding.definition.undecided for finding in errors)
     return GateOutcome(GATE, Outcome.UNDECIDED if is_undecided else Outcome.FAIL), findings
+
+
+def _contains(scene: Scene, before: Analysed, intent: Intent) -> bool:
+    """Tell whether the remote has what an intent began on."""
+    if intent.base is None or before.commit is None:
+        return intent.base is None
+    return is_ancestor(scene.repository, intent.base, before.commit)
 
 
 def _under(scene: Scene, policy: Policy, intent: Intent) -> Policy:
