@@ -192,6 +192,6 @@ def _status(
         return Status.VIOLATED, reasons.crossed(facts)
     if facts.external_regressions or facts.external_thresholds:
         return Status.ACCEPTED_WITH_EXTERNAL_CHANGES, reasons.accepted(facts)
-    if question.same_tree and question.intent is None:
+    if question.same_tree:
         return Status.ACCEPTED, reasons.NOTHING_TO_COMPARE
     return Status.ACCEPTED, reasons.accepted(facts)

@@ -145,6 +145,17 @@ def failed(command: str, done: Completed) -> UndecidedError:
     return UndecidedError(f"git {command} failed: {said}", hint)
 
 
+# In this order: the last of them alone may hold a line feed.
+_ASKED = (
+    "--absolute-git-dir",
+    "--git-common-dir",
+    "--is-bare-repository",
+    "--show-object-format",
+    "--show-prefix",
+    "--show-toplevel",
+)
+
+
 def open_repository(environ: Mapping[str, str], directory: str) -> Repository:
     """Find and open the repository that git itself would use in `directory` with `environ`.
 
@@ -171,17 +182,8 @@ def open_repository(environ: Mapping[str, str], directory: str) -> Repository:
     told = {
         name: environ[name] for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR") if environ.get(name)
     }
-    asked = (
-        "--absolute-git-dir",
-        "--git-common-dir",
-        "--is-bare-repository",
-        "--show-object-format",
-        "--show-prefix",
-        "--show-toplevel",
-    )
-    found = run(["git", "rev-parse", *asked], cwd=directory, env={**base, **told})
+    found = run(["git", "rev-parse", *_ASKED], cwd=directory, env={**base, **told})
     lines = found.out.decode("utf-8", "surrogateescape").split("\n")
-    # The last of them alone may hold a line feed.
     work_tree_said = "\n".join(lines[5:-1])
     if len(lines) > 5 and (
         lines[2] not in {"true", "false"} or (found.code == 0 and not os.path.isabs(work_tree_said))

@@ -135,18 +135,7 @@ def run_command(
     if fault is not None:
         return fault
     spool.close()
-    return Ended(
-        run.code,
-        timed_out=run.timed_out,
-        tail=spool.tail,
-        seconds=time.monotonic() - began,
-        logged=spool.logged,
-        dropped=spool.dropped,
-        log_fault=spool.fault,
-        survivors=run.survivors,
-        has_flooded=own is not None and own.dropped > 0 and own.fault is None,
-        output_fault=own.fault if own is not None else None,
-    )
+    return run.told(time.monotonic() - began)
 
 
 @contextlib.contextmanager
@@ -263,6 +252,22 @@ class _Run:
         # Not yet reaped where the system tells of ends, so the id of the group is still its own.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._child.pid, number)
+
+    def told(self, seconds: float) -> Ended:
+        """Say how it ended, once it is over; it took so many seconds."""
+        spool, own = self._spool, self._own
+        return Ended(
+            self.code,
+            timed_out=self.timed_out,
+            tail=spool.tail,
+            seconds=seconds,
+            logged=spool.logged,
+            dropped=spool.dropped,
+            log_fault=spool.fault,
+            survivors=self.survivors,
+            has_flooded=own is not None and own.dropped > 0 and own.fault is None,
+            output_fault=own.fault if own is not None else None,
+        )
 
     def end(self) -> None:
         """End everything that was started, and take in what it still wrote; twice is as good as once."""
