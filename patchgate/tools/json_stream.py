@@ -35,7 +35,8 @@ class NotReadError(Exception):
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)
-        self.message = message
+        # What a document holds may be quoted in it, and a tab moves the cursor too.
+        self.message = message.replace("\t", " ")
         self.hint = hint
 
 

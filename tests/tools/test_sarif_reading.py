@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchgate.change.path import RepoPath
+from patchgate.change.quoting import is_printable
 from patchgate.tools import sarif_run
 from patchgate.tools.json_stream import NotReadError
 from patchgate.tools.sarif import read_sarif
@@ -74,7 +75,7 @@ def paths(*locations: Json, root: str = ROOT, within: Json | None = None) -> lis
 def refusal(found: Json | bytes) -> NotReadError:
     with pytest.raises(NotReadError) as refused:
         read(found)
-    assert refused.value.message.isprintable()
+    assert all(map(is_printable, refused.value.message))
     return refused.value
 
 
@@ -671,10 +672,14 @@ def require_read_or_refused(raw: bytes) -> None:
         found, told = ((), ()), error.message
     else:
         told = ""
-    assert told.isprintable()
+    assert all(map(is_printable, told))
     for each in (*found[0], *found[1]):
         assert each.level in {"error", "warning", "note", "none"}
         assert len(each.mark) == 32
         assert each.rule
         (each.message + each.rule + each.tool).encode()
         assert all(path.raw and not path.raw.startswith((b"/", b"../")) for path in each.paths)
+
+
+def test_a_tab_that_is_quoted_moves_no_cursor() -> None:
+    require_read_or_refused(b'{"version":"\\t"}')
