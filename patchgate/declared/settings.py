@@ -180,6 +180,57 @@ class VerifySettings:
 
 
 @dataclass(frozen=True, slots=True)
+class PlaceholdersSettings:
+    """How loud the placeholder gate speaks; None: as a warning under `agent`, not at all under `commit`."""
+
+    level: MessageLevel | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MarkerSettings:
+    """A placeholder of the policy's own: an expression (Python, for bytes), and a line that it finds."""
+
+    name: str = ""
+    pattern: str = ""
+    example: str = ""
+
+
+SUFFIXES = (
+    *(".md", ".txt", ".rst", ".adoc", ".csv", ".tsv", ".json", ".yaml", ".yml", ".toml", ".ini", ".cfg"),
+    *(".conf", ".xml", ".html", ".htm", ".css", ".py", ".pyi", ".js", ".ts", ".tsx", ".jsx", ".sql", ".sh"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimsSettings:
+    """How a claim that a placeholder remains is held against the files.
+
+    Caps are inclusive and count bytes as stored; the suffixes are compared without case.
+    """
+
+    contradiction_guard_enabled: bool = True
+    contradiction_guard_strict_coverage: bool = True
+    contradiction_scan_max_files: int = 80
+    contradiction_scan_max_total_bytes: int = 2_500_000
+    contradiction_scan_max_file_bytes: int = 300_000
+    contradiction_scan_min_files_for_sufficiency: int = 2
+    contradiction_scan_allowed_suffixes: tuple[str, ...] = SUFFIXES
+    contradiction_scan_timeout_seconds: float = 8
+    markers: tuple[MarkerSettings, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A value of the config that cannot be used as it is, and what is used instead: a warning, no error.
+
+    `key` is that of the value; `message` says the rest, safe for a terminal: "5000 is more than 1000, …".
+    """
+
+    key: tuple[str | int, ...]
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """What a repository's config says; `written` are its keys as they stand there, without defaults."""
 
@@ -198,6 +249,9 @@ class Config:
     analyses: Mapping[str, AnalysisSettings] = field(default_factory=dict)
     thresholds: tuple[ThresholdSettings, ...] = ()
     verify: VerifySettings = VerifySettings()
+    placeholders: PlaceholdersSettings = PlaceholdersSettings()
+    claims: ClaimsSettings = ClaimsSettings()
+    doubts: tuple[Doubt, ...] = ()
     written: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
 
@@ -206,6 +260,7 @@ def settings_from(written: Mapping[str, Any]) -> Config:
     policy = dict(written.get("policy", {}))
     policy["commit"] = _filled(COMMIT, policy.get("commit", {}))
     policy["agent"] = _filled(AGENT, policy.get("agent", {}))
+    claims, doubts = _claims(written)
     return Config(
         written.get("required_version"),
         _filled(PolicySettings(), policy),
@@ -222,8 +277,19 @@ def settings_from(written: Mapping[str, Any]) -> Config:
         {name: _command(AnalysisSettings(), each) for name, each in written.get("analyses", {}).items()},
         tuple(_filled(ThresholdSettings(), each) for each in written.get("thresholds", ())),
         _filled(VerifySettings(), written.get("verify", {})),
+        _filled(PlaceholdersSettings(), written.get("placeholders", {})),
+        claims,
+        doubts,
         written,
     )
+
+
+def _claims(written: Mapping[str, Any]) -> tuple[ClaimsSettings, tuple[Doubt, ...]]:
+    if "claims" not in written:
+        return ClaimsSettings(), ()
+    from patchgate.declared.claims import claims_from
+
+    return claims_from(written["claims"])
 
 
 def _command(defaults: Runnable, written: Mapping[str, Any]) -> Runnable:

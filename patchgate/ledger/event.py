@@ -35,6 +35,7 @@ KINDS: Mapping[str, str] = {
     "recovered": "an apply that was cut short was found, and finished or undone",
     "intent": "an intent was declared, promoted, renewed, recovered or cleared, or got its before-report",
     "made": "commits were made in a worktree while an intent was active there",
+    "adjudicated": "a verifier's verdict was held against the files; names subject, outcome and coverage",
     "verified": "the tests of a component passed once more on what its baseline records",
 }
 

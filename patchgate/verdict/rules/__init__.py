@@ -15,6 +15,7 @@ from patchgate.verdict.rules.drift import DRIFT_RULES
 from patchgate.verdict.rules.message import MESSAGE_RULES
 from patchgate.verdict.rules.patch import PATCH_RULES
 from patchgate.verdict.rules.paths import PATH_RULES
+from patchgate.verdict.rules.placeholders import PLACEHOLDER_RULES
 from patchgate.verdict.rules.policy import POLICY_RULES
 from patchgate.verdict.rules.refs import REF_RULES
 from patchgate.verdict.rules.reply import REPLY_RULES
@@ -41,6 +42,7 @@ RULES: dict[str, Rule] = {
         *STALENESS_RULES,
         *SCOPE_RULES,
         *VERIFY_RULES,
+        *PLACEHOLDER_RULES,
         *MESSAGE_RULES,
     )
 }

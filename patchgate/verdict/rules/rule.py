@@ -25,6 +25,7 @@ class Stage(StrEnum):
     DRIFT = "drift"
     SCOPE = "scope"
     VERIFY = "verify"
+    PLACEHOLDERS = "placeholders"
     MESSAGE = "message"
 
     @property
@@ -47,6 +48,7 @@ _CODES = {
     Stage.DRIFT: "DRIFT_DETECTED",
     Stage.SCOPE: "SCOPE_VIOLATED",
     Stage.VERIFY: "VERIFY_FAILED",
+    Stage.PLACEHOLDERS: "PLACEHOLDER_FOUND",
     Stage.MESSAGE: "MESSAGE_REFUSED",
 }
 

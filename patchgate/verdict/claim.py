@@ -1,0 +1,163 @@
+"""A claim and what became of it: what a verifier said, what was looked at, what follows.
+
+Values only. What is scanned `gates.claim_scan` decides, what follows from it `gates.claims`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from patchgate.change.path import RepoPath
+from patchgate.verdict.verdict import Json
+
+
+class ClaimOutcome(StrEnum):
+    """What became of a verdict."""
+
+    PASSED = "passed"
+    UPHELD = "upheld"
+    CONTRADICTED = "contradicted"
+    UNDECIDED = "undecided"
+    UNCHANGED = "unchanged"
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code that goes with it: only what had passed is 0."""
+        return {ClaimOutcome.PASSED: 0, ClaimOutcome.CONTRADICTED: 3}.get(self, 1)
+
+
+class Tier(StrEnum):
+    """Why a file is looked at, in the order in which they are."""
+
+    CANONICAL = "canonical"
+    CURRENT = "current_attempt"
+    PRIOR = "prior_attempt"
+    EVIDENCE = "evidence_artifact"
+    FALLBACK = "fallback"
+
+    @property
+    def is_high_priority(self) -> bool:
+        """Tell whether every file of it has to be scanned whole before a claim can be contradicted."""
+        return self in {Tier.CANONICAL, Tier.CURRENT, Tier.PRIOR}
+
+
+class Unscanned(StrEnum):
+    """Why a file was not scanned whole; `EXCLUDED` (a hidden or heavy folder) is said of the fallback only."""
+
+    TOO_LARGE = "too_large"
+    BINARY = "binary"
+    SUFFIX = "suffix"
+    MISSING = "missing"
+    SYMLINK = "symlink"
+    OUTSIDE = "outside"
+    CAP = "cap"
+    TIMEOUT = "timeout"
+    EXCLUDED = "excluded"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a verifier said of finished work.
+
+    `issues` are the texts of its issues. The lists of files are as they were given, in any form. `written` is
+    the whole document, also the keys that nobody here knows, in their order: it is handed back.
+    """
+
+    passed: bool
+    reason_code: str | None = None
+    severity_class: str | None = None
+    feedback: str = ""
+    issues: tuple[str, ...] = ()
+    confidence: float | None = None
+    subject: str | None = None
+    deliverables: tuple[str, ...] = ()
+    changed_files: tuple[str, ...] = ()
+    prior_changed_files: tuple[str, ...] = ()
+    evidence_files: tuple[str, ...] = ()
+    written: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A file that is to be looked at; `path` is None where what was `given` (safe to show) lies outside."""
+
+    tier: Tier
+    path: RepoPath | None
+    given: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a placeholder stands: `line` counts from 1, `rule` is that of the placeholder gate."""
+
+    tier: Tier
+    path: RepoPath
+    line: int
+    rule: str
+    marker: str
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A candidate that was not scanned whole, and why; of what could be read of it the places still count."""
+
+    candidate: Candidate
+    reason: Unscanned
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """What one bounded scan saw.
+
+    `scanned` are the files that were scanned whole, `total_bytes` all that was read of any. `skipped` are the
+    candidates of the tiers that were not; `passed_by` counts the files of the fallback that were not, by
+    reason. `source_counts` counts the distinct files of each tier (fallback: those that were read). `places`
+    are all that were found, in the order of the scan. `timed_out` tells that its time was over before the
+    end.
+    """
+
+    scanned: tuple[Candidate, ...] = ()
+    total_bytes: int = 0
+    skipped: tuple[Skipped, ...] = ()
+    passed_by: Mapping[Unscanned, int] = field(default_factory=dict)
+    source_counts: Mapping[Tier, int] = field(default_factory=dict)
+    places: tuple[Place, ...] = ()
+    used_fallback: bool = False
+    timed_out: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Whether what was scanned is enough to contradict a claim; `reasons` say why not, in a fixed order."""
+
+    is_sufficient: bool
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Adjudication:
+    """What became of a claim: the amended verdict, and how it came to be.
+
+    `is_placeholder_claim` is whether it was one at all; `scan` and `coverage` are None where nothing was
+    scanned. `why` is one sentence, `next_step` the smallest one (None: none). `read_from` names the tree for
+    people: "the index", "the working tree", a revision.
+    """
+
+    claim: Claim
+    outcome: ClaimOutcome
+    passed: bool
+    reason_code: str | None
+    severity_class: str | None
+    confidence: float | None
+    contradicted_reason_code: str | None = None
+    is_placeholder_claim: bool = False
+    scan: Scan | None = None
+    coverage: Coverage | None = None
+    guard_enabled: bool = True
+    strict_coverage: bool = True
+    why: str = ""
+    next_step: str | None = None
+    read_from: str = ""
+    warnings: tuple[str, ...] = ()
