@@ -44,7 +44,7 @@ class Tier(StrEnum):
 
 
 class Unscanned(StrEnum):
-    """Why a file was not scanned whole; `EXCLUDED` (a hidden or heavy folder) is said of the fallback only."""
+    """Why a file was not scanned whole; `EXCLUDED` (a hidden or heavy folder) only in the fallback."""
 
     TOO_LARGE = "too_large"
     BINARY = "binary"
