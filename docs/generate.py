@@ -21,7 +21,15 @@ from typing import Any
 
 import click
 
-from docs.places import make_kiosk, make_market, make_shop, make_studio, make_workshop, output
+from docs.places import (
+    make_kiosk,
+    make_market,
+    make_office,
+    make_shop,
+    make_studio,
+    make_workshop,
+    output,
+)
 from patchgate.declared.classes import CLASSES
 from patchgate.declared.config_schema import json_schema
 from patchgate.surfaces.cli import COMMANDS
@@ -35,6 +43,7 @@ APPLY = ROOT / "docs" / "apply.md"
 AGENTS = ROOT / "docs" / "agents.md"
 COMPONENTS = ROOT / "docs" / "components.md"
 VERIFY = ROOT / "docs" / "verify.md"
+CLAIMS = ROOT / "docs" / "claims.md"
 
 _HEAD = """\
 # Reference
@@ -82,7 +91,7 @@ def _leaves(words: str, command: click.Command) -> Iterator[tuple[str, click.Com
         yield words, command
         return
     for name, inner in command.commands.items():
-        yield from _leaves(f"{words} {name}", inner)
+        yield from _leaves(f"{words} {name}".rstrip(), inner)
 
 
 def _arguments(command: click.Command) -> list[click.Argument]:
@@ -126,7 +135,7 @@ def _tables(node: dict[str, Any], name: str, schema: dict[str, Any]) -> Iterator
         if inner.get("properties"):
             yield from _tables(inner, f"[{f'{name[1:-1]}.{key}' if name else key}]", schema)
         elif (element := _resolve(each.get("items", {}), schema)).get("properties"):
-            yield from _tables(element, f"[[{key}]]", schema)
+            yield from _tables(element, f"[[{f'{name[1:-1]}.{key}' if name else key}]]", schema)
         elif named := _named(each, schema):
             yield from _tables(named, f"[{key}.NAME]", schema)
 
@@ -250,6 +259,11 @@ def verify(page: str) -> str:
     return tour(page, make_workshop)
 
 
+def claims(page: str) -> str:
+    """Run the commands of the page about placeholders and claims."""
+    return tour(page, make_office)
+
+
 def tour(
     page: str, make: Callable[[Path, dict[str, str]], None] | None = None, *, is_today: bool = False
 ) -> str:
@@ -336,6 +350,7 @@ def main() -> None:
     PATCHES.write_text(patches(PATCHES.read_text(encoding="utf-8")), encoding="utf-8")
     COMPONENTS.write_text(components(COMPONENTS.read_text(encoding="utf-8")), encoding="utf-8")
     VERIFY.write_text(verify(VERIFY.read_text(encoding="utf-8")), encoding="utf-8")
+    CLAIMS.write_text(claims(CLAIMS.read_text(encoding="utf-8")), encoding="utf-8")
     AGENTS.write_text(agents(AGENTS.read_text(encoding="utf-8")), encoding="utf-8")
 
 

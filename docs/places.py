@@ -228,3 +228,33 @@ def make_workshop(workshop: Path, environment: dict[str, str]) -> None:
         "git patchgate install",
     ):
         output(command, workshop, environment)
+
+
+_OFFICE = {
+    "docs/report.md": """\
+# Report of the year
+
+Sales rose in every quarter. The numbers come from the books; the method is in method.md.
+""",
+    "docs/method.md": "# Method\n\nWe add up what was paid, and leave out what was cancelled.\n",
+    "README.md": "# Reports\n\nOne report a year.\n",
+}
+_VERDICT = {
+    "passed": False,
+    "reason_code": "incomplete_deliverable_placeholder",
+    "severity_class": "major",
+    "feedback": "A placeholder remains in the report.",
+    "confidence": 0.9,
+    "subject": "report",
+    "deliverables": ["docs/report.md"],
+    "changed_files": ["docs/report.md", "docs/method.md"],
+}
+
+
+def make_office(office: Path, environment: dict[str, str]) -> None:
+    (office / "docs").mkdir(parents=True)
+    for name, text in _OFFICE.items():
+        (office / name).write_text(text, encoding="utf-8")
+    for command in ("git init -q -b main", "git add -A", "git commit -q -m 'Open the office'"):
+        output(command, office, environment)
+    (office / "verdict.json").write_text(json.dumps(_VERDICT, indent=2) + "\n", encoding="utf-8")

@@ -172,6 +172,12 @@ def test_the_page_about_intents_and_verify_is_what_the_commands_print() -> None:
     assert told == page.splitlines(), "docs/verify.md is stale: run python -m docs.generate"
 
 
+def test_the_page_about_claims_is_what_the_commands_print() -> None:
+    page = generate.CLAIMS.read_text(encoding="utf-8")
+    told = generate.claims(page).splitlines()
+    assert told == page.splitlines(), "docs/claims.md is stale: run python -m docs.generate"
+
+
 def test_the_page_about_apply_is_what_the_commands_really_print() -> None:
     page = generate.APPLY.read_text(encoding="utf-8")
     told = generate.tour(page, places.make_kiosk).splitlines()

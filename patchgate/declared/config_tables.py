@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from patchgate.declared.analysis_tables import AnalysisTable, ThresholdTable, VerifyTable
 from patchgate.declared.analysis_texts import check_analysis, check_thresholds
+from patchgate.declared.claim_tables import ClaimsTable, PlaceholdersTable
 from patchgate.declared.command import (
     NAME,
     check_argument,
@@ -309,3 +310,5 @@ class ConfigDocument(Section):
         tuple[ThresholdTable, ...], Field(strict=False), AfterValidator(check_thresholds)
     ] = Field((), description="Limits on what the analyses tell.")
     verify: VerifyTable = VerifyTable()
+    placeholders: PlaceholdersTable = PlaceholdersTable()
+    claims: ClaimsTable = ClaimsTable()

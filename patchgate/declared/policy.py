@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from patchgate.change.path import RepoPath, fold
 from patchgate.change.quoting import printable
@@ -24,6 +25,10 @@ from patchgate.declared.patterns import PatternSet, PrefixSet
 from patchgate.declared.settings import Config, ProfileSettings
 from patchgate.verdict.rules import RULES, RULES_VERSION, Level, Stage
 from patchgate.verdict.rules.message import MESSAGE_RULES
+from patchgate.verdict.rules.placeholders import PLACEHOLDER_RULES
+
+if TYPE_CHECKING:
+    from patchgate.declared.markers import Markers
 
 Key = tuple[str | int, ...]
 _MANY_PATHS = 200_000
@@ -124,6 +129,7 @@ class Policy:
         self._all_limits: dict[Profile, tuple[FileLimits, ...]] = {}
         self._digests: dict[Profile, str] = {}
         self._message_levels: dict[Profile, frozenset[Level | None]] = {}
+        self._judges_placeholders: dict[Profile, bool] = {}
 
     @cached_property
     def content(self) -> ContentRules:
@@ -131,6 +137,14 @@ class Policy:
         section = self.config.content
         denied = tuple(re.compile(text.encode("utf-8")) for text in section.deny)
         return ContentRules(section.secrets, section.conflict_markers, denied)
+
+    @cached_property
+    def markers(self) -> Markers:
+        """The markers of placeholders, the policy's own among them."""
+        # Most commits are judged without them.
+        from patchgate.declared.markers import Markers
+
+        return Markers(self.config.claims.markers)
 
     @cached_property
     def components(self) -> Components:
@@ -152,7 +166,8 @@ class Policy:
     def level(self, rule: str, profile: Profile) -> Level | None:
         """Say at which level a rule speaks; None where it is off. Invariants keep their own.
 
-        `[rules]` speaks before `[message] level`, which is that of every message rule.
+        `[rules]` speaks before `[message] level` and `[placeholders] level`, which are those of every message
+        and every placeholder rule.
         """
         definition = RULES[rule]
         if not definition.invariant and (chosen := self.config.rules.get(rule)):
@@ -161,6 +176,9 @@ class Policy:
             return Level.ERROR
         if definition.stage is Stage.MESSAGE:
             level = self.config.message.level
+            return None if level == "off" else Level(level)
+        if definition.stage is Stage.PLACEHOLDERS:
+            level = self.config.placeholders.level or ("warning" if profile is Profile.AGENT else "off")
             return None if level == "off" else Level(level)
         return definition.level
 
@@ -177,6 +195,13 @@ class Policy:
             levels = frozenset(self.level(rule.id, profile) for rule in MESSAGE_RULES)
             self._message_levels[profile] = levels
         return self._message_levels[profile]
+
+    def judges_placeholders(self, profile: Profile) -> bool:
+        """Tell whether anything is said of a placeholder; where nothing is, none is looked for."""
+        if profile not in self._judges_placeholders:
+            spoken = any(self.level(rule.id, profile) is not None for rule in PLACEHOLDER_RULES)
+            self._judges_placeholders[profile] = spoken
+        return self._judges_placeholders[profile]
 
     def ruling(self, path: RepoPath) -> PathRuling:
         """Say what the policy says about a path by its name."""
@@ -259,8 +284,10 @@ class Policy:
         return self._all_limits[profile]
 
     def needs_lines(self, profile: Profile) -> bool:
-        """Tell whether lines have to be read: for a content rule, a line budget, or the class `binary`."""
-        return bool(self.content) or any(
+        """Tell whether lines are read: for what they hold, for a line budget, or the class `binary`."""
+        if self.content or self.judges_placeholders(profile):
+            return True
+        return any(
             limits.max_added_lines is not None or "binary" in limits.deny_classes
             for limits in self.all_limits(profile)
         )

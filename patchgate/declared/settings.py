@@ -205,7 +205,8 @@ SUFFIXES = (
 class ClaimsSettings:
     """How a claim that a placeholder remains is held against the files.
 
-    Caps are inclusive and count bytes as stored; the suffixes are compared without case.
+    Caps are inclusive and count bytes as stored; the suffixes are compared without case. It is no key that
+    `has_unusable_markers`: a marker that the policy wanted is not among `markers`.
     """
 
     contradiction_guard_enabled: bool = True
@@ -217,6 +218,7 @@ class ClaimsSettings:
     contradiction_scan_allowed_suffixes: tuple[str, ...] = SUFFIXES
     contradiction_scan_timeout_seconds: float = 8
     markers: tuple[MarkerSettings, ...] = ()
+    has_unusable_markers: bool = False
 
 
 @dataclass(frozen=True, slots=True)

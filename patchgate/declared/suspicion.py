@@ -177,4 +177,11 @@ def _texts(policy: Policy) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
             # Nothing tells its matches from other lines, so every added line is suspicious.
             return (ADDED_LINE,), ()
         (small_texts if literals.ignore_case else texts).update(literals.texts)
+    if policy.judges_placeholders(Profile.COMMIT):
+        # A file of UTF-16 is handed on by its own: git calls it binary, or its lines hold a NUL.
+        found = policy.markers.literals_of_all()
+        if found is None:
+            return (ADDED_LINE,), ()
+        texts.update(found[0])
+        small_texts.update(found[1])
     return tuple(sorted(texts)), tuple(sorted(small_texts))

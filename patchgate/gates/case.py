@@ -14,6 +14,7 @@ from patchgate.verdict.verdict import Finding, Fixer, Json
 
 if TYPE_CHECKING:
     from patchgate.gates.component_case import ComponentsNear
+    from patchgate.gates.placeholders import PlaceholdersNear
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Case:
     `folders` lists the resulting tree's folders above each new name. `from_text` is true for what a patch
     or edits proposed, `copied`, `behind` and `together` are as in `git.sources.Reading`. `has_budgets` is
     false for a root commit, and where all tracked files are judged. `components` tells of those near the
-    change; None where none is.
+    change; None where none is. `placeholders` are those in it; None where nobody looked for any.
     """
 
     change: Change
@@ -53,6 +54,7 @@ class Case:
     together: tuple[tuple[RepoPath, RepoPath], ...] = ()
     has_budgets: bool = True
     components: ComponentsNear | None = None
+    placeholders: PlaceholdersNear | None = None
 
     def is_control(self, path: RepoPath) -> bool:
         """Tell whether a path is a control file in this change."""

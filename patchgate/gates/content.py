@@ -37,7 +37,7 @@ def examine(case: Case) -> Iterator[Finding]:
             raise UndecidedError(f"the added lines of {file.path.quoted} were not read")
         for line in file.watched:
             for finding in _findings(case, file, line):
-                yield _suppressed(case, finding, line)
+                yield suppressed(case, finding, line)
 
 
 def _is_new_text(file: FileChange) -> bool:
@@ -79,7 +79,7 @@ def _findings(case: Case, file: FileChange, line: Line) -> Iterator[Finding]:
         )
 
 
-def _suppressed(case: Case, finding: Finding, line: Line) -> Finding:
+def suppressed(case: Case, finding: Finding, line: Line) -> Finding:
     """Turn a finding that the line itself allows, with a reason, into a note that says so."""
     if case.profile is not Profile.COMMIT:
         return finding

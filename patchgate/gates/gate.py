@@ -25,7 +25,7 @@ class Gate:
     applies: Callable[[Case], bool] = lambda case: bool(case.change.files)
 
 
-# These two are imported where a component is near: 5 ms, and most commits are near none.
+# These are imported where they apply: 5 ms, and most commits are near no component.
 
 
 def _contracts(case: Case) -> Iterable[Finding]:
@@ -50,6 +50,16 @@ def _can_drift(case: Case) -> bool:
     return near is not None and bool(near.states or near.undeclared or "drift" in near.faults)
 
 
+def _placeholders(case: Case) -> Iterable[Finding]:
+    from patchgate.gates.placeholders import examine
+
+    return examine(case)
+
+
+def _speaks_of_placeholders(case: Case) -> bool:
+    return bool(case.change.files) and case.policy.judges_placeholders(case.profile)
+
+
 ORDER: tuple[Gate, ...] = (
     Gate("paths", paths.examine),
     Gate("policy", policy.examine),
@@ -58,6 +68,7 @@ ORDER: tuple[Gate, ...] = (
     Gate("governance", governance.examine, governance.applies),
     Gate("contracts", _contracts, _have_contracts),
     Gate("drift", _drift, _can_drift),
+    Gate("placeholders", _placeholders, _speaks_of_placeholders),
 )
 
 

@@ -21,6 +21,8 @@ from patchgate.git.repository import BIG_FILE, Repository, failed
 
 # 400 questions and their answers stay below the 64 KiB that a pipe holds.
 _AT_ONCE = 400
+# Of an object that is read in part, so many bytes more are taken and dropped.
+_DRAINED = 8 << 20
 TREE_MODE = "040000"
 _MODES = {
     mode.lstrip("0").encode("ascii"): mode for mode in (TREE_MODE, REGULAR, EXECUTABLE, SYMLINK, GITLINK)
@@ -139,6 +141,28 @@ class Objects:
             if header is None:
                 raise _missing(oid)
             found[oid] = self._take(header.size + 1)[:-1]
+        return found
+
+    def head(self, oid: str, most: int) -> bytes:
+        """Read the first `most` bytes of an object of any size, all where it has no more.
+
+        Raises:
+            UndecidedError: it is not here.
+        """
+        self._ask(b"contents %s\n" % oid.encode("ascii"))
+        (line,) = self._lines(1)
+        header = _header(line)
+        if header is None:
+            raise _missing(oid)
+        found = self._take(min(most, header.size))
+        left = header.size - len(found) + 1
+        if left > _DRAINED:
+            # A child costs less than to take the rest of a large object from it.
+            self._child.end()
+            self._child = self.repository.child("cat-file", "--batch-command", variables=self._variables)
+            self._buffer = b""
+            return found
+        self._take(left)
         return found
 
     def sha256(self, oid: str) -> str:

@@ -44,7 +44,8 @@ class Repository:
     """An opened repository; all paths are absolute.
 
     `work_tree` is None in a bare repository, `prefix` is the folder inside it where the user stands,
-    `limits` says in sentences why libgit2 could not read it.
+    `limits` says in sentences why libgit2 could not read it. `doubts` are what is to be told of its policies
+    when the command ends, each once: values that cannot be used as they are.
     """
 
     git_dir: str
@@ -56,6 +57,7 @@ class Repository:
     environment: Mapping[str, str]
     limits: tuple[str, ...] = ()
     _shallow: frozenset[str] = field(default=frozenset())
+    doubts: list[str] = field(default_factory=list, compare=False, repr=False)
 
     @property
     def zero_oid(self) -> str:

@@ -7,7 +7,13 @@ import os
 import click
 
 from patchgate.errors import UsageError
-from patchgate.surfaces.options import cache_folder, directory_of, open_to_write, report_options
+from patchgate.surfaces.options import (
+    cache_folder,
+    directory_of,
+    open_to_write,
+    report_options,
+    with_doubts,
+)
 from patchgate.surfaces.output import read_input, show
 from patchgate.surfaces.progress import Progress
 
@@ -89,5 +95,5 @@ def command(
         report = apply(repository, request, place)
     finally:
         progress.end()
-    show(report, form, color, verbose=verbose, quiet=quiet)
+    show(with_doubts(report, repository, form), form, color, verbose=verbose, quiet=quiet)
     return report.verdict.exit_code

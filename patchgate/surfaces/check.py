@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from patchgate.errors import UsageError
-from patchgate.surfaces.options import directory_of, open_here, report_options
+from patchgate.surfaces.options import directory_of, open_here, report_options, with_doubts
 from patchgate.surfaces.output import read_input, show
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def command(
     if report.verdict == "rejected" and not (proposal or everything):
         report = _with_approvals(repository, report, policy_from, profile)
     report = replace(report, warnings=(*report.warnings, *left_behind(repository)))
-    show(report, form, color, verbose=verbose, quiet=quiet)
+    show(with_doubts(report, repository, form), form, color, verbose=verbose, quiet=quiet)
     code = report.verdict.exit_code
     return 0 if exit_zero and code == 1 else code
 

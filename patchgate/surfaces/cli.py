@@ -21,6 +21,7 @@ COMMANDS = (
     ("intent", "intent", "Declare what a piece of work will touch; show, renew, clear it."),
     ("analyze", "analyze", "Run the analyses of the policy on a tree: clean, findings, or no answer."),
     ("verify", "verify", "Compare the analyses of two trees: did it get worse, and was it me?"),
+    ("claim", "claim", "Hold a verifier's verdict against the files: does a placeholder remain?"),
     ("component", "component", "Show components, validate their contracts, make tests of them."),
     ("baseline", "baseline", "Record what the tests of a component passed on, see what drifted."),
     ("explain", "explain", "Say what a rule means, or which line decides about a path."),
@@ -37,7 +38,7 @@ COMMANDS = (
     ("schema", "schema", "Print the JSON Schema of the config or of an output."),
 )
 _CLOSING = (
-    "check: may this land? verify: did it get worse?\n\n"
+    "check: may this land? verify: did it get worse? claim: is the reviewer right?\n\n"
     "Exit codes: 0 accepted, 1 rejected, 2 wrong arguments, 3 undecided."
 )
 

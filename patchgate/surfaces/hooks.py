@@ -21,7 +21,7 @@ from patchgate import __version__
 from patchgate.change.quoting import printable
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.repository import open_repository
-from patchgate.surfaces.output import complain, show, write
+from patchgate.surfaces.output import complain, show, tell_doubts, write
 
 if TYPE_CHECKING:
     from patchgate.git.pushes import RefUpdate, Remote
@@ -127,7 +127,29 @@ def _at_message(name: str, arguments: tuple[str, ...], directory: str) -> int:
     branch = current_branch(repository) if report.verdict != "accepted" else None
     warnings = record_refusals(repository, "commit-msg", report, branch)
     report = replace(report, warnings=(*report.warnings, *warnings))
-    return _answered(repository, Judged(report, any(holds(change, branch) for change in report.changes)))
+    judged = Judged(report, any(holds(change, branch) for change in report.changes))
+    # The hook that judged the commit has told them.
+    return _answered(repository, judged, doubts=())
+
+
+def _at_placeholders(name: str, arguments: tuple[str, ...], directory: str) -> int:
+    """Judge the placeholders alone, in the files that a framework names; git itself calls no such hook."""
+    if _skip_reason() is not None:
+        return 0
+    repository = open_repository(os.environ, directory)
+    from patchgate.git.novelty import current_branch
+    from patchgate.operations.judge.approvals import honoured
+    from patchgate.operations.judge.placeholder_check import check_placeholders
+    from patchgate.operations.land.refusals import Judged, holds, record_refusals
+
+    first, last = (os.environ.get(f"PRE_COMMIT_{each}_REF") for each in ("FROM", "TO"))
+    between = (first, last) if first and last and _is_framework(os.environ) else None
+    report = honoured(repository, check_placeholders(repository, arguments, between), local=True)
+    branch = current_branch(repository) if between is None else None
+    warnings = record_refusals(repository, name, report, branch)
+    report = replace(report, warnings=(*report.warnings, *warnings))
+    stops = any(holds(change, branch) for change in report.changes)
+    return _answered(repository, Judged(report, stops), is_approvable=False)
 
 
 def _at_ref(name: str, arguments: tuple[str, ...], directory: str) -> int:
@@ -146,7 +168,9 @@ def _at_ref(name: str, arguments: tuple[str, ...], directory: str) -> int:
         for warning in warnings:
             complain(f"warning: {warning}")
         return 0
-    return _answered(repository, judge_transaction(repository, lines, _command_at_work, _is_fetch))
+    judged = judge_transaction(repository, lines, _command_at_work, _is_fetch)
+    # Commits that a hook let through just now are not judged again here, and nothing is told again.
+    return _answered(repository, judged, doubts=repository.doubts if judged.report.changes else ())
 
 
 def _command_at_work() -> str:
@@ -223,6 +247,7 @@ def _at_receive(name: str, arguments: tuple[str, ...], directory: str) -> int:
     signal.setitimer(signal.ITIMER_REAL, 0)
     if report.warnings or any(change.findings for change in report.changes) or report.verdict != "accepted":
         _show_short(report)
+    tell_doubts(repository.doubts)
     return report.verdict.exit_code
 
 
@@ -261,19 +286,32 @@ def _read_lines() -> bytes:
     return raw
 
 
-def _answered(repository: Repository, judged: Judged, *, is_push: bool = False) -> int:
-    """Show what was found, if anything, and let git go on or stop it."""
+def _answered(
+    repository: Repository,
+    judged: Judged,
+    *,
+    is_push: bool = False,
+    is_approvable: bool = True,
+    doubts: Sequence[str] | None = None,
+) -> int:
+    """Show what was found, if anything, and let git go on or stop it.
+
+    Args:
+        is_approvable: whether `approve` sees the same refusal as this hook.
+        doubts: what is told of the policy's values that cannot be used; None: all of them.
+    """
     # What libgit2 could not have read here is told by check; in each commit it would be a nuisance.
     warnings = tuple(each for each in judged.report.warnings if each not in repository.limits)
     report = replace(judged.report, warnings=warnings)
     findings = any(change.findings for change in report.changes)
     if findings or report.warnings or report.verdict != "accepted":
-        if judged.stops:
+        if judged.stops and is_approvable:
             from patchgate.operations.judge.approvals import LOCAL, PUSH, approve_line
 
             place = PUSH if is_push else LOCAL
             report = replace(report, approve=approve_line(report, place=place))
         show(report, "full", "auto", verbose=False, quiet=False)
+    tell_doubts(repository.doubts if doubts is None else doubts)
     if not judged.stops:
         if report.verdict != "accepted":
             complain("patchgate: told only, by [hooks] of the policy; nothing is stopped")
@@ -288,4 +326,5 @@ _HOOKS: dict[str, Callable[[str, tuple[str, ...], str], int]] = {
     "reference-transaction": _at_ref,
     "pre-push": _at_push,
     "pre-receive": _at_receive,
+    "placeholders": _at_placeholders,
 }

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from patchgate.surfaces.output import FORMATS, complain
+from patchgate.surfaces.output import FORMATS, complain, tell_doubts
 
 if TYPE_CHECKING:
     from patchgate.git.repository import Repository
+    from patchgate.verdict.verdict import Report
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -39,12 +41,21 @@ def report_options(command: Command) -> Command:
 def open_here(context: click.Context, directory: str | None) -> Repository:
     """Open the repository that the options and the environment name.
 
+    What cannot be used of the policies that are read from it is told when the command ends, however it ends.
+
     Raises:
         PatchgateError: there is none, or git refuses it.
     """
     from patchgate.git.repository import open_repository
 
-    return open_repository(os.environ, directory_of(context, directory))
+    repository = open_repository(os.environ, directory_of(context, directory))
+    context.call_on_close(lambda: tell_doubts(repository.doubts))
+    return repository
+
+
+def with_doubts(report: Report, repository: Repository, form: str) -> Report:
+    """Put what cannot be used of the policy into a document; people read it on standard error."""
+    return replace(report, warnings=(*report.warnings, *repository.doubts)) if form == "json" else report
 
 
 def open_to_write(context: click.Context, directory: str | None) -> Repository:

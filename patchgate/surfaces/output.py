@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from patchgate.change.quoting import printable
@@ -35,20 +35,21 @@ def wants_color(choice: str, environ: Mapping[str, str], is_terminal: bool) -> b
 MOST_INPUT = 256 << 20
 
 
-def read_input(name: str, directory: str = "") -> bytes:
-    """Read a file, or standard input for `-`: at most one byte more than any patch may have.
+def read_input(name: str, directory: str = "", most: int = MOST_INPUT) -> bytes:
+    """Read a file, or standard input for `-`: at most one byte more than it may have.
 
     Args:
         directory: where a relative name begins.
+        most: how many bytes it may have.
 
     Raises:
         UsageError: there is no such file, or it cannot be read.
     """
     try:
         if name == "-":
-            return sys.stdin.buffer.read(MOST_INPUT + 1)
+            return sys.stdin.buffer.read(most + 1)
         with open(os.path.join(directory, name), "rb") as file:
-            return file.read(MOST_INPUT + 1)
+            return file.read(most + 1)
     except OSError as error:
         raise UsageError(
             f"{printable(name)} cannot be read: {error.strerror}", "name a file, or - for standard input"
@@ -78,6 +79,17 @@ def complain(line: str) -> None:
     """Write a line to standard error; where nobody reads it, the exit code speaks alone."""
     with contextlib.suppress(OSError):
         print(line, file=sys.stderr, flush=True)
+
+
+_MOST_DOUBTS = 10
+
+
+def tell_doubts(doubts: Sequence[str]) -> None:
+    """Tell what of the policy cannot be used as it is, a line each, at most ten."""
+    for doubt in doubts[:_MOST_DOUBTS]:
+        complain(f"warning: {doubt}")
+    if len(doubts) > _MOST_DOUBTS:
+        complain(f"warning: {len(doubts) - _MOST_DOUBTS} more such warnings of the policies that were read")
 
 
 def show(report: Report, form: str, color: str, *, verbose: bool, quiet: bool) -> None:

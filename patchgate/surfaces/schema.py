@@ -27,6 +27,8 @@ SCHEMAS = (
     ("intents", "operations.hold.intents.document", "intents_schema"),
     ("analysis", "operations.hold.verify.analysis_document", "json_schema"),
     ("verification", "operations.hold.verify.document", "json_schema"),
+    ("claim", "operations.hold.claims.document", "json_schema"),
+    ("claim-stats", "operations.tell.claim_stats_telling", "json_schema"),
 )
 
 

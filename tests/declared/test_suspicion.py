@@ -23,16 +23,20 @@ from patchgate.declared.control import is_control_by_name
 from patchgate.declared.glob_literals import checks_of
 from patchgate.declared.policy import Policy, Profile
 from patchgate.declared.settings import (
+    ClaimsSettings,
     ComponentSettings,
     Config,
     ContentSettings,
     FileClass,
+    MarkerSettings,
     OverrideSettings,
+    PlaceholdersSettings,
     PolicySettings,
     ProfileSettings,
 )
 from patchgate.declared.suspicion import ADDED_LINE, Suspicion, suspicion_of
 from patchgate.declared.texts import TextError, check_expression, check_pattern, check_prefix
+from patchgate.gates.placeholder_text import matches_in
 from patchgate.verdict.rules import RULES
 
 PLAIN = string.ascii_letters + string.digits + "_+=,@%()[]{}!#$&;'^. -"
@@ -591,6 +595,27 @@ def test_every_control_file_is_suspicious(text: str) -> None:
 
 # ---- whatever a policy says of a line ---------------------------------------------------------------------
 
+
+def test_placeholders_are_searched_for_only_where_a_rule_speaks_of_them() -> None:
+    quiet = "content = {secrets = false, conflict_markers = false}\n"
+    assert not suspicion(quiet).texts + suspicion(quiet).small_texts
+    assert suspicion() == suspicion('placeholders.level = "off"')
+    for level in ("error", "warning", "note"):
+        found = suspicion(f'{quiet}placeholders.level = "{level}"')
+        assert reads(found, b"@@ -0,0 +1 @@\n+# TODO: x\n")
+        assert reads(found, b"@@ -0,0 +2 @@\n+def f():\n+    pass\n\\ No newline at end of file\n")
+        assert not reads(found, b"@@ -0,0 +1 @@\n+x = 1\n")
+    one = with_rule("placeholder-filler", "note", quiet)
+    assert reads(one, b"@@ -0,0 +1 @@\n+Lorem ipsum\n")
+
+
+def test_a_marker_of_the_policy_without_literals_makes_every_added_line_suspicious() -> None:
+    own = 'claims.markers = [{{name = "own", pattern = "{}", example = "{}"}}]\nplaceholders.level = "note"'
+    assert reads(suspicion(own.format("ABC-0", "ABC-0")), b"@@\n+ABC-0\n")
+    found = suspicion(own.format("^[0-9a-z]+$", "1"))
+    assert (found.texts, found.small_texts) == ((ADDED_LINE,), ())
+
+
 EXPRESSIONS = st.lists(
     st.sampled_from(
         [
@@ -628,3 +653,50 @@ def test_whatever_a_content_rule_objects_to_is_suspicious(
     assert found is not None
     if judged.content.suspects([line]):
         assert reads(found, b"@@ -0,0 +1 @@\n+" + line + b"\n")
+
+
+MARKED = st.lists(
+    st.sampled_from(
+        [
+            *("TODO", "todo", "FIXME:", "TBD", "XXX", "[TBD]", "[INSERT name]", "<your name>", "{{TODO}}"),
+            *("YOUR_API_KEY", "lorem ipsum", "Lorem  Ipsum", "pass", "...", "raise NotImplementedError"),
+            *(
+                "# ",
+                "- ",
+                "    ",
+                "def f(): ",
+                ": ",
+                " ",
+                "x",
+                "todo!()",
+                "'not implemented'",
+                ";",
+                "\r",
+                "ABC-1",
+            ),
+        ]
+    ),
+    max_size=4,
+).map(lambda parts: "".join(parts).encode())
+OWN = st.lists(
+    st.sampled_from([r"\bABC-\d", "(?i)abc", "[Xx]yz", "^x$"]).map(lambda text: MarkerSettings("own", text)),
+    max_size=1,
+).map(tuple)
+
+
+@settings(max_examples=300)
+@given(OWN, st.lists(MARKED, max_size=4), st.sampled_from(["a.py", "a.md", "a.rs", "a.csv", "a"]))
+def test_whatever_the_placeholder_gate_speaks_of_is_suspicious(
+    own: tuple[MarkerSettings, ...], lines: list[bytes], name: str
+) -> None:
+    content = ContentSettings(secrets=False, conflict_markers=False)
+    claims, level = ClaimsSettings(markers=own), PlaceholdersSettings("note")
+    judged = Policy(Config(content=content, placeholders=level, claims=claims))
+    found = suspicion_of(judged)
+    assert found is not None
+    text = b"".join(line + b"\n" for line in lines)
+    matches = matches_in(text, name.encode(), judged.markers)
+    event("a placeholder" if matches else "none")
+    for match in matches:
+        # Whichever lines of the file are added, the one that is told is among them.
+        assert reads(found, b"@@ -0,0 +1 @@\n+" + lines[match.line - 1] + b"\n")

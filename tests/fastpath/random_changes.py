@@ -52,6 +52,11 @@ _LINES = (
     *(b"import os", b"def f(x):", b"    return x + 1", b"", b"x", b"# a comment", b"the end", b"}", b"a = 1"),
     *(b"colour = 2", b"const k = 3;", b"- item", b"text", b"+++ b/x", b"--- a/x", b"@@ -1 +1 @@", b"\\ No"),
 )
+_PLACEHOLDERS = (
+    *(b"# TODO: x", b"- [ ] TBD", b"[INSERT name]", b"<your name>", b"Lorem ipsum", b"def f(): pass"),
+    *(b"def f():\n    pass", b"def f():\n    ...", b"raise NotImplementedError", b"ABC-0000", b"do it later"),
+    *(b"\xff\xfeT\0O\0D\0O\0", b"    pass", b"todo!()", b"QQQ", b"  "),
+)
 _TELLING = (
     *(b"TODO", b"todo:", b"print(1)", b"ABD", b"abd", b"dO NOT", b"555-1234", b"password  = 1", b"FIXME"),
     *(b"AKIAABCDEFGHIJKLMNOP", b"ghp_" + b"a" * 36, b"-----BEGIN PRIVATE KEY-----", b"sk_live_" + b"1" * 20),
@@ -59,6 +64,7 @@ _TELLING = (
     *(b"trailing ", b"\t", b"\r", b"x\r", b"breakpoint()", b"Do Not Commit", b"colr", b"xxxxx", b"Temp"),
     *(b"AKIA", b"xox", b"SG.", b"k_live_", b"secret", b"tracer", b"\xff", b"\xc3\xa9", b"\xc3\x89"),
     *(b"\0", b"a\0b", b"a\rb", b"\x0c", b"\x1b[0m", b"\xff\xfeT\0", b"\xef\xbb\xbfx", b"y" * 5000 + b"TODO"),
+    *_PLACEHOLDERS,
     *(b"\0whole", b"eval", b"pe", b" <<<<<<<", b"\xe2\x84\xaa"),
 )
 _ATTRIBUTES = (
@@ -104,6 +110,8 @@ class Near:
         written = [each.replace("\\\\", "\\") for each in quoted]
         lines = [line.encode("latin-1") for expression, line in EXPRESSIONS.items() if expression in written]
         lines += [line.swapcase() for line in lines]
+        if "[placeholders]" in text:
+            lines += _PLACEHOLDERS
         return cls((*filter(None, written), *WORDS[:12]), (*_TELLING, *lines * (60 // max(1, len(lines)))))
 
 

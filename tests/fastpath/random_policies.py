@@ -67,6 +67,12 @@ EXPRESSIONS = {
     r"\bprint\(": "print()",
 }
 """Expressions for `[content] deny`, and a line that each of them matches, in Latin-1."""
+MARKERS = (
+    ("ticket", "ABC-0{4}", "ABC-0000"),
+    ("later", "(?i)do it later", "Do It Later"),
+    ("blank", "^ +$", "  "),
+)
+"""Markers of a policy's own: name, expression, and a line that it matches."""
 _ORDINARY = (
     "",
     "[policy]\nallow_roots = ['src', 'docs', 'lib', 'test', 'README.md', 'app']\n",
@@ -75,6 +81,7 @@ _ORDINARY = (
     "[policy.commit]\nmax_files = 20\nmax_added_lines = 400\ndeny_classes = ['artifact', 'binary', 'lock']\n",
     "[content]\ndeny = ['\\bprint\\(', '(?i)do not commit', 'breakpoint\\(\\)']\n",
     "[message]\nlevel = 'off'\n[rules]\nmax-files = 'error'\nmax-added-lines = 'error'\n",
+    "[placeholders]\nlevel = 'error'\n[claims]\nmarkers = [{name = 'x', pattern = 'QQQ', example = 'QQQ'}]\n",
     "[[overrides]]\npaths = ['docs/', '*.md']\nmax_added_lines = 300\n[policy]\ndeny = ['vendor/']\n",
 )
 _CLASSES = ("lock", "binary", "media", "artifact")
@@ -164,6 +171,14 @@ def _config(chance: Chance) -> str:
     sections.append("[rules]\n" + "".join(_key(rule, level) for rule, level in levels.items()))
     message = _maybe(chance, 0.4, "level", lambda: chance.choice(["off", "error", "note"]))
     sections.append("[message]\n" + message)
+    level = _maybe(chance, 0.25, "level", lambda: chance.choice(["off", "error", "warning", "note"]))
+    sections.append("[placeholders]\n" + level)
+    if chance.random() < 0.15:
+        own = chance.sample(MARKERS, chance.randint(1, 2))
+        markers = [
+            f"{{ name = {name!r}, pattern = {text!r}, example = {line!r} }}" for name, text, line in own
+        ]
+        sections.append(f"[claims]\nmarkers = [{', '.join(markers)}]\n")
     for _ in range(chance.choice([0, 0, 0, 1, 2])):
         paths = _several(chance, _pattern, check_pattern, 2) or ["docs/"]
         size = _maybe(chance, 0.3, "max_file_bytes", lambda: _limit(chance, 0, 20, 5000))

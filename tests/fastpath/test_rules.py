@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from patchgate.gates.gate import ORDER
 from patchgate.verdict.rules import RULES
+from patchgate.verdict.rules.placeholders import PLACEHOLDER_RULES
 from tests.gates.component_rule_cases import CONTRACTS, DRIFT
 
 # Why a boring change cannot raise a rule: what the recogniser asks, or what the compiled policy makes it ask.
@@ -42,6 +43,8 @@ COVERED = {
 # All of these speak of a change of a component's own file, its declaration or its baseline, or of a deletion.
 COMPONENTS = "prefixes, names, endings, beginnings, parts of the components' patterns; has_components"
 COVERED |= dict.fromkeys([*CONTRACTS, *DRIFT], COMPONENTS)
+# Off for people unless a policy says otherwise; then what is in every match is searched for.
+COVERED |= {rule.id: "texts, small_texts" for rule in PLACEHOLDER_RULES}
 
 
 def test_every_rule_that_a_change_can_raise_is_covered_by_what_is_asked() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -23,6 +24,8 @@ from patchgate.declared.control import is_control_by_name
 from patchgate.declared.policy import Policy, Profile
 from patchgate.gates.case import Case, Governance
 from patchgate.gates.gate import judge
+from patchgate.gates.placeholder_text import matches_in
+from patchgate.gates.placeholders import Marked, PlaceholdersNear
 from patchgate.verdict.verdict import ChangeVerdict, Finding, GateOutcome, PolicyReference
 
 Name = str | bytes
@@ -135,6 +138,18 @@ def folders_of(names: Iterable[bytes]) -> dict[bytes, tuple[bytes, ...]]:
     return {folder: tuple(inside) for folder, inside in found.items()}
 
 
+def near(files: Iterable[FileChange], judging: Policy) -> PlaceholdersNear:
+    """Find the placeholders of files whose watched lines are all that they hold; nothing was moved."""
+    marked: dict[RepoPath, tuple[Marked, ...]] = {}
+    for file in files:
+        if file.new is not None:
+            text = b"".join(line.text + b"\n" for line in file.watched)
+            matches = matches_in(text, file.path.raw, judging.markers)
+            marked[file.path] = tuple(Marked(match, file.watched[match.line - 1]) for match in matches)
+    gained = Counter(each.match.key for found in marked.values() for each in found)
+    return PlaceholdersNear(marked, gained)
+
+
 def case(
     *parts: Part,
     toml: str = "",
@@ -146,20 +161,23 @@ def case(
     judged_by: Policy | None = None,
     copied: Iterable[Name] = (),
     behind: Mapping[bytes, bytes] | None = None,
+    placeholders: PlaceholdersNear | None = None,
 ) -> Case:
     """Make a case; `beside` are files of the resulting tree that the change does not touch.
 
     `copied` are the sources of copies, `behind` tells which names lie behind something that is no folder.
-    Unless `governance` is given, the control files are those that are known by their name.
+    Unless `governance` is given, the control files are those that are known by their name; unless
+    `placeholders` are, each file holds its watched lines alone.
     """
     files = [file for part in parts for file in (part if isinstance(part, tuple) else (part,))]
     change = Change.of(oid("base"), oid("after"), files, oid("empty"))
     resulting = [raw(name) for name in beside] + [file.path.raw for file in files if file.new is not None]
     if governance is None:
         governance = Governance(frozenset(file.path for file in files if is_control_by_name(file.path)))
+    judging = judged_by or policy(toml)
     return Case(
         change,
-        judged_by or policy(toml),
+        judging,
         profile,
         governance,
         folders_of(resulting),
@@ -167,6 +185,7 @@ def case(
         copied=tuple(path(name) for name in copied),
         behind={path(name): path(blocking) for name, blocking in (behind or {}).items()},
         has_budgets=has_budgets,
+        placeholders=placeholders or near(files, judging),
     )
 
 

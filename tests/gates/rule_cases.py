@@ -96,6 +96,7 @@ def _proposed(fault: bool) -> Governance:
 KEY = b"-----BEGIN " + b"PRIVATE KEY-----"
 MARKER = b"<<<<" + b"<<< HEAD"
 CONFIG = "patchgate.toml"
+OWN_MARKER = 'claims.markers = [{name = "ticket", pattern = "ABC-0000", example = "ABC-0000"}]'
 NO_MODES = "[policy.commit]\nallow_modes = false"
 
 CASES: tuple[RuleCase, ...] = (
@@ -222,6 +223,36 @@ CASES: tuple[RuleCase, ...] = (
         "deny-content",
         lambda n: case(added(n, "DO NOT COMMIT"), toml='content.deny = ["DO NOT COMMIT"]'),
         lambda n: case(added(n, "DO COMMIT"), toml='content.deny = ["DO NOT COMMIT"]'),
+    ),
+    _gate(
+        "placeholder-word",
+        lambda n: agents(added(n + b".py", "# TODO: read the file")),
+        lambda n: agents(added(n + b".py", "# a TODO app")),
+    ),
+    _gate(
+        "placeholder-bracket",
+        lambda n: agents(added(n, "Owner: [TBD]")),
+        lambda n: agents(added(n, "Owner: [TBD](tbd.md)")),
+    ),
+    _gate(
+        "placeholder-hole",
+        lambda n: agents(added(n, "Dear <your name>,")),
+        lambda n: agents(added(n, "Dear <b>reader</b>,")),
+    ),
+    _gate(
+        "placeholder-filler",
+        lambda n: agents(added(n, "Lorem ipsum dolor sit amet")),
+        lambda n: agents(added(n, "Lorem and ipsum")),
+    ),
+    _gate(
+        "placeholder-body",
+        lambda n: agents(added(n + b".py", "def f():\n    pass")),
+        lambda n: agents(added(n + b".py", "class F:\n    pass")),
+    ),
+    _gate(
+        "placeholder-marker",
+        lambda n: agents(added(n, "see ABC-0000"), toml=OWN_MARKER),
+        lambda n: agents(added(n, "see ABC-0001"), toml=OWN_MARKER),
     ),
     _ref(
         "ref-deleted",

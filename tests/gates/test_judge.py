@@ -36,7 +36,7 @@ def test_every_gate_of_the_order_reports_once_and_in_order() -> None:
     for given in (case(), case(added("a")), DENIED):
         assert [each.gate for each in judge(given)[0]] == [gate.name for gate in ORDER]
     assert [gate.name for gate in ORDER] == [
-        *("paths", "policy", "content", "shape", "governance", "contracts", "drift"),
+        *("paths", "policy", "content", "shape", "governance", "contracts", "drift", "placeholders"),
     ]
 
 
@@ -66,6 +66,7 @@ def test_a_gate_fails_where_it_has_an_error_and_passes_with_less() -> None:
         "governance": Outcome.NOT_APPLICABLE,
         "contracts": Outcome.NOT_APPLICABLE,
         "drift": Outcome.NOT_APPLICABLE,
+        "placeholders": Outcome.NOT_APPLICABLE,
     }
     mild = case(added("runs/x"), toml='policy.deny_prefixes = ["runs"]\nrules.deny-prefix = "warning"')
     assert {each.outcome for each in judge(mild)[0]} == {Outcome.PASS, Outcome.NOT_APPLICABLE}

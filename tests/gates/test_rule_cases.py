@@ -91,6 +91,7 @@ def test_each_gate_raises_only_rules_that_the_registry_gives_to_it() -> None:
     everything = agents(
         added("C:/.git/\n"),
         added("runs/x", KEY + b"\n" + b"TODO", size=99, lines=9),
+        added("todo.py", "# TODO: x"),
         modified("patchgate.toml"),
         toml="policy = {deny_prefixes = ['runs'], max_file_bytes = 1, agent = {max_files = 0}}\n"
         "content.deny = ['TODO']",

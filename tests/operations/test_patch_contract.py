@@ -68,6 +68,7 @@ def test_every_rule_has_one_of_the_stages_and_the_code_that_goes_with_it() -> No
         "drift": "DRIFT_DETECTED",
         "scope": "SCOPE_VIOLATED",
         "verify": "VERIFY_FAILED",
+        "placeholders": "PLACEHOLDER_FOUND",
         "message": "MESSAGE_REFUSED",
     }
 

@@ -15,6 +15,7 @@ from patchgate.operations.tell.selftest_case import Kind
 from patchgate.operations.tell.selftest_cases import CASES as SELFTEST
 from patchgate.operations.tell.selftest_cases import GOOD, SHARED
 from patchgate.verdict.rules import RULES, Stage
+from patchgate.verdict.rules.placeholders import PLACEHOLDER_RULES
 from tests.gates.component_rule_cases import CONTRACTS, DRIFT
 from tests.proposals import addition, change_of, check, deletion, moved
 from tests.sessions.scripted_fixer import mend, mend_edits
@@ -121,6 +122,7 @@ NOT_MECHANICAL = {
     "retry-identical": "the patch itself is to be mended, by the refusal before",
     **dict.fromkeys(CONTRACTS, "what the component is to promise only its author knows"),
     **dict.fromkeys(DRIFT, "contract, tests or implementation: which of them is right only the author knows"),
+    **{rule.id: "what is to stand there only its author knows" for rule in PLACEHOLDER_RULES},
     "hunk-offset": "a note, which refuses nothing",
     "eol-adapted": "a note, which refuses nothing",
     "lock-without-manifest": "a note, which refuses nothing by itself",

@@ -17,6 +17,7 @@ from patchgate.change.quoting import is_printable
 from patchgate.durable import chain
 from patchgate.durable.lock import hold
 from patchgate.durable.record import START, Json, canonical_event, line_of
+from patchgate.ledger.adjudications import Adjudicated
 from patchgate.ledger.event import KINDS, Event
 from patchgate.ledger.ledger import Ledger
 from patchgate.operations.tell import history
@@ -110,6 +111,13 @@ def test_a_refused_commit_that_was_never_made_is_told_as_a_staged_change(repo: R
     ledger.record("refused", REFUSED | {"commit": None, "source": "staged", "hook": "pre-commit"})
     (first, *_) = repo.cli("log").out.splitlines()
     assert first == "2023-11-14T22:13:20Z refused staged change on refs/heads/main by pre-commit"
+
+
+def test_an_adjudication_is_told_on_one_line(repo: Repo, ledger: Ledger) -> None:
+    told = Adjudicated(outcome="upheld", subject="the report", reason_code="code", samples=("a.md:1",))
+    ledger.record("adjudicated", told.about())
+    (line,) = repo.cli("log", "-n", "1").out.splitlines()
+    assert line.partition(" ")[2] == "adjudicated the report: upheld (code): a.md:1"
 
 
 @pytest.mark.parametrize("form", ["full", "json"])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from patchgate.change.path import RepoPath
 from patchgate.declared.control import PRE_COMMIT_FILE, PYPROJECT_FILE, is_control_by_name
@@ -22,6 +23,9 @@ from patchgate.git.sources import Reading
 from patchgate.operations.judge.components import components_near
 from patchgate.operations.judge.policies import Found, Policies, built_in, require_version
 from patchgate.verdict.verdict import Budget, ChangeVerdict, Finding, GateOutcome, Outcome, PolicyReference
+
+if TYPE_CHECKING:
+    from patchgate.gates.placeholders import PlaceholdersNear
 
 OWN_POLICY = "this change"
 BUILT_IN = "built-in defaults"
@@ -112,6 +116,7 @@ def judge_reading(reading: Reading, rules: Rules, profile: Profile, objects: Obj
         together=reading.together,
         has_budgets=not rules.is_root,
         components=components_near(objects, reading, *_declaring(rules, policy)),
+        placeholders=_placeholders_near(objects, reading, policy, profile),
     )
     outcomes, findings = judge(case)
     if controls and rules.after.policy is not None and rules.after.policy is not policy:
@@ -126,6 +131,7 @@ def judge_reading(reading: Reading, rules: Rules, profile: Profile, objects: Obj
                 reading.folders,
                 has_budgets=False,
                 components=near,
+                placeholders=_placeholders_near(objects, reading, own, profile),
             )
         )
         outcomes, findings = _both(outcomes, findings, *under_own)
@@ -138,6 +144,18 @@ def judge_reading(reading: Reading, rules: Rules, profile: Profile, objects: Obj
         findings,
         limits=_limits(case),
     )
+
+
+def _placeholders_near(
+    objects: Objects, reading: Reading, policy: Policy, profile: Profile
+) -> PlaceholdersNear | None:
+    if not policy.judges_placeholders(profile):
+        return None
+    # Most commits are judged without them.
+    from patchgate.operations.judge.placeholders import placeholders_near
+
+    is_made = reading.laid is not None or not reading.is_proposed
+    return placeholders_near(objects, reading.change, policy, profile, is_made=is_made)
 
 
 def _declaring(rules: Rules, judging: Policy) -> tuple[Policy, Policy | None]:

@@ -12,7 +12,6 @@ from patchgate.declared.control import (
     is_control_by_name,
 )
 from patchgate.declared.policy import Profile
-from patchgate.git.diff import Detail
 from patchgate.git.history import Commit, Walk, commits_of
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
@@ -70,7 +69,7 @@ class _History:
         before = self._before(commits[0])
         profiles = {self._profile_of(commit) for commit in commits}
         policies = [before.policy or built_in()]
-        detail = _widest([detail_for(policies, profile) for profile in profiles])
+        detail = detail_for(policies, *profiles)
         for commit, reading in self._walk.read(commits, detail):
             is_same = self._before(commit) == before
             after = self._after(commit, reading)
@@ -164,12 +163,3 @@ class _History:
 
 _POLICY_FILES = frozenset({CONFIG_FILE.raw, PYPROJECT_FILE.raw})
 _WITH_RULES = frozenset({PRE_COMMIT_FILE.raw, PYPROJECT_FILE.raw})
-
-
-def _widest(details: Sequence[Detail]) -> Detail:
-    return Detail(
-        lines=any(detail.lines for detail in details),
-        sizes=any(detail.sizes for detail in details),
-        watch=details[0].watch,
-        glance=details[0].glance,
-    )

@@ -53,7 +53,7 @@ def check_message(
     """
     raw = read_message(file)
     with Objects(repository) as objects:
-        policy, place = _policy(repository, objects)
+        policy, place = policy_of_pending(repository, objects)
         nothing = Change(objects.empty_tree, objects.empty_tree, ())
     require_version(policy)
     if all(policy.level(rule.id, profile) is None for rule in MESSAGE_RULES):
@@ -121,7 +121,7 @@ def _too_long() -> UndecidedError:
     return UndecidedError(f"no message of more than {BIG_FILE >> 20} MiB is read", "make it shorter")
 
 
-def _policy(repository: Repository, objects: Objects) -> tuple[Policy, str]:
+def policy_of_pending(repository: Repository, objects: Objects) -> tuple[Policy, str]:
     """Find the policy that judges the pending commit, and say where it is from.
 
     Raises:
@@ -141,7 +141,7 @@ def _policy(repository: Repository, objects: Objects) -> tuple[Policy, str]:
     fault = before.fault or own.fault
     if fault is not None:
         raise UndecidedError(
-            f"the policy that judges this message cannot be read: {fault.message}",
+            f"the policy that judges this commit cannot be read: {fault.message}",
             "mend it in a change of its own",
         )
     return built_in(), BUILT_IN

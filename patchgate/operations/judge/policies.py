@@ -12,7 +12,7 @@ from functools import cache
 from patchgate import __version__
 from patchgate.change.model import Entry
 from patchgate.declared.control import CONFIG_FILE, PRE_COMMIT_FILE, PYPROJECT_FILE
-from patchgate.declared.policy import Policy
+from patchgate.declared.policy import Decision, Policy
 from patchgate.declared.settings import Config
 from patchgate.errors import ConfigError, Mistake, UndecidedError
 from patchgate.git.objects import TREE_MODE, Objects
@@ -20,6 +20,7 @@ from patchgate.git.repository import BIG_FILE
 from patchgate.operations.judge.policy_cache import PolicyCache
 
 _KEPT = 64
+_MOST_DOUBTS = 10
 Key = tuple[str | None, str | None]
 
 
@@ -76,11 +77,14 @@ class Policies:
         return self._speaking[oid]
 
     def at(self, key: Key) -> Found:
-        """Read the policy that a key names."""
+        """Read the policy that a key names; what it says and cannot be used is told when the command ends."""
         if key not in self._found:
             if len(self._found) >= _KEPT:
                 self._found.clear()
-            self._found[key] = self._read(key)
+            found = self._found[key] = self._read(key)
+            if found.policy is not None and found.policy.config.doubts:
+                told = self._objects.repository.doubts
+                told += [each for each in warnings_of(found.policy) if each not in told]
         return self._found[key]
 
     def _read(self, key: Key) -> Found:
@@ -160,6 +164,25 @@ def _fault(message: str, hint: str) -> ConfigError:
 def built_in() -> Policy:
     """The policy that holds where a repository has none; compiled once, for a range asks for each commit."""
     return Policy(Config())
+
+
+def warnings_of(policy: Policy) -> tuple[str, ...]:
+    """Say which values of a policy cannot be used as they are: the place, the key, what is used instead."""
+    doubts = policy.config.doubts
+    if not doubts:
+        return ()
+    # Only where something is told: the file is read once more.
+    from patchgate.declared.toml_lines import line_of, lines
+
+    places = lines(policy.raw.decode())
+    prefix = ("tool", "patchgate") if policy.file == "pyproject.toml" else ()
+    told: list[str] = []
+    by_line = sorted((line_of(places, (*prefix, *each.key)) or 0, each.key, each.message) for each in doubts)
+    for line, key, message in by_line[:_MOST_DOUBTS]:
+        told.append(f"{policy.file}:{line}: {Decision(key, '').dotted}: {message}")
+    if len(doubts) > _MOST_DOUBTS:
+        told.append(f"{policy.file}: {len(doubts) - _MOST_DOUBTS} more values cannot be used as they are")
+    return tuple(told)
 
 
 def usable(found: Found) -> Policy:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from patchgate.change.quoting import printable
 from patchgate.declared.policy import Policy, Profile
 from patchgate.errors import UndecidedError, UsageError
-from patchgate.git.diff import Detail
+from patchgate.git.diff import Detail, Glance, Watch
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
 from patchgate.operations.judge.policies import Found, Policies, usable
@@ -117,21 +118,36 @@ def _is_name(revision: str) -> bool:
     return not revision.startswith("-") and "\n" not in revision and "\0" not in revision
 
 
-def detail_for(judging: Sequence[Policy], profile: Profile) -> Detail:
-    """Say how much has to be read for these policies."""
-    contents = [policy.content for policy in judging if policy.content]
-    if not contents:
-        watch = None
-    elif len(contents) == 1:
-        watch = contents[0].suspects
-    else:
+def detail_for(judging: Sequence[Policy], *profiles: Profile) -> Detail:
+    """Say how much has to be read for these policies, under one profile or several."""
+    watched: list[tuple[Watch, Glance]] = [
+        (policy.content.suspects, policy.content.may_suspect) for policy in judging if policy.content
+    ]
+    for policy in judging:
+        if any(policy.judges_placeholders(profile) for profile in profiles):
+            # Most commits are judged without them.
+            from patchgate.operations.judge.placeholders import may_suspect, suspects
 
-        def watch(lines: Sequence[bytes]) -> list[int]:
-            return sorted({index for content in contents for index in content.suspects(lines)})
-
+            markers = policy.markers
+            watched.append((partial(suspects, markers), partial(may_suspect, markers)))
+    watch, glance = _joined(watched)
     return Detail(
-        lines=any(policy.needs_lines(profile) for policy in judging),
-        sizes=any(policy.needs_sizes(profile) for policy in judging),
+        lines=any(policy.needs_lines(profile) for policy in judging for profile in profiles),
+        sizes=any(policy.needs_sizes(profile) for policy in judging for profile in profiles),
         watch=watch,
-        glance=contents[0].may_suspect if len(contents) == 1 else None,
+        glance=glance,
     )
+
+
+def _joined(watched: Sequence[tuple[Watch, Glance]]) -> tuple[Watch, Glance] | tuple[None, None]:
+    """Join what several rules watch for; None where nothing is watched for."""
+    if len(watched) < 2:
+        return watched[0] if watched else (None, None)
+
+    def watch(lines: Sequence[bytes]) -> list[int]:
+        return sorted({index for suspects, _ in watched for index in suspects(lines)})
+
+    def glance(text: bytes, start: int, stop: int) -> bool:
+        return any(may_suspect(text, start, stop) for _, may_suspect in watched)
+
+    return watch, glance

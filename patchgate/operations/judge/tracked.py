@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from patchgate.change.model import Change, FileChange, Source
 from patchgate.declared.policy import Policy, Profile
@@ -25,6 +26,9 @@ from patchgate.operations.judge.components import all_components
 from patchgate.operations.judge.policies import Policies, built_in, require_version
 from patchgate.operations.judge.terms import Asked, asked_policy, detail_for
 from patchgate.verdict.verdict import ChangeVerdict, GateOutcome, Outcome, PolicyReference, Report
+
+if TYPE_CHECKING:
+    from patchgate.gates.placeholders import PlaceholdersNear
 
 _BATCH_FILES = 500
 _WORST_LAST = [Outcome.NOT_APPLICABLE, Outcome.PASS, Outcome.NOT_RUN, Outcome.FAIL, Outcome.UNDECIDED]
@@ -52,9 +56,23 @@ class _Bench:
                 for record in records
             ]
         change = Change(self.objects.empty_tree, "", tuple(records))
-        case = Case(change, self.policy, self.profile, folders=self.folders, has_budgets=False)
+        case = Case(
+            change,
+            self.policy,
+            self.profile,
+            folders=self.folders,
+            has_budgets=False,
+            placeholders=self._placeholders(change),
+        )
         outcomes, findings = judge(case)
         return ChangeVerdict(change, Source("all"), self.profile.value, self.reference, outcomes, findings)
+
+    def _placeholders(self, change: Change) -> PlaceholdersNear | None:
+        if not self.policy.judges_placeholders(self.profile):
+            return None
+        from patchgate.operations.judge.placeholders import placeholders_near
+
+        return placeholders_near(self.objects, change, self.policy, self.profile)
 
     def judge_components(self, empty: Change, near: ComponentsNear | None) -> ChangeVerdict:
         """Judge the components of the whole tree; a batch of files knows nothing of them."""

@@ -19,6 +19,7 @@ from patchgate.durable.chain import Problem
 from patchgate.durable.record import Json
 from patchgate.errors import UndecidedError
 from patchgate.git.repository import Repository
+from patchgate.ledger import adjudications
 from patchgate.ledger.event import EVENT_SCHEMA, Event
 from patchgate.ledger.ledger import Ledger
 from patchgate.verdict.json import plain_json
@@ -158,6 +159,8 @@ def as_text(event: Event) -> list[str]:
     if event.kind == "attempted":
         # All the rest of it is shown by `attempts show`.
         return [f"{at} attempted {_tried(rest)}"]
+    if event.kind == adjudications.KIND:
+        return [f"{at} adjudicated {_adjudicated(event)}"]
     words = [f"{at} {_word(event.kind)}", *_what(rest)]
     for key, form in (("ref", "on {}"), ("remote", "to {}"), ("hook", "by {}")):
         value = rest.get(key)
@@ -224,6 +227,15 @@ def _tried(about: Mapping[str, Json]) -> str:
     if "retry_of" in about:
         words.append(f"(retry of {safe(_shown(about['retry_of']), 60)})")
     return " ".join(words) + (f": {safe(_shown(rules))}" if rules else "")
+
+
+def _adjudicated(event: Event) -> str:
+    """Say in a line which claim was adjudicated, what became of it, and what shows it."""
+    (told,) = adjudications.adjudications([event])
+    about = f"{safe(told.subject, 80)}: " if told.subject else ""
+    claim = f" ({safe(told.reason_code, 80)})" if told.reason_code else ""
+    shown = _shown([*told.samples]) if told.samples else told.coverage_insufficient_reason
+    return f"{about}{safe(told.outcome, 40)}{claim}" + (f": {safe(shown)}" if shown else "")
 
 
 def _what(rest: dict[str, Json]) -> list[str]:

@@ -35,7 +35,8 @@ class InForce:
     def settings(self) -> Iterator[Setting]:
         """List every key with its value; defaults say so."""
         everything = dataclasses.asdict(self.policy.config)
-        del everything["written"]
+        # What is told of the config, and is no key of it.
+        del everything["written"], everything["doubts"], everything["claims"]["has_unusable_markers"]
         written = self.policy.as_written()
         yield from self._settings((), everything, written)
 

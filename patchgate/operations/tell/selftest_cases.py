@@ -219,6 +219,22 @@ CASES: tuple[SelftestCase, ...] = (
     SelftestCase("policy-removed", _REMOVED),
     SelftestCase("policy-invalid", _change("patchgate.toml", "[policy]", "[polizei]", 1)),
     SelftestCase("policy-repaired", _change("patchgate.toml", "[polizei]", "[policy]", 1), "[polizei]\n"),
+    SelftestCase(
+        "placeholder-word", _add("a.py", "# TODO: read it\n"), neighbour=_add("a.py", "# a TODO app\n")
+    ),
+    SelftestCase("placeholder-bracket", _add("a.md", "Owner: [TBD]\n")),
+    SelftestCase("placeholder-hole", _add("a.md", "Dear <your name>,\n")),
+    SelftestCase("placeholder-filler", _add("a.md", "Lorem ipsum dolor sit amet\n")),
+    SelftestCase(
+        "placeholder-body",
+        _add("a.py", "def total(rows):\n    raise NotImplementedError\n"),
+        neighbour=_add("a.py", "class Total:\n    pass\n"),
+    ),
+    SelftestCase(
+        "placeholder-marker",
+        _add("a.md", "see ABC-0000\n"),
+        '[claims]\nmarkers = [{ name = "ticket", pattern = "ABC-0000", example = "see ABC-0000" }]\n',
+    ),
     SelftestCase("ref-deleted", b"(delete) " + b"0" * 40 + b" refs/heads/main OURS\n", kind=Kind.PUSH),
     SelftestCase("ref-forced", b"x OTHER refs/heads/main OURS\n", kind=Kind.PUSH),
     _message_case("message-subject-missing", b"Signed-off-by: A <a@example.com>\n"),

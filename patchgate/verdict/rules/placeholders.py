@@ -41,12 +41,12 @@ PLACEHOLDER_RULES = (
     ),
     _placeholder(
         "placeholder-body",
-        "An added line makes a function that does nothing: it raises NotImplementedError or the like of "
-        "another language, or its body is only `...` or `pass`. Protocols, abstract methods, overloads and "
-        "stub files are no placeholders, nor are classes, handlers and loops.",
+        "An added line makes a function that does nothing, or not all: it raises NotImplementedError or the "
+        "like of another language, or its body is only `...` or `pass`. Protocols, abstract methods, "
+        "overloads and stub files are no placeholders, nor are classes, handlers and loops.",
         "It is there to be called, and does not do what its name says.",
         "def total(rows): raise NotImplementedError",
-        "Write the body; where it is meant to be empty, say so: make it abstract, or write a docstring.",
+        "Write the body; what others are to write, make abstract.",
     ),
     _placeholder(
         "placeholder-marker",

@@ -1,0 +1,161 @@
+"""What follows from a claim and a scan: whether enough was looked at, and what becomes of the verdict.
+
+Decides which claims are about placeholders, which may never be contradicted, and the outcome. It does not
+decide what is scanned (`gates.claim_scan`), what the words of a claim mean (`gates.claim_words`), or how the
+outcome is put (`gates.claim_reasons`).
+
+A claim is contradicted only where all of this holds: it is one, no placeholder was found, and every file that
+could hold it was read whole. Whatever is in doubt lets it stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from patchgate.declared.settings import ClaimsSettings
+from patchgate.gates.claim_reasons import next_step, why
+from patchgate.gates.claim_words import asserts_placeholder
+from patchgate.verdict.claim import Adjudication, Claim, ClaimOutcome, Coverage, Scan, Tier, Unscanned
+from patchgate.verdict.rules import RULES, Stage
+
+PLACEHOLDER_CODES = frozenset({"incomplete_deliverable_placeholder", "incomplete_deliverable_content"})
+HARD_INVARIANT = "hard_invariant"
+INCONCLUSIVE_CODE = "parse_inconclusive"
+INCONCLUSIVE_CLASS = "inconclusive"
+MOST_CONFIDENCE = 0.5
+
+_PATCH_CODE = "patch_"
+_STAGE_CODES = frozenset(stage.code.lower() for stage in Stage)
+
+
+def is_invariant(claim: Claim) -> bool:
+    """Tell whether a failure always blocks: a hard invariant, a rule of the registry, a code of a stage."""
+    if _word(claim.severity_class) == HARD_INVARIANT:
+        return True
+    code = _word(claim.reason_code)
+    return code in RULES or code in _STAGE_CODES or code.startswith(_PATCH_CODE)
+
+
+def is_placeholder_claim(claim: Claim) -> bool:
+    """Tell whether a verdict says that a placeholder remains, by its code or in its words."""
+    if _word(claim.reason_code) in PLACEHOLDER_CODES:
+        return True
+    return asserts_placeholder((claim.feedback, *claim.issues))
+
+
+def needs_scan(claim: Claim, settings: ClaimsSettings) -> bool:
+    """Tell whether a scan could change what becomes of a verdict."""
+    return (
+        settings.contradiction_guard_enabled
+        and not claim.passed
+        and not is_invariant(claim)
+        and is_placeholder_claim(claim)
+    )
+
+
+def _word(text: str | None) -> str:
+    return (text or "").strip().lower()
+
+
+def coverage_of(scan: Scan, settings: ClaimsSettings) -> Coverage:
+    """Judge whether a scan that found nothing saw enough to contradict a claim.
+
+    Without strict coverage any file is enough; but a scan that ended by time, and markers that cannot be
+    searched for, are never.
+    """
+    is_strict = settings.contradiction_guard_strict_coverage
+    reasons = tuple(_strict_reasons(scan, settings) if is_strict else _permissive_reasons(scan))
+    if settings.has_unusable_markers:
+        reasons = (*reasons, "marker_unusable")
+    return Coverage(not reasons, reasons)
+
+
+def _strict_reasons(scan: Scan, settings: ClaimsSettings) -> Iterator[str]:
+    if not scan.scanned:
+        yield "no_files_scanned"
+    if not any(each.tier in {Tier.CANONICAL, Tier.CURRENT} for each in scan.scanned):
+        yield "no_canonical_or_changed_candidate_scanned"
+    is_only_deliverable = scan.source_counts.get(Tier.CANONICAL, 0) == 1 and any(
+        each.tier is Tier.CANONICAL for each in scan.scanned
+    )
+    enough = settings.contradiction_scan_min_files_for_sufficiency
+    if len(scan.scanned) < enough and not is_only_deliverable:
+        yield "minimum_file_coverage_not_met"
+    if is_cap_exhausted(scan):
+        yield "cap_exhausted_before_priority_scan"
+    unread = {each.reason for each in scan.skipped if each.candidate.tier.is_high_priority}
+    for reason in Unscanned:
+        if reason in unread:
+            yield f"priority_candidate_unscanned:{reason.value}"
+    if scan.timed_out and Unscanned.TIMEOUT not in unread:
+        yield "scan_timed_out"
+
+
+def _permissive_reasons(scan: Scan) -> Iterator[str]:
+    if not scan.scanned:
+        yield "no_files_scanned"
+    if scan.timed_out:
+        yield "scan_timed_out"
+
+
+def is_cap_exhausted(scan: Scan) -> bool:
+    """Tell whether a cap left a file of high priority unread, or a part of it."""
+    return any(each.reason is Unscanned.CAP and each.candidate.tier.is_high_priority for each in scan.skipped)
+
+
+def decide(
+    claim: Claim,
+    scan: Scan | None,
+    settings: ClaimsSettings,
+    read_from: str = "",
+    warnings: tuple[str, ...] = (),
+) -> Adjudication:
+    """Decide what becomes of a verdict.
+
+    Args:
+        scan: None where it `needs_scan` not; where it does, nothing that was scanned contradicts nothing.
+        read_from: "the index", "the working tree", or the revision that was scanned.
+    """
+    is_claim = is_placeholder_claim(claim)
+    if not needs_scan(claim, settings):
+        scan = None
+    elif scan is None:
+        scan = Scan()
+    coverage = coverage_of(scan, settings) if scan is not None else None
+    outcome = _outcome(claim, scan, coverage)
+    is_contradicted = outcome is ClaimOutcome.CONTRADICTED
+    return Adjudication(
+        claim,
+        outcome,
+        outcome is ClaimOutcome.PASSED,
+        INCONCLUSIVE_CODE if is_contradicted else claim.reason_code,
+        INCONCLUSIVE_CLASS if is_contradicted else claim.severity_class,
+        _lowered(claim.confidence) if is_contradicted else claim.confidence,
+        claim.reason_code if is_contradicted else None,
+        is_claim,
+        scan,
+        coverage,
+        settings.contradiction_guard_enabled,
+        settings.contradiction_guard_strict_coverage,
+        why(claim, outcome, is_claim, scan, coverage, settings),
+        next_step(outcome, is_claim, scan, coverage, settings, read_from),
+        read_from,
+        warnings,
+    )
+
+
+def _outcome(claim: Claim, scan: Scan | None, coverage: Coverage | None) -> ClaimOutcome:
+    if is_invariant(claim):
+        return ClaimOutcome.UPHELD
+    if claim.passed:
+        return ClaimOutcome.PASSED
+    if scan is None or coverage is None:
+        return ClaimOutcome.UNCHANGED
+    if scan.places:
+        return ClaimOutcome.UPHELD
+    return ClaimOutcome.CONTRADICTED if coverage.is_sufficient else ClaimOutcome.UNDECIDED
+
+
+def _lowered(confidence: float | None) -> float:
+    """Bring a confidence down to the most that is left of it; what is no number is not less."""
+    return confidence if confidence is not None and confidence <= MOST_CONFIDENCE else MOST_CONFIDENCE

@@ -1,0 +1,69 @@
+"""List what is tracked, of an index or of a tree, in the order of the paths' bytes, as it comes from git.
+
+Decides only how git is asked and its answer is cut. It comes in pieces, for a loop over the records of
+500,000 files costs more than git; the child is ended as soon as nobody wants more. Sources: git-ls-files,
+git-ls-tree.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+
+from patchgate.change.model import Entry
+from patchgate.git.repository import Repository, failed
+
+Records = Generator[list[bytes], None, None]
+"""Some records at a time, each of one file: what git says of it, a tab, and its name."""
+_CHUNK = 1 << 16
+
+
+def index_records(repository: Repository) -> Records:
+    """List the files of the index, those too that are only intended to be added; unmerged ones several times.
+
+    Raises:
+        UndecidedError: it cannot be read.
+    """
+    return _records(repository, "ls-files", "-z", "--stage")
+
+
+def index_names(repository: Repository) -> Records:
+    """List the files of the index, each once; a record is a tab and a name.
+
+    Raises:
+        UndecidedError: it cannot be read.
+    """
+    return _records(repository, "ls-files", "-z", "--deduplicate", before=b"\t")
+
+
+def tree_records(repository: Repository, tree: str) -> Records:
+    """List the files of a tree, with those in its folders.
+
+    Raises:
+        UndecidedError: it cannot be read.
+    """
+    return _records(repository, "ls-tree", "-r", "-z", "--full-tree", tree)
+
+
+def name_of(record: bytes) -> bytes:
+    """Give the name of a record, which may hold tabs itself."""
+    return record.partition(b"\t")[2]
+
+
+def entry_of(record: bytes) -> Entry:
+    """Give mode and object id of a record of an index or a tree."""
+    mode, *words = record.partition(b"\t")[0].decode("ascii").split(" ")
+    # An index says id and stage, a tree type and id.
+    return Entry(mode, max(words, key=len))
+
+
+def _records(repository: Repository, *arguments: str, before: bytes = b"") -> Records:
+    with repository.child(*arguments) as child:
+        child.close_input()
+        rest = b""
+        while data := os.read(child.out.fileno(), _CHUNK):
+            *records, rest = (rest + data).split(b"\0")
+            yield [before + record for record in records] if before else records
+        ended = child.finish()
+        if ended.code != 0 or rest:
+            raise failed(arguments[0], ended)

@@ -1,0 +1,85 @@
+"""`claim`: hold what a verifier said against the files, and remember what became of it.
+
+Decides the order: the policy, whether a scan could change anything, the files, the scan, the record. What a
+claim is, what follows from a scan (`gates.claims`) and how it is told are others'.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from patchgate.change.path import RepoPath
+from patchgate.declared.intent import Moment
+from patchgate.declared.markers import Markers
+from patchgate.declared.settings import ClaimsSettings
+from patchgate.errors import UndecidedError
+from patchgate.gates.claim_scan import caps_of, scan
+from patchgate.gates.claims import decide, needs_scan
+from patchgate.git.objects import Objects
+from patchgate.git.repository import Repository
+from patchgate.operations.hold.claims.judged import Asked, Judged, judged_of
+from patchgate.operations.hold.claims.record import record
+from patchgate.operations.hold.claims.tiers import candidates_of, current_files, paths_given
+from patchgate.verdict.claim import Adjudication, Claim, ClaimOutcome, Scan
+
+__all__ = ["Asked", "adjudicate"]
+
+_HERE = Asked()
+
+
+def adjudicate(
+    repository: Repository,
+    claim: Claim,
+    asked: Asked = _HERE,
+    now: float | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Adjudication:
+    """Decide what becomes of a verdict, and record it.
+
+    Args:
+        asked: where the files are read.
+        now: seconds since the epoch, for the time of intents; None: this moment.
+        clock: seconds from any beginning, for the time that a scan may take.
+
+    Raises:
+        UsageError: there is no such revision, no index or no working tree.
+        ConfigError: the policy cannot be used.
+        UndecidedError: what is judged cannot be read: conflicts, a missing object, a file that changes.
+    """
+    moment = Moment(time.time() if now is None else now)
+    with Objects(repository) as objects:
+        judged, policy = judged_of(repository, objects, asked)
+        settings = policy.config.claims
+        seen = _scanned(judged, claim, settings, moment, clock) if needs_scan(claim, settings) else None
+        found = decide(claim, seen, settings, judged.read_from)
+        changed, doubt = _changed(judged, found, moment)
+    told = record(repository, found, changed)
+    return replace(found, warnings=(*found.warnings, *(each for each in (doubt, told) if each)))
+
+
+def _scanned(
+    judged: Judged, claim: Claim, settings: ClaimsSettings, now: Moment, clock: Callable[[], float]
+) -> Scan:
+    end = clock() + settings.contradiction_scan_timeout_seconds
+    with judged.snapshot() as snapshot:
+        candidates = candidates_of(judged, snapshot, claim, now)
+        markers = Markers(settings.markers)
+        return scan(snapshot, candidates, caps_of(settings), markers, lambda: clock() >= end)
+
+
+def _changed(judged: Judged, found: Adjudication, now: Moment) -> tuple[tuple[RepoPath, ...], str | None]:
+    """Find the files of a passed verdict, for later ones of its subject; or say why they are not known."""
+    claim = found.claim
+    if found.outcome is not ClaimOutcome.PASSED:
+        return (), None
+    if claim.subject is None:
+        # Nobody would ever ask for them.
+        return (), None
+    try:
+        if claim.changed_files:
+            return paths_given(judged, claim.changed_files), None
+        return current_files(judged, now), None
+    except UndecidedError as error:
+        return (), f"the changed files are not on record: {error.message}"

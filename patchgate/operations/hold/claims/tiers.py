@@ -1,0 +1,109 @@
+"""Which files a claim is about, tier by tier: as they were given, else as intents, git and the ledger tell.
+
+Decides what stands in for a list that was not given. In which order they are read, and what becomes of those
+that are not there, `gates.claim_scan` decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+
+from patchgate.change.path import RepoPath
+from patchgate.gates.claim_scan import Snapshot
+from patchgate.git.repository import Repository
+from patchgate.ledger.adjudications import KIND, adjudications
+from patchgate.ledger.ledger import Ledger
+from patchgate.operations.hold.claims.judged import Judged
+from patchgate.operations.hold.claims.named import named
+from patchgate.operations.judge.intents import active_here, unchanged_dirt
+from patchgate.verdict.claim import Candidate, Claim, ClaimOutcome, Tier
+from patchgate.verdict.wording import safe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from patchgate.declared.intent import Moment
+
+
+def candidates_of(judged: Judged, snapshot: Snapshot, claim: Claim, now: Moment) -> tuple[Candidate, ...]:
+    """Name all files that a claim is about, with the tier of each.
+
+    Raises:
+        UndecidedError: the ledger, an intent or the content cannot be read.
+    """
+    given = (
+        (Tier.CANONICAL, claim.deliverables),
+        (Tier.CURRENT, claim.changed_files),
+        (Tier.PRIOR, claim.prior_changed_files),
+        (Tier.EVIDENCE, claim.evidence_files),
+    )
+    found = [*_given(judged.repository, snapshot, given)]
+    if not claim.changed_files:
+        found += [Candidate(Tier.CURRENT, path, safe(path.quoted)) for path in current_files(judged, now)]
+    if not claim.prior_changed_files and claim.subject:
+        prior = prior_files(judged.repository, claim.subject)
+        found += [Candidate(Tier.PRIOR, path, safe(path.quoted)) for path in prior]
+    return tuple(found)
+
+
+def paths_given(judged: Judged, texts: Sequence[str]) -> tuple[RepoPath, ...]:
+    """Make paths of a list that was given, for the record: what leads nowhere is left out.
+
+    Raises:
+        UndecidedError: the content cannot be read.
+    """
+    with judged.snapshot() as snapshot:
+        found = _given(judged.repository, snapshot, [(Tier.CURRENT, texts)])
+        return tuple(dict.fromkeys(each.path for each in found if each.path is not None))
+
+
+def current_files(judged: Judged, now: Moment) -> tuple[RepoPath, ...]:
+    """Find what this attempt changed, and did not remove.
+
+    What differs from where the active intents of this worktree began, if there is one whose work can be in
+    what is judged; else what is staged, or changed in the working tree, or by the revision.
+
+    Raises:
+        UndecidedError: an intent, or the content, cannot be read.
+    """
+    here = active_here(judged.repository, now)
+    if here is not None and here.fault is not None:
+        raise here.fault
+    paths: dict[RepoPath, None] = {}
+    intents = [] if here is None else [each for each in here.active if judged.holds(each.base)]
+    for intent in intents:
+        files = judged.changes_since(intent.tree)
+        dirt = unchanged_dirt(intent, files)
+        paths |= dict.fromkeys(file.path for file in files if file.new and file.path not in dirt)
+    if not intents and judged.before is not None:
+        paths |= dict.fromkeys(file.path for file in judged.changes_since(judged.before) if file.new)
+    return tuple(paths)
+
+
+def prior_files(repository: Repository, subject: str) -> tuple[RepoPath, ...]:
+    """Find what earlier attempts of a subject changed whose verdict had passed.
+
+    Raises:
+        UndecidedError: the ledger cannot be read.
+    """
+    earlier = adjudications(Ledger(repository.common_dir).mentions({KIND}, strict=True))
+    passed = (
+        each for each in earlier if each.subject == subject and each.outcome == ClaimOutcome.PASSED.value
+    )
+    return tuple(dict.fromkeys(chain.from_iterable(each.changed_files for each in passed)))
+
+
+def _given(
+    repository: Repository, snapshot: Snapshot, lists: Iterable[tuple[Tier, Sequence[str]]]
+) -> Iterator[Candidate]:
+    """Say which file each given text names; where two forms of it are there, it names both."""
+    forms = [(tier, safe(text), named(text, repository.work_tree)) for tier, texts in lists for text in texts]
+    asked = {path for _, _, each in forms if each.literal for path in (each.literal, each.plain) if path}
+    looked = snapshot.look(sorted(asked)) if asked else {}
+    is_there = {path for path, each in looked.items() if each.fault is None}
+    for tier, text, each in forms:
+        if each.literal is not None and each.literal in is_there:
+            yield Candidate(tier, each.literal, text)
+            if each.plain not in is_there:
+                continue
+        yield Candidate(tier, each.plain, text)

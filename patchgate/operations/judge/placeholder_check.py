@@ -1,0 +1,137 @@
+"""The check of placeholders alone, for a hook of a framework: what is staged, or a range as one change.
+
+Decides what is compared, which policy speaks and how loud: as `[rules]` and `[placeholders] level` say, and
+where they say nothing as errors, for who runs this asked for it. Other gates are not asked, so what is
+accepted here is no verdict on the whole; the policy is bound with its level, and the verdict's id is its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from patchgate.change.path import RepoPath
+from patchgate.change.quoting import printable
+from patchgate.declared.control import PRE_COMMIT_FILE, is_control_by_name
+from patchgate.declared.policy import Policy, Profile
+from patchgate.declared.settings import PlaceholdersSettings
+from patchgate.errors import UsageError
+from patchgate.gates.case import Case, Governance
+from patchgate.gates.gate import Gate, judge
+from patchgate.gates.placeholders import examine
+from patchgate.git.history import Commit, Walk
+from patchgate.git.objects import Objects
+from patchgate.git.repository import Repository
+from patchgate.git.sources import Reading, is_merging, pending_base, staged
+from patchgate.operations.judge.cases import BUILT_IN, reference
+from patchgate.operations.judge.intents import active_here, profile_under
+from patchgate.operations.judge.message import policy_of_pending
+from patchgate.operations.judge.placeholders import placeholders_near
+from patchgate.operations.judge.policies import Policies, require_version, usable
+from patchgate.operations.judge.terms import asked_policy, detail_for, trusted
+from patchgate.verdict.verdict import ChangeVerdict, Finding, Report
+
+if TYPE_CHECKING:
+    from patchgate.git.private import PrivateStore
+
+
+def check_placeholders(
+    repository: Repository, names: Sequence[str], between: tuple[str, str] | None = None
+) -> Report:
+    """Judge the lines that some files get: those of what is staged, or from where two revisions part.
+
+    What moves from one file to another is found in the whole change.
+
+    Args:
+        names: paths as a person types them; none: all files.
+        between: two revisions; the second is compared with their merge base, or else with the first.
+
+    Raises:
+        UsageError: a name leaves the repository, a revision is unknown.
+        PatchgateError: the change or the policy cannot be read.
+    """
+    named = frozenset(RepoPath.from_user(name, repository.prefix) for name in names)
+    if between is not None:
+        return _range(repository, named, between)
+    if not is_merging(repository):
+        with Objects(repository) as objects:
+            return _staged(repository, objects, named)
+    from patchgate.git.private import PrivateStore
+
+    with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
+        return _staged(repository, objects, named, store)
+
+
+def _staged(
+    repository: Repository, objects: Objects, named: Collection[RepoPath], store: PrivateStore | None = None
+) -> Report:
+    policy, place = policy_of_pending(repository, objects)
+    policy, profile = _louder(policy), profile_under(active_here(repository))
+    base = pending_base(repository, objects, store)
+    reading = staged(repository, objects, base, detail_for([policy], profile))
+    return _judged(objects, reading, named, (policy, place), profile)
+
+
+def _range(repository: Repository, named: Collection[RepoPath], between: tuple[str, str]) -> Report:
+    with Objects(repository) as objects:
+        first, last = (_commit(objects, revision) for revision in between)
+        done = repository.git("merge-base", first, last)
+        base = done.out.decode("ascii").split("\n")[0] if done.code == 0 else first
+        policies, terms = Policies(objects), trusted(repository)
+        trees = [_commit(objects, commit, "tree") for commit in (base, last)]
+        before, after = (policies.at(policies.key(tree)) for tree in trees)
+        asked = asked_policy(objects, policies, terms)
+        found = asked or (after if before.is_absent else before)
+        policy = _louder(usable(found))
+    whole = Commit(last, trees[1], (base,), is_agents=False)
+    with Walk(repository, [whole]) as walk:
+        ((_, reading),) = walk.read([whole], detail_for([policy], Profile.COMMIT))
+        place = terms.policy_from or (last if found is after else base)[:12]
+        return _judged(walk.objects, reading, named, (policy, place), Profile.COMMIT)
+
+
+def _commit(objects: Objects, revision: str, kind: str = "commit") -> str:
+    is_name = not revision.startswith("-") and "\n" not in revision and "\0" not in revision
+    header = objects.header(f"{revision}^{{{kind}}}") if is_name else None
+    if header is None:
+        raise UsageError(f"unknown revision {printable(revision)}", "name a commit, a branch or a tag")
+    return header.oid
+
+
+def _louder(policy: Policy) -> Policy:
+    """Let every placeholder be an error where the policy does not say how loud they are."""
+    config = policy.config
+    if config.placeholders.level is not None:
+        return policy
+    level = PlaceholdersSettings("error")
+    written = {**config.written, "placeholders": {"level": level.level}}
+    return Policy(replace(config, placeholders=level, written=written), policy.file, policy.raw)
+
+
+def _judged(
+    objects: Objects,
+    reading: Reading,
+    named: Collection[RepoPath],
+    judging: tuple[Policy, str],
+    profile: Profile,
+) -> Report:
+    policy, place = judging
+    require_version(policy)
+    is_named = Policies(objects).names_patchgate(reading.change.base)
+    controls = frozenset(
+        file.path
+        for file in reading.change.files
+        if is_control_by_name(file.path) or (is_named and file.path.raw == PRE_COMMIT_FILE.raw)
+    )
+
+    def of_the_named(case: Case) -> Iterable[Finding]:
+        return (each for each in examine(case) if not named or each.path in named)
+
+    gate = Gate("placeholders", of_the_named, lambda case: case.policy.judges_placeholders(case.profile))
+    near = placeholders_near(objects, reading.change, policy, profile)
+    case = Case(reading.change, policy, profile, Governance(controls), placeholders=near)
+    outcomes, findings = judge(case, (gate,))
+    about = reference(policy, place if policy.file else BUILT_IN, profile)
+    verdict = ChangeVerdict(reading.change, reading.source, profile.value, about, outcomes, findings)
+    return Report((verdict,), objects.repository.limits)

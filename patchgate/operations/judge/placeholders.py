@@ -1,0 +1,211 @@
+"""Look for placeholders in a change: which files are read for it, and what of them only moves.
+
+Decides which of its texts are read: the new ones with a suspicious added line, and only where one of these
+holds a placeholder also the old ones that lost lines. What a placeholder is, is decided in `gates`. Files
+above the size that git diffs are judged by their lines alone, and so is a patch whose effect could not be
+made; of that nothing is told that one of its files held before.
+
+Choice: UTF-16 is binary to git, so it has no added lines. There a placeholder counts as added where the file
+holds more of its kind than before. Price: under a policy that speaks of placeholders the binary files of a
+change are read.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from patchgate.change.model import Change, Entry, FileChange, Line
+from patchgate.change.path import RepoPath
+from patchgate.declared.markers import Markers
+from patchgate.declared.policy import Policy, Profile
+from patchgate.errors import PatchgateError, UndecidedError
+from patchgate.gates.placeholder_text import matches_in, text_of
+from patchgate.gates.placeholders import Marked, PlaceholdersNear
+from patchgate.git.blobs import is_binary, split_lines
+from patchgate.git.objects import Objects
+from patchgate.git.repository import BIG_FILE
+
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_AT_ONCE = 200
+_AHEAD_BYTES = 4 << 20
+_SHOWN_LINE = 1 << 16
+
+
+def suspects(markers: Markers, lines: Sequence[bytes]) -> list[int]:
+    """Pick the lines for which a text is read: those that may hold a placeholder, and those of UTF-16."""
+    found = set(markers.suspects(lines))
+    found.update(index for index, line in enumerate(lines) if b"\0" in line)
+    return sorted(found)
+
+
+def may_suspect(markers: Markers, text: bytes, start: int, stop: int) -> bool:
+    """Tell whether `suspects` may pick a line between two places of a text, at a glance."""
+    return text.find(b"\0", start, stop) >= 0 or markers.may_suspect(text, start, stop)
+
+
+def placeholders_near(
+    objects: Objects, change: Change, policy: Policy, profile: Profile, *, is_made: bool = True
+) -> PlaceholdersNear | None:
+    """Find the placeholders of a change; None where the policy says nothing of any.
+
+    Args:
+        objects: reads the objects of the change, also new ones.
+        change: its added lines were watched for `suspects`.
+        is_made: whether the new objects are there; false for a patch whose effect could not be made.
+    """
+    if not policy.judges_placeholders(profile):
+        return None
+    try:
+        return _Search(objects, change, policy.markers, is_made).near()
+    except PatchgateError as error:
+        return PlaceholdersNear(
+            fault=error.message if error.hint is None else f"{error.message}; {error.hint}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What is known of one new text: the placeholders on its added lines, how many of each key it holds."""
+
+    marked: tuple[Marked, ...]
+    keys: Counter[bytes]
+
+
+class _Search:
+    """One search through one change."""
+
+    def __init__(self, objects: Objects, change: Change, markers: Markers, is_made: bool) -> None:
+        self._objects = objects
+        self._markers = markers
+        self._is_made = is_made
+        # Both sides of an exact rename hold the same; they need not be read.
+        moved = {*change.renames, *change.renames.values()}
+        self._files = [file for file in change.files if file.path not in moved]
+
+    def near(self) -> PlaceholdersNear:
+        """Read what is suspicious, and count what else holds the same."""
+        asked = [file for file in self._files if file.has_new_content and self._is_suspicious(file)]
+        read = {file.path: found for file, found in self._new_texts(asked)}
+        wanted = {each.match.key for found in read.values() for each in found.marked}
+        gained: Counter[bytes] = Counter()
+        if wanted:
+            gained.update(each.match.key for found in read.values() for each in found.marked)
+            for path, lost in self._lost(read, wanted):
+                here = Counter(each.match.key for each in read[path].marked) if path in read else Counter()
+                gained.subtract({key: lost[key] + here[key] for key in wanted})
+        return PlaceholdersNear({path: found.marked for path, found in read.items()}, gained)
+
+    def _is_suspicious(self, file: FileChange) -> bool:
+        return file.binary or bool(suspects(self._markers, [line.text for line in file.watched]))
+
+    # ---- new sides -----------------------------------------------------------------------------------------
+
+    def _new_texts(self, files: Sequence[FileChange]) -> Iterator[tuple[FileChange, _Read]]:
+        if not self._is_made:
+            yield from ((file, self._by_lines(file)) for file in files)
+            return
+        for file, content in self._contents([(file, file.new) for file in files]):
+            if content is not None:
+                yield file, self._by_text(file, content)
+            elif file.binary and self._starts_as_utf_16(file.new):
+                raise UndecidedError(
+                    f"{file.path.quoted} is UTF-16 of more than {BIG_FILE >> 20} MiB, which is not read",
+                    "store it as UTF-8, or split it",
+                )
+            else:
+                yield file, self._by_lines(file)
+
+    def _by_text(self, file: FileChange, content: bytes) -> _Read:
+        text = text_of(content)
+        if text is None and file.binary:
+            return _Read((), Counter())
+        if text is not None and content.startswith(_UTF_16):
+            return self._by_growth(file, text)
+        # Text of an older encoding is no UTF-8, and its markers are ASCII all the same.
+        matches = matches_in(content if text is None else text, file.path.raw, self._markers)
+        lines = {line.number: line for line in file.watched}
+        marked = tuple(Marked(match, lines[match.line]) for match in matches if match.line in lines)
+        return _Read(marked, Counter(match.key for match in matches))
+
+    def _by_growth(self, file: FileChange, text: bytes) -> _Read:
+        """Take the last of each key for added, as many as there are more than before."""
+        matches = matches_in(text, file.path.raw, self._markers)
+        keys = Counter(match.key for match in matches)
+        before: Counter[bytes] = Counter()
+        if matches and file.old is not None and file.old.is_file:
+            ((_, content),) = self._contents([(file, file.old)])
+            before = self._keys(file.path, content or b"")
+        lines = split_lines(text)
+        left, marked = Counter(keys), []
+        for match in matches:
+            if left[match.key] <= keys[match.key] - before[match.key]:
+                marked.append(Marked(match, Line(match.line, lines[match.line - 1][:_SHOWN_LINE])))
+            left[match.key] -= 1
+        return _Read(tuple(marked), keys)
+
+    def _by_lines(self, file: FileChange) -> _Read:
+        marked = tuple(
+            Marked(replace(match, line=line.number), line)
+            for line in file.watched
+            for match in matches_in(line.text, file.path.raw, self._markers)
+        )
+        return _Read(marked, Counter(each.match.key for each in marked))
+
+    def _starts_as_utf_16(self, entry: Entry | None) -> bool:
+        return entry is not None and self._objects.head(entry.oid, 2) in _UTF_16
+
+    # ---- old sides -----------------------------------------------------------------------------------------
+
+    def _lost(
+        self, read: Mapping[RepoPath, _Read], wanted: Collection[bytes]
+    ) -> Iterator[tuple[RepoPath, Counter[bytes]]]:
+        """Tell of each file that held something of the wanted how many more it did than it does."""
+        losing = [(file, file.old) for file in self._files if _loses_lines(file)]
+        held: list[tuple[FileChange, Counter[bytes]]] = []
+        for file, content in self._contents(losing):
+            keys = self._keys(file.path, content or b"")
+            if not keys.keys().isdisjoint(wanted):
+                held.append((file, keys))
+        unread = [(file, file.new) for file, _ in held if file.path not in read and self._is_made]
+        kept = {path: found.keys for path, found in read.items()}
+        for file, content in self._contents([(file, new) for file, new in unread if file.has_new_content]):
+            kept[file.path] = self._keys(file.path, content or b"")
+        for file, keys in held:
+            # Of a patch that was not made only the added lines are known: no more is told than they exceed.
+            now = kept.get(file.path, Counter())
+            yield file.path, Counter({key: keys[key] - now[key] for key in wanted})
+
+    def _keys(self, path: RepoPath, content: bytes) -> Counter[bytes]:
+        text = text_of(content)
+        if text is None and is_binary(content):
+            return Counter()
+        matches = matches_in(content if text is None else text, path.raw, self._markers)
+        return Counter(match.key for match in matches)
+
+    # ---- objects -------------------------------------------------------------------------------------------
+
+    def _contents(
+        self, sides: Sequence[tuple[FileChange, Entry | None]]
+    ) -> Iterator[tuple[FileChange, bytes | None]]:
+        """Read one side of each file, some ahead in one round trip; None for one above the size of a diff."""
+        waiting = [(file, entry.oid) for file, entry in sides if entry is not None and entry.is_file]
+        sizes = self._objects.sizes(oid for _, oid in waiting if oid.strip("0"))
+        ahead: dict[str, bytes] = {}
+        for at, (file, oid) in enumerate(waiting):
+            if sizes.get(oid, BIG_FILE + 1) > BIG_FILE:
+                yield file, None
+                continue
+            if oid not in ahead:
+                following = dict.fromkeys(each for _, each in waiting[at : at + _AT_ONCE])
+                known = [each for each in following if sizes.get(each, BIG_FILE + 1) <= BIG_FILE]
+                ahead = self._objects.read_some(known, _AHEAD_BYTES) or {oid: self._objects.read(oid)}
+            yield file, ahead[oid]
+
+
+def _loses_lines(file: FileChange) -> bool:
+    """Tell whether lines of a text may go; where they were not counted (UTF-16) they may."""
+    if file.old is None or not file.old.is_file or file.old == file.new:
+        return False
+    return file.new is None or file.removed_lines != 0

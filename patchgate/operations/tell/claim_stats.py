@@ -1,0 +1,159 @@
+"""What the ledger tells of adjudications: how many claims were contradicted, and how often that was wrong.
+
+A *downgrade* is a claim that was contradicted; it is *reversed* where a placeholder was found later in the
+same subject. Decides what is counted, against what a rate is formed, and how a date is read. Only reads.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from patchgate.change.quoting import printable
+from patchgate.durable.chain import Problem
+from patchgate.errors import UsageError
+from patchgate.git.repository import Repository
+from patchgate.ledger.adjudications import KIND, Adjudicated, adjudications
+from patchgate.operations.tell.history import history
+
+_ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", re.ASCII)
+
+# What git takes for a date (date.c, approxidate). Every other word it takes for now, so it is not asked then.
+_UNIT = r"(?:second|minute|hour|day|week|month|year)s?"
+_NUMBER = r"(?:[0-9]{1,6}|last|one|two|three|four|five|six|seven|eight|nine|ten)"
+_AGO = re.compile(rf"(?:{_NUMBER} {_UNIT} )+ago|last {_UNIT}", re.ASCII)
+_DAY = re.compile(
+    r"yesterday|noon|midnight|(?:mon|tue(?:s)?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?"
+    r"|jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    r"|sep(?:tember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?"
+)
+_BESIDE = re.compile(r"last|at|[0-9]{1,4}(?::[0-9]{2}){0,2}(?:st|nd|rd|th|am|pm)?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Reversal:
+    """A subject in which a placeholder was found after `reversed` of its `downgrades`."""
+
+    subject: str
+    downgrades: int
+    reversed: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimStats:
+    """What was counted, since a moment (seconds since the epoch) or from the beginning.
+
+    `scans` are the adjudications that scanned files: rates of downgrades and of caps are formed against
+    them, the reversal rate against the downgrades whose claims named a subject. `undated` events have no
+    time that can be read, and are left out where there is a moment.
+    """
+
+    since: float | None
+    outcomes: Mapping[str, int]
+    scans: int
+    downgrades: int
+    no_downgrades: int
+    cap_exhaustions: int
+    unattributed: int
+    reversals: tuple[Reversal, ...]
+    undated: int
+    problems: Sequence[Problem]
+    exists: bool
+
+    @property
+    def adjudications(self) -> int:
+        """How many verdicts were adjudicated."""
+        return sum(self.outcomes.values())
+
+    @property
+    def attributed(self) -> int:
+        """How many downgrades named their subject."""
+        return self.downgrades - self.unattributed
+
+    @property
+    def reversed(self) -> int:
+        """How many downgrades were reversed."""
+        return sum(each.reversed for each in self.reversals)
+
+
+def claim_stats(repository: Repository, since: float | None = None) -> ClaimStats:
+    """Count what the ledger tells of adjudications; damaged lines are left out and named.
+
+    Raises:
+        UndecidedError: the ledger cannot be read.
+    """
+    told = history(repository, (KIND,))
+    found = adjudications(reversed(told.events))
+    later: set[str] = set()
+    reversed_of: Counter[str] = Counter()
+    downgrades_of: Counter[str | None] = Counter()
+    counted: list[Adjudicated] = []
+    undated = 0
+    first = None if since is None else iso(since)
+    for each in reversed(found):
+        is_dated = _ISO.fullmatch(each.at) is not None
+        if first is None or (is_dated and each.at >= first):
+            counted.append(each)
+            if each.contradiction_detected:
+                downgrades_of[each.subject] += 1
+                if each.subject is not None and each.subject in later:
+                    reversed_of[each.subject] += 1
+        undated += not is_dated
+        if each.marker_found and each.subject is not None:
+            later.add(each.subject)
+    return ClaimStats(
+        since,
+        Counter(each.outcome or "unknown" for each in counted),
+        sum(each.scan_mode is not None for each in counted),
+        downgrades_of.total(),
+        sum(each.no_downgrade for each in counted),
+        sum(each.cap_exhausted for each in counted),
+        downgrades_of[None],
+        tuple(
+            Reversal(subject, downgrades_of[subject], times) for subject, times in sorted(reversed_of.items())
+        ),
+        undated,
+        told.problems,
+        told.exists,
+    )
+
+
+def moment_of(repository: Repository, when: str) -> float:
+    """Read a date: ISO 8601 (local time where it names no zone), or what git calls one ("2 weeks ago").
+
+    Returns:
+        Seconds since the epoch.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    try:
+        return datetime.fromisoformat(when.strip()).timestamp()
+    except (ValueError, OverflowError, OSError):
+        words = re.split(r"[\s.,_/-]+", when.strip().lower())
+        if _is_date(words):
+            said = repository.output("rev-parse", f"--since={' '.join(words)}").strip()
+            if (seconds := said.rpartition(b"=")[2]).isdigit():
+                return float(seconds)
+    raise UsageError(
+        f"{printable(when, 60)!r} is no date",
+        "write one as 2026-01-31, 2026-01-31T12:00:00Z or '2 weeks ago'",
+    )
+
+
+def _is_date(words: Sequence[str]) -> bool:
+    days = [_DAY.fullmatch(each) for each in words]
+    beside = [day or _BESIDE.fullmatch(each) for day, each in zip(days, words, strict=True)]
+    return bool(_AGO.fullmatch(" ".join(words)) or (any(days) and all(beside)))
+
+
+def iso(seconds: float) -> str:
+    """Write a moment in UTC (ISO 8601); one that has no year of four digits is before all."""
+    try:
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+    except (OverflowError, ValueError, OSError):
+        return "0000-00-00T00:00:00Z"

@@ -1,0 +1,157 @@
+"""`git patchgate claim`: is the reviewer right? What a verifier says is held against the files."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from patchgate.errors import UsageError
+from patchgate.surfaces.options import directory_of, directory_option, open_here
+from patchgate.surfaces.output import complain, read_input, wants_color, write
+
+if TYPE_CHECKING:
+    from patchgate.git.repository import Repository
+    from patchgate.verdict.claim import Adjudication, Claim
+
+_HELP = {"help_option_names": ["-h", "--help"]}
+_FORMATS = click.Choice(["full", "text", "json"])
+
+
+class _Claim(click.Group):
+    """`claim stats` is a command of its own; whatever else follows `claim` are the arguments of a claim."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Begin with the command that is meant."""
+        if args[:1] == ["stats"]:
+            return super().make_context(info_name, args, parent, **extra)
+        return adjudicate_claim.make_context(info_name, args, parent, **extra)
+
+
+@click.group("claim", cls=_Claim, context_settings=_HELP)
+def command() -> None:
+    """Hold what a verifier says against the files, and tell how often that went wrong."""
+
+
+# Without a name: it is what `claim` itself does.
+@command.command("", context_settings=_HELP)
+@click.argument("file", required=False, metavar="[FILE|-]")
+@click.option("--reason", "reason_code", metavar="CODE", help="What the verifier says, instead of FILE.")
+@click.option("--deliverable", "deliverables", metavar="FILE", multiple=True, help="What was to be made.")
+@click.option("--changed", metavar="FILE", multiple=True, help="A file that this attempt changed.")
+@click.option("--prior", metavar="FILE", multiple=True, help="One that an earlier, passed attempt changed.")
+@click.option("--evidence", metavar="FILE", multiple=True, help="A text that tells of the work.")
+@click.option("--subject", metavar="NAME", help="Which work it is; earlier attempts of it are known by it.")
+@click.option("--feedback", metavar="TEXT", help="What the verifier says in words.")
+@click.option("--tree", metavar="REV", help="Scan the files of REV; otherwise those of the index.")
+@click.option("--worktree", is_flag=True, help="Scan the files of the working tree.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing for a verdict that had passed.")
+@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto")
+@click.option(
+    "--format", "form", type=_FORMATS, default="full", help="json: the verifier's verdict, amended."
+)
+@directory_option
+@click.pass_context
+def adjudicate_claim(
+    context: click.Context,
+    /,
+    file: str | None,
+    tree: str | None,
+    worktree: bool,
+    quiet: bool,
+    color: str,
+    form: str,
+    directory: str | None,
+    **told: Any,
+) -> int:
+    """Adjudicate a verifier's verdict: does a placeholder remain, as it says?
+
+    FILE holds the verdict as JSON (- is standard input); --reason and --deliverable say the same in options.
+    A bounded scan decides; see also `git patchgate claim stats`. Exit code 1: the verdict stands; 3:
+    contradicted, so inconclusive; 0: it had passed.
+    """
+    _require_one_claim(file, told)
+    if tree is not None and worktree:
+        raise UsageError("--tree and --worktree name two trees", "leave one of them out")
+    repository = open_here(context, directory)
+    claim = _claim(repository, file, directory_of(context, directory), told)
+    from patchgate.operations.hold.claims.adjudicate import Asked, adjudicate
+
+    found = adjudicate(repository, claim, Asked(tree, worktree), time.time())
+    for warning in found.warnings:
+        complain(f"warning: {warning}")
+    _show(found, repository.doubts, form, color, quiet=quiet)
+    return found.outcome.exit_code
+
+
+def _require_one_claim(file: str | None, told: dict[str, Any]) -> None:
+    """Take a verdict from a file or from options, not from both.
+
+    Raises:
+        UsageError: there is none, or there are two.
+    """
+    given = [name for name, value in told.items() if value]
+    if file is not None and given:
+        option = given[0].removesuffix("_code").removesuffix("s")
+        raise UsageError(
+            f"a verdict comes from a file or from options, and --{option} is given too", "leave it out"
+        )
+    if file is None and not told["reason_code"]:
+        raise UsageError(
+            "there is no verdict to adjudicate",
+            "name a file, - for standard input, or say it by --reason CODE --deliverable FILE",
+        )
+
+
+def _claim(repository: Repository, file: str | None, folder: str, told: dict[str, Any]) -> Claim:
+    from patchgate.operations.hold.claims.request import MOST_BYTES, claim_of, read_claim
+
+    if file is None:
+        return claim_of(**(told | {"feedback": told["feedback"] or ""}), prefix=repository.prefix)
+    return read_claim(read_input(file, folder, MOST_BYTES), file)
+
+
+def _show(found: Adjudication, doubts: Sequence[str], form: str, color: str, *, quiet: bool) -> None:
+    if form == "json":
+        from patchgate.operations.hold.claims.document import render as as_json
+
+        write(as_json(found, doubts))
+    elif not (quiet and found.outcome.exit_code == 0):
+        from patchgate.verdict.claim_text import render as as_text
+
+        write(as_text(found, color=wants_color(color, os.environ, sys.stdout.isatty())))
+
+
+@command.command("stats", context_settings=_HELP)
+@click.option(
+    "--since", metavar="WHEN", help="Only from then on: a date, or what git calls one (2 weeks ago)."
+)
+@click.option("--format", "form", type=_FORMATS, default="full")
+@directory_option
+@click.pass_context
+def claim_stats(context: click.Context, since: str | None, form: str, directory: str | None) -> int:
+    """Count what became of claims, and how often one that was contradicted turned out to be true.
+
+    That is where a placeholder was found later in the same subject. From the ledger of this repository.
+    """
+    repository = open_here(context, directory)
+    from patchgate.operations.tell.claim_stats import claim_stats as counted
+    from patchgate.operations.tell.claim_stats import moment_of
+    from patchgate.operations.tell.claim_stats_telling import as_json, as_text
+    from patchgate.operations.tell.history import describe, require_undamaged
+
+    stats = counted(repository, None if since is None else moment_of(repository, since))
+    if not stats.exists:
+        complain("there is no ledger: nothing has been recorded in this repository")
+    write(as_json(stats) if form == "json" else "".join(f"{line}\n" for line in as_text(stats)))
+    for problem in stats.problems:
+        if problem.torn:
+            complain(f"warning: {describe(problem)}; the next event sets it aside")
+    require_undamaged(stats.problems)
+    return 0

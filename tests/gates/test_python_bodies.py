@@ -1,0 +1,197 @@
+"""Which functions of a Python file do nothing, and what only looks like one."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from patchgate.declared.markers import Markers
+from patchgate.gates.placeholder_text import matches_in
+from patchgate.gates.python_bodies import empty_bodies
+
+EMPTY, UNDONE = "empty-body", "not-implemented"
+
+
+def bodies(text: str) -> list[tuple[int, str]]:
+    return [(line, marker) for line, marker, _, _ in empty_bodies(dedent(text).encode())]
+
+
+def by_rule(text: str, name: str) -> list[int]:
+    found = matches_in(dedent(text).encode(), name.encode(), Markers())
+    return [match.line for match in found if match.rule == "placeholder-body"]
+
+
+PLACEHOLDERS = {
+    "on one line": ("def f(): pass", [(1, EMPTY)]),
+    "dots on one line": ("def f(): ...", [(1, EMPTY)]),
+    "raised on one line": ("def f(): raise NotImplementedError", [(1, UNDONE)]),
+    "on the next line": ("def f():\n    pass\n", [(2, EMPTY)]),
+    "without a last LF": ("def f():\n    ...", [(2, EMPTY)]),
+    "with a comment": ("def f():\n    pass  # more\n", [(2, EMPTY)]),
+    "with a semicolon": ("def f():\n    pass;\n", [(2, EMPTY)]),
+    "twice": ("def f():\n    ...\n    pass\n", [(2, EMPTY)]),
+    "behind a docstring": ('def f():\n    """Do it."""\n    pass\n', [(3, EMPTY)]),
+    "behind a long docstring": ('def f():\n    """Do.\n\n    it\n    """\n\n    ...\n', [(7, EMPTY)]),
+    "behind a comment": ("def f():\n    # more\n\n    pass\n", [(4, EMPTY)]),
+    "under a long head": (
+        "def f(\n    a: int,\n    b=(1, 2),\n) -> dict[str, int]:\n    pass\n",
+        [(5, EMPTY)],
+    ),
+    "behind a backslash": ("def f(): \\\n    pass\n", [(2, EMPTY)]),
+    "async": ("async def f():\n    pass\n", [(2, EMPTY)]),
+    "a method": ("class A:\n    def f(self):\n        pass\n", [(3, EMPTY)]),
+    "a method that is decorated": ("class A:\n    @property\n    def f(self):\n        ...\n", [(4, EMPTY)]),
+    "within a function": ("def f():\n    def g():\n        pass\n    return g\n", [(3, EMPTY)]),
+    "under a condition": ("if x:\n    def f():\n        pass\n", [(3, EMPTY)]),
+    "two": ("def f():\n    pass\ndef g():\n    ...\n", [(2, EMPTY), (4, EMPTY)]),
+    "raised": ("def f():\n    raise NotImplementedError\n", [(2, UNDONE)]),
+    "raised as a call": ("def f():\n    raise NotImplementedError()\n", [(2, UNDONE)]),
+    "raised with a text": ('def f():\n    raise NotImplementedError("later")\n', [(2, UNDONE)]),
+    "raised over lines": (
+        'def f():\n    raise NotImplementedError(\n        "later"\n    )\n',
+        [(2, UNDONE)],
+    ),
+    "raised from": ("def f():\n    raise NotImplementedError from None\n", [(2, UNDONE)]),
+    "the wrong name": ("def f():\n    raise NotImplemented\n", [(2, UNDONE)]),
+    "raised behind a docstring": ('def f():\n    """Do."""\n    raise NotImplementedError\n', [(3, UNDONE)]),
+    "raised behind del": ("def f(x):\n    del x\n    raise NotImplementedError\n", [(3, UNDONE)]),
+    "raised before the rest": ("def f():\n    raise NotImplementedError\n    return 1\n", [(2, UNDONE)]),
+    "a branch that says so": (
+        'def f(x):\n    if x:\n        raise NotImplementedError("not implemented yet")\n    return 1\n',
+        [(3, UNDONE)],
+    ),
+    "a branch with a TODO": (
+        'def f(x):\n    if x:\n        return 1\n    raise NotImplementedError("todo")\n',
+        [(4, UNDONE)],
+    ),
+    "a method of an abstract base without a decorator": (
+        "class A(ABC):\n    def f(self):\n        pass\n",
+        [(3, EMPTY)],
+    ),
+    "one overload too many": ("@overload\ndef f(): ...\ndef f(): ...\n", [(3, EMPTY)]),
+    "of a class that uses a protocol": ("class A:\n    def f(self, x: Protocol): pass\n", [(2, EMPTY)]),
+    "beside type checking": ("if TYPE_CHECKING:\n    import x\ndef f(): pass\n", [(3, EMPTY)]),
+    "where checkers do not look": ("if not TYPE_CHECKING:\n    def f(): pass\n", [(2, EMPTY)]),
+    "an answer to the rest": (
+        "def f(x):\n    if x:\n        return 1\n    raise NotImplementedError(x)\n",
+        [(4, UNDONE)],
+    ),
+    "a branch": (
+        "def f(x):\n    if x > 1:\n        raise NotImplementedError\n    return 1\n",
+        [(3, UNDONE)],
+    ),
+    "a message that excuses it": (
+        'class A:\n    def f(self):\n        raise NotImplementedError("subclasses do it")\n',
+        [(3, UNDONE)],
+    ),
+    "a docstring that excuses it": (
+        'class A:\n    def f(self):\n        """Override this."""\n        pass\n',
+        [(4, EMPTY)],
+    ),
+    "a class whose name excuses it": (
+        "class AbstractA:\n    def f(self): raise NotImplementedError\n",
+        [(2, UNDONE)],
+    ),
+    "a class whose docstring excuses it": (
+        'class A:\n  """An abstract A."""\n  def f(self): raise NotImplementedError\n',
+        [(3, UNDONE)],
+    ),
+    "a docstring that says it is so": ('def f():\n    """Do nothing."""\n    pass\n', [(3, EMPTY)]),
+    "a comment that excuses it": ("def f():\n    pass  # nothing to close\n", [(2, EMPTY)]),
+    "nothing so far": ("def f():\n    pass  # nothing to do yet\n", [(2, EMPTY)]),
+    "a file of a newer Python": ("type X[T] = list[T]\ndef f[T](x: T): ...\n", [(2, EMPTY)]),
+    "a file that is no Python": ("def f(:\n    pass\n", []),
+    "behind a text with a head in it": ('def f():\n    """Do\n    if x:"""\n    pass\n', [(4, EMPTY)]),
+    "after CRLF": ("def f():\r\n    pass\r\n", [(2, EMPTY)]),
+}
+
+NONE = {
+    "a class": "class A: pass\nclass B:\n    pass\nclass C(Exception): ...\n",
+    "a class in a function": "def f():\n    class A:\n        pass\n    return A\n",
+    "a handler": "def f():\n    try:\n        g()\n    except E:\n        pass\n",
+    "raised in a handler": "def f():\n  try: g()\n  except E:\n    raise NotImplementedError\n",
+    "a handler of many": "def f():\n    try:\n        g()\n    except (\n        A\n    ):\n        pass\n",
+    "a loop": "def f():\n    for x in y:\n        pass\n",
+    "a while": "def f():\n    while g(): pass\n",
+    "a condition": "def f():\n    if x:\n        pass\n    else:\n        ...\n",
+    "a with": "def f():\n    with g() as x:  # try it\n        pass\n",
+    "a match": "def f(x):\n    match x:\n        case 1:\n            pass\n",
+    "a finally": "try:\n    f()\nfinally:\n    pass\n",
+    "the module": "pass\n...\n",
+    "with something else": "def f():\n    pass\n    return 1\n",
+    "before something else": "def f():\n    g()\n    pass\n",
+    "only a docstring": 'def f():\n    """Do nothing."""\n',
+    "a value": "def f():\n    return ...\ndef g():\n    x = ...\n    return x\n",
+    "a tuple": "def f(x: tuple[int, ...]) -> int:\n    return x[...]\n",
+    "a text": 'def f():\n    """\n    pass\n    """\n    return 1\n',
+    "a function in a text": 'X = """\ndef f():\n    pass\n"""\n',
+    "caught": "def f():\n    try:\n        g()\n    except NotImplementedError:\n        return 1\n",
+    "asked": "def f(e):\n    return isinstance(e, NotImplementedError)\n",
+    "returned": "def __eq__(self, other):\n    return NotImplemented\n",
+    "raised by the module": "raise NotImplementedError\n",
+    "abstract": "class A(ABC):\n    @abstractmethod\n    def f(self): ...\n",
+    "abstract by its module": "class A(abc.ABC):\n    @abc.abstractmethod\n    def f(self):\n        pass\n",
+    "abstract under another": "class A:\n    @property\n    @abstractmethod\n    def f(self): pass\n",
+    "abstract before another": "class A:\n    @abstractmethod\n    @cached(1)\n    def f(self): pass\n",
+    "abstract that raises": "class A:\n    @abstractmethod\n    def f(self): raise NotImplementedError\n",
+    "an overload": "@overload\ndef f(x: int) -> int: ...\n@typing.overload\ndef f(x: str) -> str: ...\n",
+    "a protocol": "class A(Protocol):\n    def f(self) -> int: ...\n",
+    "a generic protocol": "class A(typing.Protocol[T]):\n    def f(self) -> int:\n        pass\n",
+    "a protocol that raises": "class A(Protocol):\n    def f(self):\n        raise NotImplementedError\n",
+    "for checkers": "if TYPE_CHECKING:\n    def f(): ...\n",
+    "for checkers by the module": "if typing.TYPE_CHECKING:\n    class A:\n        def f(self): ...\n",
+    "overridden": "class A:\n  def f(self): raise NotImplementedError\nclass B(A):\n  def f(self): g()\n",
+    "by its name": "def noop(*args): pass\ndef _do_nothing(): ...\n",
+    "a group of commands": "@click.group()\ndef main():\n    pass\n",
+    "a dispatcher": "@singledispatch\ndef f(x):\n    raise NotImplementedError\n",
+}
+
+
+@pytest.mark.parametrize("case", PLACEHOLDERS)
+def test_a_function_that_does_nothing_is_told(case: str) -> None:
+    text, expected = PLACEHOLDERS[case]
+    assert bodies(text) == expected
+
+
+@pytest.mark.parametrize("case", NONE)
+def test_what_has_a_body_or_needs_none_is_not_told(case: str) -> None:
+    assert bodies(NONE[case]) == []
+
+
+@pytest.mark.parametrize("case", PLACEHOLDERS)
+def test_every_such_line_is_suspected(case: str) -> None:
+    text, expected = PLACEHOLDERS[case]
+    suspected = Markers().suspects(text.encode().split(b"\n"))
+    assert {line - 1 for line, _ in expected} <= set(suspected)
+
+
+@pytest.mark.parametrize("case", PLACEHOLDERS)
+def test_indentation_and_what_stands_around_change_nothing(case: str) -> None:
+    text, expected = PLACEHOLDERS[case]
+    if "\\" in text or '"""' in text:
+        return
+    lines = text.replace("\r", "").split("\n")
+    deeper = "if x:\n" + "\n".join(f"    {line}" if line else line for line in lines) + "\nx = 1\n"
+    assert bodies(deeper) == [(line + 1, marker) for line, marker in expected]
+
+
+def test_only_python_is_read_so_and_no_stub() -> None:
+    text = "def f():\n    pass\n"
+    assert by_rule(text, "a.py") == by_rule(text, "x/A.PY") == by_rule(text, "a.pyw") == [2]
+    assert by_rule(text, "a.pyi") == by_rule(text, "a.md") == by_rule(text, "py") == []
+
+
+def test_lines_are_those_of_git_where_a_lone_cr_ends_one_for_python() -> None:
+    assert bodies("x = 1\rdef f():\r    pass\rdef g(): return 1\r\ndef h():\n    pass\n") == [
+        (1, EMPTY),
+        (3, EMPTY),
+    ]
+
+
+def test_many_functions_take_no_more_than_their_number() -> None:
+    """What is asked of each is asked once: twenty thousand statements in one function would not come back."""
+    many = "class A:\n" + "    def f(self):\n        pass\n" * 3000
+    assert len(bodies(many)) == 3000
+    assert bodies("def f():\n    g()\n" + "    pass\n" * 10_000) == []
+    assert bodies("def f(): " + "pass;" * 10_000 + "g()") == []

@@ -1,0 +1,87 @@
+"""Listing what is tracked, and reading the beginnings of objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from patchgate.errors import UndecidedError
+from patchgate.git.listing import entry_of, index_names, index_records, name_of, tree_records
+from patchgate.git.objects import Header, Objects
+from patchgate.git.repository import Repository, open_repository
+from tests.world import Repo
+
+ODD = [b"a b.md", b"a/b\xff.md", b"a/line\nfeed.md", b"a0", b"tab\tbed", b"z"]
+
+
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
+    made = Repo.create(tmp_path_factory.mktemp("listing"))
+    for name in ODD:
+        made.write(name, name)
+    made.write("many/x", "x")
+    made.link("link", "z")
+    made.git("add", "-A")
+    made.gitlink("module")
+    oid = made.git("rev-parse", ":z").strip()
+    index = b"".join(b"100644 %s 0\tmany/%05d\0" % (oid, number) for number in range(5000))
+    made.git("update-index", "-z", "--index-info", stdin=index)
+    made.git("commit", "-q", "--no-verify", "-m", "All")
+    return made
+
+
+@pytest.fixture(scope="module")
+def repository(repo: Repo) -> Repository:
+    return open_repository(repo.env, str(repo.path))
+
+
+def test_index_and_tree_are_listed_alike_and_by_bytes(repository: Repository) -> None:
+    entries = {name_of(each): entry_of(each) for piece in index_records(repository) for each in piece}
+    names = [*entries]
+    assert names == sorted(names)
+    assert set(ODD) < set(names)
+    assert len(names) == len(ODD) + 5003
+    in_tree = {name_of(each): entry_of(each) for piece in tree_records(repository, "HEAD") for each in piece}
+    assert (in_tree, [*in_tree]) == (entries, names)
+    assert [name_of(each) for piece in index_names(repository) for each in piece] == names
+    modes = [entries[name].mode for name in (b"link", b"module", b"z")]
+    assert modes == ["120000", "160000", "100644"]
+    assert entries[b"module"].oid == "1" * 40
+
+
+def test_a_listing_may_end_early(repository: Repository) -> None:
+    listing = index_records(repository)
+    assert name_of(next(listing)[0]) == ODD[0]
+    listing.close()
+    assert list(listing) == []
+
+
+def test_what_cannot_be_listed_is_undecided(repository: Repository) -> None:
+    with pytest.raises(UndecidedError):
+        list(tree_records(repository, "0" * 40))
+
+
+@pytest.fixture
+def objects(repository: Repository) -> Iterator[Objects]:
+    with Objects(repository) as opened:
+        yield opened
+
+
+def test_the_head_of_an_object_is_as_long_as_was_asked(repo: Repo, objects: Objects) -> None:
+    content = bytes(range(256)) * 100
+    oid = repo.git("hash-object", "-w", "--stdin", stdin=content).decode().strip()
+    for most in (0, 1, 255, len(content) - 1, len(content), len(content) + 1):
+        assert objects.head(oid, most) == content[:most]
+    # What is left of one is never taken for the next answer.
+    assert objects.sizes([oid]) == {oid: len(content)}
+
+
+def test_of_a_large_object_only_its_head_is_taken(repo: Repo, objects: Objects) -> None:
+    content = b"0123456789abcdef" * (1 << 20)
+    oid = repo.git("hash-object", "-w", "--stdin", stdin=content).decode().strip()
+    for _ in range(2):
+        assert objects.head(oid, 20) == content[:20]
+        assert objects.header(oid) == Header(oid, "blob", len(content))
+    with pytest.raises(UndecidedError, match="is not in this repository"):
+        objects.head("1" * 40, 1)
