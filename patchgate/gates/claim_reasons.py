@@ -27,6 +27,7 @@ _UNREAD = {
     Unscanned.MISSING: "is not there",
     Unscanned.SYMLINK: "is, or lies behind, a symlink",
     Unscanned.OUTSIDE: "lies outside the repository",
+    Unscanned.UNREADABLE: "cannot be read",
     Unscanned.CAP: "was not read whole because a cap was reached",
     Unscanned.TIMEOUT: "was not read because the time was over",
     Unscanned.EXCLUDED: "lies in a folder that is passed by",

@@ -52,6 +52,7 @@ class Unscanned(StrEnum):
     MISSING = "missing"
     SYMLINK = "symlink"
     OUTSIDE = "outside"
+    UNREADABLE = "unreadable"
     CAP = "cap"
     TIMEOUT = "timeout"
     EXCLUDED = "excluded"

@@ -36,6 +36,7 @@ _REASONS = {
     Unscanned.MISSING: "no such file",
     Unscanned.SYMLINK: "a symbolic link, which is never followed",
     Unscanned.OUTSIDE: "outside this repository",
+    Unscanned.UNREADABLE: "it cannot be read",
     Unscanned.CAP: "a cap was reached before its end",
     Unscanned.TIMEOUT: "the time was over before its end",
     Unscanned.EXCLUDED: "in a hidden or heavy folder",
