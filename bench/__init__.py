@@ -3,5 +3,5 @@
 `check`, `patches` and `hooks` print the tables of the README, `patterns` what a pattern set costs; `pairs` is
 the method, `worlds` makes the repositories, `tables` prints. `bypasses` prints the grid of ways past a gate;
 its cases (`bypass_cases`, `bypass_place`, `bypass_managers`) are run by our tests too, nothing else here is.
-`components`, `verify` and `compare` print what components and verifications cost.
+`components`, `verify`, `compare` and `claims` print what components, verifications and claims cost.
 """

@@ -9,7 +9,14 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import (
+    BeforeValidator,
+    Field,
+    SerializeAsAny,
+    ValidatorFunctionWrapHandler,
+    WithJsonSchema,
+    WrapValidator,
+)
 
 from patchgate.declared.claims import BOUNDS, MARKER_NAME, MAX_EXAMPLE, MAX_MARKERS, MAX_NAME, MAX_SUFFIX
 from patchgate.declared.settings import ClaimsSettings, MessageLevel
@@ -74,7 +81,7 @@ class ClaimsTable(Section):
     """How a claim that a placeholder remains is held against the files.
 
     A number beyond its bounds is brought within them, a value of the wrong type is replaced by the default,
-    and every command tells it as a warning: no value here stops an adjudication.
+    and every command that reads the policy tells it as a warning: no value here stops an adjudication.
     """
 
     contradiction_guard_enabled: Flag = Field(
@@ -130,3 +137,11 @@ class ClaimsTable(Section):
         description=f"Placeholders of the repository's own, at most {MAX_MARKERS}; one that cannot be used "
         "finds nothing, and until it is mended no claim is contradicted.",
     )
+
+
+def _any_table(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
+    """Read a table; what is none is taken as it stands, and told of by `claims_from`."""
+    return read(value) if isinstance(value, dict) else _plain(value)
+
+
+Claims: TypeAlias = Annotated[SerializeAsAny[ClaimsTable], WrapValidator(_any_table)]

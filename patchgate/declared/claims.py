@@ -43,9 +43,9 @@ _FLAGS = ("contradiction_guard_enabled", "contradiction_guard_strict_coverage")
 def claims_from(written: Any) -> tuple[ClaimsSettings, tuple[Doubt, ...]]:
     """Make the values of `[claims]` from what stands there, of any type, and tell what was replaced."""
     if not isinstance(written, Mapping):
-        return ClaimsSettings(), (
-            Doubt((TABLE,), f"{_shown(written)} is not a table, so the defaults are used"),
-        )
+        # What markers it was to hold, nobody knows.
+        told = f"{_shown(written)} is not a table, so the defaults are used, and nothing is contradicted"
+        return ClaimsSettings(has_unusable_markers=True), (Doubt((TABLE,), told),)
     doubts: list[Doubt] = []
     values: dict[str, Any] = {}
     for name, usual in _defaults().items():
@@ -63,11 +63,6 @@ def claims_from(written: Any) -> tuple[ClaimsSettings, tuple[Doubt, ...]]:
     markers, left_out = _markers(written.get("markers", ()), doubts)
     made = replace(ClaimsSettings(**values), markers=markers, has_unusable_markers=left_out)
     return made, tuple(doubts)
-
-
-def suffix_allowed(name: bytes, suffixes: Sequence[str]) -> bool:
-    """Tell whether a file has one of the suffixes; `name` is its path's bytes."""
-    return suffix_test(suffixes)(name)
 
 
 def suffix_test(suffixes: Sequence[str]) -> Callable[[bytes], bool]:
@@ -202,9 +197,22 @@ def _expression_fault(pattern: str) -> str | None:
         return "not a regular expression"
     if ways > _MOST_WAYS:
         return "its repeats can take too long (bound them, like {0,9})"
+    if _asks_for_a_line_feed(parsed, type(parsed)):
+        return "it holds a line feed, and lines are searched one by one"
+    if not pattern.isascii() and re.compile(pattern.encode()).flags & re.IGNORECASE:
+        return "it ignores case, which is known of ASCII letters only: write both cases, like (?:Ä|ä)"
     if re.search(pattern.encode(), b""):
         return "an expression that matches an empty line finds every line"
     return None
+
+
+def _asks_for_a_line_feed(part: Any, kind: type) -> bool:
+    """Tell whether a part of a parsed expression is a line feed; a set that holds one has other bytes too."""
+    return any(
+        (str(operation) == "LITERAL" and value == ord("\n"))
+        or (str(operation) != "IN" and any(_asks_for_a_line_feed(each, kind) for each in _below(value, kind)))
+        for operation, value in part
+    )
 
 
 def _ways(part: Any, kind: type) -> float:

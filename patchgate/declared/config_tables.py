@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from patchgate.declared.analysis_tables import AnalysisTable, ThresholdTable, VerifyTable
 from patchgate.declared.analysis_texts import check_analysis, check_thresholds
-from patchgate.declared.claim_tables import ClaimsTable, PlaceholdersTable
+from patchgate.declared.claim_tables import Claims, ClaimsTable, PlaceholdersTable
 from patchgate.declared.command import (
     NAME,
     check_argument,
@@ -311,4 +311,4 @@ class ConfigDocument(Section):
     ] = Field((), description="Limits on what the analyses tell.")
     verify: VerifyTable = VerifyTable()
     placeholders: PlaceholdersTable = PlaceholdersTable()
-    claims: ClaimsTable = ClaimsTable()
+    claims: Claims = ClaimsTable()

@@ -105,6 +105,8 @@ def _inner(annotation: Any, part: int | str) -> Any:
 
 
 def _fields(annotation: Any) -> Mapping[str, Any]:
+    if get_origin(annotation) is Annotated:
+        return _fields(get_args(annotation)[0])
     is_section = isinstance(annotation, type) and issubclass(annotation, BaseModel)
     return annotation.model_fields if is_section else {}
 

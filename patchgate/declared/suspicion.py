@@ -74,6 +74,9 @@ def suspicion_of(policy: Policy) -> Suspicion | None:
     wanted = policy.config.required_version
     if wanted is not None and not version_satisfies(wanted, __version__):
         return None
+    if policy.config.doubts:
+        # What cannot be used as it stands is told at every commit, and that the full tier does.
+        return None
     roots = _roots(policy)
     checks = set(_checks(policy))
     if roots == () or any(not text for _, text in checks):
@@ -178,10 +181,13 @@ def _texts(policy: Policy) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
             return (ADDED_LINE,), ()
         (small_texts if literals.ignore_case else texts).update(literals.texts)
     if policy.judges_placeholders(Profile.COMMIT):
+        # Most policies are compiled without them.
+        from patchgate.declared.markers import FUNCTIONS
+
         # A file of UTF-16 is handed on by its own: git calls it binary, or its lines hold a NUL.
         found = policy.markers.literals_of_all()
         if found is None:
             return (ADDED_LINE,), ()
-        texts.update(found[0])
+        texts.update(found[0], FUNCTIONS)
         small_texts.update(found[1])
     return tuple(sorted(texts)), tuple(sorted(small_texts))

@@ -1,6 +1,7 @@
 """How an adjudication is put: why, in one sentence, and the smallest next step.
 
-Decides words alone; the outcome is decided before (`gates.claims`). Every name in them is safe to print.
+Decides words alone, those of faults and coverage are `verdict.claim_wording`'s; the outcome is decided before
+(`gates.claims`). Every name in them is safe to print.
 """
 
 from __future__ import annotations
@@ -9,29 +10,34 @@ import shlex
 
 from patchgate.change.quoting import printable
 from patchgate.declared.settings import ClaimsSettings
-from patchgate.verdict.claim import Candidate, Claim, ClaimOutcome, Coverage, Scan, Skipped, Tier, Unscanned
+from patchgate.verdict.claim import (
+    Candidate,
+    Claim,
+    ClaimOutcome,
+    Content,
+    Coverage,
+    Scan,
+    Skipped,
+    Tier,
+    Unscanned,
+)
+from patchgate.verdict.claim_wording import (
+    MOST_NAME,
+    name_of,
+    name_of_path,
+    why_insufficient,
+    why_unscanned,
+)
+from patchgate.verdict.wording import count
 
-_INDEX = "the index"
-_WORKING_TREE = "the working tree"
 _FILES = "claims.contradiction_scan_max_files"
 _TOTAL = "claims.contradiction_scan_max_total_bytes"
 _FEWEST = "claims.contradiction_scan_min_files_for_sufficiency"
 _SUFFIXES = "claims.contradiction_scan_allowed_suffixes"
 _TIME = "claims.contradiction_scan_timeout_seconds"
 _GUARD = "claims.contradiction_guard_enabled"
-
-_UNREAD = {
-    Unscanned.TOO_LARGE: "is larger than all that may be read",
-    Unscanned.BINARY: "is no text",
-    Unscanned.SUFFIX: "has a suffix that is not allowed",
-    Unscanned.MISSING: "is not there",
-    Unscanned.SYMLINK: "is, or lies behind, a symlink",
-    Unscanned.OUTSIDE: "lies outside the repository",
-    Unscanned.UNREADABLE: "cannot be read",
-    Unscanned.CAP: "was not read whole because a cap was reached",
-    Unscanned.TIMEOUT: "was not read because the time was over",
-    Unscanned.EXCLUDED: "lies in a folder that is passed by",
-}
+_EARLIER = "name the earlier files that still count: `--prior PATH`, or `prior_changed_files` in the verdict"
+_TOO_FEW = "minimum_file_coverage_not_met"
 
 
 def why(
@@ -52,12 +58,8 @@ def why(
             return "the verdict does not claim that a placeholder remains, so nothing was scanned"
         return f"the guard is off (`{_GUARD} = false`), so the claim stands and nothing was scanned"
     if scan.places:
-        first = scan.places[0]
-        more = len(scan.places) - 1
-        others = f", and {_counted(more, 'more place')}" if more else ""
-        where = ", in none of the files of the claim" if first.tier is Tier.FALLBACK else ""
-        return f"a placeholder stands in {first.path.quoted}:{first.line} ({first.rule}){others}{where}"
-    seen = f"no placeholder was found in {_counted(len(scan.scanned), 'file')}"
+        return _found(scan)
+    seen = f"no placeholder was found in {count(len(scan.scanned), 'file')}"
     if outcome is ClaimOutcome.CONTRADICTED:
         if settings.contradiction_guard_strict_coverage:
             return f"{seen}, and every file that the claim is about was read whole"
@@ -67,39 +69,41 @@ def why(
 
 def _invariant(claim: Claim) -> str:
     code = printable((claim.reason_code or "").strip(), 80)
-    return f"`{code}` is a failure that" if code else "a hard invariant"
+    return f"a hard invariant (`{code}`)" if code else "a hard invariant"
 
 
-def _counted(number: int, word: str) -> str:
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
+def _found(scan: Scan) -> str:
+    first, more = scan.places[0], len(scan.places) - 1
+    others = f", and {count(more, 'more place')}" if more else ""
+    where = ", in none of the files of the claim" if first.tier is Tier.FALLBACK else ""
+    place = f"{name_of_path(first.path)}:{first.line}"
+    return f"a placeholder stands in {place} ({first.rule}){others}{where}"
 
 
 def _first_unread(scan: Scan) -> tuple[Skipped | None, int]:
-    """Pick the first file of high priority that was not scanned, worst reason first, and count the others."""
-    unread = [each for each in scan.skipped if each.candidate.tier.is_high_priority]
-    first = min(unread, key=lambda each: list(Unscanned).index(each.reason), default=None)
-    return first, len(unread) - 1
-
-
-def _name(candidate: Candidate) -> str:
-    return candidate.path.quoted if candidate.path is not None else printable(candidate.given, 200)
+    """Pick the first file of high priority that was not scanned whole, and count the others."""
+    unread = [each for each in scan.unread if each.candidate.tier.is_high_priority]
+    return (unread[0] if unread else None), len(unread) - 1
 
 
 def _missing(scan: Scan, coverage: Coverage, settings: ClaimsSettings) -> str:
+    """Say what a scan lacks: of all that is missing, what the next step mends."""
     if settings.has_unusable_markers:
-        return "a marker of `claims.markers` cannot be searched for"
+        return _put("marker_unusable")
     if settings.contradiction_guard_strict_coverage:
         first, others = _first_unread(scan)
         if first is not None:
-            more = f" ({_counted(others, 'more file')} not scanned)" if others else ""
-            return f"{_name(first.candidate)} {_UNREAD[first.reason]}{more}"
+            more = f", nor {'was' if others == 1 else 'were'} {count(others, 'other file')}" if others else ""
+            return f"{name_of(first.candidate)} was not scanned whole ({why_unscanned(first.reason)}){more}"
     if scan.timed_out:
-        return "the time was over before its end"
-    if not scan.scanned:
-        return "no file was scanned"
-    if "no_canonical_or_changed_candidate_scanned" in coverage.reasons:
-        return "none of them is a deliverable or a changed file"
-    return f"`{_FEWEST}` asks for {settings.contradiction_scan_min_files_for_sufficiency:,}"
+        return _put("scan_timed_out")
+    if coverage.reasons[:1] == (_TOO_FEW,):
+        return f"{_put(_TOO_FEW)} ({settings.contradiction_scan_min_files_for_sufficiency:,})"
+    return _put(*coverage.reasons[:1])
+
+
+def _put(*reasons: str) -> str:
+    return "; ".join(why_insufficient(reasons))
 
 
 def next_step(
@@ -138,12 +142,15 @@ def next_step(
 
 def _to_read(skipped: Skipped, scan: Scan, settings: ClaimsSettings, read_from: str) -> str:
     """Say how a file of high priority can be scanned the next time."""
-    name = _name(skipped.candidate)
+    name = name_of(skipped.candidate)
     match skipped.reason:
         case Unscanned.TOO_LARGE:
             return f"raise `{_TOTAL}`, or split {name}"
         case Unscanned.BINARY:
-            return f"look into {name} yourself: only UTF-8, and UTF-16 with a byte-order mark, are text here"
+            return (
+                f"look into {name} yourself: only UTF-8, and UTF-16 with a byte-order mark, are text here; "
+                "what Git LFS stores is read with --worktree"
+            )
         case Unscanned.SUFFIX:
             return f"add {_suffix(skipped.candidate)} to `{_SUFFIXES}`"
         case Unscanned.MISSING:
@@ -152,25 +159,42 @@ def _to_read(skipped: Skipped, scan: Scan, settings: ClaimsSettings, read_from: 
             return f"name the file itself instead of {name}; no symlink is followed"
         case Unscanned.OUTSIDE:
             return f"name a file of this repository instead of {name}"
+        case Unscanned.UNREADABLE:
+            return _to_open(skipped.candidate, read_from)
         case Unscanned.CAP:
             return f"raise {_caps_reached(scan, settings)}, or name fewer files"
         case _:
             return f"raise `{_TIME}`, or name fewer files"
 
 
+def _to_open(candidate: Candidate, read_from: str) -> str:
+    if candidate.path is None:
+        return f"run git patchgate log --verify, or {_EARLIER}"
+    name = name_of(candidate)
+    if read_from == Content.WORKING_TREE:
+        return f"make {name} readable, and let nothing change it during the scan"
+    return f"run git fsck: what {name} holds cannot be read"
+
+
 def _to_find(candidate: Candidate, read_from: str) -> str:
-    name = _name(candidate)
-    if read_from == _WORKING_TREE:
+    if candidate.tier is Tier.PRIOR:
+        # One that is gone for good cannot be added; and no claim of its subject could be judged any more.
+        return _EARLIER
+    name = name_of(candidate)
+    if read_from == Content.WORKING_TREE:
         return f"write {name}, or correct its name; a folder is no file"
-    if read_from in {_INDEX, ""}:
-        return f"git add {_word(candidate)}, or scan the working tree: --worktree"
+    if read_from in {Content.INDEX, ""}:
+        return f"git add {_argument(candidate)}, or scan the working tree: --worktree"
     return f"name a revision that has {name}, or correct its name"
 
 
-def _word(candidate: Candidate) -> str:
-    """Write a path for a shell; one that would have to be escaped for a terminal is not written."""
+def _argument(candidate: Candidate) -> str:
+    """Write a path for a shell; one that would have to be escaped for a terminal, or cut, is not written."""
     text = candidate.path.raw.decode("utf-8", "surrogateescape") if candidate.path is not None else ""
-    return shlex.quote(text) if text and printable(text) == text else "PATH"
+    if not text or len(text) > MOST_NAME or printable(text) != text:
+        return "PATH"
+    # git takes a dash for an option, a colon for the magic of a pathspec.
+    return shlex.quote(f"./{text}" if text.startswith(("-", ":")) else text)
 
 
 def _suffix(candidate: Candidate) -> str:

@@ -1,11 +1,16 @@
 """The bounded scan for placeholders: the files that a claim is about, then others, within caps.
 
 Decides which files are read, in which order and how far, and what is said of those that are not. It does not
-decide what a placeholder is (`gates.placeholder_text`), which files a claim is about, how a file is read
-(a `Snapshot`), or whether what was seen is enough (`gates.claims`).
+decide what a placeholder is (`gates.placeholder_matches`), which files a claim is about, which tracked files
+the fallback passes by (`gates.claim_walk`), how a file is read (a `Snapshot`), or whether what was seen is
+enough (`gates.claims`).
 
 The order is that of the tiers, inside a tier that of the paths: no order of the input changes an answer. All
 tiers are read to their end, so that every place is told; the fallback only where they show none.
+
+A file of high priority over the size cap is not cut into windows: it is read at once, as far as the total
+allows. That finds the same as overlapping windows would, and no mark lies across an edge; its price is
+memory, a few times the total cap.
 """
 
 from __future__ import annotations
@@ -21,17 +26,14 @@ from patchgate.change.path import RepoPath
 from patchgate.declared.claims import suffix_test
 from patchgate.declared.markers import Markers
 from patchgate.declared.settings import ClaimsSettings
-from patchgate.gates.placeholder_text import matches_in, text_of
+from patchgate.gates.claim_walk import Walk
+from patchgate.gates.placeholder_matches import matches_in, text_of
 from patchgate.verdict.claim import Candidate, Place, Scan, Skipped, Tier, Unscanned
 
-HEAVY_FOLDERS = frozenset(
-    b"venv env node_modules bower_components jspm_packages vendor site-packages __pycache__ __pypackages__ "
-    b"build _build dist target out htmlcov coverage CVS".split()
-)
-"""Folders that hold what was made or fetched: besides the hidden ones they are no part of the fallback."""
-
 _ORDER = {tier: position for position, tier in enumerate(Tier)}
-# Names of the fallback that are taken at once: their sizes are asked together, the clock between them.
+# Paths that are looked at together, and names of the fallback that are taken at once; the clock is asked
+# between them.
+_AT_ONCE = 400
 _BATCH = 64
 
 
@@ -39,8 +41,8 @@ _BATCH = 64
 class Looked:
     """What is known of a path before it is read: its `size` in bytes as stored, or else its `fault`.
 
-    `fault` is MISSING (nothing there, or a folder), SYMLINK (it, or a folder above it) or OUTSIDE (a gitlink
-    or below one, in `.git`).
+    `fault` is MISSING (nothing there, or a folder), SYMLINK (it, or a folder above it), OUTSIDE (a gitlink or
+    below one, in `.git`) or UNREADABLE.
     """
 
     size: int | None = None
@@ -48,29 +50,29 @@ class Looked:
 
 
 class Snapshot(Protocol):
-    """One tree that does not change while it is scanned: the index, a commit, the working tree."""
+    """One tree: the index, a commit, the working tree."""
 
     def look(self, paths: Sequence[RepoPath]) -> Mapping[RepoPath, Looked]:
-        """Tell of every path what is known without reading it."""
-        ...
-
-    def read(self, path: RepoPath, most: int) -> bytes:
-        """Read the first `most` bytes, no more than there are, of a path that has no fault.
+        """Tell of every path what is known without reading it.
 
         Raises:
-            UndecidedError: it cannot be read, or is no longer as it was when it was looked at.
+            UndecidedError: the tree itself cannot be read.
         """
         ...
 
-    def tracked(self, suffixes: tuple[str, ...]) -> Generator[RepoPath, None, None]:
-        """Yield the tracked files by their paths' bytes, lazily; it is closed where the scan ends early.
+    def read(self, path: RepoPath, most: int) -> bytes | None:
+        """Read the first `most` bytes, no more than there are, of a path that was looked at without a fault.
 
-        It may leave out what has none of the suffixes and what lies in a folder that `is_passed_by`.
+        None: it cannot be read, or is no longer as it was when it was looked at.
         """
         ...
 
-    def left_out(self) -> Mapping[Unscanned, int]:
-        """Count what `tracked` left out by itself, as far as it was asked."""
+    def tracked(self, walk: Walk) -> Generator[RepoPath, None, None]:
+        """Yield the tracked files that a walk over all of them gives, lazily; closed where the scan ends.
+
+        Raises:
+            UndecidedError: they cannot be listed.
+        """
         ...
 
 
@@ -95,14 +97,6 @@ def caps_of(settings: ClaimsSettings) -> Caps:
     )
 
 
-def is_passed_by(folder: bytes) -> bool:
-    """Tell whether the fallback passes by what lies in a folder: it, or one above it, is hidden or heavy."""
-    return bool(folder) and any(
-        part.startswith(b".") or part in HEAVY_FOLDERS or part.endswith(b".egg-info")
-        for part in folder.split(b"/")
-    )
-
-
 def _never() -> bool:
     return False
 
@@ -119,14 +113,14 @@ def scan(
     Args:
         snapshot: the tree that is judged.
         candidates: in any order; the first tier that names a file owns it.
-        is_over: whether the time is up; asked before each file is read.
+        is_over: whether the time is up; asked around each file and inside it, and never again once it is.
 
     Raises:
-        UndecidedError: what was there could not be read.
+        UndecidedError: the tree cannot be read; a file that cannot be is UNREADABLE.
     """
     owned = _owned(candidates)
-    looked = snapshot.look([each.path for each in owned if each.path is not None])
     reading = _Reading(snapshot, caps, markers, is_over)
+    looked = reading.look([each.path for each in owned if each.path is not None])
     skipped: list[Skipped] = []
     for candidate in owned:
         reason = reading.attempt(candidate, looked)
@@ -134,11 +128,11 @@ def scan(
             skipped.append(Skipped(candidate, reason))
     counts = Counter(each.tier for each in owned)
     passed_by: Counter[Unscanned] = Counter()
-    used_fallback = not (reading.places or reading.timed_out) and reading.has_room()
+    used_fallback = not reading.places and reading.has_room() and not reading.is_over()
     if used_fallback:
         before = reading.files
-        passed_by.update(_fallback(reading, snapshot, {each.path for each in owned}))
-        passed_by.update(snapshot.left_out())
+        known = [each.path.raw for each in owned if each.path is not None]
+        passed_by = _fallback(reading, snapshot, Walk(reading.is_allowed, known))
         counts[Tier.FALLBACK] = reading.files - before
     return Scan(
         tuple(reading.scanned),
@@ -173,7 +167,6 @@ class _Reading:
         self.files = 0
         self.room = caps.max_total_bytes
         self.timed_out = False
-        self.suffixes = caps.suffixes
         self.is_allowed = suffix_test(caps.suffixes)
         self._snapshot = snapshot
         self._caps = caps
@@ -189,12 +182,23 @@ class _Reading:
         self.timed_out = self.timed_out or self._is_over()
         return self.timed_out
 
+    def look(self, paths: Sequence[RepoPath]) -> Mapping[RepoPath, Looked]:
+        """Tell what is known of paths, as far as the time goes."""
+        looked: dict[RepoPath, Looked] = {}
+        for start in range(0, len(paths), _AT_ONCE):
+            if self.is_over():
+                break
+            looked |= self._snapshot.look(paths[start : start + _AT_ONCE])
+        return looked
+
     def attempt(self, candidate: Candidate, looked: Mapping[RepoPath, Looked]) -> Unscanned | None:
         """Scan a file, and tell why it was not scanned whole; None: it was."""
         path = candidate.path
         if path is None:
             return Unscanned.OUTSIDE
-        known = looked.get(path, Looked())
+        known = looked.get(path)
+        if known is None:
+            return Unscanned.TIMEOUT
         if known.fault is not None or known.size is None:
             return known.fault or Unscanned.MISSING
         if not self.is_allowed(path.raw):
@@ -216,17 +220,22 @@ class _Reading:
         return self._read(candidate, path, size, most) or (cut if most < size else None)
 
     def _read(self, candidate: Candidate, path: RepoPath, size: int, most: int) -> Unscanned | None:
-        content = self._snapshot.read(path, most)[:most] if most else b""
+        content = self._snapshot.read(path, most) if most else b""
+        if content is None:
+            return Unscanned.UNREADABLE
+        content = content[:most]
         self.files += 1
         self.room -= len(content)
         text = text_of(content, len(content) == size)
         if len(content) < size and text is not None:
             # What a line says is not known before its end.
             text = text[: text.rfind(b"\n") + 1]
-        for match in matches_in(text, path.raw, self._markers) if text else ():
+        for match in matches_in(text, path.raw, self._markers, self.is_over) if text else ():
             self.places.append(Place(candidate.tier, path, match.line, match.rule, match.marker))
+        if self.is_over():
+            return Unscanned.TIMEOUT
         if len(content) < most:
-            return Unscanned.MISSING
+            return Unscanned.UNREADABLE
         if most < size:
             return None
         if text is None:
@@ -235,34 +244,18 @@ class _Reading:
         return None
 
 
-def _fallback(reading: _Reading, snapshot: Snapshot, owned: set[RepoPath | None]) -> Counter[Unscanned]:
-    """Scan the tracked files that no tier named until a cap or the time ends it, and count the others."""
+def _fallback(reading: _Reading, snapshot: Snapshot, walk: Walk) -> Counter[Unscanned]:
+    """Scan the tracked files that a walk gives until a cap or the time ends it, and count the others."""
     passed_by: Counter[Unscanned] = Counter()
-    with closing(snapshot.tracked(reading.suffixes)) as tracked:
-        folder, is_out = b"", False
-        last: RepoPath | None = None
-        while reading.has_room() and (names := list(islice(tracked, _BATCH))):
-            if reading.is_over():
-                break
-            wanted: list[RepoPath] = []
-            for path in names:
-                if path == last or path in owned:
-                    continue
-                last = path
-                if path.parent != folder:
-                    folder = path.parent
-                    is_out = is_passed_by(folder)
-                if is_out:
-                    passed_by[Unscanned.EXCLUDED] += 1
-                elif not reading.is_allowed(path.raw):
-                    passed_by[Unscanned.SUFFIX] += 1
-                else:
-                    wanted.append(path)
-            looked = snapshot.look(wanted) if wanted else {}
-            for path in wanted:
+    with closing(snapshot.tracked(walk)) as tracked:
+        is_ended = False
+        while not is_ended and (paths := list(islice(tracked, _BATCH))):
+            looked = reading.look(paths)
+            for path in paths:
                 reason = reading.attempt(Candidate(Tier.FALLBACK, path), looked)
                 if reason is not None:
                     passed_by[reason] += 1
-                if reason in {Unscanned.CAP, Unscanned.TIMEOUT} or not reading.has_room():
-                    return passed_by
-    return passed_by
+                is_ended = reason in {Unscanned.CAP, Unscanned.TIMEOUT} or not reading.has_room()
+                if is_ended:
+                    break
+    return passed_by + walk.left_out

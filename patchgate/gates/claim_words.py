@@ -1,8 +1,9 @@
 """Whether a verifier's words say that a placeholder remains: named, and not denied.
 
-Decides over English sentences, clause by clause, by the words near the name (`gates.claim_names`). It does
-not decide whether what they say is true. Where it is not clear, nothing is claimed: the verdict then stays as
-it was, which is the safe side. It takes linear time, and reads only the beginning of a long text.
+Decides over English sentences, clause by clause, by the words near the name (`gates.placeholder_names`). It
+does not decide whether what they say is true. Where it is not clear, nothing is claimed: the verdict then
+stays as it was, which is the safe side. A text that is no more than a name ("TODO") may be a category, a file
+or a heading, and claims nothing. It takes linear time, and reads only the beginning of a long text.
 """
 
 from __future__ import annotations
@@ -10,21 +11,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from patchgate.gates.claim_names import NAME, WORTH_A_LOOK, marked
+from patchgate.gates.placeholder_names import NAME, WORTH_A_LOOK, marked
 
-_MOST_TEXT = 100_000
-# A longer line is taken sentence by sentence; a longer sentence is not clear.
-_LONG = 2_000
-_ENDS = re.compile(r"(?<=[.!?;])\s+")
+MOST_TEXT = 100_000
+"""How many characters of all texts together are read."""
+LONG = 2_000
+"""A longer line is taken sentence by sentence; a longer sentence is not clear."""
+_ENDS = re.compile(r"(?<=[.!?;]) ")
+_LONG_NAME = 60
 
 
 def asserts_placeholder(texts: Iterable[str]) -> bool:
     """Tell whether one of the texts says that a placeholder remains in the work."""
-    left = _MOST_TEXT
+    left = MOST_TEXT
     for text in texts:
         read = text[: max(left, 0)]
         left -= len(read)
-        if any(_asserts(clause) for clause in _clauses(read)):
+        if not WORTH_A_LOOK.search(read) or is_mere_name(read):
+            continue
+        if any(asserts(clause) for sentence in sentences_of(read) for clause in clauses_of(sentence)):
             return True
     return False
 
@@ -34,23 +39,41 @@ def _set(words: str) -> frozenset[str]:
 
 
 _BREAKS = re.compile(
-    r"(?<=[.!?;])\s+|\s+[-–—]{1,2}\s+|\s*—\s*"
-    r"|,?\s+\b(?:but|however|although|though|whereas|while|because(?! of)|since|due to|given that)\b,?\s"
-    r"|,\s+(?=(?:and|so|which|as|it|the|there|this|that|he|she|they|we|i|a|an|another|one|section|line|yet)\b)"
+    r"(?<=[.!?;]) | [-–—]{1,2} | ?— ?"
+    r"|,? \b(?:but|however|although|though|whereas|while|because(?! of)|since|due to|given that)\b,? "
+    r"|, (?=(?:and|so|which|as|it|the|there|this|that|he|she|they|we|i|a|an|another|one|section|line|yet)\b)"
 )
+_BLANKS = re.compile(r"\s+")
 _PLAIN_QUOTES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "\r": "\n", NAME: " "})
+_PART_OF_NAME = _set(
+    "a an the and or text content marker markers comment comments note notes value values token tokens "
+    ", : ? -"
+)
+# "[TODO: describe it]" is no heading.
+_FILLED_BRACKET = re.compile(r"\[\w+:? \w")
 
 
-def _clauses(text: str) -> Iterator[str]:
-    """Yield what names a placeholder, clause by clause; quotations first, for a stop inside ends nothing."""
-    if not WORTH_A_LOOK.search(text):
-        return
+def is_mere_name(text: str) -> bool:
+    """Tell whether a text only names a placeholder, and says nothing of it."""
+    plain = _BLANKS.sub(" ", text.translate(_PLAIN_QUOTES)).strip()
+    if len(plain) > _LONG_NAME or _FILLED_BRACKET.search(plain):
+        return False
+    words = _WORDS.findall(marked(plain))
+    return NAME in words and all(word == NAME or word in _PART_OF_NAME for word in words)
+
+
+def sentences_of(text: str) -> Iterator[str]:
+    """Yield what is read at a time: a line, or each sentence of a long one; one blank wherever some were."""
     for line in text.translate(_PLAIN_QUOTES).split("\n"):
-        for sentence in (line,) if len(line) <= _LONG else _ENDS.split(line):
-            if len(sentence) <= _LONG:
-                for clause in _BREAKS.split(marked(sentence)):
-                    if NAME in clause:
-                        yield _without_verdict(_without_tail(clause.strip()))
+        plain = _BLANKS.sub(" ", line).strip()
+        yield from (plain,) if len(plain) <= LONG else _ENDS.split(plain)
+
+
+def clauses_of(sentence: str) -> Iterator[str]:
+    """Yield the clauses of a sentence; quotations first, for a stop inside ends nothing."""
+    if len(sentence) <= LONG:
+        for clause in _BREAKS.split(marked(sentence)):
+            yield _TAIL.sub(r"\1", clause.strip())
 
 
 # What follows a name and a colon is quoted from the work, unless it is an answer.
@@ -62,20 +85,36 @@ _TAIL = re.compile(
 _EXISTENCE = re.compile(r"\b(?:found|present|exists?|remain\w*|see|seen|detected|contain\w*|of|for|any)\b")
 
 
-def _without_tail(clause: str) -> str:
-    return _TAIL.sub(r"\1", clause)
-
-
 def _without_verdict(clause: str) -> str:
     head, colon, rest = clause.partition(": ")
-    if colon and NAME in rest and NAME not in head and not _EXISTENCE.search(head):
-        return rest
-    return clause
+    if not colon or NAME not in rest or NAME in head or _EXISTENCE.search(head):
+        return clause
+    return "" if _PRAISE.issuperset(_WORDS.findall(head)) else rest
 
 
 _WORDS = re.compile(rf"{NAME}|[\w'-]+|[?,:]")
 _DENIES = _set(
     "no not none never nothing without zero neither nor cannot nobody lacks lack lacking absence free nowhere"
+)
+# Phrases that say what one word says.
+_PHRASES = (
+    (
+        re.compile(
+            r"\b(?:taken care of|dealt with|(?:taken|sorted) out|gotten rid of|(?:ticked|crossed) off)\b"
+        ),
+        "removed",
+    ),
+    (re.compile(rf"(?<={NAME}) (?:(?:has|have|had) )?(?:become|became|turned into)\b"), " was removed:"),
+    (re.compile(rf"(?<={NAME}) (?:has|have|had)(?:n't| not) become\b"), " was not removed:"),
+    (re.compile(r"\b(?:already there|there already|pre-?existing|predates?|pre-?dated)\b"), "earlier"),
+    (
+        re.compile(
+            r"\bbefore (?:this|that|the|these|your|my|our|his|her|its|any) "
+            r"(?:change|commit|attempt|patch|diff|work|task|pr|branch|edit|pull request)s?\b"
+        ),
+        "earlier",
+    ),
+    (re.compile(rf"\b(?:instead of|rather than|in place of|unlike) (?:[\w-]+ ){{0,3}}(?={NAME})"), "unlike "),
 )
 _DONE = _set(
     "removed replaced resolved fixed filled cleared eliminated addressed deleted completed handled cleaned "
@@ -84,6 +123,10 @@ _DONE = _set(
 _DO = _set(
     "remove replace resolve fix fill clear eliminate address delete complete handle clean implement "
     "substitute finish"
+)
+_DOES = _set(
+    "removes replaces resolves fixes fills clears eliminates addresses deletes completes handles cleans "
+    "implements substitutes finishes"
 )
 _DOING = _set(
     "removing replacing resolving fixing filling clearing eliminating addressing deleting completing "
@@ -100,8 +143,22 @@ _MUST = _set("must should needs need ought shall has have yet please")
 _PERHAPS = _set(
     "? if whether unless ensure ensures verify confirm might may could would suppose any avoid avoids "
     "avoided forbidden prohibited disallowed permitted allowed forbids prohibits claim claims claimed "
-    "alleged alleges grep positive positives previously formerly originally earlier"
+    "alleged alleges grep positive positives previously formerly originally earlier unlike unrelated "
+    "irrelevant harmless intentional intended intentionally deliberate acceptable fine ok okay masked "
+    "redacted obscured anonymized anonymised censored"
 )
+# What stands so before a name supposes it, or tells what a program makes of it.
+_TREATS = _set(
+    "when whenever once until misses ignores ignored skips skipped overlooks overlooked expects expected "
+    "expect got gets parses rejects accepts matches recognises recognizes treats converts asserts dragging "
+    "moving how explains describes strips highlights counts card cards kanban regex tokenizer parser"
+)
+# What is said so of a name complains of something else: "the list of TODO comments is wrong".
+_COMPLAINS = _set(
+    "wrong wrongly broken incorrect incorrectly crashes crash breaks broke fails slow misses misspelled "
+    "twice misleading flaky unused ambiguous case-sensitive"
+)
+_PRAISE = _set("good great nice fine ok okay pass passed positive improved better now all well") | _DONE
 _LOOKS = _set(
     "search searched searches searching check checked checks checking scan scanned scans scanning look "
     "looked looks looking test tested tests watch"
@@ -111,34 +168,48 @@ _ADDS = _set(
     "add insert introduce support allow use create consider put adding creating clicking saving editing "
     "updating toggling marking selecting"
 )
-_WISHES = _set("have include contain use get show hold")
+_EXCEPT = (["other", "than"], ["more", "than"], ["apart", "from"])
+_WISHES = _set(
+    "have include contain use get show hold match flag report detect find strip count ignore skip accept "
+    "reject"
+)
 _HAS = _set("contains has holds includes shows leaves keeps uses retains still")
 _STAYS = _set("still remain remains remaining left stays")
 
 
-def _asserts(clause: str) -> bool:
-    """Tell whether a clause with a name says that it is there."""
+def asserts(clause: str) -> bool:
+    """Tell whether one of `clauses_of` names a placeholder and says that it is there."""
+    if NAME not in clause:
+        return False
+    clause = _without_verdict(clause)
+    for phrase, word in _PHRASES:
+        clause = phrase.sub(word, clause)
     words = _WORDS.findall(clause)
-    if _is_open(words):
+    if NAME not in words or _is_open(words):
         return False
     denials = [at for at, word in enumerate(words) if _is_denial(words, at)]
-    if any(_is_no_denial(words, at) for at in denials):
+    excepted = _excepted(words)
+    if any(_is_no_denial(words, at) or excepted[at] for at in denials):
         return True
-    if any(_is_undone(words, at) for at, word in enumerate(words) if word in _FAILS or at in denials):
+    if any(_is_undone(words, at) for at, word in enumerate(words) if word in _FAILS or _is_denial(words, at)):
         return True
     if denials:
         return _goes_on(words, denials)
     if _has_to_be_done(words):
         return True
-    if not _DOING.isdisjoint(words) or any(_is_done(words, at) for at in range(len(words))):
+    if not _DOING.isdisjoint(words) or not _DOES.isdisjoint(words) or _is_done(words):
         return not _STAYS.isdisjoint(words)
     # "a TODO is missing" names none that is there; "content is missing, TODO" does.
-    return not re.search(rf"{NAME}\S* (?:is|are|was|were) missing", clause)
+    return not re.search(rf"{NAME}[^\s{NAME}]* (?:is|are|was|were) missing", clause)
 
 
-def _is_done(words: list[str], at: int) -> bool:
-    # "filled with TODO" is not.
-    return words[at] in _DONE and not (words[at + 1 : at + 2] == ["with"] and NAME in words[at:])
+def _is_done(words: list[str]) -> bool:
+    last = max(at for at, word in enumerate(words) if word == NAME)
+    return any(
+        # "filled with TODO" is not.
+        word in _DONE and not (words[at + 1 : at + 2] == ["with"] and at < last)
+        for at, word in enumerate(words)
+    )
 
 
 def _is_open(words: list[str]) -> bool:
@@ -148,7 +219,9 @@ def _is_open(words: list[str]) -> bool:
         return True
     if any(word in _LOOKS and "for" in words[at : at + 6] for at, word in enumerate(words[:named])):
         return True
-    if "make" in words and "sure" in words:
+    if ("make" in words and "sure" in words) or not _TREATS.isdisjoint(words[:named]):
+        return True
+    if any(word in _COMPLAINS for word in words[named:]) and _MUST.isdisjoint(words):
         return True
     if any(
         word in {"should", "must"} and not _WISHES.isdisjoint(words[at + 1 : at + 2]) and "been" not in words
@@ -170,18 +243,24 @@ def _is_denial(words: list[str], at: int) -> bool:
 
 
 def _is_no_denial(words: list[str], at: int) -> bool:
-    """Tell whether a denial at a place denies nothing: not only, nothing but, not free of."""
+    """Tell whether a denial at a place denies nothing: not only, not free of."""
     behind = words[at + 1 : at + 4]
     if behind[:1] in (["only"], ["just"], ["merely"], ["simply"]):
         return words[at] != "no"
-    if words[at] != "free" and "free" in behind[:2]:
-        return True
-    rest = words[at + 1 :]
-    named = rest.index(NAME) if NAME in rest else 0
-    return any(word in {"but", "besides", "except", "beyond"} for word in rest[:named]) or any(
-        pair in (["other", "than"], ["more", "than"], ["apart", "from"])
-        for pair in (rest[each : each + 2] for each in range(named))
-    )
+    return words[at] != "free" and "free" in behind[:2]
+
+
+def _excepted(words: list[str]) -> list[bool]:
+    """Tell for each place whether the next name behind it is excepted: nothing but, no more than."""
+    answers = [False] * len(words)
+    is_named = is_excepted = False
+    for at in range(len(words) - 1, -1, -1):
+        answers[at] = is_named and is_excepted
+        if words[at] == NAME:
+            is_named, is_excepted = True, False
+        elif words[at] in {"but", "besides", "except", "beyond"} or words[at : at + 2] in _EXCEPT:
+            is_excepted = True
+    return answers
 
 
 def _is_undone(words: list[str], at: int) -> bool:
@@ -190,7 +269,7 @@ def _is_undone(words: list[str], at: int) -> bool:
         return False
     for position in range(at + 1, min(at + 8, len(words))):
         word = words[position]
-        if word in _DONE or word in _DO or word in _DOING:
+        if word in _DONE or word in _DO or word in _DOING or word in _DOES:
             # "no placeholder to replace" has none; "no placeholder was replaced" has.
             between = words[at + 1 : position]
             return NAME not in between or (word in _DONE and word not in {"gone", "absent", "done"})

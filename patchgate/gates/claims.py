@@ -1,8 +1,8 @@
 """What follows from a claim and a scan: whether enough was looked at, and what becomes of the verdict.
 
 Decides which claims are about placeholders, which may never be contradicted, and the outcome. It does not
-decide what is scanned (`gates.claim_scan`), what the words of a claim mean (`gates.claim_words`), or how the
-outcome is put (`gates.claim_reasons`).
+decide what is scanned (`gates.claim_scan`), what the words of a claim mean (`gates.claim_words`,
+`gates.other_failures`), or how the outcome is put (`gates.claim_reasons`).
 
 A claim is contradicted only where all of this holds: it is one, no placeholder was found, and every file that
 could hold it was read whole. Whatever is in doubt lets it stand.
@@ -10,11 +10,13 @@ could hold it was read whole. Whatever is in doubt lets it stand.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from patchgate.declared.settings import ClaimsSettings
 from patchgate.gates.claim_reasons import next_step, why
 from patchgate.gates.claim_words import asserts_placeholder
+from patchgate.gates.other_failures import names_other_failure
 from patchgate.verdict.claim import Adjudication, Claim, ClaimOutcome, Coverage, Scan, Tier, Unscanned
 from patchgate.verdict.rules import RULES, Stage
 
@@ -24,23 +26,31 @@ INCONCLUSIVE_CODE = "parse_inconclusive"
 INCONCLUSIVE_CLASS = "inconclusive"
 MOST_CONFIDENCE = 0.5
 
+# Blanks and hyphens, also those that do not break.
+_BETWEEN_WORDS = re.compile(r"[\s_\-\u2010-\u2015]+")
 _PATCH_CODE = "patch_"
 _STAGE_CODES = frozenset(stage.code.lower() for stage in Stage)
 
 
 def is_invariant(claim: Claim) -> bool:
     """Tell whether a failure always blocks: a hard invariant, a rule of the registry, a code of a stage."""
-    if _word(claim.severity_class) == HARD_INVARIANT:
+    if _BETWEEN_WORDS.sub("_", _compared(claim.severity_class)) == HARD_INVARIANT:
         return True
-    code = _word(claim.reason_code)
+    code = _compared(claim.reason_code)
     return code in RULES or code in _STAGE_CODES or code.startswith(_PATCH_CODE)
 
 
 def is_placeholder_claim(claim: Claim) -> bool:
-    """Tell whether a verdict says that a placeholder remains, by its code or in its words."""
-    if _word(claim.reason_code) in PLACEHOLDER_CODES:
+    """Tell whether a verdict says that a placeholder remains, by its code or in its words.
+
+    Where it has a code of another kind, its words must name no other failure: that one is real, whatever a
+    scan for placeholders says.
+    """
+    code = _compared(claim.reason_code)
+    if code in PLACEHOLDER_CODES:
         return True
-    return asserts_placeholder((claim.feedback, *claim.issues))
+    texts = (claim.feedback, *claim.issues)
+    return asserts_placeholder(texts) and not (code and names_other_failure(texts))
 
 
 def needs_scan(claim: Claim, settings: ClaimsSettings) -> bool:
@@ -53,7 +63,7 @@ def needs_scan(claim: Claim, settings: ClaimsSettings) -> bool:
     )
 
 
-def _word(text: str | None) -> str:
+def _compared(text: str | None) -> str:
     return (text or "").strip().lower()
 
 
@@ -113,7 +123,7 @@ def decide(
     """Decide what becomes of a verdict.
 
     Args:
-        scan: None where it `needs_scan` not; where it does, nothing that was scanned contradicts nothing.
+        scan: None: nothing was scanned. Where a scan is needed, that contradicts nothing.
         read_from: "the index", "the working tree", or the revision that was scanned.
     """
     is_claim = is_placeholder_claim(claim)

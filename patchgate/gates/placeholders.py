@@ -1,13 +1,14 @@
 """The placeholder gate: what the added lines of a change leave for later.
 
-Decides which of the placeholders that were found in a change are new: those on added lines, but for the ones
-that the change only moves. Legacy ones stay. Control files are exempt, and a file that is moved as it is
-brings nothing new. What a placeholder looks like is decided in `declared.markers` and `placeholder_text`;
-what was suspected and not read is never taken for clean.
+Decides which of the placeholders that were found in a change are new: those on added lines, and bodies whose
+function begins on one, but for the ones that the change only moves. Legacy ones stay. Control files are
+exempt, and a file that is moved as it is brings nothing new. What a placeholder looks like is decided in
+`declared.markers` and `placeholder_matches`; what was suspected and not read is never taken for clean.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,29 +16,43 @@ from dataclasses import dataclass, field
 from patchgate.change.model import FileChange, Line
 from patchgate.change.path import RepoPath
 from patchgate.change.quoting import printable
+from patchgate.declared.markers import FUNCTIONS, Markers
 from patchgate.declared.policy import Decision, Policy, Profile
 from patchgate.errors import UndecidedError
 from patchgate.gates.case import Case, find
 from patchgate.gates.content import suppressed
-from patchgate.gates.placeholder_text import Match
+from patchgate.gates.placeholder_matches import Match, is_python
+from patchgate.verdict.rules import RULES
 from patchgate.verdict.verdict import Finding
 
 _TELLING = {
-    "placeholder-word": ("a placeholder is left in", "do what it says, or take it out"),
-    "placeholder-bracket": ("a placeholder is left in", "fill it in"),
-    "placeholder-hole": ("a hole of a template is left in", "fill it in"),
-    "placeholder-filler": ("filler text is left in", "write the text"),
-    "placeholder-body": (
-        "a function does nothing yet in",
-        "write its body; one that is meant to be empty can say so: abstract, or in a docstring",
-    ),
-    "placeholder-marker": ("a placeholder of the policy is left in", "replace it by what it stands for"),
+    "placeholder-word": "a placeholder is left in",
+    "placeholder-bracket": "a placeholder is left in",
+    "placeholder-hole": "a hole of a template is left in",
+    "placeholder-filler": "filler text is left in",
+    "placeholder-body": "a function is not written, or not whole, in",
+    "placeholder-marker": "a placeholder of the policy is left in",
 }
+# A line that begins a function of Python, also behind a lone CR.
+_HEADER = re.compile(rb"(?:^|[\r;:])[ \t\f]*(?:async[ \t\f\\]+)?def[ \t\f\\]")
+
+
+def begins_function(line: bytes) -> bool:
+    """Tell whether a line begins a function where it is Python."""
+    return any(sign in line for sign in FUNCTIONS) and _HEADER.search(line) is not None
+
+
+def is_suspicious(markers: Markers, file: FileChange) -> bool:
+    """Tell whether a text has to be read: a line that was added may hold a placeholder, or begins a function
+    whose body was there before.
+    """
+    lines = [line.text for line in file.watched]
+    return bool(markers.suspects(lines)) or (is_python(file.path.raw) and any(map(begins_function, lines)))
 
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A placeholder on an added line."""
+    """A placeholder on an added line: its own, or else one between it and the header of its function."""
 
     match: Match
     line: Line
@@ -76,7 +91,7 @@ def _marked_in(case: Case, near: PlaceholdersNear, file: FileChange) -> tuple[Ma
     if file.added_lines is None and not file.binary:
         raise UndecidedError(f"the added lines of {file.path.quoted} were not read")
     marked = near.marked.get(file.path)
-    if marked is None and case.policy.markers.suspects([line.text for line in file.watched]):
+    if marked is None and is_suspicious(case.policy.markers, file):
         raise UndecidedError(f"the text of {file.path.quoted} was not read")
     return marked or ()
 
@@ -92,12 +107,13 @@ def _are_new(near: PlaceholdersNear, marked: list[Marked]) -> Iterator[bool]:
 
 def _finding(case: Case, path: RepoPath, marked: Marked) -> Finding:
     match = marked.match
-    what, hint = _TELLING[match.rule]
+    fix = RULES[match.rule].fix
+    hint = fix[:1].lower() + fix[1:].removesuffix(".")
     if case.profile is Profile.COMMIT:
         hint += f"; or say on the line why it stays: patchgate: allow {match.rule} REASON"
     return find(
         match.rule,
-        f"{what} {path.quoted} ({printable(match.marker, 80)})",
+        f"{_TELLING[match.rule]} {path.quoted} ({printable(match.marker, 80)})",
         path,
         hint,
         line=marked.line.number,

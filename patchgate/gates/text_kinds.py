@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import lru_cache
 
 NEAR = 200
 """So many bytes on either side of a word are looked at."""
@@ -23,19 +24,16 @@ class Kind(Enum):
     MARKUP = auto()
     CODE = auto()
 
-    @property
-    def is_program(self) -> bool:
-        """Tell whether a bare word is a name there."""
-        return self in {Kind.CODE, Kind.MARKUP}
 
-
-@dataclass(frozen=True, slots=True)
 class Around:
-    """A line in its text: where it begins and ends."""
+    """A line in its text: where it begins and ends. One goes from line to line."""
 
-    text: bytes
-    start: int
-    end: int
+    __slots__ = ("end", "start", "text")
+
+    def __init__(self, text: bytes, start: int = 0, end: int = 0) -> None:
+        self.text = text
+        self.start = start
+        self.end = end
 
     @property
     def before(self) -> bytes:
@@ -53,8 +51,8 @@ class Around:
 
 
 _SUFFIXES = {
-    Kind.DATA: "json json5 jsonc jsonl ndjson yaml yml toml ini cfg conf env properties sh bash zsh fish ksh"
-    " bat cmd ps1 tf hcl mk cmake dockerfile makefile gitignore desktop service editorconfig",
+    Kind.DATA: "json json5 jsonc jsonl ndjson ipynb yaml yml toml ini cfg conf env properties sh bash zsh"
+    " fish ksh bat cmd ps1 tf hcl mk cmake dockerfile makefile gitignore desktop service editorconfig",
     Kind.TABLE: "csv tsv",
     Kind.MARKUP: "html htm xhtml xml svg vue svelte jsx tsx hbs ejs erb jinja j2 xsl xslt plist resx",
     Kind.CODE: "py pyi pyw js mjs cjs ts mts cts go rs java kt kts c h cc cpp cxx hh hpp hxx cs rb php swift"
@@ -62,37 +60,32 @@ _SUFFIXES = {
     " ml mli fs vb vbs bas asm s sol proto graphql v sv vhd vhdl f90 f95 nim d pas ada adb tcl awk cr",
 }
 _KINDS = {suffix.encode(): kind for kind, suffixes in _SUFFIXES.items() for suffix in suffixes.split()}
-
-
-def suffix_of(name: bytes) -> bytes:
-    """Give what follows the last dot of a path, or the whole last component, in lower case."""
-    return name.rpartition(b"/")[2].rpartition(b".")[2].lower()
-
-
-def kind_of(name: bytes) -> Kind:
-    """Tell the kind of a file by its name; what is not known is prose."""
-    return _KINDS.get(suffix_of(name), Kind.PROSE)
-
-
+_SCRIPTS = frozenset(
+    b"sh bash zsh fish ksh bat cmd ps1 tf hcl mk cmake dockerfile makefile gitignore".split()
+)
+_JSX = frozenset(b"jsx tsx vue svelte".split())
 # What begins a comment as the first thing on a line, or follows another beginning.
 _SHARED = rb"//+!?|/\*+!?|<!--+|[rRuU]?(?:\"\"\"|''')|\{#-?|\{\{!-*|\{\{/\*|\{/\*|<%--|<%#|<#--|@\*"
 _COMMENTS = {
-    Kind.PROSE: re.compile(_SHARED + rb"|%+|\.\.(?=[ \t])|\.?\\\""),
-    Kind.DATA: re.compile(_SHARED + rb"|#+|;+|(?:REM|rem|Rem)(?=[ \t])|::"),
-    Kind.TABLE: re.compile(_SHARED + rb"|#+"),
-    Kind.MARKUP: re.compile(_SHARED + rb"|\*+/?|#+"),
-    Kind.CODE: re.compile(
-        _SHARED + rb"|#+[!|]?|\*+/?|--+(?:\[=*\[)?|;+|%+|\(\*+|\{-|(?:REM|rem|Rem)(?=[ \t])|=begin(?=[ \t])"
-    ),
+    Kind.PROSE: rb"%+|\.\.(?=[ \t])|\.?\\\"",
+    Kind.DATA: rb"#+|;+|(?:REM|rem|Rem)(?=[ \t])|::",
+    Kind.TABLE: rb"#+",
+    Kind.MARKUP: rb"\*+/?|#+",
+    Kind.CODE: rb"#+[!|:]?|\*+/?|--+(?:\[=*\[)?|;+|%+|\(\*+|\{-|(?:REM|rem|Rem)(?=[ \t])|=begin(?=[ \t])",
 }
-_OF_SUFFIX = {
-    **dict.fromkeys((b"vb", b"vbs", b"bas"), re.compile(rb"'+")),
-    **dict.fromkeys((b"f90", b"f95"), re.compile(rb"!+")),
-}
-# What may stand before the first word of a comment, a heading, a list element, a quotation, a cell.
-_ELEMENT = re.compile(
-    rb"[-+*>|=~#!]+|\xe2\x80[\xa2\x93\x94]|\xe2\x9a\xa0(?:\xef\xb8\x8f)?|[0-9]{1,4}[.):]|[A-Za-z][.)]"
-    rb"|\([0-9A-Za-z]{1,3}\)|\[ ?\]|_{1,3}|<(?:p|li|td|th|h[1-6]|b|i|em|strong|div|span|dd|dt|br) ?/?>"
+_OF_SUFFIX = {**dict.fromkeys((b"vb", b"vbs", b"bas"), rb"'+"), **dict.fromkeys((b"f90", b"f95"), rb"!+")}
+# What may stand before the first word of a comment, a heading, a list element, a quotation, a cell: signs,
+# numbers, bullets, boxes, emoji, tags.
+_ELEMENT = (
+    rb"[-+*>|=~#!]+|\xe2(?:\x80[\x90-\x97\xa0-\xa7]|[\x81-\xbf][\x80-\xbf])(?:\xef\xb8\x8f)?|\xc2\xb7"
+    rb"|\xf0\x9f[\x80-\xbf]{2}|[0-9]{1,4}(?:\.[0-9]{1,4}){1,5}[.):]?|[0-9]{1,4}[.):]|[A-Za-z][.)]"
+    rb"|[ivxlcIVXLC]{2,6}[.)]|\([0-9A-Za-z]{1,4}\)|\[[ xX]?\]|_{1,3}"
+    rb"|<(?:p|li|td|th|h[1-6]|b|i|em|strong|div|span|dd|dt|br) ?/?>"
+)
+_DEFINITION = rb"|:(?=[ \t])"
+_TEX = (
+    rb"|\\(?:(?:sub){0,2}section|(?:sub)?paragraph|chapter|part|title|caption|item|footnote|textbf|textit|emph"
+    rb"|underline|hl|textcolor\{[a-z]{1,20}\})\*?(?:\[[^\[\]]{0,40}\])?[ \t]*\{?"
 )
 # What begins a comment behind something else.
 _BEHIND = re.compile(
@@ -108,65 +101,137 @@ _BEHIND_OF_SUFFIX = {
     **dict.fromkeys((b"f90", b"f95"), re.compile(rb"(?<=[ \t])!+")),
 }
 _STRING = re.compile(rb"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|`[^`]*`")
+_TRIPLE = re.compile(rb"\"\"\"|'''")
 _MOST_TOKENS = 12
 
 
-def opening(before: bytes, kind: Kind, suffix: bytes, is_begun: bool) -> tuple[bool, bool]:
+@dataclass(frozen=True, slots=True)
+class Language:
+    """What is known of a file by its name, asked once for each.
+
+    Args:
+        kind: of the text.
+        suffix: what follows the last dot of the path, or the last component, in lower case.
+        comment: what begins a comment as the first thing on a line.
+        opener: what may stand before the first word of a comment, a heading, a list element, a cell.
+        behind: what begins a comment behind something else.
+    """
+
+    kind: Kind
+    suffix: bytes
+    comment: re.Pattern[bytes]
+    opener: re.Pattern[bytes]
+    behind: tuple[re.Pattern[bytes], ...]
+
+    @property
+    def is_program(self) -> bool:
+        """Tell whether a bare word is a name there."""
+        return self.kind is Kind.CODE or self.kind is Kind.MARKUP
+
+    @property
+    def is_script(self) -> bool:
+        """Tell whether it is data by its comments, and a program by what it does."""
+        return self.suffix in _SCRIPTS
+
+    @property
+    def is_jsx(self) -> bool:
+        """Tell whether markup and code are mixed."""
+        return self.suffix in _JSX
+
+    @property
+    def in_strings(self) -> Language:
+        """What a string holds behind a line break: prose; in a notebook code as well."""
+        return _language_of(b"yaml" if self.suffix == b"ipynb" else b"")
+
+
+def language_of(name: bytes) -> Language:
+    """Tell what a file holds by its name; what is not known is prose."""
+    return _language_of(name.rpartition(b"/")[2].rpartition(b".")[2].lower()[:20])
+
+
+@lru_cache(maxsize=1024)
+def _language_of(suffix: bytes) -> Language:
+    kind = _KINDS.get(suffix, Kind.PROSE)
+    comment = _SHARED + b"|" + _COMMENTS[kind]
+    if suffix in _OF_SUFFIX:
+        comment += b"|" + _OF_SUFFIX[suffix]
+    element = _ELEMENT + (_DEFINITION if kind is Kind.PROSE else b"") + (_TEX if suffix == b"tex" else b"")
+    behind = _BEHIND_OF_SUFFIX.get(suffix)
+    return Language(
+        kind,
+        suffix,
+        re.compile(comment),
+        re.compile(comment + b"|" + element),
+        (_BEHIND,) if behind is None else (_BEHIND, behind),
+    )
+
+
+def opening(before: bytes, language: Language, is_begun: bool, after: bytes) -> tuple[bool, bool]:
     """Tell whether what follows a piece of a line is in a comment, and whether it stands first.
 
     First is what only openers stand before: of a comment, in prose and data also of headings, lists, cells.
 
     Args:
         before: what stands before it on its line.
-        kind: of the file.
-        suffix: of the file, in lower case.
+        language: of the file.
         is_begun: whether the piece begins with the line.
+        after: what stands after it.
     """
     is_comment = False
     if is_begun:
-        is_comment, is_first = _tokens(before, 0, kind, suffix)
+        is_comment, is_first = _tokens(before, language)
         if is_first:
             return is_comment, True
-    for expression in (_BEHIND, _BEHIND_OF_SUFFIX.get(suffix)):
-        for found in expression.finditer(before) if expression is not None else ():
-            if kind is Kind.CODE and b'"' in without_strings(before[: found.start()]):
+    for expression in language.behind:
+        for found in expression.finditer(before):
+            if language.kind is Kind.CODE and is_in_string(before[: found.start()], after):
                 continue
             # In prose it may be a number or a heading's end.
-            is_comment = is_comment or kind is not Kind.PROSE or before[found.start() : found.end()] != b"#"
-            if _only_openers(before, found.end(), kind, suffix):
+            is_comment = is_comment or language.kind is not Kind.PROSE or found[0] != b"#"
+            if _only_openers(before, found.end(), language):
                 return is_comment, True
     return is_comment, False
 
 
+def is_in_string(before: bytes, after: bytes) -> bool:
+    """Tell whether a place on a line of code is in a string of double quotes: one that closes after it.
+
+    Where the quotes before do not pair and no other follows, they were something else: the end of a string
+    that began above, or before what is seen; or an expression that holds one.
+    """
+    return b'"' in before and b'"' in after and b'"' in without_strings(before) and _is_odd(after)
+
+
+def _is_odd(after: bytes) -> bool:
+    return b'"' in without_strings(after)
+
+
 def without_strings(code: bytes) -> bytes:
     """Take the strings out of a line of code; one that is not closed stays."""
-    return _STRING.sub(b"", code)
+    return _STRING.sub(b"", _TRIPLE.sub(b"", code))
 
 
-def _tokens(before: bytes, place: int, kind: Kind, suffix: bytes) -> tuple[bool, bool]:
+def _tokens(before: bytes, language: Language) -> tuple[bool, bool]:
     """Tell whether a line begins with a comment, and whether only openers stand before its end."""
-    comments = (_COMMENTS[kind], _OF_SUFFIX.get(suffix))
-    place = _skip(before, place)
-    for expression in comments:
-        if expression is not None and (found := expression.match(before, place)):
-            return True, _only_openers(before, found.end(), kind, suffix)
-    if kind is Kind.CODE or place == len(before):
+    place = _skip(before, 0)
+    if found := language.comment.match(before, place):
+        return True, _only_openers(before, found.end(), language)
+    if language.kind is Kind.CODE or place == len(before):
         return False, False
-    if (found := _ELEMENT.match(before, place)) is None:
+    if (found := language.opener.match(before, place)) is None:
         return False, False
     place = _skip(before, found.end())
-    for expression in comments:
-        if expression is not None and (found := expression.match(before, place)):
-            return True, _only_openers(before, found.end(), kind, suffix)
-    return False, _only_openers(before, place, kind, suffix)
+    if found := language.comment.match(before, place):
+        return True, _only_openers(before, found.end(), language)
+    return False, _only_openers(before, place, language)
 
 
-def _only_openers(before: bytes, place: int, kind: Kind, suffix: bytes) -> bool:
+def _only_openers(before: bytes, place: int, language: Language) -> bool:
     for _ in range(_MOST_TOKENS):
         place = _skip(before, place)
         if place == len(before):
             return True
-        found = _COMMENTS[kind].match(before, place) or _ELEMENT.match(before, place)
+        found = language.opener.match(before, place)
         if found is None:
             return False
         place = found.end()
@@ -174,6 +239,6 @@ def _only_openers(before: bytes, place: int, kind: Kind, suffix: bytes) -> bool:
 
 
 def _skip(text: bytes, place: int) -> int:
-    while place < len(text) and text[place] in b" \t\f\v":
+    while place < len(text) and text[place] in b" \t":
         place += 1
     return place

@@ -12,7 +12,6 @@ asks. Filters are the user's own and run in the root of the working tree.
 
 from __future__ import annotations
 
-import errno
 import os
 import secrets
 import stat
@@ -23,6 +22,7 @@ from types import TracebackType
 from patchgate.change.model import EXECUTABLE, REGULAR, SYMLINK
 from patchgate.change.path import RepoPath
 from patchgate.errors import UndecidedError
+from patchgate.git.no_follow import FILE, InTheWay, folder_above, open_file, open_root
 from patchgate.git.preimages import is_special, special_file
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository, failed
@@ -33,9 +33,6 @@ MOST_BYTES = 256 << 20
 """How large a file may be that is written: as large as a patch may be."""
 # A filter holds a file two or three times.
 _MEMORY = 4 << 30
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# Not blocking: a FIFO that took the file's place must not hold us.
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _PIECE = 1 << 20
 _AT_ONCE = 500
 _CONVERTING = ("text", "crlf", "eol", "ident", "filter", "working-tree-encoding")
@@ -61,40 +58,19 @@ def read_standing(repository: Repository, path: RepoPath) -> Content | Obstacle 
         UndecidedError: it may not be read, or is larger than `MOST_BYTES`; or git would find a special file
             where it looks for the attributes of the path.
     """
-    *folders, name = path.raw.split(b"/")
     try:
-        above = os.open(repository.work_tree or "", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            _refuse_special_attributes(above, b"")
-            for count, folder in enumerate(folders, start=1):
-                try:
-                    below = os.open(folder, _FOLDER, dir_fd=above)
-                except OSError as error:
-                    if error.errno in {errno.ENOTDIR, errno.ELOOP}:
-                        return Obstacle(RepoPath(b"/".join(folders[:count])), False)
-                    raise
-                os.close(above)
-                above = below
-                if _is_there(b".git", above):
-                    return Obstacle(RepoPath(b"/".join(folders[:count])), False)
-                _refuse_special_attributes(above, b"/".join(folders[:count]))
-            return _read_in(above, name, path)
-        finally:
-            os.close(above)
+        with open_root(repository.work_tree or "") as root:
+            _refuse_special_attributes(root, b"")
+            with folder_above(root, path, _refuse_special_attributes) as above:
+                if isinstance(above, InTheWay):
+                    return Obstacle(RepoPath(above.path), False)
+                return _read_in(above, path)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise UndecidedError(
             f"{path.quoted} cannot be read: {error.strerror}", "see who may read it and its folders"
         ) from error
-
-
-def _is_there(name: bytes, folder: int) -> bool:
-    try:
-        os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        return False
-    return True
 
 
 def _refuse_special_attributes(folder: int, name: bytes) -> None:
@@ -107,13 +83,13 @@ def _refuse_special_attributes(folder: int, name: bytes) -> None:
         raise special_file(RepoPath(os.path.join(name, b".gitattributes")))
 
 
-def _read_in(folder: int, name: bytes, path: RepoPath) -> Content | Obstacle:
-    found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+def _read_in(folder: int, path: RepoPath) -> Content | Obstacle:
+    found = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
     if stat.S_ISLNK(found.st_mode):
-        return Content(SYMLINK, os.readlink(name, dir_fd=folder))
+        return Content(SYMLINK, os.readlink(path.name, dir_fd=folder))
     if not stat.S_ISREG(found.st_mode):
         return Obstacle(path, stat.S_ISDIR(found.st_mode))
-    with open(os.open(name, _FILE, dir_fd=folder), "rb", buffering=0) as file:
+    with open_file(path.name, folder) as file:
         # What it is now counts: it may have been exchanged since.
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode):
@@ -158,7 +134,7 @@ class ContentAttributes:
 
 def _names_content(place: bytes) -> bool:
     try:
-        descriptor = os.open(place, _FILE)
+        descriptor = os.open(place, FILE)
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError:

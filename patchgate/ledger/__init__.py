@@ -4,8 +4,8 @@ Belongs here: the permanent record of events (`ledger`, `event`), the notes that
 tips that were there at install (`receipts`), how far each branch has been told of the rest (`told`), the
 exceptions that people granted (`approvals`); of each `apply` its record (`attempts`) and its evidence
 (`evidence`, `evidence_folders`, `masking`); the intents of all worktrees (`intents`, `intent_form`); what an
-adjudication leaves (`adjudications`). Does not: judging, git, what any of it means for a verdict, what a
-review says, printing.
+adjudication leaves (`adjudications`), and what such records share (`record_forms`). Does not: judging, git,
+what any of it means for a verdict, what a review says, printing.
 Callers: `operations`; `surfaces` for the names of the kinds. Imports `durable`, `declared` (the forms of
 secrets), `change` and `errors`. No pydantic: an event is written in a hook, where its import costs more than
 all the rest.

@@ -7,8 +7,6 @@ What follows from earlier adjudications, others decide.
 from __future__ import annotations
 
 import hashlib
-from binascii import Error as Base64Error
-from binascii import a2b_base64, b2a_base64
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -16,6 +14,7 @@ from typing import Any
 from patchgate.change.path import RepoPath
 from patchgate.durable.record import Json, canonical_event
 from patchgate.ledger.event import Event
+from patchgate.ledger.record_forms import part_of, path_of, plain_path
 
 KIND = "adjudicated"
 
@@ -52,7 +51,7 @@ class Adjudicated:
         about: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}
         del about["at"]
         about["samples"] = [*self.samples]
-        about["changed_files"] = [_plain(path) for path in self.changed_files]
+        about["changed_files"] = [plain_path(path) for path in self.changed_files]
         about["id"] = hashlib.sha256(canonical_event(about)).hexdigest()[:16]
         return about
 
@@ -68,7 +67,8 @@ def adjudications(found: Iterable[Event]) -> list[Adjudicated]:
         if event.kind != KIND:
             continue
         here = _read(event)
-        number, of = _part(event)
+        # What no part is named for stands for itself.
+        number, of = part_of(event) or (1, 1)
         place = (event.at, event.about.get("id")) if isinstance(event.about.get("id"), str) else None
         index, last = begun.get(place, (0, of))
         if place is not None and number > 1 and last < number:
@@ -88,25 +88,34 @@ def _joined(one: Adjudicated, more: Adjudicated) -> Adjudicated:
     )
 
 
-def _part(event: Event) -> tuple[int, int]:
-    part = event.about.get("part")
-    if isinstance(part, list) and len(part) == 2 and all(type(each) is int for each in part):
-        return part[0], part[1]
-    return 1, 1
+# What an event tells under each key; where it holds something else, the key tells nothing.
+_PLAIN: Mapping[str, type] = {
+    "outcome": str,
+    "subject": str,
+    "reason_code": str,
+    "is_placeholder_claim": bool,
+    "marker_found": bool,
+    "contradiction_detected": bool,
+    "no_downgrade": bool,
+    "cap_exhausted": bool,
+    "coverage_sufficient": bool,
+    "coverage_insufficient_reason": str,
+    "scan_mode": str,
+    "scanned_file_count": int,
+    "scanned_total_bytes": int,
+    "matched_file_count": int,
+}
 
 
 def _read(event: Event) -> Adjudicated:
     about = event.about
-    known: dict[str, Any] = {"at": event.at}
-    for field in fields(Adjudicated):
-        value = about.get(field.name)
-        if field.type.startswith("tuple") or field.name == "at":
-            continue
-        if value is not None and type(value).__name__ == field.type.removesuffix(" | None"):
-            known[field.name] = value
+    known: dict[str, Any] = {
+        name: about[name] for name, kind in _PLAIN.items() if type(about.get(name)) is kind
+    }
     samples = tuple(each for each in _list(about, "samples") if isinstance(each, str))
     paths = (_path(each) for each in _list(about, "changed_files"))
-    return Adjudicated(**known, samples=samples, changed_files=tuple(path for path in paths if path))
+    files = tuple(path for path in paths if path is not None)
+    return Adjudicated(event.at, **known, samples=samples, changed_files=files)
 
 
 def _list(about: Mapping[str, Json], key: str) -> list[Any]:
@@ -114,22 +123,10 @@ def _list(about: Mapping[str, Json], key: str) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _plain(path: RepoPath) -> dict[str, str]:
-    value = {"path": path.quoted}
-    if not path.is_plain:
-        value["path_b64"] = b2a_base64(path.raw, newline=False).decode("ascii")
-    return value
-
-
 def _path(value: Any) -> RepoPath | None:
-    """Read a path; None for what is none."""
-    if not isinstance(value, Mapping):
-        return None
-    path, exact = value.get("path"), value.get("path_b64")
-    if not isinstance(path, str) or not isinstance(exact, str | None):
-        return None
+    """Read a path; None for what no file can be called."""
     try:
-        raw = path.encode("utf-8") if exact is None else a2b_base64(exact, strict_mode=True)
-    except (ValueError, Base64Error):
+        path = path_of(value) if isinstance(value, Mapping) else None
+    except ValueError:
         return None
-    return RepoPath.from_git(raw) if raw and b"\0" not in raw else None
+    return path if path is not None and path.raw and b"\0" not in path.raw else None

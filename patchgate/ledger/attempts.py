@@ -13,8 +13,6 @@ neither, and what recovery records of such an attempt is that it landed, not wha
 from __future__ import annotations
 
 import re
-from binascii import Error as Base64Error
-from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -24,6 +22,7 @@ from patchgate.durable.record import Json, canonical_event
 from patchgate.ledger.event import Event
 from patchgate.ledger.evidence_folders import ID
 from patchgate.ledger.ledger import Ledger
+from patchgate.ledger.record_forms import part_of, path_of, plain_path
 
 ATTEMPTED, RESET, RECOVERED = "attempted", "reset", "recovered"
 MAX_NOTE = 256 * 1024
@@ -267,10 +266,7 @@ def events_of(ledger: Ledger, attempt: str) -> list[dict[str, Json]]:
 
 
 def _part(event: Event) -> tuple[int, int]:
-    part = event.about.get("part", [1, 1])
-    if isinstance(part, list) and len(part) == 2 and all(type(each) is int for each in part):
-        return part[0], part[1]
-    return 0, 0
+    return part_of(event) or (0, 0)
 
 
 def _joined(parts: Sequence[Event]) -> AttemptRecord | None:
@@ -288,9 +284,7 @@ def _joined(parts: Sequence[Event]) -> AttemptRecord | None:
 
 
 def _plain_file(file: TouchedFile) -> dict[str, Json]:
-    value: dict[str, Json] = {"path": file.path.quoted}
-    if not file.path.is_plain:
-        value["path_b64"] = b2a_base64(file.path.raw, newline=False).decode("ascii")
+    value = plain_path(file.path)
     for side, entry in (("old", file.old), ("new", file.new)):
         value[f"{side}_mode"] = entry.mode if entry else None
         value[f"{side}_oid"] = entry.oid if entry else None
@@ -300,14 +294,7 @@ def _plain_file(file: TouchedFile) -> dict[str, Json]:
 def _file(value: Json) -> TouchedFile:
     if not isinstance(value, Mapping):
         raise ValueError("a file is no object")
-    path, exact = value.get("path"), value.get("path_b64")
-    if not isinstance(path, str) or not isinstance(exact, str | None):
-        raise ValueError("a file has no path")
-    try:
-        raw = path.encode("utf-8") if exact is None else a2b_base64(exact, strict_mode=True)
-    except (Base64Error, UnicodeEncodeError) as error:
-        raise ValueError("the bytes of a path are not base64") from error
-    return TouchedFile(RepoPath.from_git(raw), *_sides(value))
+    return TouchedFile(path_of(value), *_sides(value))
 
 
 def _sides(value: Mapping[str, Json]) -> Iterator[Entry | None]:

@@ -6,20 +6,58 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from patchgate.errors import UsageError
-from patchgate.surfaces.options import directory_of, directory_option, open_here
+from patchgate.surfaces.options import Command, directory_of, directory_option, open_here
 from patchgate.surfaces.output import complain, read_input, wants_color, write
 
 if TYPE_CHECKING:
     from patchgate.git.repository import Repository
     from patchgate.verdict.claim import Adjudication, Claim
 
-_HELP = {"help_option_names": ["-h", "--help"]}
+_HELP: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
 _FORMATS = click.Choice(["full", "text", "json"])
+_STATS = "stats"
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """An option that says a part of a verdict: `name` is what `claim_of` calls it."""
+
+    option: str
+    name: str
+    metavar: str
+    about: str
+    is_list: bool = False
+
+    def add(self, command: Command) -> Command:
+        """Add it to a command."""
+        add = click.option(
+            self.option, self.name, metavar=self.metavar, multiple=self.is_list, help=self.about
+        )
+        return add(command)
+
+
+_SAID = (
+    _Said("--reason", "reason_code", "CODE", "What the verifier says, instead of FILE."),
+    _Said("--deliverable", "deliverables", "FILE", "What was to be made.", is_list=True),
+    _Said("--changed", "changed", "FILE", "A file that this attempt changed.", is_list=True),
+    _Said("--prior", "prior", "FILE", "One that an earlier, passed attempt changed.", is_list=True),
+    _Said("--evidence", "evidence", "FILE", "A text that tells of the work.", is_list=True),
+    _Said("--subject", "subject", "NAME", "Which work it is; earlier attempts of it are known by it."),
+    _Said("--feedback", "feedback", "TEXT", "What the verifier says in words."),
+)
+
+
+def _said_options(command: Command) -> Command:
+    """Add the options that say a verdict, in their order."""
+    for each in reversed(_SAID):
+        command = each.add(command)
+    return command
 
 
 class _Claim(click.Group):
@@ -29,9 +67,35 @@ class _Claim(click.Group):
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         """Begin with the command that is meant."""
-        if args[:1] == ["stats"]:
-            return super().make_context(info_name, args, parent, **extra)
-        return adjudicate_claim.make_context(info_name, args, parent, **extra)
+        place = _place_of_stats(args)
+        if place is None:
+            return adjudicate_claim.make_context(info_name, args, parent, **extra)
+        ordered = [_STATS, *args[:place], *args[place + 1 :]]
+        return super().make_context(info_name, ordered, parent, **extra)
+
+
+def _place_of_stats(args: Sequence[str]) -> int | None:
+    """Find `stats` where a file would stand, also behind options; not where it is an option's value."""
+    for place, each in enumerate(args):
+        if each == _STATS and "--" not in args[:place]:
+            parser = adjudicate_claim.make_parser(click.Context(adjudicate_claim, **_HELP))
+            try:
+                given, rest, _ = parser.parse_args([*args[:place]])
+            except click.UsageError:
+                # An option that waits for its value, or one that there is not.
+                continue
+            return None if rest or isinstance(given.get("file"), str) else place
+    return None
+
+
+class _Adjudicate(click.Command):
+    """Its help lists what else `claim` does."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, and the command beside it."""
+        super().format_options(ctx, formatter)
+        with formatter.section("Commands"):
+            formatter.write_dl([(_STATS, "Count what became of claims. (A file of this name is ./stats.)")])
 
 
 @click.group("claim", cls=_Claim, context_settings=_HELP)
@@ -40,21 +104,19 @@ def command() -> None:
 
 
 # Without a name: it is what `claim` itself does.
-@command.command("", context_settings=_HELP)
+@command.command("", cls=_Adjudicate, context_settings=_HELP)
 @click.argument("file", required=False, metavar="[FILE|-]")
-@click.option("--reason", "reason_code", metavar="CODE", help="What the verifier says, instead of FILE.")
-@click.option("--deliverable", "deliverables", metavar="FILE", multiple=True, help="What was to be made.")
-@click.option("--changed", metavar="FILE", multiple=True, help="A file that this attempt changed.")
-@click.option("--prior", metavar="FILE", multiple=True, help="One that an earlier, passed attempt changed.")
-@click.option("--evidence", metavar="FILE", multiple=True, help="A text that tells of the work.")
-@click.option("--subject", metavar="NAME", help="Which work it is; earlier attempts of it are known by it.")
-@click.option("--feedback", metavar="TEXT", help="What the verifier says in words.")
+@_said_options
 @click.option("--tree", metavar="REV", help="Scan the files of REV; otherwise those of the index.")
 @click.option("--worktree", is_flag=True, help="Scan the files of the working tree.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing for a verdict that had passed.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto")
 @click.option(
-    "--format", "form", type=_FORMATS, default="full", help="json: the verifier's verdict, amended."
+    "--format",
+    "form",
+    type=_FORMATS,
+    default="full",
+    help="json: the verifier's verdict, amended; text is another word for full.",
 )
 @directory_option
 @click.pass_context
@@ -73,8 +135,8 @@ def adjudicate_claim(
     """Adjudicate a verifier's verdict: does a placeholder remain, as it says?
 
     FILE holds the verdict as JSON (- is standard input); --reason and --deliverable say the same in options.
-    A bounded scan decides; see also `git patchgate claim stats`. Exit code 1: the verdict stands; 3:
-    contradicted, so inconclusive; 0: it had passed.
+    A bounded scan decides. Exit code 1: the verdict stands; 3: contradicted, so inconclusive; 0: it had
+    passed.
     """
     _require_one_claim(file, told)
     if tree is not None and worktree:
@@ -96,13 +158,12 @@ def _require_one_claim(file: str | None, told: dict[str, Any]) -> None:
     Raises:
         UsageError: there is none, or there are two.
     """
-    given = [name for name, value in told.items() if value]
+    given = [each.option for each in _SAID if told[each.name] not in (None, ())]
     if file is not None and given:
-        option = given[0].removesuffix("_code").removesuffix("s")
         raise UsageError(
-            f"a verdict comes from a file or from options, and --{option} is given too", "leave it out"
+            f"a verdict comes from a file or from options, and {given[0]} is given too", "leave it out"
         )
-    if file is None and not told["reason_code"]:
+    if file is None and told["reason_code"] is None:
         raise UsageError(
             "there is no verdict to adjudicate",
             "name a file, - for standard input, or say it by --reason CODE --deliverable FILE",
@@ -113,7 +174,8 @@ def _claim(repository: Repository, file: str | None, folder: str, told: dict[str
     from patchgate.operations.hold.claims.request import MOST_BYTES, claim_of, read_claim
 
     if file is None:
-        return claim_of(**(told | {"feedback": told["feedback"] or ""}), prefix=repository.prefix)
+        given = {name: value for name, value in told.items() if value is not None}
+        return claim_of(**given, prefix=repository.prefix)
     return read_claim(read_input(file, folder, MOST_BYTES), file)
 
 
@@ -128,11 +190,11 @@ def _show(found: Adjudication, doubts: Sequence[str], form: str, color: str, *, 
         write(as_text(found, color=wants_color(color, os.environ, sys.stdout.isatty())))
 
 
-@command.command("stats", context_settings=_HELP)
+@command.command(_STATS, context_settings=_HELP)
 @click.option(
-    "--since", metavar="WHEN", help="Only from then on: a date, or what git calls one (2 weeks ago)."
+    "--since", metavar="WHEN", help="Only from then on: 2026-01-31, 2026-01-31T12:00:00Z, '2 weeks ago'."
 )
-@click.option("--format", "form", type=_FORMATS, default="full")
+@click.option("--format", "form", type=_FORMATS, default="full", help="text is another word for full.")
 @directory_option
 @click.pass_context
 def claim_stats(context: click.Context, since: str | None, form: str, directory: str | None) -> int:
@@ -142,11 +204,11 @@ def claim_stats(context: click.Context, since: str | None, form: str, directory:
     """
     repository = open_here(context, directory)
     from patchgate.operations.tell.claim_stats import claim_stats as counted
-    from patchgate.operations.tell.claim_stats import moment_of
     from patchgate.operations.tell.claim_stats_telling import as_json, as_text
     from patchgate.operations.tell.history import describe, require_undamaged
+    from patchgate.operations.tell.since import moment_of
 
-    stats = counted(repository, None if since is None else moment_of(repository, since))
+    stats = counted(repository, None if since is None else moment_of(since, time.time()))
     if not stats.exists:
         complain("there is no ledger: nothing has been recorded in this repository")
     write(as_json(stats) if form == "json" else "".join(f"{line}\n" for line in as_text(stats)))

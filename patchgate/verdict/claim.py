@@ -12,6 +12,9 @@ from enum import StrEnum
 from patchgate.change.path import RepoPath
 from patchgate.verdict.verdict import Json
 
+MOST_SAMPLES = 20
+"""How many places, and how many files that were not scanned, an answer or a record names."""
+
 
 class ClaimOutcome(StrEnum):
     """What became of a verdict."""
@@ -43,6 +46,13 @@ class Tier(StrEnum):
         return self in {Tier.CANONICAL, Tier.CURRENT, Tier.PRIOR}
 
 
+class ScanMode(StrEnum):
+    """How far a scan went."""
+
+    TARGETED = "targeted_only"
+    WITH_FALLBACK = "targeted_plus_fallback"
+
+
 class Unscanned(StrEnum):
     """Why a file was not scanned whole; `EXCLUDED` (a hidden or heavy folder) only in the fallback."""
 
@@ -56,6 +66,13 @@ class Unscanned(StrEnum):
     CAP = "cap"
     TIMEOUT = "timeout"
     EXCLUDED = "excluded"
+
+
+class Content(StrEnum):
+    """What a claim is held against where no revision is named, in the words for people."""
+
+    INDEX = "the index"
+    WORKING_TREE = "the working tree"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +145,29 @@ class Scan:
     used_fallback: bool = False
     timed_out: bool = False
 
+    @property
+    def mode(self) -> ScanMode:
+        """How far it went."""
+        return ScanMode.WITH_FALLBACK if self.used_fallback else ScanMode.TARGETED
+
+    @property
+    def matched_files(self) -> int:
+        """How many files hold a placeholder."""
+        return len({each.path for each in self.places})
+
+    @property
+    def samples(self) -> tuple[str, ...]:
+        """The first places as `path:line`, without what stands there."""
+        return tuple(f"{each.path.quoted}:{each.line}" for each in self.places[:MOST_SAMPLES])
+
+    @property
+    def unread(self) -> tuple[Skipped, ...]:
+        """What was skipped, that which counts first: high priority, and in it by the order of the reasons."""
+        worst = {reason: place for place, reason in enumerate(Unscanned)}
+        high = [each for each in self.skipped if each.candidate.tier.is_high_priority]
+        rest = [each for each in self.skipped if not each.candidate.tier.is_high_priority]
+        return (*sorted(high, key=lambda each: worst[each.reason]), *rest)
+
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
@@ -135,6 +175,11 @@ class Coverage:
 
     is_sufficient: bool
     reasons: tuple[str, ...] = ()
+
+    @property
+    def joined(self) -> str | None:
+        """The reasons in one text; None where there is none."""
+        return ";".join(self.reasons) or None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,3 +207,38 @@ class Adjudication:
     next_step: str | None = None
     read_from: str = ""
     warnings: tuple[str, ...] = ()
+
+    @property
+    def looked(self) -> Scan:
+        """What was scanned; an empty scan where nothing was."""
+        return self.scan or Scan()
+
+    @property
+    def scan_mode(self) -> ScanMode | None:
+        """How far the scan went; None where nothing was scanned."""
+        return None if self.scan is None else self.scan.mode
+
+    @property
+    def marker_found(self) -> bool:
+        """Tell whether a placeholder was found."""
+        return bool(self.looked.places)
+
+    @property
+    def is_contradicted(self) -> bool:
+        """Tell whether the claim was taken back."""
+        return self.outcome is ClaimOutcome.CONTRADICTED
+
+    @property
+    def is_undecided(self) -> bool:
+        """Tell whether the claim stands though nothing was found, for too little was looked at."""
+        return self.outcome is ClaimOutcome.UNDECIDED
+
+    @property
+    def coverage_sufficient(self) -> bool | None:
+        """Tell whether enough was scanned; None where nothing was."""
+        return None if self.coverage is None else self.coverage.is_sufficient
+
+    @property
+    def coverage_insufficient_reason(self) -> str | None:
+        """Why too little was scanned, in one text; None where nothing was, or it was enough."""
+        return None if self.coverage is None else self.coverage.joined

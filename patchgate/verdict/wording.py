@@ -105,8 +105,8 @@ def describe_gate(gate: GateOutcome) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """Write a number with its noun, in the plural where it is not one."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    """Write a number with its noun, in the plural where it is not one; thousands are set apart by commas."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def number(value: float | None) -> str:

@@ -5,18 +5,22 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from importlib import import_module
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from patchgate.declared.markers import EXTENDED_EXPRESSION, MARKERS, Bodies, Markers
+from patchgate.declared.marker_forms import MARKERS, Marker
+from patchgate.declared.markers import EXTENDED_EXPRESSION, Bodies, Markers
 from patchgate.declared.settings import MarkerSettings
 from patchgate.verdict.rules import RULES
 from tests.gates.marker_cases import MUST
 
 ALL = Markers()
 BLIND = Markers((MarkerSettings("digits", r"\d+", "1"),))
+TODO = MARKERS[0]
 
 
 def test_every_marker_has_a_name_of_its_own_a_rule_and_literals() -> None:
@@ -39,6 +43,46 @@ def test_what_an_expression_finds_holds_one_of_its_literals() -> None:
                             marker.name,
                             line,
                         )
+
+
+def test_a_marker_whose_bit_is_not_set_finds_nothing_on_the_line() -> None:
+    for _, _, texts in MUST:
+        for text in texts:
+            content = text.encode()
+            lines = ALL.lines_of(content)
+            for number, line in enumerate(content.split(b"\n")):
+                bits = lines.get(sum(len(each) + 1 for each in content.split(b"\n")[:number]), 0)
+                silent = [marker for place, marker in enumerate(ALL.all) if not bits >> place & 1]
+                assert [marker.name for marker in silent if marker.found_in(line)] == [], line
+
+
+def parsed(expression: bytes) -> Any:
+    return import_module("re._parser").parse(expression)
+
+
+def repeats(items: Any, most: list[int], found: list[int]) -> list[int]:
+    """Multiply how often each part can be repeated within others."""
+    for operation, value in items:
+        if str(operation).endswith("_REPEAT"):
+            times = 1 if value[1] == 1 else int(value[1])
+            found.append(times * most[-1])
+            repeats(value[2], [*most, times * most[-1]], found)
+        elif str(operation) == "SUBPATTERN":
+            repeats(value[3], most, found)
+        elif str(operation) == "BRANCH":
+            for branch in value[1]:
+                repeats(branch, most, found)
+        elif str(operation) in {"ASSERT", "ASSERT_NOT"}:
+            repeats(value[1], most, found)
+    return found
+
+
+@pytest.mark.parametrize("marker", MARKERS, ids=lambda marker: marker.name)
+def test_no_expression_repeats_without_a_bound(marker: Marker) -> None:
+    """A line is searched whole or in windows, so a repeat without an end could take the square of it."""
+    found = repeats(parsed(marker.expression.pattern), [1], [0])
+    # An empty body takes blanks; they are at the beginning of a statement or behind its one word.
+    assert max(found) <= (2**32 if marker.name == "empty-body" else 200 * 80)
 
 
 def test_clean_lines_are_not_suspected() -> None:
@@ -66,8 +110,12 @@ def test_an_expression_without_literals_makes_every_line_suspicious() -> None:
     assert BLIND.literals_of_all() is None
     assert BLIND.suspects([b"a", b"b"]) == [0, 1]
     assert BLIND.may_suspect(b"a", 0, 1)
-    assert BLIND.line_starts(b"a\nb\n\nc") == [0, 2, 4, 5]
-    assert BLIND.line_starts(b"a\n") == [0]
+    assert sorted(BLIND.lines_of(b"a\nb\n\nc")) == [0, 2, 4, 5]
+    assert sorted(BLIND.lines_of(b"a\n")) == [0]
+    assert [bool(bits >> MARKERS.index(TODO) & 1) for bits in BLIND.lines_of(b"a\n# todo").values()] == [
+        True,
+        False,
+    ]
 
 
 def test_the_literals_of_the_policy_come_to_the_built_in_ones() -> None:
@@ -98,10 +146,10 @@ def test_no_literal_holds_another() -> None:
 )
 def test_the_beginnings_of_lines_are_those_of_the_lines_that_hold_a_literal(pieces: list[bytes]) -> None:
     lines = b"\n".join(pieces).split(b"\n")
-    starts = ALL.line_starts(b"\n".join([*lines, b""]))
+    starts = sorted(ALL.lines_of(b"\n".join([*lines, b""])))
     places = [sum(len(line) + 1 for line in lines[:index]) for index in range(len(lines))]
     assert starts == [places[index] for index in ALL.suspects(lines)]
-    assert set(ALL.line_starts(b"\n".join(lines), Bodies.NONE)) <= set(starts)
+    assert ALL.lines_of(b"\n".join(lines), Bodies.NONE).keys() <= set(starts)
 
 
 @pytest.mark.skipif(shutil.which("grep") is None, reason="there is no grep")

@@ -36,7 +36,7 @@ from patchgate.declared.settings import (
 )
 from patchgate.declared.suspicion import ADDED_LINE, Suspicion, suspicion_of
 from patchgate.declared.texts import TextError, check_expression, check_pattern, check_prefix
-from patchgate.gates.placeholder_text import matches_in
+from patchgate.gates.placeholder_matches import matches_in
 from patchgate.verdict.rules import RULES
 
 PLAIN = string.ascii_letters + string.digits + "_+=,@%()[]{}!#$&;'^. -"
@@ -665,6 +665,8 @@ MARKED = st.lists(
                 "- ",
                 "    ",
                 "def f(): ",
+                "def f():",
+                "def\tf(\\",
                 ": ",
                 " ",
                 "x",
@@ -698,5 +700,6 @@ def test_whatever_the_placeholder_gate_speaks_of_is_suspicious(
     matches = matches_in(text, name.encode(), judged.markers)
     event("a placeholder" if matches else "none")
     for match in matches:
-        # Whichever lines of the file are added, the one that is told is among them.
-        assert reads(found, b"@@ -0,0 +1 @@\n+" + lines[match.line - 1] + b"\n")
+        # Whichever lines of the file are added, the one that is told is among them, or the function's head.
+        for line in {match.line, match.head or match.line}:
+            assert reads(found, b"@@ -0,0 +1 @@\n+" + lines[line - 1] + b"\n")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from patchgate.change.path import RepoPath
 from patchgate.declared.markers import Markers
 from patchgate.gates.claim_scan import Caps, Looked, scan
+from patchgate.gates.claim_walk import Walk
 from patchgate.verdict.claim import Candidate, Scan, Tier, Unscanned
 
 MARKERS = Markers()
 TODO = b"# TODO: write this\n"
 CLEAN = b"All is written.\n"
+PIECE = 3
+"""So few names are listed at a time that a folder lies in several pieces."""
 ROOMY = Caps(80, 2_500_000, 300_000, (".md", ".txt", ".py"))
 
 
@@ -37,23 +40,25 @@ class Tree:
             return Looked(fault=Unscanned.MISSING)
         return Looked(len(self.files[name]))
 
-    def read(self, path: RepoPath, most: int) -> bytes:
+    def read(self, path: RepoPath, most: int) -> bytes | None:
         content = self.files[str(path)]
         assert 0 < most <= len(content)
         self.asked.append((str(path), most))
         return content[:most]
 
-    def tracked(self, suffixes: tuple[str, ...]) -> Generator[RepoPath, None, None]:
+    def tracked(self, walk: Walk) -> Generator[RepoPath, None, None]:
         self.was_listed = True
         try:
-            for name in sorted(name.encode() for name in {*self.files, *self.faults}):
-                self.listed += 1
-                yield RepoPath(name)
+            yield from map(RepoPath, walk.over(self._pieces()))
         finally:
             self.was_closed = True
 
-    def left_out(self) -> Mapping[Unscanned, int]:
-        return {}
+    def _pieces(self) -> Iterator[list[bytes]]:
+        names = sorted(name.encode() for name in {*self.files, *self.faults})
+        for start in range(0, len(names), PIECE):
+            piece = names[start : start + PIECE]
+            self.listed += len(piece)
+            yield piece
 
     @property
     def read_names(self) -> list[str]:

@@ -24,7 +24,7 @@ from patchgate.declared.control import is_control_by_name
 from patchgate.declared.policy import Policy, Profile
 from patchgate.gates.case import Case, Governance
 from patchgate.gates.gate import judge
-from patchgate.gates.placeholder_text import matches_in
+from patchgate.gates.placeholder_matches import matches_in
 from patchgate.gates.placeholders import Marked, PlaceholdersNear
 from patchgate.verdict.verdict import ChangeVerdict, Finding, GateOutcome, PolicyReference
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from patchgate.change.path import RepoPath
 from patchgate.declared.markers import Markers
 from patchgate.declared.settings import ClaimsSettings, MarkerSettings
-from patchgate.gates.claim_scan import HEAVY_FOLDERS, Caps, caps_of, is_passed_by, scan
+from patchgate.gates.claim_scan import Caps, Looked, caps_of, scan
+from patchgate.gates.claim_walk import HEAVY_FOLDERS
 from patchgate.gates.claims import decide
-from patchgate.gates.placeholder_text import matches_in, text_of
+from patchgate.gates.placeholder_matches import matches_in, text_of
 from patchgate.verdict.claim import Candidate, Claim, ClaimOutcome, Scan, Tier, Unscanned
 from tests.gates.claim_trees import (
     CLEAN,
@@ -30,6 +32,8 @@ from tests.gates.claim_trees import (
     scanned,
     skips,
 )
+
+CLAIM = Claim(False, "incomplete_deliverable_placeholder")
 
 
 def test_the_tiers_are_read_in_their_order_and_inside_one_by_the_path() -> None:
@@ -105,13 +109,6 @@ def test_hidden_and_heavy_folders_are_passed_by_in_the_fallback_alone() -> None:
     assert found.passed_by == {Unscanned.EXCLUDED: len(hidden) + len(files)}
     assert scanned(tree, canonical("build/x.md")).places
     assert scanned(tree, evidence(".venv/x.md")).places
-
-
-def test_what_is_passed_by_is_a_folder() -> None:
-    assert is_passed_by(b".github")
-    assert is_passed_by(b"src/x.egg-info/y")
-    assert not is_passed_by(b"")
-    assert not is_passed_by(b"src/builds")
 
 
 def test_other_suffixes_are_skipped_and_counted() -> None:
@@ -280,55 +277,97 @@ def test_the_fallback_ends_at_the_cap_without_listing_everything() -> None:
     assert tree.was_closed
 
 
-def test_a_file_that_is_listed_twice_is_read_once() -> None:
-    class Conflicted(Tree):
-        def tracked(self, suffixes: tuple[str, ...]):  # type: ignore[no-untyped-def]
-            for each in super().tracked(suffixes):
-                yield from (each, each, each)
-
-    tree = Conflicted({"a.md": CLEAN, "b.md": CLEAN, "c.exe": CLEAN})
-    found = scanned(tree, canonical("a.md"))
-    assert tree.read_names == ["a.md", "b.md"]
-    assert found.passed_by == {Unscanned.SUFFIX: 1}
-
-
 def test_a_file_that_gives_less_than_it_said_is_not_taken_for_read() -> None:
     class Shrinking(Tree):
-        def read(self, path: RepoPath, most: int) -> bytes:
-            return super().read(path, most)[:-1]
+        def read(self, path: RepoPath, most: int) -> bytes | None:
+            return self.files[str(path)][: most - 1]
 
     found = scanned(Shrinking({"a.md": TODO + CLEAN}), canonical("a.md"))
-    assert skips(found) == {"a.md": Unscanned.MISSING}
+    assert skips(found) == {"a.md": Unscanned.UNREADABLE}
     assert places(found) == ["a.md:1"]
 
 
+class Guarded(Tree):
+    """A tree in which nobody may read what is called `secret`, and one file is found out only when it is."""
+
+    def look(self, paths: Sequence[RepoPath]) -> Mapping[RepoPath, Looked]:
+        looked = dict(super().look(paths))
+        return looked | {path: Looked(fault=Unscanned.UNREADABLE) for path in paths if b"secret" in path.raw}
+
+    def read(self, path: RepoPath, most: int) -> bytes | None:
+        return None if path.raw == b"moved.md" else super().read(path, most)
+
+
+@pytest.mark.parametrize("name", ["secret.md", "moved.md"])
+def test_what_cannot_be_read_holds_nothing_up_and_is_told(name: str) -> None:
+    """C2, C20: a true claim is upheld beside it, and one that needs it stands."""
+    tree = Guarded({"a.md": TODO, "b.md": CLEAN, "c.md": CLEAN, name: TODO})
+    found = scanned(tree, [*canonical("a.md"), *evidence(name)])
+    assert (places(found), skips(found)) == (["a.md:1"], {name: Unscanned.UNREADABLE})
+    assert decide(CLAIM, found, ClaimsSettings()).outcome is ClaimOutcome.UPHELD
+    clean = Guarded({"b.md": CLEAN, "c.md": CLEAN, name: TODO})
+    judged = decide(CLAIM, scanned(clean, [*canonical("b.md", name), *current("c.md")]), ClaimsSettings())
+    assert judged.outcome is ClaimOutcome.UNDECIDED
+    assert judged.coverage is not None
+    assert judged.coverage.reasons == ("priority_candidate_unscanned:unreadable",)
+    found = scanned(clean, canonical("b.md"))
+    assert found.passed_by == {Unscanned.UNREADABLE: 1}
+    assert decide(CLAIM, found, ClaimsSettings()).outcome is ClaimOutcome.CONTRADICTED
+
+
 class Clock:
-    """A clock that is over after so many questions."""
+    """A clock that is over after so many questions, and counts them."""
 
     def __init__(self, answers: int) -> None:
         self.left = answers
 
     def __call__(self) -> bool:
         self.left -= 1
+        assert self.left >= -1, "once it is over it is not asked again"
         return self.left < 0
 
 
 def test_what_the_time_was_too_short_for_is_told() -> None:
+    """C3: asked before the look, before the first file and after it, before the second."""
     tree = Tree({"a.md": CLEAN, "b.md": CLEAN, "c.go": CLEAN, "d.md": CLEAN})
-    found = scan(tree, [*canonical("a.md", "b.md", "c.go"), *evidence("d.md")], ROOMY, MARKERS, Clock(1))
+    found = scan(tree, [*canonical("a.md", "b.md", "c.go"), *evidence("d.md")], ROOMY, MARKERS, Clock(3))
     assert names(found) == ["a.md"]
     assert skips(found) == {"b.md": Unscanned.TIMEOUT, "c.go": Unscanned.SUFFIX, "d.md": Unscanned.TIMEOUT}
     assert found.timed_out
     assert not found.used_fallback
 
 
-@pytest.mark.parametrize(("answers", "read"), [(0, 0), (1, 1), (2, 1), (3, 2), (4, 3), (5, 3)])
-def test_the_time_may_end_anywhere_and_not_after_the_last_file(answers: int, read: int) -> None:
+@pytest.mark.parametrize(
+    ("answers", "read", "used_fallback"),
+    [(0, 0, False), (1, 0, False), (2, 0, False), (3, 1, False), (6, 2, False), (7, 3, False), (8, 3, True)],
+)
+def test_the_time_may_end_anywhere_and_never_unseen(answers: int, read: int, used_fallback: bool) -> None:
+    """C3: also before the look, inside a file, after the last one; the fallback was used where it began."""
     files = dict.fromkeys(("a.md", "b.md", "c.md"), CLEAN)
-    found = scan(Tree(files), canonical("a.md"), ROOMY, MARKERS, Clock(answers))
+    found = scan(Tree(files), canonical("a.md", "b.md", "c.md"), ROOMY, MARKERS, Clock(answers))
     assert len(found.scanned) == read
-    assert found.timed_out == (read < 3)
-    assert found.used_fallback == (answers > 0)
+    assert [each.reason for each in found.skipped] == [Unscanned.TIMEOUT] * (3 - read)
+    assert found.used_fallback == used_fallback
+    assert found.timed_out != used_fallback
+    outcome = decide(CLAIM, found, ClaimsSettings()).outcome
+    assert outcome is (ClaimOutcome.CONTRADICTED if used_fallback else ClaimOutcome.UNDECIDED)
+
+
+def test_the_time_ends_inside_a_file() -> None:
+    """C3: what was found until then counts, and the file was not scanned whole."""
+    many = TODO * 5_000
+    found = scan(Tree({"a.md": many, "b.md": TODO}), canonical("a.md", "b.md"), ROOMY, MARKERS, Clock(10))
+    assert 0 < len(found.places) < 5_000
+    assert skips(found) == {"a.md": Unscanned.TIMEOUT, "b.md": Unscanned.TIMEOUT}
+
+
+def test_so_many_paths_are_not_all_looked_at_where_the_time_is_over() -> None:
+    """C3: a verdict may name a million."""
+    wanted = canonical(*(f"{number}.md" for number in range(5_000)))
+    found = scan(Tree(), wanted, ROOMY, MARKERS, Clock(2))
+    reasons = [each.reason for each in found.skipped]
+    assert 0 < reasons.count(Unscanned.MISSING) < 2_000
+    assert reasons.count(Unscanned.MISSING) + reasons.count(Unscanned.TIMEOUT) == 5_000
 
 
 def test_an_empty_tree_and_no_candidates_are_no_trouble() -> None:
@@ -413,7 +452,9 @@ def test_what_is_contradicted_holds_no_placeholder_in_any_file_that_counts(
     assert again == found
     config = ClaimsSettings(contradiction_scan_min_files_for_sufficiency=fewest)
     claim = Claim(False, "incomplete_deliverable_placeholder")
-    if decide(claim, found, config).outcome is not ClaimOutcome.CONTRADICTED:
+    outcome = decide(claim, found, config).outcome
+    event(outcome)
+    if outcome is not ClaimOutcome.CONTRADICTED:
         return
     for candidate in candidates:
         if candidate.tier.is_high_priority:
@@ -422,6 +463,35 @@ def test_what_is_contradicted_holds_no_placeholder_in_any_file_that_counts(
             assert text is not None
             assert not matches_in(text, candidate.path.raw, MARKERS)
     assert any(each.tier in {Tier.CANONICAL, Tier.CURRENT} for each in candidates)
+
+
+READ_WHOLE = st.one_of(
+    *(st.dictionaries(st.sampled_from(READABLE), content, min_size=1) for content in (FINE, FINE, MIXED))
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(READ_WHOLE, st.data())
+def test_with_room_and_no_fault_the_outcome_is_that_of_a_search_by_hand(
+    files: dict[str, bytes], data: st.DataObject
+) -> None:
+    """C2, C5, C15: contradicted exactly where there is nothing, which is so in about half of the trees."""
+    own = st.builds(
+        lambda tier, name: Candidate(tier, RepoPath(name.encode()), name), TIERS, st.sampled_from([*files])
+    )
+    candidates = [*canonical(min(files)), *data.draw(st.lists(own, max_size=5))]
+    counting = {str(each.path) for each in candidates if each.tier.is_high_priority}
+    seen = {str(each.path) for each in candidates} | {name for name in files if name[:2] not in {"bu", ".h"}}
+    texts = {name: text_of(files[name]) for name in seen}
+    config = ClaimsSettings(contradiction_scan_min_files_for_sufficiency=1)
+    outcome = decide(CLAIM, scanned(Tree(files), candidates), config).outcome
+    event(outcome)
+    if any(text and matches_in(text, name.encode(), MARKERS) for name, text in texts.items()):
+        assert outcome is ClaimOutcome.UPHELD
+    elif any(texts[name] is None for name in counting):
+        assert outcome is ClaimOutcome.UNDECIDED
+    else:
+        assert outcome is ClaimOutcome.CONTRADICTED
 
 
 @settings(max_examples=60, deadline=None)

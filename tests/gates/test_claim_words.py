@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+from types import FrameType
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from patchgate.gates import claim_words
 from patchgate.gates.claim_words import asserts_placeholder
+
+if TYPE_CHECKING:
+    from _typeshed import TraceFunction
 
 ASSERTED = """
 TODO remains in README.md
@@ -36,7 +44,10 @@ FIXME on line 40 of parser.c
 XXX in tokenizer.py
 TBD: the launch date
 Owner: TBD
-TODO: write the introduction
+a.md:3: TODO: write the introduction
+The introduction reads "TODO: write the introduction".
+TODO: still in a.md
+FIXME: line 12 of parser.c
 The file has `# TODO: handle errors that are not covered`.
 Line 12 says "TODO: no idea how to do this"
 The document has unresolved TODOs.
@@ -171,6 +182,26 @@ The summary section contains only a placeholder
 Contains the text TODO.
 The email template still has placeholder text.
 A placeholder is present in the input section of the report.
+It was there before this change: the text TODO, and it is still there.
+The change never removes the TODO.
+The TODO was not taken care of.
+The TODO has not become real text.
+The TODO from last time has still not been dealt with.
+The function raises NotImplementedError on line 12.
+The conclusion has become a placeholder.
+Bad: the placeholder in section 2
+The scan found a TODO in a.md.
+The date cell is XXX.
+The clock is a stub implementation.
+Unresolved placeholder
+TODO remains
+Contains TODO
+Wrong: the placeholder in section 2
+The total is wrong and reads [TBD].
+It's wrong that a TODO remains.
+A placeholder's still in the summary.
+Not accepted: "TODO: remove the old code"
+[TODO: describe it]
 """
 
 NOT_ASSERTED = """
@@ -345,6 +376,77 @@ The API does not return the TODO after creation.
 clicking a todo marks the wrong item
 The new todo is not saved.
 Todos are not persisted.
+KeyError: 'placeholder'
+The function raises NotImplementedError for negative input where ValueError was asked for.
+It raises NotImplementedError when the list is empty.
+The SSN is masked as XXX in the log, it has to be hashed.
+The card number is redacted to XXX.
+Error code XXX is returned.
+Tests fail in parser.py; the old TODO comment in it is unrelated.
+The TODO is intentional.
+The TODO comment is fine.
+The TODO was there before this change. The build fails.
+The TODO was already there. The build fails.
+The TODO predates the attempt.
+The diff removes a TODO but breaks the build.
+The commit replaces the placeholder with real text.
+TODO: run the tests again
+- TODO: run the tests again
+The build is red. TODO: run the tests again.
+TODO for the author: add a test
+FIXME: the sum
+The TODO state is lost on reload.
+A TODO entry is shown twice.
+A stub function in the test hides the failure.
+The mock uses a stub implementation of the clock, and the test is flaky.
+The fake clock is still a stub.
+The dummy text generator crashes
+The filler text detection is broken.
+The lorem ipsum generator is slow.
+The scanner misses TODO in comments.
+The linter ignores TODO comments.
+It should fail when a TODO is found.
+The run stops once a placeholder is seen.
+The TODO from last time has been taken care of. Sum wrong.
+The placeholder was dealt with.
+Good: the placeholder has become real content. Sum wrong.
+The placeholder became a chapter.
+Fixed: TODO in a.md
+Resolved: the placeholder in section 2
+OK: placeholder section
+The test expects TODO, but gets DONE.
+Expected 'TODO' and got 'DONE'.
+The parser rejects TODO.
+The TODO column is empty.
+The regex should match TODO and FIXME.
+The check should flag TODO only in comments.
+assert status == "TODO"
+The commit message says "remove TODO".
+The README explains how TODO comments are found.
+The function that strips TODO comments is broken.
+TODOs are counted twice.
+The list of TODO comments is wrong.
+The TODO was ticked off.
+The card stays in TODO after the drag.
+The placeholder's escaping is wrong.
+The word TODO is translated wrongly.
+The string "TODO" is matched in the middle of words.
+The tokenizer splits XXX wrongly.
+A real name is used instead of a placeholder.
+Dragging a card from TODO to DONE fails.
+TODO
+todo
+placeholder
+Placeholders
+[TBD]
+"TODO"
+TODO, FIXME
+- TODO
+a placeholder
+Placeholder text
+lorem ipsum
+TODO comments
+NotImplementedError
 """
 
 
@@ -365,6 +467,40 @@ def test_what_denies_a_placeholder_or_means_another_thing_is_no_claim(text: str)
 def test_the_corpus_has_both_sides() -> None:
     assert len(lines(ASSERTED)) >= 100
     assert len(lines(NOT_ASSERTED)) >= 100
+
+
+def test_what_stands_on_many_blanks_is_one_sentence() -> None:
+    """No expression sees two blanks in a row, so none can try each of them in turn."""
+    blanks = " \t\u00a0" * 3_000
+    assert asserts_placeholder([f"A TODO{blanks}remains{blanks}in a.md{blanks}"])
+    assert not asserts_placeholder([f"There is{blanks}no{blanks}TODO."])
+
+
+def steps(text: str) -> int:
+    """Count the steps of the interpreter that the words take; a clock would tell of the machine."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, _: object) -> TraceFunction | None:
+        nonlocal count
+        if frame.f_globals.get("__name__") != claim_words.__name__:
+            return None
+        frame.f_trace_opcodes = True
+        count += event == "opcode"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        asserts_placeholder([text])
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.parametrize("unit", ["not ", "no ", "not removed ", "filled with ", "fails to be "])
+def test_twice_the_words_take_twice_the_steps(unit: str) -> None:
+    few, many = (steps(f"{unit * times}TODO") for times in (20, 40))
+    assert 20 < few < many <= 2.5 * few
 
 
 def test_one_claim_among_denials_is_enough() -> None:

@@ -95,7 +95,7 @@ def test_a_claim_without_a_match_stands_where_too_little_was_scanned() -> None:
     assert not found.passed
     assert (found.reason_code, found.severity_class, found.confidence) == (CODE, "major", 0.9)
     assert found.contradicted_reason_code is None
-    assert found.why == "no placeholder was found in 1 file, but that is not enough: gone.md is not there"
+    assert found.why.endswith(", but that is not enough: gone.md was not scanned whole (no such file)")
 
 
 def test_another_claim_is_unchanged() -> None:
@@ -130,6 +130,25 @@ def test_words_in_the_feedback_or_in_an_issue_are_claims() -> None:
     assert needs_scan(Claim(False, "incomplete", feedback="[TBD] in a.md"), SETTINGS)
     assert needs_scan(Claim(False, issues=("fine", "a TODO remains")), SETTINGS)
     assert not needs_scan(Claim(False, issues=("no TODO found",)), SETTINGS)
+    assert not needs_scan(Claim(False, issues=("TODO", "placeholder")), SETTINGS)
+
+
+def test_words_that_name_another_failure_are_no_claim_under_another_reason_code() -> None:
+    """Else a scan would make a real failure inconclusive."""
+    mixed = "12 tests fail with a segfault. A TODO remains in a.md."
+    claim = Claim(False, "tests_failed", "critical", mixed, confidence=0.99)
+    assert not needs_scan(claim, SETTINGS)
+    found = decide(claim, Scan(), SETTINGS)
+    assert (found.outcome, found.reason_code, found.confidence) == (
+        ClaimOutcome.UNCHANGED,
+        "tests_failed",
+        0.99,
+    )
+    apart = Claim(False, "tests_failed", feedback="A TODO remains.", issues=("The sum is wrong.",))
+    assert not needs_scan(apart, SETTINGS)
+    for code in (CODE, None, " "):
+        assert needs_scan(replace(claim, reason_code=code), SETTINGS)
+    assert needs_scan(replace(apart, issues=("All else is fine.",)), SETTINGS)
 
 
 @pytest.mark.parametrize("passed", [True, False])
@@ -138,6 +157,9 @@ def test_words_in_the_feedback_or_in_an_issue_are_claims() -> None:
     [
         (CODE, "hard_invariant"),
         (None, " HARD_INVARIANT "),
+        (None, "hard-invariant"),
+        (None, "Hard Invariant"),
+        (None, "hard\u00a0invariant\u202f"),
         *((stage.code, None) for stage in Stage),
         ("PATCH_SOMETHING_NEW", None),
         (" patch_policy_deny ", "minor"),
@@ -239,11 +261,15 @@ def test_where_nothing_was_scanned_all_that_is_missing_is_told() -> None:
 
 UNREAD = {
     Unscanned.TOO_LARGE: "raise `claims.contradiction_scan_max_total_bytes`, or split x.md",
-    Unscanned.BINARY: "look into x.md yourself: only UTF-8, and UTF-16 with a byte-order mark, are text here",
+    Unscanned.BINARY: (
+        "look into x.md yourself: only UTF-8, and UTF-16 with a byte-order mark, are text here; "
+        "what Git LFS stores is read with --worktree"
+    ),
     Unscanned.SUFFIX: 'add ".md" to `claims.contradiction_scan_allowed_suffixes`',
     Unscanned.MISSING: "git add x.md, or scan the working tree: --worktree",
     Unscanned.SYMLINK: "name the file itself instead of x.md; no symlink is followed",
     Unscanned.OUTSIDE: "name a file of this repository instead of x.md",
+    Unscanned.UNREADABLE: "run git fsck: what x.md holds cannot be read",
     Unscanned.CAP: "raise `claims.contradiction_scan_max_total_bytes`, or name fewer files",
     Unscanned.TIMEOUT: "raise `claims.contradiction_scan_timeout_seconds`, or name fewer files",
 }
@@ -270,7 +296,8 @@ def test_a_file_of_high_priority_that_was_not_read_keeps_the_claim_standing(
     capped = ("cap_exhausted_before_priority_scan",) if reason is Unscanned.CAP else ()
     assert reasons(found) == (*capped, *told)
     assert is_cap_exhausted(scan) == bool(capped)
-    assert found.next_step == UNREAD[reason]
+    if (reason, tier) != (Unscanned.MISSING, Tier.PRIOR):
+        assert found.next_step == UNREAD[reason]
     assert "x.md" in found.why
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from patchgate.change.model import EXECUTABLE, SYMLINK, Entry, FileChange, Line
 from patchgate.declared.policy import Profile
 from patchgate.gates.case import Case, Governance
-from patchgate.gates.placeholder_text import Match
+from patchgate.gates.placeholder_matches import Match
 from patchgate.gates.placeholders import Marked, PlaceholdersNear
 from patchgate.verdict.rules import RULES, Level
 from patchgate.verdict.rules.placeholders import PLACEHOLDER_RULES
@@ -183,6 +183,28 @@ def test_a_marker_of_the_policy_names_its_key() -> None:
     assert (finding.rule, finding.details["pattern"]) == ("placeholder-marker", "ABC-0{4}")
     assert finding.details["key"] == "claims.markers[0]"
     assert finding.details["marker"] == "ticket"
+
+
+@pytest.mark.parametrize("rule", [rule.id for rule in PLACEHOLDER_RULES])
+def test_the_hint_is_the_next_step_of_the_rule(rule: str) -> None:
+    near = PlaceholdersNear({path("a.py"): marked(b"x", rule=rule)}, {b"x": 1})
+    finding = only(agents_with(near, added("a.py")))
+    assert finding.hint is not None
+    assert finding.hint.lower() + "." == RULES[rule].fix.lower()
+
+
+def test_a_body_that_is_not_whole_is_told_as_such() -> None:
+    text = 'def f(x):\n    if x:\n        raise NotImplementedError("x")\n    return x'
+    message = only(agents(added("a.py", text))).message
+    assert message == "a function is not written, or not whole, in a.py (not-implemented)"
+
+
+def test_a_function_whose_header_is_added_and_whose_text_was_not_read_is_undecided() -> None:
+    nothing = PlaceholdersNear()
+    assert (
+        outcome(agents_with(nothing, added("a.py", "def f():")), "placeholders").outcome is Outcome.UNDECIDED
+    )
+    assert outcome(agents_with(nothing, added("a.md", "def f():")), "placeholders").outcome is Outcome.PASS
 
 
 # ---- moved is not new -------------------------------------------------------------------------------------

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from itertools import count
 from textwrap import dedent
+from typing import Any
 
 import pytest
 
 from patchgate.declared.markers import Markers
-from patchgate.gates.placeholder_text import matches_in
-from patchgate.gates.python_bodies import empty_bodies
+from patchgate.gates.placeholder_matches import matches_in
+from patchgate.gates.python_bodies import _File, empty_bodies
+from patchgate.gates.python_tokens import Statement, statements_of
 
 EMPTY, UNDONE = "empty-body", "not-implemented"
 
 
 def bodies(text: str) -> list[tuple[int, str]]:
-    return [(line, marker) for line, marker, _, _ in empty_bodies(dedent(text).encode())]
+    return [(each.line, each.marker) for each in empty_bodies(dedent(text).encode())]
 
 
 def by_rule(text: str, name: str) -> list[int]:
@@ -103,6 +107,33 @@ PLACEHOLDERS = {
     "a file of a newer Python": ("type X[T] = list[T]\ndef f[T](x: T): ...\n", [(2, EMPTY)]),
     "a file that is no Python": ("def f(:\n    pass\n", []),
     "behind a text with a head in it": ('def f():\n    """Do\n    if x:"""\n    pass\n', [(4, EMPTY)]),
+    "under a parameter that is called match": (
+        "def f(\n    match: str) -> None:\n    pass\n",
+        [(3, EMPTY)],
+    ),
+    "under a parameter that is called case": (
+        "def f(a,\n      case: dict[str, int]) -> None:\n    ...\n",
+        [(3, EMPTY)],
+    ),
+    "under a condition that is a type": ("def f() -> x \\\n  if y else z:\n    pass\n", [(3, EMPTY)]),
+    "behind a text with a comment in it": (
+        'def f():\n    """Do\n    if x:\n    # it"""\n    pass\n',
+        [(5, EMPTY)],
+    ),
+    "a callback that is given something": ("@app.callback(x)\ndef f(x):\n    pass\n", [(3, EMPTY)]),
+    "a route that is called group": ('@router.group("/x")\ndef f(x): pass\n', [(2, EMPTY)]),
+    "an interface of one's own": ("class A(Interface):\n    def f(self): pass\n", [(2, EMPTY)]),
+    "overridden elsewhere": (
+        "class A:\n  def f(self): raise NotImplementedError\nclass B(C):\n  def f(self): g()\n",
+        [(2, UNDONE)],
+    ),
+    "raised by its module": ("def f():\n    raise exceptions.NotImplementedError\n", [(2, UNDONE)]),
+    "raised in parentheses": ("def f():\n    raise(NotImplementedError)\n", [(2, UNDONE)]),
+    "raised in parentheses with a text": (
+        'def f():\n    raise(NotImplementedError("x"))\n',
+        [(2, UNDONE)],
+    ),
+    "raised on the next line": ("def f():\n    raise \\\n        NotImplementedError\n", [(3, UNDONE)]),
     "after CRLF": ("def f():\r\n    pass\r\n", [(2, EMPTY)]),
 }
 
@@ -144,6 +175,13 @@ NONE = {
     "overridden": "class A:\n  def f(self): raise NotImplementedError\nclass B(A):\n  def f(self): g()\n",
     "by its name": "def noop(*args): pass\ndef _do_nothing(): ...\n",
     "a group of commands": "@click.group()\ndef main():\n    pass\n",
+    "a group of commands with a context": "@click.group()\n@click.pass_context\ndef main(ctx): pass\n",
+    "a group in a group": "@main.group()\ndef more():\n    pass\n",
+    "a callback of commands": "@app.callback()\ndef main():\n    pass\n",
+    "an interface of zope": (
+        "from zope.interface import Interface\nclass A(Interface):\n    def f(self): pass\n"
+    ),
+    "raised from it": "def f():\n    raise ValueError from NotImplementedError\n",
     "a dispatcher": "@singledispatch\ndef f(x):\n    raise NotImplementedError\n",
 }
 
@@ -189,9 +227,68 @@ def test_lines_are_those_of_git_where_a_lone_cr_ends_one_for_python() -> None:
     ]
 
 
-def test_many_functions_take_no_more_than_their_number() -> None:
-    """What is asked of each is asked once: twenty thousand statements in one function would not come back."""
-    many = "class A:\n" + "    def f(self):\n        pass\n" * 3000
-    assert len(bodies(many)) == 3000
-    assert bodies("def f():\n    g()\n" + "    pass\n" * 10_000) == []
-    assert bodies("def f(): " + "pass;" * 10_000 + "g()") == []
+class Counted(list[Statement]):
+    """Statements that count how often one of them is looked at."""
+
+    looks = 0
+
+    def __getitem__(self, place: Any) -> Any:
+        self.looks += 1
+        return super().__getitem__(place)
+
+    def __iter__(self) -> Iterator[Statement]:
+        self.looks += len(self)
+        return super().__iter__()
+
+
+def looks_at(text: str) -> tuple[int, int]:
+    """Count the statements of a text, and how often one is looked at where each may be a body."""
+    statements = Counted(statements_of(text))
+    file = _File(statements)
+    for index in range(len(statements)):
+        file.body_of(index)
+    return len(statements), statements.looks
+
+
+MANY: dict[str, Callable[[int], str]] = {
+    "functions": lambda n: "def f(): pass\n" * n,
+    "methods": lambda n: "class A:\n" + "    def f(self):\n        pass\n" * n,
+    "classes": lambda n: "class A:\n    def f(self):\n        raise NotImplementedError\n" * n,
+    "classes of one": lambda n: "".join(f"class A{i}(B):\n    def f(self): pass\n" for i in range(n)),
+    "classes of each other": lambda n: "".join(
+        f"class A{i + 1}(A{i}):\n    def f(self): pass\n" for i in range(n)
+    ),
+    "classes made from one": lambda n: "class A:\n    def f(self): pass\n" + "class B(A): x = 1\n" * n,
+    "bodies of one": lambda n: "def f():\n    g()\n" + "    pass\n" * n,
+    "bodies on one line": lambda n: "def f(): " + "pass;" * n + "g()",
+    "raised by one": lambda n: "def f():\n" + "    raise NotImplementedError\n" * n,
+    "decorators": lambda n: "@a\n" * n + "def f():\n" + "    pass\n" * n + "    g()\n",
+    "deeper and deeper": lambda n: "".join(f"{' ' * i}def f():\n" for i in range(n)) + " " * n + "pass",
+}
+
+
+@pytest.mark.parametrize("case", MANY)
+def test_twice_as_many_statements_are_looked_at_twice_as_often(case: str) -> None:
+    text = MANY[case]
+    few, looks = looks_at(text(100))
+    many, more = looks_at(text(200))
+    assert many > few >= 100
+    assert more <= 2.2 * looks
+    assert looks <= 20 * few
+
+
+def test_the_search_ends_where_the_time_does() -> None:
+    text = b"def f(): pass\n" * 2000
+    for most in (1, 3, 12, 20):
+        asked = count(1)
+        found = list(empty_bodies(text, lambda: next(asked) > most))  # noqa: B023
+        assert next(asked) == most + 2
+        assert (len(found) > 0) is (most > 15)
+        assert len(found) < 2000
+    asked = count()
+    assert len(list(empty_bodies(text, lambda: next(asked) < 0))) == 2000
+    assert next(asked) > 20
+
+
+def test_a_file_without_a_statement_holds_no_body() -> None:
+    assert bodies("# raise NotImplementedError\n") == bodies("#:...") == bodies("# pass\n\n") == []

@@ -51,6 +51,13 @@ def make_world(folder: Path) -> Repo:
     return repo
 
 
+def make_small(folder: Path) -> Repo:
+    """Make a small repository, for one test that changes it."""
+    repo = Repo.create(folder)
+    repo.commit({"docs/out.md": "# Report\n", "docs/more.md": "# More\n", "notes.md": "# Notes\n"})
+    return repo
+
+
 def opened(repo: Repo) -> Repository:
     """Open a repository as a surface does."""
     return open_repository(repo.env, str(repo.path))

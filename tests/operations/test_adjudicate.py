@@ -8,29 +8,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from patchgate.change.path import RepoPath
 from patchgate.errors import ConfigError, UndecidedError, UsageError
-from patchgate.git.objects import Objects
-from patchgate.ledger.adjudications import KIND, Adjudicated
-from patchgate.ledger.ledger import Ledger
 from patchgate.operations.hold.claims.adjudicate import Asked
-from patchgate.operations.hold.claims.disk import DiskSnapshot
-from patchgate.operations.hold.claims.judged import judged_of
-from patchgate.verdict.claim import ClaimOutcome, Unscanned
+from patchgate.verdict.claim import ClaimOutcome
 from tests.operations.claim_world import (
     CODE,
     LARGE_LINE,
     MARK,
     adjudged,
     claim,
+    make_small,
     make_world,
-    opened,
     places,
     reasons,
     remembered,
@@ -55,9 +48,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 @pytest.fixture
 def own(tmp_path: Path) -> Repo:
     """A small repository of one test."""
-    repo = Repo.create(tmp_path)
-    repo.commit({"docs/out.md": "# Report\n", "docs/more.md": "# More\n", "notes.md": "# Notes\n"})
-    return repo
+    return make_small(tmp_path)
 
 
 # --- the table, and the cases that a naive rule gets wrong -------------------------------------------
@@ -234,108 +225,6 @@ def test_one_of_two_spellings_hides_no_file(own: Repo) -> None:
     assert not skipped(found)
 
 
-# --- the tiers ---------------------------------------------------------------------------------------
-
-
-def test_what_is_staged_is_the_current_attempt(own: Repo) -> None:
-    """C6, C31: removed files are no candidates of a list that nobody gave."""
-    own.stage({"docs/more.md": "# More\n\n" + MARK})
-    own.git("rm", "-q", "notes.md")
-    own.write("docs/out.md", MARK)
-    found = adjudged(own, claim(CODE, "docs/out.md"))
-    assert (found.outcome, places(found)) == (UPHELD, ["docs/more.md:3"])
-    assert scanned(found) == {"docs/out.md": "canonical", "docs/more.md": "current_attempt"}
-    assert skipped(found) == {}
-
-
-def test_the_working_tree_has_what_is_not_staged_and_not_tracked(own: Repo) -> None:
-    """C6: against HEAD, ignored files left out unless they are named."""
-    own.commit({".gitignore": "*.tmp.md\n"})
-    own.write("docs/out.md", "# Report\n\n" + MARK)
-    own.write("new.md", "# New\n")
-    own.write("x.tmp.md", MARK)
-    found = adjudged(own, claim(CODE, "docs/more.md"), WORKTREE)
-    assert places(found) == ["docs/out.md:3"]
-    assert scanned(found)["new.md"] == "current_attempt"
-    assert "x.tmp.md" not in scanned(found)
-    assert places(adjudged(own, claim(CODE, "x.tmp.md"), WORKTREE)) == ["x.tmp.md:1", "docs/out.md:3"]
-    assert adjudged(own, claim(CODE, "docs/out.md")).outcome is CONTRADICTED
-
-
-def test_of_a_revision_its_own_change_is_the_current_attempt(own: Repo) -> None:
-    """C6: against its first parent; of a root commit all is new; of a bare tree nobody can tell."""
-    own.commit({"docs/more.md": "# More\n\n" + MARK})
-    own.commit({"docs/more.md": "# More\n"})
-    assert places(adjudged(own, claim(CODE, "docs/out.md"), Asked("HEAD~1"))) == ["docs/more.md:3"]
-    found = adjudged(own, claim(CODE, "docs/out.md"), Asked("HEAD~2"))
-    assert found.outcome is CONTRADICTED
-    assert found.read_from == "HEAD~2"
-    assert scanned(found)["notes.md"] == "current_attempt"
-    found = adjudged(own, claim(CODE, "docs/out.md"), Asked("HEAD~1^{tree}"))
-    assert places(found) == ["docs/more.md:3"]
-    assert scanned(found)["docs/more.md"] == "fallback"
-
-
-def test_an_active_intent_tells_what_the_attempt_changed(own: Repo) -> None:
-    """C6: committed and staged since its declaration; what was dirty before is not its work."""
-    own.stage({"notes.md": "# Notes\n\nnearly\n"})
-    done = own.run(
-        "intent", "declare", "-m", "write the docs", "--allow", "docs/more.md", "--allow", "new.md"
-    )
-    assert done.code == 0, done.err
-    own.write("docs/more.md", "# More\n\n" + MARK)
-    own.git("commit", "-q", "--no-verify", "-m", "More", "--", "docs/more.md")
-    own.stage({"new.md": "# New\n"})
-    found = adjudged(own, claim(CODE, "docs/out.md"))
-    assert places(found) == ["docs/more.md:3"]
-    tiers = {"docs/out.md": "canonical", "docs/more.md": "current_attempt", "new.md": "current_attempt"}
-    assert scanned(found) == tiers
-    # The work is in HEAD, and nothing of it in what was there before.
-    assert places(adjudged(own, claim(CODE, "docs/out.md"), Asked("HEAD"))) == ["docs/more.md:3"]
-    found = adjudged(own, claim(CODE, "docs/out.md"), Asked("HEAD~1"))
-    assert (found.outcome, scanned(found)["notes.md"]) == (CONTRADICTED, "current_attempt")
-
-
-def test_a_passed_verdict_leaves_its_files_to_later_ones_of_its_subject(own: Repo) -> None:
-    """C32: given or derived, also names that are no text; another subject has others."""
-    own.write(b"docs/\xff\n.md", "# Odd\n\n" + MARK)
-    own.git("add", "-A")
-    done = adjudged(own, claim(None, passed=True, subject="task-1"))
-    assert (done.outcome, done.passed, done.warnings) == (PASSED, True, ())
-    assert remembered(own)[-1].changed_files == (RepoPath(b"docs/\xff\n.md"),)
-    own.commit()
-    given = ["docs\\more.md", "../x", "gone.md"]
-    adjudged(own, claim(None, passed=True, subject="task-2", changed_files=given))
-    assert remembered(own)[-1].changed_files == (RepoPath(b"docs/more.md"), RepoPath(b"gone.md"))
-    found = adjudged(own, claim(CODE, "docs/out.md", subject="task-1"))
-    assert places(found) == ['"docs/\\377\\n.md":3']
-    found = adjudged(own, claim(CODE, "docs/out.md", subject="task-2"))
-    assert scanned(found)["docs/more.md"] == "prior_attempt"
-    assert skipped(found) == {"gone.md": "missing"}
-    found = adjudged(own, claim(CODE, "docs/out.md", subject="task-3"))
-    assert "prior_attempt" not in scanned(found).values()
-
-
-def test_what_failed_leaves_no_files(own: Repo) -> None:
-    """C6: only earlier attempts that had passed count."""
-    adjudged(own, claim(CODE, "docs/out.md", subject="task-1", changed_files=["docs/more.md"]))
-    adjudged(own, claim("PATCH_X", passed=True, subject="task-1", changed_files=["notes.md"]))
-    assert [each.changed_files for each in remembered(own)] == [(), ()]
-    of_another = Adjudicated(outcome="upheld", subject="task-1", changed_files=(RepoPath(b"notes.md"),))
-    Ledger(opened(own).common_dir).record(KIND, of_another.about())
-    found = adjudged(own, claim(CODE, "docs/out.md", subject="task-1"))
-    assert "prior_attempt" not in scanned(found).values()
-
-
-def test_evidence_is_read_and_may_be_missing(shared: Repo) -> None:
-    """C6: a text beside the work is no part of it."""
-    evidence = ["docs/last.md", "docs/never.md", "src/main.go"]
-    found = adjudged(shared, claim(CODE, "docs/out.md", evidence_files=evidence))
-    assert scanned(found)["docs/last.md"] == "evidence_artifact"
-    assert found.outcome is CONTRADICTED
-    assert skipped(found) == {"docs/never.md": "missing", "src/main.go": "suffix"}
-
-
 # --- whose policy, and what cannot be read -----------------------------------------------------------
 
 
@@ -393,7 +282,7 @@ def test_where_the_time_is_over_the_claim_stands(shared: Repo) -> None:
     assert UNREAD + "timeout" in reasons(found)
 
 
-def test_conflicts_and_missing_objects_are_undecided(own: Repo) -> None:
+def test_conflicts_are_undecided(own: Repo) -> None:
     """C2: what cannot be read contradicts nobody; in the working tree a conflict is text like any other."""
     base = own.ask("rev-parse", "HEAD")
     own.commit({"docs/out.md": "# One\n"})
@@ -403,11 +292,6 @@ def test_conflicts_and_missing_objects_are_undecided(own: Repo) -> None:
     with pytest.raises(UndecidedError):
         adjudged(own, claim(CODE, "docs/out.md"))
     assert adjudged(own, claim("wrong_answer", "docs/out.md")).outcome is UNCHANGED
-    own.git("merge", "--abort")
-    oid = own.ask("rev-parse", "HEAD:docs/out.md")
-    os.unlink(own.path / ".git" / "objects" / oid[:2] / oid[2:])
-    with pytest.raises(UndecidedError, match="is not in this repository"):
-        adjudged(own, claim(CODE, "docs/out.md"))
 
 
 def test_a_shallow_clone_does_not_make_a_root_of_its_oldest_commit(own: Repo, tmp_path: Path) -> None:
@@ -426,77 +310,7 @@ def test_a_bare_repository_is_asked_for_a_revision(shared: Repo, tmp_path: Path)
     assert adjudged(bare, claim(CODE, "docs/out.md"), Asked("HEAD")).outcome is CONTRADICTED
 
 
-# --- the working tree --------------------------------------------------------------------------------
-
-
-def test_the_index_is_read_where_files_folders_and_links_took_each_others_places(tmp_path: Path) -> None:
-    """C14: what HEAD has there says nothing any more."""
-    repo = Repo.create(tmp_path)
-    repo.write("a/in.md", "in a")
-    repo.write("b/in.md", "in b")
-    repo.write("c", "file")
-    repo.write("d/e/in.md", "in e")
-    repo.link("f", "a")
-    repo.write("g.md", "gone")
-    repo.commit()
-    repo.git("rm", "-rqf", ".")
-    repo.write("a", "now a file")
-    repo.link("b", "elsewhere")
-    repo.write("c/in.md", "in c")
-    repo.write("f/in.md", "in f")
-    repo.stage()
-    repo.gitlink("d/e")
-    faults = {
-        "a/in.md": Unscanned.MISSING,
-        "b": Unscanned.SYMLINK,
-        "b/in.md": Unscanned.SYMLINK,
-        "c": Unscanned.MISSING,
-        "d": Unscanned.MISSING,
-        "d/e": Unscanned.OUTSIDE,
-        "d/e/in.md": Unscanned.OUTSIDE,
-        "f": Unscanned.MISSING,
-        "g.md": Unscanned.MISSING,
-    }
-    contents = {"a": b"now a file", "c/in.md": b"in c", "f/in.md": b"in f"}
-    with Objects(opened(repo)) as objects:
-        judged, _ = judged_of(opened(repo), objects, Asked())
-        with judged.snapshot() as snapshot:
-            looked = snapshot.look([RepoPath(name.encode()) for name in (*faults, *contents)])
-            assert {path.quoted: each.fault for path, each in looked.items() if each.fault} == faults
-            read = {path: snapshot.read(path, each.size) for path, each in looked.items() if each.size}
-            assert {path.quoted: content for path, content in read.items()} == contents
-
-
-def test_only_regular_files_of_the_working_tree_are_opened(own: Repo, tmp_path: Path) -> None:
-    """C14: no FIFO holds the scan, no link leads out, a repository inside is another one's."""
-    (tmp_path / "out.md").write_text(MARK)
-    own.link("away", str(tmp_path))
-    os.mkfifo(own.path / "pipe.md")
-    Repo.create(own.path / "inner").write("in.md", MARK)
-    names = {
-        "pipe.md": "missing",
-        "away/out.md": "symlink",
-        "inner/repo/in.md": "outside",
-        "inner/repo": "outside",
-    }
-    found = adjudged(own, claim(CODE, *names, changed_files=["docs/out.md", "docs/more.md"]), WORKTREE)
-    assert (found.outcome, skipped(found)) == (UNDECIDED, names)
-
-
-def test_a_file_that_changes_while_it_is_read_gives_no_answer(own: Repo) -> None:
-    """C2."""
-    path = RepoPath(b"docs/out.md")
-    with DiskSnapshot(opened(own)) as snapshot:
-        size = snapshot.look([path])[path].size
-        assert size is not None
-        assert snapshot.read(path, size) == b"# Report\n"
-        own.write("docs/out.md", "# Report, longer\n")
-        with pytest.raises(UndecidedError, match="was changed while it was read"):
-            snapshot.read(path, size)
-        (own.path / "docs/out.md").unlink()
-        own.link("docs/out.md", "../notes.md")
-        with pytest.raises(UndecidedError, match="cannot be read"):
-            snapshot.read(path, size)
+# --- the fallback, and what is written ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("asked", [Asked(), WORKTREE, Asked("HEAD")], ids=["index", "worktree", "tree"])

@@ -12,8 +12,16 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from patchgate.change.path import RepoPath
-from patchgate.operations.hold.claims.document import MOST_SAMPLES, document, json_schema, render
-from patchgate.verdict.claim import Adjudication, ClaimOutcome, Coverage, Skipped, Tier, Unscanned
+from patchgate.operations.hold.claims.document import document, json_schema, render
+from patchgate.verdict.claim import (
+    MOST_SAMPLES,
+    Adjudication,
+    ClaimOutcome,
+    Coverage,
+    Skipped,
+    Tier,
+    Unscanned,
+)
 from tests.verdict.adjudications import (
     CLAIM,
     CODE,
@@ -141,6 +149,14 @@ def test_paths_that_are_no_plain_text_are_quoted_as_git_does() -> None:
     odd = replace(place("x"), path=RepoPath.from_git(b"a\xff\n.md"))
     value = told(replace(UPHELD, scan=replace(UPHELD.scan, places=(odd,))))
     assert value["metadata"]["samples"] == ['"a\\377\\n.md":3']
+
+
+def test_a_path_of_the_options_that_is_not_utf_8_is_valid_unicode_in_the_answer() -> None:
+    odd = "\udcff.md"
+    written = {**WRITTEN, "deliverables": [odd], odd: {odd: [odd]}}
+    value = told(replace(UPHELD, claim=replace(CLAIM, written=written)))
+    assert value["deliverables"] == ["\\udcff.md"]
+    json.dumps(value, ensure_ascii=False).encode("utf-8")
 
 
 def test_metadata_of_the_verifier_is_kept_and_ours_is_added() -> None:

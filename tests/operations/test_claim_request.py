@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from patchgate.change.path import RepoPath, faults
 from patchgate.errors import UsageError
+from patchgate.gates.claims import is_placeholder_claim
 from patchgate.operations.hold.claims.named import named
 from patchgate.operations.hold.claims.request import MOST_BYTES, claim_of, read_claim
 
@@ -47,10 +48,66 @@ def test_a_whole_verdict_is_read_and_kept() -> None:
     claim = read_claim(raw, "-")
     assert (claim.passed, claim.reason_code, claim.severity_class, claim.feedback) == (False, "x", "y", "f")
     assert (claim.subject, claim.confidence) == ("s", 1)
-    assert claim.issues == ("one", "two", "three", "five")
+    assert claim.issues == ("one", "two", "five")
     assert (claim.deliverables, claim.changed_files) == (("a",), ("b",))
     assert (claim.prior_changed_files, claim.evidence_files) == (("c",), ("d",))
     assert json.dumps(claim.written) == json.dumps(json.loads(raw))
+
+
+STRUCTURED = [
+    [{"check": "placeholder", "status": "pass"}, {"check": "sum", "status": "fail"}],
+    [{"category": "placeholder", "count": 0}],
+    [{"rule": "TODO", "found": False}],
+    [{"type": "placeholder", "severity": "none", "message": "none found"}],
+    [{"title": "Placeholders", "result": "none"}],
+    [{"checked": ["placeholder", "lorem ipsum"], "failed": ["sum"]}],
+    [["placeholder", "ok"], ["sum", "wrong"]],
+    [{"file": "TODO", "message": "typo"}],
+    [{"message": "A TODO remains in a.md", "status": "Resolved"}],
+    [{"message": "Leftover TODO in a.md", "found": "no"}],
+    [{"message": "Leftover TODO in a.md", "passed": True}],
+    [{"rule": "a TODO remains", "message": "The sum is wrong."}],
+    ["TODO", "placeholder", {"title": "[TBD]"}],
+]
+
+
+@pytest.mark.parametrize("issues", STRUCTURED)
+def test_a_name_or_an_answer_in_an_issue_claims_nothing(issues: list[Any]) -> None:
+    for code in (None, "wrong_total"):
+        assert not is_placeholder_claim(read({"passed": False, "reason_code": code, "issues": issues}))
+
+
+@pytest.mark.parametrize(
+    "issues",
+    [
+        ["A TODO remains in a.md"],
+        [["fine", "A TODO remains in a.md"]],
+        [
+            {
+                "message": "A TODO remains in a.md",
+                "severity": "error",
+                "check": "placeholder",
+                "status": "fail",
+            }
+        ],
+        [{"message": {"text": "A TODO remains in a.md"}, "found": True, "count": 1, "passed": False}],
+        [{" Description ": "A TODO remains in a.md", "count": None, "status": ["pass"]}],
+        [{"title": "Placeholder", "details": [{"comment": "A TODO remains in a.md"}]}],
+    ],
+)
+def test_what_an_issue_says_in_words_is_a_claim(issues: list[Any]) -> None:
+    for code in (None, "incomplete_work"):
+        assert is_placeholder_claim(read({"passed": False, "reason_code": code, "issues": issues}))
+
+
+def test_an_issue_without_words_that_failed_is_another_failure() -> None:
+    remains = {"message": "A TODO remains in a.md", "status": "fail"}
+    verdict = {"passed": False, "reason_code": "wrong_total"}
+    assert is_placeholder_claim(read({**verdict, "issues": [remains]}))
+    assert is_placeholder_claim(read({**verdict, "issues": [remains, {"check": "sum", "status": "pass"}]}))
+    assert not is_placeholder_claim(
+        read({**verdict, "issues": [remains, {"check": "sum", "status": "fail"}]})
+    )
 
 
 def test_null_and_an_empty_list_are_as_good_as_nothing() -> None:

@@ -15,7 +15,7 @@ from patchgate.declared.policy import Policy, Profile
 from patchgate.declared.settings import Config
 from patchgate.git.objects import Objects
 from patchgate.git.repository import open_repository
-from patchgate.operations.judge import placeholders
+from patchgate.operations.judge import placeholder_texts, placeholders
 from tests.proposals import addition, check, moved
 from tests.world import Answer, Content, Repo
 
@@ -192,6 +192,53 @@ def test_a_function_that_is_moved_with_its_empty_body_is_not_new(repo: Repo) -> 
     assert pending(repo, {"a.py": f"{kept}\n", "b.py": f"b = 1\n\n\n{empty}"}).findings == []
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "line"),
+    [
+        ("def a():\n    pass\n", "def b():\n    pass\n\n\ndef a():\n    return 1\n", 1),
+        ("x\n\ntry:\n    x()\nexcept E:\n    pass\n\ny()\n", "x\n\ndef a():\n    pass\n\ny()\n", 3),
+        ("class E(B):\n    pass\n\n\ny = 1\n", "async def g():\n    pass\n\n\ny = 1\n", 1),
+        ("class E(B):\n    pass\n", "def g(\n    x,\n):\n    pass\n", 1),
+        ("@overload\ndef f(x: int): ...\n", "def f(x: int): ...\n", None),
+        ("def f(a):\n    pass\n", "def f(a: int):\n    pass\n", None),
+    ],
+    ids=["stub", "handler", "async", "long", "decorator", "annotation"],
+)
+def test_a_function_whose_header_is_added_is_new_though_its_body_is_aligned_with_an_old_line(
+    repo: Repo, before: str, after: str, line: int | None
+) -> None:
+    """What only removed lines make is not seen."""
+    repo.stage({"a.py": before})
+    repo.git("commit", "-q", "--no-verify", "-m", "Base")
+    found = [] if line is None else [("placeholder-body", "a.py", line)]
+    assert told(pending(repo, {"a.py": after})) == found
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("a.py", "x = 1  # TODO: y\n", "x = 2 # TODO: y\n"),
+        ("a.py", "x = 1\t# TODO: y\n", "x = 1  # TODO: y  \r\n"),
+        ("a.md", "- TODO write\n", "* TODO write\n"),
+        ("a.c", "x; // TODO: y\n", "/* TODO: y */\n"),
+        ("a.md", "See [TBD].\n", "Look at [TBD].\n"),
+        ("a.md", "Dear <your name>,\n", "Hello <your name>,\n"),
+        ("a.py", "def f(a): pass\n", "def f(a: int): pass\n"),
+        ("a.py", "def f(a, b): pass\n", "def f(\n    a,\n    b,\n):\n    pass\n"),
+        ("a.js", 'throw new Error("not implemented")\n', 'throw new Error("not implemented");\n'),
+        ("a.md", ("\ufeff- TODO write\n").encode("utf-16-le"), "- TODO write\n"),
+        ("a.py", "# \xe9 TODO: y\n".encode("latin-1"), "# \xe9 TODO: y\n"),
+    ],
+)
+def test_an_old_placeholder_whose_line_is_touched_for_another_reason_stays(
+    repo: Repo, name: str, before: Content, after: Content
+) -> None:
+    repo.stage({name: before})
+    assert repo.check().code == 1
+    repo.git("commit", "-q", "--no-verify", "-m", "Base")
+    assert told(pending(repo, {name: after})) == []
+
+
 def test_a_patch_moves_a_line_from_file_to_file(repo: Repo) -> None:
     patch = (
         b"diff --git a/clean.py b/clean.py\n--- a/clean.py\n+++ b/clean.py\n"
@@ -226,6 +273,16 @@ def test_utf_16_that_git_takes_for_text_is_judged_too(repo: Repo) -> None:
     assert told(answer) == [("placeholder-word", "doc.md", 2)]
 
 
+@pytest.mark.parametrize("defect", [b"\n", b"\0\xd8\n\0", b"\0\0\n\0"], ids=["odd", "surrogate", "NUL"])
+def test_utf_16_with_a_defect_is_judged_by_what_can_be_read(repo: Repo, defect: bytes) -> None:
+    text = "\ufeff# Notes\n- TODO: x\n".encode("utf-16-le")
+    files: dict[str, Content] = {"a.txt": text + defect, "b.txt": text[:4] + defect[:-2] + text[4:]}
+    assert told(pending(repo, files)) == [
+        ("placeholder-word", "a.txt", 2),
+        ("placeholder-word", "b.txt", 2),
+    ]
+
+
 def test_a_binary_file_is_no_text_and_an_older_encoding_is(repo: Repo) -> None:
     answer = pending(repo, {"a.bin": b"\0\n# TODO: x\n", "b.py": b"# \xe9\n# TODO: x\n"})
     assert told(answer) == [("placeholder-word", "b.py", 2)]
@@ -247,7 +304,7 @@ def test_attributes_hide_nothing(repo: Repo) -> None:
 def test_a_file_above_what_git_diffs_is_judged_by_its_lines(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(placeholders, "BIG_FILE", 20)
+    monkeypatch.setattr(placeholder_texts, "BIG_FILE", 20)
     answer = pending(repo, {"large.py": f"x = 1\n{TODO}def f():\n    pass\n"})
     assert told(answer) == [("placeholder-word", "large.py", 2)]
     wide = pending(repo, {"large.py": ("\ufeff" + TODO).encode("utf-16-le")})
@@ -332,6 +389,13 @@ def test_the_hook_judges_the_named_files_alone_as_errors_where_the_policy_says_n
     assert hook(repo, "clean.py").code == 0
     repo.git("reset", "-q", "--hard")
     assert (hook(repo, "a.py").code, hook(repo).code) == (0, 0)
+
+
+def test_a_folder_that_is_named_stands_for_the_files_below_it(repo: Repo) -> None:
+    repo.stage({"sub/deep/b.py": TODO, "subway.py": TODO})
+    answer = hook(repo, "sub")
+    assert (answer.code, "sub/deep/b.py:1" in answer.out, "subway" in answer.out) == (1, True, False)
+    assert hook(repo, "deep").code == 0
 
 
 def test_the_hook_speaks_at_the_level_of_the_policy(repo: Repo) -> None:

@@ -141,6 +141,9 @@ def test_a_hard_invariant_blocks_whatever_a_scan_would_say(repo: Repo) -> None:
     ask(repo, passed=True, severity_class="hard_invariant")
     assert document(repo)["passed"] is False
     assert claim(repo).out.splitlines()[-1].endswith(" blocks, though the verifier passed it")
+    ask(repo, passed=True, reason_code=None, severity_class="hard_invariant")
+    blocks = "not passed: a hard invariant blocks, though the verifier passed it"
+    assert claim(repo).out.splitlines()[-1] == blocks
 
 
 def test_only_a_verdict_that_had_passed_ends_with_0(repo: Repo) -> None:
@@ -263,6 +266,29 @@ def test_what_was_adjudicated_is_counted(repo: Repo) -> None:
     assert value["contradiction_detected_no_downgrade_count"] == 1
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [["-C", ".", "stats"], ["--format", "full", "stats"], ["stats", "-C."], ["-C", "stats", "stats"]],
+)
+def test_options_may_stand_before_stats(repo: Repo, arguments: Sequence[str]) -> None:
+    (repo.path / "stats").mkdir()
+    told = repo.cli("claim", *arguments)
+    assert (told.code, told.out) == (0, "0 adjudications\n")
+
+
+def test_a_file_that_is_called_stats_is_named_with_its_folder(repo: Repo) -> None:
+    repo.write("stats", (repo.path.parent / "verdict.json").read_text(encoding="utf-8"))
+    for arguments in (["./stats"], ["--", "stats"]):
+        told = repo.cli("claim", *arguments)
+        assert (told.code, told.out.split(":")[0]) == (3, "contradicted")
+
+
+def test_the_answer_to_a_path_that_is_not_utf_8_is_a_verdict_again(repo: Repo) -> None:
+    told = repo.cli("claim", "--reason", CODE, "--deliverable", "\udcff.md", "--format", "json")
+    again = repo.run("claim", "-", "--format", "json", stdin=told.out.encode())
+    assert (again.code, again.report["outcome"]) == (1, "undecided")
+
+
 FAULTY = {
     "no JSON": b"{",
     "no object": b"[]",
@@ -295,6 +321,10 @@ def test_input_that_cannot_be_read_is_exit_code_2_and_no_record(repo: Repo, raw:
         (["../verdict.json", "--reason", "x"], "from a file or from options, and --reason is given too"),
         (["../verdict.json", "--deliverable", "x"], "and --deliverable is given too"),
         (["../verdict.json", "--evidence", "x"], "and --evidence is given too"),
+        (["../verdict.json", "--feedback", ""], "and --feedback is given too"),
+        (["--reason", ""], "--reason is empty"),
+        (["--tree", "HEAD", "stats"], "--tree"),
+        (["--reason", "stats", "stats"], "--reason"),
         (["../verdict.json", "--tree", "HEAD", "--worktree"], "--tree and --worktree name two trees"),
         (["../verdict.json", "--tree", "nobody"], "nobody"),
         (["../verdict.json", "--tree=--all"], "--all"),
@@ -346,4 +376,5 @@ def test_the_list_of_commands_asks_whether_the_reviewer_is_right(repo: Repo) -> 
     told = " ".join(repo.cli("-h").out.split())
     assert "check: may this land? verify: did it get worse? claim: is the reviewer right?" in told
     assert "git patchgate claim [OPTIONS] [FILE|-]" in repo.cli("claim", "-h").out
+    assert "\nCommands:\n  stats  " in repo.cli("claim", "-h").out
     assert "git patchgate claim stats" in repo.cli("claim", "stats", "-h").out

@@ -79,7 +79,7 @@ def test_a_claim_that_cannot_be_judged_names_each_file_that_was_not_looked_at_an
         "not scanned whole (3):",
         "  docs/out.md: no such file in the index (deliverable)",
         "  ../x: outside this repository (changed file)",
-        "  log.bin: not UTF-8 or UTF-16 text (evidence file)",
+        "  log.bin: not UTF-8 or UTF-16 text, or a Git LFS pointer (evidence file)",
         "",
         "other tracked files that were passed by (14):",
         "  12: its suffix is not an allowed one",
@@ -104,7 +104,9 @@ def test_a_verdict_that_had_passed_and_blocks_all_the_same_says_so() -> None:
     blocks = Adjudication(
         claim, ClaimOutcome.UPHELD, False, "secret", "hard_invariant", None, why="it blocks"
     )
-    assert lines(blocks)[-1] == "not passed: secret blocks, though the verifier passed it"
+    assert lines(blocks)[-1] == "not passed: a hard invariant (secret) blocks, though the verifier passed it"
+    unnamed = replace(blocks, reason_code=None)
+    assert lines(unnamed)[-1] == "not passed: a hard invariant blocks, though the verifier passed it"
 
 
 def test_the_permissive_rule_is_named_where_it_decided() -> None:
@@ -115,31 +117,18 @@ def test_the_permissive_rule_is_named_where_it_decided() -> None:
     assert not any("strict" in line for line in lines(CONTRADICTED))
 
 
-@pytest.mark.parametrize(
-    ("reasons", "words"),
-    [
-        (
-            ("no_files_scanned", "no_canonical_or_changed_candidate_scanned"),
-            "no file was scanned; no deliverable and no changed file was scanned",
-        ),
-        (
-            ("minimum_file_coverage_not_met",),
-            "fewer files were scanned than contradiction_scan_min_files_for_sufficiency asks for",
-        ),
-        (
-            ("cap_exhausted_before_priority_scan", "priority_candidate_unscanned:cap"),
-            (
-                "a cap was reached before every file that counts was read; "
-                "not every file that counts was scanned whole"
-            ),
-        ),
-        (("scan_timed_out", "marker_unusable"), "the time was over; a marker of the policy cannot be used"),
-        (("of_another_version",), "of_another_version"),
-    ],
-)
-def test_every_reason_of_the_coverage_is_said_in_words(reasons: tuple[str, ...], words: str) -> None:
+def test_what_the_coverage_lacks_is_said_in_words() -> None:
+    reasons = ("no_files_scanned", "minimum_file_coverage_not_met", "of_another_version")
     told = lines(replace(UNDECIDED, coverage=Coverage(False, reasons)))
-    assert f"coverage: insufficient: {words}" in told
+    fewest = "fewer files were scanned than `claims.contradiction_scan_min_files_for_sufficiency` asks for"
+    assert f"coverage: insufficient: no file was scanned; {fewest}; of_another_version" in told
+
+
+def test_what_is_told_of_a_file_is_told_once() -> None:
+    """The cap of the coverage and the cap of the file are one thing."""
+    reasons = ("cap_exhausted_before_priority_scan", "priority_candidate_unscanned:cap")
+    told = lines(replace(UNDECIDED, coverage=Coverage(False, reasons)))
+    assert "coverage: insufficient: a cap was reached before every file that counts was read" in told
 
 
 @pytest.mark.parametrize("reason", Unscanned)
@@ -163,6 +152,23 @@ def test_long_lists_are_cut_and_the_rest_is_counted() -> None:
     assert told[22:24] == ["  a.md:20  placeholder-bracket  TBD", "  … and 10 more"]
     assert "  … and 5 more" in told
     assert len(told) < 60
+
+
+def test_a_very_long_name_is_cut_in_its_middle() -> None:
+    long = "a/" * 50_000 + "end.md"
+    assert UPHELD.scan is not None
+    scan = replace(
+        UPHELD.scan,
+        places=(place(long),),
+        skipped=(
+            Skipped(candidate(long), Unscanned.MISSING),
+            Skipped(Candidate(Tier.CURRENT, None, "../" + long), Unscanned.OUTSIDE),
+        ),
+    )
+    told = lines(replace(UPHELD, scan=scan))
+    assert max(map(len, told)) < 300
+    assert sum("a/a/…" in line or "a/a/a…" in line for line in told) == 3
+    assert sum("/end.md:" in line for line in told) == 2
 
 
 def test_where_nothing_at_all_was_read_that_is_said() -> None:

@@ -29,7 +29,7 @@ from patchgate.operations.judge.intents import active_here, profile_under
 from patchgate.operations.judge.message import policy_of_pending
 from patchgate.operations.judge.placeholders import placeholders_near
 from patchgate.operations.judge.policies import Policies, require_version, usable
-from patchgate.operations.judge.terms import asked_policy, detail_for, trusted
+from patchgate.operations.judge.terms import asked_policy, detail_for, tree_named, trusted
 from patchgate.verdict.verdict import ChangeVerdict, Finding, Report
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def check_placeholders(
     What moves from one file to another is found in the whole change.
 
     Args:
-        names: paths as a person types them; none: all files.
+        names: paths as a person types them, of a folder for all below it; none: all files.
         between: two revisions; the second is compared with their merge base, or else with the first.
 
     Raises:
@@ -75,28 +75,37 @@ def _staged(
 
 def _range(repository: Repository, named: Collection[RepoPath], between: tuple[str, str]) -> Report:
     with Objects(repository) as objects:
-        first, last = (_commit(objects, revision) for revision in between)
+        (_, first), (after_tree, last) = (_commit(objects, revision) for revision in between)
         done = repository.git("merge-base", first, last)
         base = done.out.decode("ascii").split("\n")[0] if done.code == 0 else first
         policies, terms = Policies(objects), trusted(repository)
-        trees = [_commit(objects, commit, "tree") for commit in (base, last)]
-        before, after = (policies.at(policies.key(tree)) for tree in trees)
+        before, after = (policies.at(policies.key(tree)) for tree in (_commit(objects, base)[0], after_tree))
         asked = asked_policy(objects, policies, terms)
         found = asked or (after if before.is_absent else before)
         policy = _louder(usable(found))
-    whole = Commit(last, trees[1], (base,), is_agents=False)
+    whole = Commit(last, after_tree, (base,), is_agents=False)
     with Walk(repository, [whole]) as walk:
         ((_, reading),) = walk.read([whole], detail_for([policy], Profile.COMMIT))
         place = terms.policy_from or (last if found is after else base)[:12]
         return _judged(walk.objects, reading, named, (policy, place), Profile.COMMIT)
 
 
-def _commit(objects: Objects, revision: str, kind: str = "commit") -> str:
-    is_name = not revision.startswith("-") and "\n" not in revision and "\0" not in revision
-    header = objects.header(f"{revision}^{{{kind}}}") if is_name else None
-    if header is None:
+def _commit(objects: Objects, revision: str) -> tuple[str, str]:
+    """Find the tree and the commit that a revision names."""
+    tree, commit = tree_named(objects, revision) or (None, None)
+    if tree is None or commit is None:
         raise UsageError(f"unknown revision {printable(revision)}", "name a commit, a branch or a tag")
-    return header.oid
+    return tree, commit
+
+
+def _is_named(path: RepoPath | None, named: Collection[RepoPath]) -> bool:
+    """Tell whether a file or a folder above it is among the named."""
+    above = path.raw if path is not None else b""
+    while above:
+        if RepoPath(above) in named:
+            return True
+        above = above.rpartition(b"/")[0]
+    return False
 
 
 def _louder(policy: Policy) -> Policy:
@@ -126,7 +135,7 @@ def _judged(
     )
 
     def of_the_named(case: Case) -> Iterable[Finding]:
-        return (each for each in examine(case) if not named or each.path in named)
+        return (each for each in examine(case) if not named or _is_named(each.path, named))
 
     gate = Gate("placeholders", of_the_named, lambda case: case.policy.judges_placeholders(case.profile))
     near = placeholders_near(objects, reading.change, policy, profile)

@@ -8,41 +8,46 @@ made; of that nothing is told that one of its files held before.
 Choice: UTF-16 is binary to git, so it has no added lines. There a placeholder counts as added where the file
 holds more of its kind than before. Price: under a policy that speaks of placeholders the binary files of a
 change are read.
+
+Choice: a function is new where its header is, for git aligns a new one's `pass` with any old one. Price:
+every file of Python to which a function is added is read. What only removed lines make is not seen.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from patchgate.change.model import Change, Entry, FileChange, Line
+from patchgate.change.model import Change, FileChange, Line
 from patchgate.change.path import RepoPath
-from patchgate.declared.markers import Markers
+from patchgate.declared.markers import FUNCTIONS, Markers
 from patchgate.declared.policy import Policy, Profile
 from patchgate.errors import PatchgateError, UndecidedError
-from patchgate.gates.placeholder_text import matches_in, text_of
-from patchgate.gates.placeholders import Marked, PlaceholdersNear
+from patchgate.gates.placeholder_matches import matches_in
+from patchgate.gates.placeholders import Marked, PlaceholdersNear, begins_function, is_suspicious
 from patchgate.git.blobs import is_binary, split_lines
 from patchgate.git.objects import Objects
 from patchgate.git.repository import BIG_FILE
+from patchgate.operations.judge.placeholder_texts import UTF_16, contents, readable, starts_as_utf_16
 
-_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-_AT_ONCE = 200
-_AHEAD_BYTES = 4 << 20
 _SHOWN_LINE = 1 << 16
 
 
 def suspects(markers: Markers, lines: Sequence[bytes]) -> list[int]:
-    """Pick the lines for which a text is read: those that may hold a placeholder, and those of UTF-16."""
+    """Pick the lines for which a text is read: those that may hold a placeholder, those that begin a function
+    of Python, and those of UTF-16.
+    """
     found = set(markers.suspects(lines))
-    found.update(index for index, line in enumerate(lines) if b"\0" in line)
+    found.update(index for index, line in enumerate(lines) if b"\0" in line or begins_function(line))
     return sorted(found)
 
 
 def may_suspect(markers: Markers, text: bytes, start: int, stop: int) -> bool:
     """Tell whether `suspects` may pick a line between two places of a text, at a glance."""
-    return text.find(b"\0", start, stop) >= 0 or markers.may_suspect(text, start, stop)
+    is_sure = any(text.find(sign, start, stop) >= 0 for sign in (b"\0", *FUNCTIONS))
+    return is_sure or markers.may_suspect(text, start, stop)
 
 
 def placeholders_near(
@@ -98,18 +103,17 @@ class _Search:
         return PlaceholdersNear({path: found.marked for path, found in read.items()}, gained)
 
     def _is_suspicious(self, file: FileChange) -> bool:
-        return file.binary or bool(suspects(self._markers, [line.text for line in file.watched]))
-
-    # ---- new sides -----------------------------------------------------------------------------------------
+        is_wide = file.binary or any(b"\0" in line.text for line in file.watched)
+        return is_wide or is_suspicious(self._markers, file)
 
     def _new_texts(self, files: Sequence[FileChange]) -> Iterator[tuple[FileChange, _Read]]:
         if not self._is_made:
             yield from ((file, self._by_lines(file)) for file in files)
             return
-        for file, content in self._contents([(file, file.new) for file in files]):
+        for file, content in contents(self._objects, [(file, file.new) for file in files]):
             if content is not None:
                 yield file, self._by_text(file, content)
-            elif file.binary and self._starts_as_utf_16(file.new):
+            elif file.binary and starts_as_utf_16(self._objects, file.new):
                 raise UndecidedError(
                     f"{file.path.quoted} is UTF-16 of more than {BIG_FILE >> 20} MiB, which is not read",
                     "store it as UTF-8, or split it",
@@ -118,16 +122,21 @@ class _Search:
                 yield file, self._by_lines(file)
 
     def _by_text(self, file: FileChange, content: bytes) -> _Read:
-        text = text_of(content)
-        if text is None and file.binary:
+        if content.startswith(UTF_16):
+            return self._by_growth(file, readable(content))
+        if file.binary:
             return _Read((), Counter())
-        if text is not None and content.startswith(_UTF_16):
-            return self._by_growth(file, text)
-        # Text of an older encoding is no UTF-8, and its markers are ASCII all the same.
-        matches = matches_in(content if text is None else text, file.path.raw, self._markers)
+        matches = matches_in(readable(content), file.path.raw, self._markers)
         lines = {line.number: line for line in file.watched}
-        marked = tuple(Marked(match, lines[match.line]) for match in matches if match.line in lines)
-        return _Read(marked, Counter(match.key for match in matches))
+        numbers = sorted(lines)
+        marked: list[Marked] = []
+        for match in matches:
+            # The body itself, or else the first line above it that was added, up to the function's header.
+            first = match.line if match.line in lines or match.head is None else match.head
+            place = bisect_left(numbers, first)
+            if place < len(numbers) and numbers[place] <= match.line:
+                marked.append(Marked(match, lines[numbers[place]]))
+        return _Read(tuple(marked), Counter(match.key for match in matches))
 
     def _by_growth(self, file: FileChange, text: bytes) -> _Read:
         """Take the last of each key for added, as many as there are more than before."""
@@ -135,7 +144,7 @@ class _Search:
         keys = Counter(match.key for match in matches)
         before: Counter[bytes] = Counter()
         if matches and file.old is not None and file.old.is_file:
-            ((_, content),) = self._contents([(file, file.old)])
+            ((_, content),) = contents(self._objects, [(file, file.old)])
             before = self._keys(file.path, content or b"")
         lines = split_lines(text)
         left, marked = Counter(keys), []
@@ -153,59 +162,34 @@ class _Search:
         )
         return _Read(marked, Counter(each.match.key for each in marked))
 
-    def _starts_as_utf_16(self, entry: Entry | None) -> bool:
-        return entry is not None and self._objects.head(entry.oid, 2) in _UTF_16
-
-    # ---- old sides -----------------------------------------------------------------------------------------
-
     def _lost(
         self, read: Mapping[RepoPath, _Read], wanted: Collection[bytes]
     ) -> Iterator[tuple[RepoPath, Counter[bytes]]]:
         """Tell of each file that held something of the wanted how many more it did than it does."""
-        losing = [(file, file.old) for file in self._files if _loses_lines(file)]
+        losing = [(file, file.old) for file in self._files if self._loses_lines(file)]
         held: list[tuple[FileChange, Counter[bytes]]] = []
-        for file, content in self._contents(losing):
+        for file, content in contents(self._objects, losing):
             keys = self._keys(file.path, content or b"")
             if not keys.keys().isdisjoint(wanted):
                 held.append((file, keys))
         unread = [(file, file.new) for file, _ in held if file.path not in read and self._is_made]
         kept = {path: found.keys for path, found in read.items()}
-        for file, content in self._contents([(file, new) for file, new in unread if file.has_new_content]):
+        for file, content in contents(
+            self._objects, [(file, new) for file, new in unread if file.has_new_content]
+        ):
             kept[file.path] = self._keys(file.path, content or b"")
         for file, keys in held:
             # Of a patch that was not made only the added lines are known: no more is told than they exceed.
             now = kept.get(file.path, Counter())
             yield file.path, Counter({key: keys[key] - now[key] for key in wanted})
 
+    def _loses_lines(self, file: FileChange) -> bool:
+        """Tell whether lines of a text may go; where they were not counted (UTF-16) they may."""
+        if file.old is None or not file.old.is_file or file.old == file.new:
+            return False
+        return file.new is None or file.removed_lines != 0 or starts_as_utf_16(self._objects, file.old)
+
     def _keys(self, path: RepoPath, content: bytes) -> Counter[bytes]:
-        text = text_of(content)
-        if text is None and is_binary(content):
+        if is_binary(content) and not content.startswith(UTF_16):
             return Counter()
-        matches = matches_in(content if text is None else text, path.raw, self._markers)
-        return Counter(match.key for match in matches)
-
-    # ---- objects -------------------------------------------------------------------------------------------
-
-    def _contents(
-        self, sides: Sequence[tuple[FileChange, Entry | None]]
-    ) -> Iterator[tuple[FileChange, bytes | None]]:
-        """Read one side of each file, some ahead in one round trip; None for one above the size of a diff."""
-        waiting = [(file, entry.oid) for file, entry in sides if entry is not None and entry.is_file]
-        sizes = self._objects.sizes(oid for _, oid in waiting if oid.strip("0"))
-        ahead: dict[str, bytes] = {}
-        for at, (file, oid) in enumerate(waiting):
-            if sizes.get(oid, BIG_FILE + 1) > BIG_FILE:
-                yield file, None
-                continue
-            if oid not in ahead:
-                following = dict.fromkeys(each for _, each in waiting[at : at + _AT_ONCE])
-                known = [each for each in following if sizes.get(each, BIG_FILE + 1) <= BIG_FILE]
-                ahead = self._objects.read_some(known, _AHEAD_BYTES) or {oid: self._objects.read(oid)}
-            yield file, ahead[oid]
-
-
-def _loses_lines(file: FileChange) -> bool:
-    """Tell whether lines of a text may go; where they were not counted (UTF-16) they may."""
-    if file.old is None or not file.old.is_file or file.old == file.new:
-        return False
-    return file.new is None or file.removed_lines != 0
+        return Counter(match.key for match in matches_in(readable(content), path.raw, self._markers))

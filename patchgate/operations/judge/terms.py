@@ -114,6 +114,15 @@ def trusted(repository: Repository) -> Asked:
     return Asked(policy_from=ref)
 
 
+def tree_named(objects: Objects, revision: str) -> tuple[str, str | None] | None:
+    """Find the tree that a revision names, and the commit if it names one; None where it names neither."""
+    if not revision or not _is_name(revision):
+        return None
+    commit = objects.header(revision + "^{commit}")
+    tree = objects.header((commit.oid if commit else revision) + "^{tree}")
+    return (tree.oid, commit.oid if commit else None) if tree else None
+
+
 def _is_name(revision: str) -> bool:
     return not revision.startswith("-") and "\n" not in revision and "\0" not in revision
 

@@ -1,37 +1,23 @@
 """What the ledger tells of adjudications: how many claims were contradicted, and how often that was wrong.
 
 A *downgrade* is a claim that was contradicted; it is *reversed* where a placeholder was found later in the
-same subject. Decides what is counted, against what a rate is formed, and how a date is read. Only reads.
+same subject. Decides what is counted, and against what a rate is formed. Only reads.
 """
 
 from __future__ import annotations
 
 import re
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
-from patchgate.change.quoting import printable
 from patchgate.durable.chain import Problem
-from patchgate.errors import UsageError
 from patchgate.git.repository import Repository
 from patchgate.ledger.adjudications import KIND, Adjudicated, adjudications
 from patchgate.operations.tell.history import history
+from patchgate.operations.tell.since import iso
 
 _ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", re.ASCII)
-
-# What git takes for a date (date.c, approxidate). Every other word it takes for now, so it is not asked then.
-_UNIT = r"(?:second|minute|hour|day|week|month|year)s?"
-_NUMBER = r"(?:[0-9]{1,6}|last|one|two|three|four|five|six|seven|eight|nine|ten)"
-_AGO = re.compile(rf"(?:{_NUMBER} {_UNIT} )+ago|last {_UNIT}", re.ASCII)
-_DAY = re.compile(
-    r"yesterday|noon|midnight|(?:mon|tue(?:s)?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?"
-    r"|jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
-    r"|sep(?:tember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?"
-)
-_BESIDE = re.compile(r"last|at|[0-9]{1,4}(?::[0-9]{2}){0,2}(?:st|nd|rd|th|am|pm)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,40 +106,3 @@ def claim_stats(repository: Repository, since: float | None = None) -> ClaimStat
         told.problems,
         told.exists,
     )
-
-
-def moment_of(repository: Repository, when: str) -> float:
-    """Read a date: ISO 8601 (local time where it names no zone), or what git calls one ("2 weeks ago").
-
-    Returns:
-        Seconds since the epoch.
-
-    Raises:
-        UsageError: it is neither.
-    """
-    try:
-        return datetime.fromisoformat(when.strip()).timestamp()
-    except (ValueError, OverflowError, OSError):
-        words = re.split(r"[\s.,_/-]+", when.strip().lower())
-        if _is_date(words):
-            said = repository.output("rev-parse", f"--since={' '.join(words)}").strip()
-            if (seconds := said.rpartition(b"=")[2]).isdigit():
-                return float(seconds)
-    raise UsageError(
-        f"{printable(when, 60)!r} is no date",
-        "write one as 2026-01-31, 2026-01-31T12:00:00Z or '2 weeks ago'",
-    )
-
-
-def _is_date(words: Sequence[str]) -> bool:
-    days = [_DAY.fullmatch(each) for each in words]
-    beside = [day or _BESIDE.fullmatch(each) for day, each in zip(days, words, strict=True)]
-    return bool(_AGO.fullmatch(" ".join(words)) or (any(days) and all(beside)))
-
-
-def iso(seconds: float) -> str:
-    """Write a moment in UTC (ISO 8601); one that has no year of four digits is before all."""
-    try:
-        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
-    except (OverflowError, ValueError, OSError):
-        return "0000-00-00T00:00:00Z"

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from patchgate.operations.tell.claim_stats import ClaimStats, iso
+from patchgate.operations.tell.claim_stats import ClaimStats
+from patchgate.operations.tell.since import iso
 from patchgate.verdict.claim import ClaimOutcome
 from patchgate.verdict.json import plain_json
 from patchgate.verdict.verdict import Json

@@ -46,7 +46,8 @@ PLACEHOLDER_RULES = (
         "overloads and stub files are no placeholders, nor are classes, handlers and loops.",
         "It is there to be called, and does not do what its name says.",
         "def total(rows): raise NotImplementedError",
-        "Write the body; what others are to write, make abstract.",
+        "Write the body; make abstract what others are to write; what is to do nothing has a docstring "
+        "instead of `pass`.",
     ),
     _placeholder(
         "placeholder-marker",

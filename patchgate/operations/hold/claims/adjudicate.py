@@ -19,7 +19,7 @@ from patchgate.gates.claim_scan import caps_of, scan
 from patchgate.gates.claims import decide, needs_scan
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
-from patchgate.operations.hold.claims.judged import Asked, Judged, judged_of
+from patchgate.operations.hold.claims.judged import Asked, JudgedContent, judged_of
 from patchgate.operations.hold.claims.record import record
 from patchgate.operations.hold.claims.tiers import candidates_of, current_files, paths_given
 from patchgate.verdict.claim import Adjudication, Claim, ClaimOutcome, Scan
@@ -46,30 +46,36 @@ def adjudicate(
     Raises:
         UsageError: there is no such revision, no index or no working tree.
         ConfigError: the policy cannot be used.
-        UndecidedError: what is judged cannot be read: conflicts, a missing object, a file that changes.
+        UndecidedError: what is judged cannot be read: conflicts, a damaged index, a folder's missing object.
     """
     moment = Moment(time.time() if now is None else now)
     with Objects(repository) as objects:
         judged, policy = judged_of(repository, objects, asked)
         settings = policy.config.claims
-        seen = _scanned(judged, claim, settings, moment, clock) if needs_scan(claim, settings) else None
-        found = decide(claim, seen, settings, judged.read_from)
+        seen: Scan | None = None
+        warnings: tuple[str, ...] = ()
+        if needs_scan(claim, settings):
+            seen, warnings = _scanned(judged, claim, settings, moment, clock)
+        found = decide(claim, seen, settings, judged.read_from, warnings)
         changed, doubt = _changed(judged, found, moment)
     told = record(repository, found, changed)
     return replace(found, warnings=(*found.warnings, *(each for each in (doubt, told) if each)))
 
 
 def _scanned(
-    judged: Judged, claim: Claim, settings: ClaimsSettings, now: Moment, clock: Callable[[], float]
-) -> Scan:
+    judged: JudgedContent, claim: Claim, settings: ClaimsSettings, now: Moment, clock: Callable[[], float]
+) -> tuple[Scan, tuple[str, ...]]:
     end = clock() + settings.contradiction_scan_timeout_seconds
     with judged.snapshot() as snapshot:
         candidates = candidates_of(judged, snapshot, claim, now)
         markers = Markers(settings.markers)
-        return scan(snapshot, candidates, caps_of(settings), markers, lambda: clock() >= end)
+        seen = scan(snapshot, candidates.files, caps_of(settings), markers, lambda: clock() >= end)
+    return replace(seen, skipped=(*seen.skipped, *candidates.unread)), candidates.warnings
 
 
-def _changed(judged: Judged, found: Adjudication, now: Moment) -> tuple[tuple[RepoPath, ...], str | None]:
+def _changed(
+    judged: JudgedContent, found: Adjudication, now: Moment
+) -> tuple[tuple[RepoPath, ...], str | None]:
     """Find the files of a passed verdict, for later ones of its subject; or say why they are not known."""
     claim = found.claim
     if found.outcome is not ClaimOutcome.PASSED:

@@ -12,11 +12,18 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from patchgate.verdict.claim import Adjudication, ClaimOutcome, Scan, Skipped, Tier, Unscanned
+from patchgate.verdict.claim import (
+    MOST_SAMPLES,
+    Adjudication,
+    ClaimOutcome,
+    Scan,
+    ScanMode,
+    Skipped,
+    Tier,
+    Unscanned,
+)
 from patchgate.verdict.json import plain_json
 from patchgate.verdict.verdict import Json
-
-MOST_SAMPLES = 20
 
 
 def render(adjudication: Adjudication, doubts: Sequence[str] = ()) -> str:
@@ -27,7 +34,7 @@ def render(adjudication: Adjudication, doubts: Sequence[str] = ()) -> str:
 def document(adjudication: Adjudication, doubts: Sequence[str] = ()) -> dict[str, Json]:
     """Build the object that `render` writes, of plain dicts and lists."""
     claim = adjudication.claim
-    value = {key: _thawed(each) for key, each in claim.written.items()}
+    value = dict(claim.written)
     for key, before, now in (
         ("passed", claim.passed, adjudication.passed),
         ("outcome", ..., adjudication.outcome.value),
@@ -39,35 +46,30 @@ def document(adjudication: Adjudication, doubts: Sequence[str] = ()) -> dict[str
         if key not in value or before != now:
             value[key] = now
     written = value.get("metadata")
-    value["metadata"] = {**(written if isinstance(written, dict) else {}), **_metadata(adjudication, doubts)}
-    return value
-
-
-def _thawed(value: Json) -> Json:
-    if isinstance(value, Mapping):
-        return {key: _thawed(each) for key, each in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_thawed(each) for each in value]
-    return value
+    ours = _metadata(adjudication, doubts)
+    value["metadata"] = {**written, **ours} if isinstance(written, Mapping) else ours
+    # A verdict that was read has no number and no text that this changes; a path among the options may.
+    plain = plain_json(value)
+    assert isinstance(plain, dict)
+    return plain
 
 
 def _metadata(adjudication: Adjudication, doubts: Sequence[str]) -> dict[str, Json]:
-    scan, coverage = adjudication.scan, adjudication.coverage
-    looked = scan or Scan()
-    value: dict[str, Json] = {
-        "contradiction_detected": adjudication.outcome is ClaimOutcome.CONTRADICTED,
-        "contradiction_marker_found": bool(looked.places),
-        "contradiction_detected_no_downgrade": adjudication.outcome is ClaimOutcome.UNDECIDED,
-        "scan_mode": None if scan is None else _mode(scan),
-        "coverage_sufficient": None if coverage is None else coverage.is_sufficient,
-        "coverage_insufficient_reason": ";".join(coverage.reasons) or None if coverage else None,
+    looked, mode = adjudication.looked, adjudication.scan_mode
+    return {
+        "contradiction_detected": adjudication.is_contradicted,
+        "contradiction_marker_found": adjudication.marker_found,
+        "contradiction_detected_no_downgrade": adjudication.is_undecided,
+        "scan_mode": None if mode is None else mode.value,
+        "coverage_sufficient": adjudication.coverage_sufficient,
+        "coverage_insufficient_reason": adjudication.coverage_insufficient_reason,
         "scanned_file_count": len(looked.scanned),
         "scanned_total_bytes": looked.total_bytes,
-        "matched_file_count": len({each.path for each in looked.places}),
+        "matched_file_count": looked.matched_files,
         "candidate_source_counts": {tier.value: looked.source_counts.get(tier, 0) for tier in Tier},
         "skipped_counts": _skipped_counts(looked),
-        "skipped_samples": _skipped_samples(looked),
-        "samples": [f"{each.path.quoted}:{each.line}" for each in looked.places[:MOST_SAMPLES]],
+        "skipped_samples": [_skipped(each) for each in looked.unread[:MOST_SAMPLES]],
+        "samples": [*looked.samples],
         "places_total": len(looked.places),
         "guard_enabled": adjudication.guard_enabled,
         "strict_coverage": adjudication.strict_coverage,
@@ -76,25 +78,12 @@ def _metadata(adjudication: Adjudication, doubts: Sequence[str]) -> dict[str, Js
         "next_step": adjudication.next_step,
         "warnings": list(dict.fromkeys((*adjudication.warnings, *doubts))),
     }
-    plain = plain_json(value)
-    assert isinstance(plain, dict)
-    return plain
-
-
-def _mode(scan: Scan) -> str:
-    return "targeted_plus_fallback" if scan.used_fallback else "targeted_only"
 
 
 def _skipped_counts(scan: Scan) -> dict[str, Json]:
     """Count each file that was not scanned whole, once, under its reason."""
     counts = Counter(each.reason for each in scan.skipped)
     return {reason.value: counts[reason] + scan.passed_by.get(reason, 0) for reason in Unscanned}
-
-
-def _skipped_samples(scan: Scan) -> list[Json]:
-    """Name the first files that were not scanned whole, those that count first."""
-    order = sorted(scan.skipped, key=lambda each: not each.candidate.tier.is_high_priority)
-    return [_skipped(each) for each in order[:MOST_SAMPLES]]
 
 
 def _skipped(each: Skipped) -> Json:
@@ -150,7 +139,7 @@ def _metadata_schema() -> dict[str, Any]:
         "contradiction_marker_found": _FLAG,
         "contradiction_detected_no_downgrade": _FLAG,
         "scan_mode": {
-            "enum": ["targeted_only", "targeted_plus_fallback", None],
+            "enum": [*(each.value for each in ScanMode), None],
             "description": "null: nothing was scanned",
         },
         "coverage_sufficient": {"type": ["boolean", "null"], "description": "null: nothing was scanned"},

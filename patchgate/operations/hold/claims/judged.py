@@ -6,6 +6,7 @@ Decides which tree each of these is, what is read of it, what differs there from
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,12 +23,12 @@ from patchgate.git.objects import Objects
 from patchgate.git.pairs import read_difference
 from patchgate.git.repository import Repository
 from patchgate.git.sources import Base, pending_base, staged, worktree
-from patchgate.operations.hold.claims.disk import DiskSnapshot
+from patchgate.operations.hold.claims.disk import disk_snapshot
 from patchgate.operations.hold.claims.snapshots import ObjectSnapshot
 from patchgate.operations.judge.policies import Policies, usable
-from patchgate.operations.judge.terms import asked_policy, trusted
+from patchgate.operations.judge.terms import asked_policy, tree_named, trusted
+from patchgate.verdict.claim import Content
 
-INDEX, WORKING_TREE = "the index", "the working tree"
 _MOST_NAME = 120
 
 
@@ -40,23 +41,23 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """The content that is judged.
+class JudgedContent(ABC):
+    """The content that is judged: one class for each kind of it.
 
     `read_from` names it for people. `before` is the tree that its newest work started from; None where nobody
-    can tell, as of a tree that no commit is named for. `policy_tree` has the policy that judges it, unless a
-    ref is trusted above all. `tree` and `commit` are those of a revision.
+    can tell, as of a tree that no commit is named for. `committed` is the tree of what no longer is pending,
+    `policy_tree` has the policy that judges, unless a ref is trusted above all.
     """
 
     repository: Repository
     objects: Objects
     read_from: str
     before: str | None
+    committed: str
     policy_tree: str
-    tree: str | None = None
-    commit: str | None = None
-    _differences: dict[str, Sequence[FileChange]] = field(default_factory=dict, compare=False)
+    _differences: dict[str, Sequence[FileChange]] = field(default_factory=dict, compare=False, kw_only=True)
 
+    @abstractmethod
     @contextmanager
     def snapshot(self) -> Generator[Snapshot, None, None]:
         """Give what can be read of it.
@@ -64,16 +65,9 @@ class Judged:
         Raises:
             UndecidedError: the index holds conflicts or is damaged.
         """
-        repository, objects = self.repository, self.objects
-        if self.read_from == WORKING_TREE and self.tree is None:
-            with DiskSnapshot(repository) as disk:
-                yield disk
-        elif self.tree is not None:
-            yield ObjectSnapshot(objects, self.tree, {}, partial(tree_records, repository, self.tree))
-        else:
-            before = self.before or objects.empty_tree
-            laid = {file.path.raw: file.new for file in self.changes_since(before)}
-            yield ObjectSnapshot(objects, before, laid, partial(index_records, repository))
+
+    @abstractmethod
+    def _compared(self, before: str) -> Sequence[FileChange]: ...
 
     def changes_since(self, before: str) -> Sequence[FileChange]:
         """Tell what differs there from a tree; each tree is compared once.
@@ -85,30 +79,70 @@ class Judged:
             self._differences[before] = self._compared(before)
         return self._differences[before]
 
+    def holds(self, commit: str | None) -> bool:
+        """Tell whether the work after a commit (None: after nothing) can be in it."""
+        return True
+
+
+class IndexContent(JudgedContent):
+    """What is staged, over HEAD."""
+
+    @contextmanager
+    def snapshot(self) -> Generator[Snapshot, None, None]:
+        """Give what the index holds."""
+        laid = {file.path.raw: file.new for file in self.changes_since(self.committed)}
+        listed = partial(index_records, self.repository)
+        yield ObjectSnapshot(self.objects, self.committed, laid, listed)
+
     def _compared(self, before: str) -> Sequence[FileChange]:
-        repository, objects = self.repository, self.objects
-        if self.tree is not None:
-            command = ("diff-tree", "-r")
-            files, _ = read_difference(repository, objects, command, [before, self.tree], Detail())
-            return files
-        base = Base(before, None, before)
-        if self.read_from == INDEX:
-            return staged(repository, objects, base, Detail()).change.files
+        return staged(self.repository, self.objects, Base(before, None, before), Detail()).change.files
+
+
+class WorktreeContent(JudgedContent):
+    """What is on disk, tracked or not, over HEAD."""
+
+    @contextmanager
+    def snapshot(self) -> Generator[Snapshot, None, None]:
+        """Give what is on disk."""
+        with disk_snapshot(self.repository) as disk:
+            yield disk
+
+    def _compared(self, before: str) -> Sequence[FileChange]:
         from patchgate.git.private import PrivateStore
 
-        with PrivateStore(repository) as store, Objects(repository, store.variables) as through:
-            return worktree(repository, through, base, Detail(), store).change.files
+        base = Base(before, None, before)
+        with PrivateStore(self.repository) as store, Objects(self.repository, store.variables) as through:
+            return worktree(self.repository, through, base, Detail(), store).change.files
+
+
+@dataclass(frozen=True, slots=True)
+class TreeContent(JudgedContent):
+    """A tree that git has, and its commit where one was named."""
+
+    tree: str
+    commit: str | None
+
+    @contextmanager
+    def snapshot(self) -> Generator[Snapshot, None, None]:
+        """Give what the tree holds."""
+        listed = partial(tree_records, self.repository, self.tree)
+        yield ObjectSnapshot(self.objects, self.tree, {}, listed)
+
+    def _compared(self, before: str) -> Sequence[FileChange]:
+        trees = [before, self.tree]
+        files, _ = read_difference(self.repository, self.objects, ("diff-tree", "-r"), trees, Detail())
+        return files
 
     def holds(self, commit: str | None) -> bool:
-        """Tell whether the work after a commit (None: after nothing) can be in what is judged."""
-        if self.tree is None or commit is None:
+        """Tell whether a commit lies before this one, as far as anybody can."""
+        if commit is None:
             return True
         if self.commit is None or self.commit == commit:
             return False
         return self.repository.git("merge-base", "--is-ancestor", commit, self.commit).code == 0
 
 
-def judged_of(repository: Repository, objects: Objects, asked: Asked) -> tuple[Judged, Policy]:
+def judged_of(repository: Repository, objects: Objects, asked: Asked) -> tuple[JudgedContent, Policy]:
     """Find what is judged, and the policy by which.
 
     Raises:
@@ -118,6 +152,7 @@ def judged_of(repository: Repository, objects: Objects, asked: Asked) -> tuple[J
     """
     if asked.tree is not None and asked.worktree:
         raise UsageError("a claim is held against one content", "name --tree or --worktree, not both")
+    judged: JudgedContent
     if asked.tree is not None:
         judged = _revision(repository, objects, asked.tree)
     elif repository.work_tree is None:
@@ -125,29 +160,30 @@ def judged_of(repository: Repository, objects: Objects, asked: Asked) -> tuple[J
             "a bare repository has neither index nor working tree", "name a revision: --tree REV"
         )
     else:
-        where = WORKING_TREE if asked.worktree else INDEX
         head = pending_base(repository, objects).policy_tree
-        judged = Judged(repository, objects, where, head, head)
+        if asked.worktree:
+            judged = WorktreeContent(repository, objects, Content.WORKING_TREE.value, head, head, head)
+        else:
+            judged = IndexContent(repository, objects, Content.INDEX.value, head, head, head)
     policies = Policies(objects)
     found = asked_policy(objects, policies, trusted(repository))
     return judged, usable(found or policies.at(policies.key(judged.policy_tree)))
 
 
-def _revision(repository: Repository, objects: Objects, name: str) -> Judged:
+def _revision(repository: Repository, objects: Objects, name: str) -> TreeContent:
     shown = printable(name, _MOST_NAME)
-    is_name = bool(name) and not name.startswith("-") and "\n" not in name and "\0" not in name
-    commit = objects.header(name + "^{commit}") if is_name else None
-    tree = objects.header((commit.oid if commit else name) + "^{tree}") if is_name else None
-    if tree is None:
+    named = tree_named(objects, name)
+    if named is None:
         raise UsageError(f"unknown revision {shown}", "name a commit, a branch or a tag")
+    tree, commit = named
     if commit is None:
         head = pending_base(repository, objects).policy_tree
-        return Judged(repository, objects, shown, None, head, tree.oid)
-    before = _before(objects, commit.oid)
+        return TreeContent(repository, objects, shown, None, head, head, tree, None)
+    before = _before(objects, commit)
     if before is None:
         # Nothing was there before it, so that its own policy speaks.
-        return Judged(repository, objects, shown, objects.empty_tree, tree.oid, tree.oid, commit.oid)
-    return Judged(repository, objects, shown, before, before, tree.oid, commit.oid)
+        return TreeContent(repository, objects, shown, objects.empty_tree, tree, tree, tree, commit)
+    return TreeContent(repository, objects, shown, before, tree, before, tree, commit)
 
 
 def _before(objects: Objects, commit: str) -> str | None:

@@ -1,16 +1,19 @@
 """Which files a given path may mean: separators mixed, folders above, absolute ones, made paths or nothing.
 
-Decides the forms by text alone; which of them are there the snapshot tells. Nothing is followed: of the disk
-only the working tree's own folder is recognised, to make an absolute path one inside it.
+Decides the forms by text alone; which of them are there the snapshot tells. An absolute path is made one
+inside the working tree by its text. Only where it begins otherwise than that folder, by its own name or the
+real one, is the disk asked: whether one of the folders that it names is that folder too. That follows links,
+outside the repository as well, and tells nobody what is there.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from patchgate.change.path import RepoPath, is_git_alias
+from patchgate.change.path import MAX_COMPONENT, MAX_PATH, RepoPath, is_git_alias
 
 _DRIVE = re.compile(r"[A-Za-z]:")
 
@@ -25,6 +28,18 @@ class Named:
 
     literal: RepoPath | None
     plain: RepoPath | None
+
+
+def is_too_long(path: RepoPath) -> bool:
+    """Tell whether no file can have this path: more than 4,096 bytes, or 255 in one component."""
+    if len(path.raw) > MAX_PATH:
+        return True
+    return len(path.raw) > MAX_COMPONENT and max(map(len, path.raw.split(b"/"))) > MAX_COMPONENT
+
+
+def is_in_git(path: RepoPath) -> bool:
+    """Tell whether a path leads into `.git`, by any of its names."""
+    return any(map(is_git_alias, set(path.raw.split(b"/"))))
 
 
 def named(given: str, work_tree: str | None) -> Named:
@@ -44,16 +59,9 @@ def named(given: str, work_tree: str | None) -> Named:
     return Named(literal, None if _DRIVE.match(text) else _resolved(text))
 
 
-def _raw(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
-
-
 def _possible(text: str) -> RepoPath | None:
     """Take a text as the very name of a file, where git could have one of it."""
-    parts = text.split("/")
-    if any(part in {"", ".", ".."} or is_git_alias(_raw(part)) for part in parts):
-        return None
-    return RepoPath.from_git(_raw(text))
+    return None if {"", ".", ".."}.intersection(text.split("/")) else _outside_git(text)
 
 
 def _resolved(text: str) -> RepoPath | None:
@@ -68,18 +76,25 @@ def _resolved(text: str) -> RepoPath | None:
             parts.pop()
         else:
             parts.append(part)
-    if not parts or any(is_git_alias(_raw(part)) for part in parts):
-        return None
-    return RepoPath.from_git(_raw("/".join(parts)))
+    return _outside_git("/".join(parts)) if parts else None
+
+
+def _outside_git(text: str) -> RepoPath | None:
+    """Make it a path; None where that leads into `.git`. One that no file can have leads nowhere at all."""
+    path = RepoPath.from_git(text.encode("utf-8", "surrogateescape"))
+    return None if not is_too_long(path) and is_in_git(path) else path
 
 
 def _inside(text: str, work_tree: str) -> str | None:
     """Make an absolute path one from the root of the working tree; None where it lies outside.
 
-    The folder is recognised by what it is, for it may have several names (`/tmp` is a symlink on macOS); what
-    comes after it is text again, so that a symlink inside stays one.
+    The folder may have several names (`/tmp` is a symlink on macOS), so it is recognised by what it is where
+    its name does not tell; what comes after it is text again, so that a symlink inside stays one.
     """
-    parts = [part for part in os.path.normpath(text).split("/") if part]
+    parts = _parts(os.path.normpath(text))
+    for folder in map(_parts, _names(work_tree)):
+        if parts[: len(folder)] == folder:
+            return "/".join(parts[len(folder) :])
     try:
         root = os.stat(work_tree)
     except OSError:
@@ -93,3 +108,12 @@ def _inside(text: str, work_tree: str) -> str | None:
         if os.path.samestat(found, root):
             return "/".join(parts[count:])
     return None
+
+
+def _names(folder: str) -> Iterator[str]:
+    yield folder
+    yield os.path.realpath(folder)
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in path.split("/") if part]

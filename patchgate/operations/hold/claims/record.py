@@ -12,9 +12,7 @@ from patchgate.gates.claims import is_cap_exhausted
 from patchgate.git.repository import Repository
 from patchgate.ledger.adjudications import KIND, Adjudicated
 from patchgate.ledger.ledger import Ledger
-from patchgate.verdict.claim import Adjudication, ClaimOutcome, Scan
-
-MOST_SAMPLES = 20
+from patchgate.verdict.claim import Adjudication
 
 
 def record(repository: Repository, adjudication: Adjudication, changed: Iterable[RepoPath]) -> str | None:
@@ -27,24 +25,22 @@ def record(repository: Repository, adjudication: Adjudication, changed: Iterable
 
 
 def _recorded(adjudication: Adjudication, changed: Iterable[RepoPath]) -> Adjudicated:
-    claim, scan, coverage = adjudication.claim, adjudication.scan, adjudication.coverage
-    looked = scan or Scan()
-    mode = "targeted_plus_fallback" if looked.used_fallback else "targeted_only"
+    claim, looked, mode = adjudication.claim, adjudication.looked, adjudication.scan_mode
     return Adjudicated(
         outcome=adjudication.outcome.value,
         subject=claim.subject,
         reason_code=claim.reason_code,
         is_placeholder_claim=adjudication.is_placeholder_claim,
-        marker_found=bool(looked.places),
-        contradiction_detected=adjudication.outcome is ClaimOutcome.CONTRADICTED,
-        no_downgrade=adjudication.outcome is ClaimOutcome.UNDECIDED,
+        marker_found=adjudication.marker_found,
+        contradiction_detected=adjudication.is_contradicted,
+        no_downgrade=adjudication.is_undecided,
         cap_exhausted=is_cap_exhausted(looked),
-        coverage_sufficient=None if coverage is None else coverage.is_sufficient,
-        coverage_insufficient_reason=";".join(coverage.reasons) or None if coverage else None,
-        scan_mode=None if scan is None else mode,
+        coverage_sufficient=adjudication.coverage_sufficient,
+        coverage_insufficient_reason=adjudication.coverage_insufficient_reason,
+        scan_mode=None if mode is None else mode.value,
         scanned_file_count=len(looked.scanned),
         scanned_total_bytes=looked.total_bytes,
-        matched_file_count=len({each.path for each in looked.places}),
-        samples=tuple(f"{each.path.quoted}:{each.line}" for each in looked.places[:MOST_SAMPLES]),
+        matched_file_count=looked.matched_files,
+        samples=looked.samples,
         changed_files=tuple(changed),
     )

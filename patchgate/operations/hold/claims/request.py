@@ -6,6 +6,7 @@ here knows are kept. Whether it is a claim at all, and which files its paths mea
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -22,6 +23,22 @@ LISTS = ("deliverables", "changed_files", "prior_changed_files", "evidence_files
 _TEXTS = ("reason_code", "severity_class", "feedback", "subject")
 _NAMES = frozenset({"reason_code", "severity_class", "subject"})
 _MOST_TOLD = 10
+# The keys of an issue under which it says in words what is wrong.
+_SAYING = re.compile(
+    r"(?i:messages?|msg|texts?|titles?|descriptions?|details?|summary|body|issues?|problems?|comments?"
+    r"|feedback|reasons?|explanation|findings?|notes?)"
+)
+_PASSED = frozenset(
+    {"pass", "passed", "ok", "okay", "none", "fixed", "resolved", "closed", "done", "success", "clean", "no"}
+)
+_NONE = frozenset({False, "false", "no", "none", "0", "zero", "not found"})
+_SETTLING: Mapping[str, frozenset[Any]] = {
+    **dict.fromkeys(("status", "state", "result", "outcome", "verdict", "severity"), _PASSED),
+    **dict.fromkeys(
+        ("passed", "pass", "ok", "resolved", "fixed", "success"), frozenset({True, "true", "yes"})
+    ),
+    **dict.fromkeys(("found", "present", "failed", "count", "matches", "occurrences", "remaining"), _NONE),
+}
 _HINT = 'a verdict is an object like {"passed": false, "reason_code": "…", "deliverables": ["docs/out.md"]}'
 _TYPES: Mapping[type, str] = {
     bool: "a truth value",
@@ -121,14 +138,32 @@ def _claim(written: Mapping[str, Any]) -> Claim:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield the texts of a value in their order, without going deep by recursion."""
+    """Yield what the issues say, in their order, without going deep by recursion.
+
+    Of an object only what it says in words is read: its other texts are names, categories and answers, and
+    "placeholder" among them tells nothing of the work. An object that calls itself settled says nothing.
+    """
     waiting = [value]
     while waiting:
         each = waiting.pop()
         if isinstance(each, str):
             yield each
-        elif isinstance(each, dict | list):
-            waiting.extend(reversed([*each.values()] if isinstance(each, dict) else each))
+        elif isinstance(each, list):
+            waiting.extend(reversed(each))
+        elif isinstance(each, dict) and not any(_settles(key, answer) for key, answer in each.items()):
+            said = [text for key, text in each.items() if _SAYING.fullmatch(key.strip())]
+            waiting.extend(reversed(said or _bare_words(each)))
+
+
+def _bare_words(issue: Mapping[str, Any]) -> list[str]:
+    """Give the single words of an issue that says nothing: they claim nothing, but "fail" is a failure."""
+    return [text for text in issue.values() if isinstance(text, str) and len(text.split()) == 1]
+
+
+def _settles(key: str, answer: Any) -> bool:
+    """Tell whether a value of an issue says that nothing is left of it: passed, found false, count 0."""
+    plain = answer.strip().lower() if isinstance(answer, str) else answer
+    return isinstance(plain, str | int) and plain in _SETTLING.get(key.strip().lower(), ())
 
 
 def _mistakes(read: JsonDocument) -> Iterator[tuple[int, str]]:

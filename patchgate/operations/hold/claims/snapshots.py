@@ -1,4 +1,4 @@
-"""What can be read of the judged content: git's objects under the index or a tree, or the files on disk.
+"""What can be read of git's objects, under the index or a tree.
 
 Decides what stands at a path there, and reads it; nothing is written, and no link is followed. Which files
 are worth a look, `gates.claim_scan` decides. Of the content only what was asked for is held in memory.
@@ -6,15 +6,17 @@ are worth a look, `gates.claim_scan` decides. Of the content only what was asked
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 
 from patchgate.change.model import GITLINK, SYMLINK, Entry
 from patchgate.change.path import RepoPath
 from patchgate.gates.claim_scan import Looked
+from patchgate.gates.claim_walk import Walk
 from patchgate.git.listing import Records, entry_of, name_of
 from patchgate.git.objects import TREE_MODE, Objects
-from patchgate.operations.hold.claims.walk import Walk
+from patchgate.operations.hold.claims.named import is_too_long
 from patchgate.verdict.claim import Unscanned
 
 
@@ -37,71 +39,80 @@ class ObjectSnapshot:
         self._objects = objects
         self._tree = tree
         self._laid = laid
+        self._laid_names = sorted(name for name, entry in laid.items() if entry)
         self._listed = listed
-        # What was listed since somebody looked last, so that no folder is read for it.
-        self._seen: dict[bytes, Entry] = {}
+        # What the listing said of a path that nobody looked at yet, so that no folder is read for it.
+        self._told: dict[bytes, Entry] = {}
         self._oids: dict[RepoPath, str] = {}
-        self._looked: set[bytes] = set()
-        self._walk: Walk | None = None
 
     def look(self, paths: Sequence[RepoPath]) -> Mapping[RepoPath, Looked]:
-        """Tell what stands at each path, in few round trips.
+        """Tell what stands at each path, in few round trips; a file whose object is not here is UNREADABLE.
 
         Raises:
-            UndecidedError: an object is missing.
+            UndecidedError: a folder's object is missing.
         """
         found: dict[RepoPath, Looked] = {}
         oids: dict[RepoPath, str] = {}
         for path in paths:
-            entry = self._seen.get(path.raw) or self._find(path.raw)
+            entry = self._told.pop(path.raw, None) or self._find(path)
             fault = entry if isinstance(entry, Unscanned) else _fault(entry)
             if fault is None and isinstance(entry, Entry):
                 oids[path] = entry.oid
             else:
                 found[path] = Looked(fault=fault)
-        if self._walk is None:
-            self._looked.update(path.raw for path in paths)
-        self._seen.clear()
-        sizes = self._objects.sizes(oids.values())
+        distinct = list(dict.fromkeys(oids.values()))
+        headers = dict(zip(distinct, self._objects.headers(distinct), strict=True))
+        for path, oid in oids.items():
+            header = headers[oid]
+            found[path] = Looked(header.size) if header else Looked(fault=Unscanned.UNREADABLE)
         self._oids |= oids
-        return found | {path: Looked(sizes[oid]) for path, oid in oids.items()}
+        return found
 
     def read(self, path: RepoPath, most: int) -> bytes:
         """Read the first bytes of a file that was looked at.
 
         Raises:
-            UndecidedError: the object is missing.
+            UndecidedError: the object is damaged.
         """
         return self._objects.head(self._oids[path], most)
 
-    def tracked(self, suffixes: tuple[str, ...]) -> Generator[RepoPath, None, None]:
-        """List the files that are worth reading, sorted."""
-        self._walk = Walk(suffixes, self._looked)
-        with closing(self._walk.over(self._listed())) as records:
-            for record in records:
+    def tracked(self, walk: Walk) -> Generator[RepoPath, None, None]:
+        """List the files that a walk gives.
+
+        Raises:
+            UndecidedError: they cannot be listed.
+        """
+        with closing(self._listed()) as pieces:
+            for record in walk.over(pieces, name_of):
                 name = name_of(record)
-                self._seen[name] = entry_of(record)
+                self._told[name] = entry_of(record)
                 yield RepoPath.from_git(name)
 
-    def left_out(self) -> Mapping[Unscanned, int]:
-        """Count what `tracked` left out so far; what was looked at before is not among it."""
-        return self._walk.left_out if self._walk is not None else {}
-
-    def _find(self, raw: bytes) -> Entry | Unscanned | None:
-        """Walk down to a path; a fault where something above it is no folder."""
-        parts = raw.split(b"/")
+    def _find(self, path: RepoPath) -> Entry | Unscanned | None:
+        """Walk down to a path, until nothing is there; a fault where a link or a repository is above."""
+        if is_too_long(path):
+            return None
         tree: str | None = self._tree
-        entry: Entry | None = None
-        for count, part in enumerate(parts, start=1):
-            here = b"/".join(parts[:count])
-            if here in self._laid:
-                entry = self._laid[here]
-            else:
-                entry = self._objects.tree(tree).get(part) if tree is not None else None
-            if count < len(parts) and (fault := _fault(entry)) in {Unscanned.SYMLINK, Unscanned.OUTSIDE}:
+        for folder in list(path.parents())[1:]:
+            entry = self._at(folder, tree)
+            fault = _fault(entry)
+            if fault in {Unscanned.SYMLINK, Unscanned.OUTSIDE}:
                 return fault
             tree = entry.oid if entry is not None and entry.mode == TREE_MODE else None
-        return entry
+            if tree is None and not self._is_laid_in(folder):
+                return None
+        return self._at(path.raw, tree)
+
+    def _at(self, raw: bytes, tree: str | None) -> Entry | None:
+        """Find what a path holds, whose folder is this tree, or stands in what is laid over alone."""
+        if raw in self._laid:
+            return self._laid[raw]
+        return self._objects.tree(tree).get(raw.rpartition(b"/")[2]) if tree is not None else None
+
+    def _is_laid_in(self, folder: bytes) -> bool:
+        """Tell whether something new lies in a folder."""
+        place = bisect_left(self._laid_names, folder + b"/")
+        return place < len(self._laid_names) and self._laid_names[place].startswith(folder + b"/")
 
 
 def _fault(entry: Entry | None) -> Unscanned | None:

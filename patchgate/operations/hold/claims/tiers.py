@@ -7,29 +7,42 @@ that are not there, `gates.claim_scan` decides.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 
 from patchgate.change.path import RepoPath
 from patchgate.gates.claim_scan import Snapshot
 from patchgate.git.repository import Repository
 from patchgate.ledger.adjudications import KIND, adjudications
+from patchgate.ledger.event import Event
 from patchgate.ledger.ledger import Ledger
-from patchgate.operations.hold.claims.judged import Judged
+from patchgate.operations.hold.claims.judged import JudgedContent
 from patchgate.operations.hold.claims.named import named
 from patchgate.operations.judge.intents import active_here, unchanged_dirt
-from patchgate.verdict.claim import Candidate, Claim, ClaimOutcome, Tier
+from patchgate.verdict.claim import Candidate, Claim, ClaimOutcome, Skipped, Tier, Unscanned
 from patchgate.verdict.wording import safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from patchgate.declared.intent import Moment
 
+RECORD = "the record of earlier attempts"
 
-def candidates_of(judged: Judged, snapshot: Snapshot, claim: Claim, now: Moment) -> tuple[Candidate, ...]:
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The files that a claim is about; `unread` stands for those that nobody can name, `warnings` say why."""
+
+    files: tuple[Candidate, ...]
+    unread: tuple[Skipped, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def candidates_of(judged: JudgedContent, snapshot: Snapshot, claim: Claim, now: Moment) -> Candidates:
     """Name all files that a claim is about, with the tier of each.
 
     Raises:
-        UndecidedError: the ledger, an intent or the content cannot be read.
+        UndecidedError: an intent or the content cannot be read.
     """
     given = (
         (Tier.CANONICAL, claim.deliverables),
@@ -40,13 +53,18 @@ def candidates_of(judged: Judged, snapshot: Snapshot, claim: Claim, now: Moment)
     found = [*_given(judged.repository, snapshot, given)]
     if not claim.changed_files:
         found += [Candidate(Tier.CURRENT, path, safe(path.quoted)) for path in current_files(judged, now)]
-    if not claim.prior_changed_files and claim.subject:
-        prior = prior_files(judged.repository, claim.subject)
-        found += [Candidate(Tier.PRIOR, path, safe(path.quoted)) for path in prior]
-    return tuple(found)
+    if claim.prior_changed_files or not claim.subject:
+        return Candidates(tuple(found))
+    prior, fault = prior_files(judged.repository, claim.subject)
+    found += [Candidate(Tier.PRIOR, path, safe(path.quoted)) for path in prior]
+    if fault is None:
+        return Candidates(tuple(found))
+    unread = Skipped(Candidate(Tier.PRIOR, None, RECORD), Unscanned.UNREADABLE)
+    warning = f"{RECORD} (the ledger) cannot be trusted: {safe(fault)}; see `git patchgate log --verify`"
+    return Candidates(tuple(found), (unread,), (warning,))
 
 
-def paths_given(judged: Judged, texts: Sequence[str]) -> tuple[RepoPath, ...]:
+def paths_given(judged: JudgedContent, texts: Sequence[str]) -> tuple[RepoPath, ...]:
     """Make paths of a list that was given, for the record: what leads nowhere is left out.
 
     Raises:
@@ -57,11 +75,12 @@ def paths_given(judged: Judged, texts: Sequence[str]) -> tuple[RepoPath, ...]:
         return tuple(dict.fromkeys(each.path for each in found if each.path is not None))
 
 
-def current_files(judged: Judged, now: Moment) -> tuple[RepoPath, ...]:
+def current_files(judged: JudgedContent, now: Moment) -> tuple[RepoPath, ...]:
     """Find what this attempt changed, and did not remove.
 
     What differs from where the active intents of this worktree began, if there is one whose work can be in
-    what is judged; else what is staged, or changed in the working tree, or by the revision.
+    what is judged; else what is staged, or changed in the working tree, or by the revision. What was so
+    before an intent was declared is not its work until it is committed.
 
     Raises:
         UndecidedError: an intent, or the content, cannot be read.
@@ -74,23 +93,36 @@ def current_files(judged: Judged, now: Moment) -> tuple[RepoPath, ...]:
     for intent in intents:
         files = judged.changes_since(intent.tree)
         dirt = unchanged_dirt(intent, files)
+        if dirt:
+            dirt &= {file.path for file in judged.changes_since(judged.committed)}
         paths |= dict.fromkeys(file.path for file in files if file.new and file.path not in dirt)
     if not intents and judged.before is not None:
         paths |= dict.fromkeys(file.path for file in judged.changes_since(judged.before) if file.new)
     return tuple(paths)
 
 
-def prior_files(repository: Repository, subject: str) -> tuple[RepoPath, ...]:
-    """Find what earlier attempts of a subject changed whose verdict had passed.
+def prior_files(repository: Repository, subject: str) -> tuple[tuple[RepoPath, ...], str | None]:
+    """Find what earlier attempts of a subject changed whose verdict had passed, as far as the ledger tells.
 
-    Raises:
-        UndecidedError: the ledger cannot be read.
+    Also says what is wrong with the ledger; None: nothing is. A last line that a crash cut short is not.
     """
-    earlier = adjudications(Ledger(repository.common_dir).mentions({KIND}, strict=True))
+    ledger = Ledger(repository.common_dir)
+    events: list[Event] = []
+    fault = None
+    try:
+        for number, line in enumerate(ledger.lines(), start=1):
+            if not isinstance(line, Event):
+                fault = fault or (None if line.torn else f"line {number} {line.message}")
+            elif line.kind == KIND:
+                events.append(line)
+    except OSError as error:
+        fault = error.strerror or "no reason given"
     passed = (
-        each for each in earlier if each.subject == subject and each.outcome == ClaimOutcome.PASSED.value
+        each
+        for each in adjudications(events)
+        if each.subject == subject and each.outcome == ClaimOutcome.PASSED.value
     )
-    return tuple(dict.fromkeys(chain.from_iterable(each.changed_files for each in passed)))
+    return tuple(dict.fromkeys(chain.from_iterable(each.changed_files for each in passed))), fault
 
 
 def _given(

@@ -21,7 +21,7 @@ from patchgate.git.private import PrivateStore
 from patchgate.git.repository import BIG_FILE, Repository
 from patchgate.git.sources import pending_base, staged, worktree
 from patchgate.git.trees import resulting_tree
-from patchgate.operations.judge.terms import policy_of_analyses
+from patchgate.operations.judge.terms import policy_of_analyses, tree_named
 
 STAGED, WORKTREE = "staged", "worktree"
 REVISION = "a commit, a branch or a tag"
@@ -74,12 +74,10 @@ def source_of(
 
 
 def _revision(objects: Objects, what: str, taken: str) -> Analysed:
-    is_name = bool(what) and not what.startswith("-") and "\n" not in what and "\0" not in what
-    commit = objects.header(what + "^{commit}") if is_name else None
-    tree = objects.header((commit.oid if commit else what) + "^{tree}") if is_name else None
-    if tree is None:
+    named = tree_named(objects, what)
+    if named is None:
         raise UsageError(f"unknown revision {printable(what, 120)}", f"name {taken}")
-    return Analysed(tree.oid, commit.oid if commit else None)
+    return Analysed(*named)
 
 
 def analysis_policy(repository: Repository, objects: Objects, before: Analysed | None = None) -> Policy:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import codecs
+import sys
+from collections.abc import Callable
+from functools import partial
+from itertools import count
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +14,7 @@ from hypothesis import strategies as some
 
 from patchgate.declared.markers import Markers
 from patchgate.declared.settings import MarkerSettings
-from patchgate.gates.placeholder_text import Match, matches_in, text_of
+from patchgate.gates.placeholder_matches import Match, matches_in, text_of
 from patchgate.verdict.rules import RULES
 from tests.gates.marker_cases import MUST, MUST_NOT
 
@@ -95,6 +99,15 @@ def test_other_bytes_are_binary(content: bytes) -> None:
     assert text_of(content) is None
 
 
+def test_a_pointer_of_git_lfs_is_not_the_text() -> None:
+    pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 15\n"
+    assert text_of(pointer) is None
+    assert text_of(pointer.replace(b"\n", b"\r\n")) is None
+    # A document about it is text.
+    assert text_of(b"# " + pointer) is not None
+    assert text_of(pointer + b"# TODO\n" * 200) is not None
+
+
 def test_only_a_first_part_may_end_within_a_character() -> None:
     for whole in ("aé🙂".encode(), codecs.BOM_UTF16_LE + "aé🙂".encode("utf-16-le")):
         for end in range(3, len(whole)):
@@ -123,6 +136,12 @@ def test_lines_are_counted_by_lf_as_git_does() -> None:
     assert [match.line for match in found_in("a\u2028b\f\n# TODO")] == [2]
 
 
+def test_lines_are_counted_through_a_large_text() -> None:
+    text = ("x\n" * 300_000 + "# TODO\n") * 4
+    assert [match.line for match in found_in(text)] == [300_001, 600_002, 900_003, 1_200_004]
+    assert found_in("x" * 1_048_570 + "\nOwner: TBD")[0].line == 2
+
+
 def test_a_byte_order_mark_hides_nothing() -> None:
     assert [match.line for match in found_in("\ufeff# TODO\n\ufeff")] == [1]
     assert [match.line for match in found_in("\ufeffTODO: write\n")] == [1]
@@ -147,11 +166,38 @@ def test_a_key_survives_indentation_and_moving_but_no_change() -> None:
     assert one.key == moved.key != other.key
 
 
-def test_the_key_of_a_body_is_its_function_and_its_body() -> None:
+@pytest.mark.parametrize(
+    ("name", "one", "other"),
+    [
+        ("a.py", "x = 1  # TODO: a", "y = todo()\t#  TODO: a"),
+        ("a.c", "// TODO: a", "/* TODO: a */"),
+        ("a.html", "<!-- TODO: a -->", "<b>x</b> <!-- TODO: a"),
+        ("a.md", "a [TBD] b", "[TBD] b"),
+        ("a.md", "Dear <your name>!", "Hello <your name>!"),
+        ("a.md", "# Lorem ipsum", "Lorem ipsum"),
+        ("a.js", 'throw new Error("not implemented");', 'x(); throw new Error("not implemented")'),
+        ("a.json", '{"a": "x\\nTODO: a"}', '{"a": "y\\nTODO: a"}'),
+    ],
+)
+def test_a_key_begins_with_the_mark_and_ends_before_the_comment_does(name: str, one: str, other: str) -> None:
+    assert [each.key for each in found_in(one, name)] == [each.key for each in found_in(other, name)] != []
+
+
+def test_the_key_of_a_body_is_the_name_of_its_function_and_its_kind() -> None:
     (one,) = found_in("def f(x):\n    pass\n", "a.py")
-    (moved,) = found_in("class A:\n\n    def f( x ):  # more\n\n        pass\n", "a.py")
+    (moved,) = found_in("class A:\n\n    async def f( x, y ):  # more\n\n        pass\n", "a.py")
     (other,) = found_in("def g(x):\n    pass\n", "a.py")
+    (raises,) = found_in("def f(x):\n    raise NotImplementedError\n", "a.py")
     assert one.key == moved.key != other.key
+    assert raises.key not in {one.key, other.key}
+
+
+def test_a_body_knows_where_its_function_begins() -> None:
+    assert [(each.line, each.head) for each in found_in("\n@x\ndef f(\n    x,\n):\n    pass\n", "a.py")] == [
+        (6, 3)
+    ]
+    assert [(each.line, each.head) for each in found_in("x\ry\ndef f(): pass\n", "a.py")] == [(2, 2)]
+    assert [each.head for each in found_in("# TODO: x\n", "a.py")] == [None]
 
 
 # ---- the policy's own ------------------------------------------------------------------------------------
@@ -162,8 +208,32 @@ def test_markers_of_the_policy_are_found() -> None:
     assert [(match.rule, match.marker) for match in found_in("see ABC-0000", markers=OWN)] == [
         ("placeholder-marker", "ticket")
     ]
-    assert [match.line for match in found_in("a\nDo it LATER\r\nlater\n", markers=OWN)] == [3]
     assert found_in("see ABC-000", markers=OWN) == []
+
+
+def test_the_cr_of_a_line_end_is_no_part_of_the_line_for_markers_of_the_policy() -> None:
+    for end in ("\n", "\r\n"):
+        text = end.join(("a", "Do it LATER", "later on", "later", ""))
+        assert [match.line for match in found_in(text, markers=OWN)] == [2, 4]
+
+
+def test_a_marker_of_the_policy_may_span_a_long_line() -> None:
+    wide = Markers((MarkerSettings("wide", "BEGIN[^\n]{0,2000}UNDONE", "BEGIN UNDONE"),))
+    span = "BEGIN" + "y" * 1990 + "UNDONE"
+    for before in (0, 3000, 60_000, 64_000, 65_530, 65_536, 130_000, 200_000):
+        assert found_in("x" * before + span + "z" * 5000, markers=wide), before
+    assert not found_in("x" * 70_000 + "BEGIN" + "y" * 2001 + "UNDONE", markers=wide)
+
+
+def test_a_policy_is_not_searched_for_its_own_markers() -> None:
+    text = 'TODO: x\nmarkers = [{ name = "ticket", pattern = "ABC-0{4}", example = "see ABC-0000" }]\n'
+    every = ["placeholder-word", "placeholder-marker"]
+    assert [each.rule for each in found_in(text, "patchgate.toml", OWN)] == every[:1]
+    assert [each.rule for each in found_in(text, "sub/patchgate.toml", OWN)] == every
+    assert [each.rule for each in found_in(text, "pyproject.toml", OWN)] == every
+    of_us = f"[tool.patchgate.claims]\n{text}"
+    assert [each.rule for each in found_in(of_us, "pyproject.toml", OWN)] == every[:1]
+    assert [each.rule for each in found_in(of_us, "other.toml", OWN)] == every
 
 
 def test_a_marker_of_the_policy_without_literals_is_found_on_every_line() -> None:
@@ -291,8 +361,52 @@ def test_no_text_stops_the_search(content: bytes, name: str) -> None:
         "TODO\r",
     ],
 )
-def test_no_long_line_takes_long(piece: str) -> None:
-    """A repeat within a repeat would not come back from 200 kB."""
-    text = piece * (200_000 // len(piece))
-    for name in ("a.md", "a.py", "a.js"):
-        assert {match.line for match in matches_in(text.encode(), name.encode(), MARKERS)} <= {1}
+def test_a_line_of_twice_the_length_takes_twice_the_steps(piece: str) -> None:
+    """The windows of a long line are steps, too; that none takes long in one, `test_markers` holds."""
+    for name in (b"a.md", b"a.py", b"a.js", b"a.json"):
+        few, more = (
+            steps(partial(matches_in, (piece * (size // len(piece))).encode(), name, MARKERS))
+            for size in (10_000, 20_000)
+        )
+        assert more <= 2.5 * few + 100
+
+
+def steps(run: Callable[[], object]) -> int:
+    """Count the calls of functions that a run takes."""
+    seen = 0
+
+    def note(_frame: object, event: str, _of: object) -> None:
+        nonlocal seen
+        seen += event in {"call", "c_call"}
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        run()
+    finally:
+        sys.setprofile(before)
+    return seen
+
+
+# ---- time ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["a.md", "a.py"])
+@pytest.mark.parametrize("line", ["# TODO\n", "a todo app\n", "x = [TBD] " + "x" * 100 + "\n"])
+def test_the_search_asks_for_the_time_and_ends_with_it(name: str, line: str) -> None:
+    text = line.encode() * 2000
+    asked = count(1)
+    found = matches_in(text, name.encode(), MARKERS, lambda: next(asked) > 3)
+    assert next(asked) == 5
+    whole = matches_in(text, name.encode(), MARKERS)
+    assert found == whole[: len(found)]
+    assert len(found) < len(whole) or not whole
+    asked = count()
+    assert matches_in(text, name.encode(), MARKERS, lambda: next(asked) < 0) == whole
+    assert next(asked) >= 2000 // 256
+
+
+def test_a_long_line_counts_as_many() -> None:
+    asked = count()
+    matches_in(b"x" * 100_000 + b" TODO: x\n# TODO\n", b"a.md", MARKERS, lambda: next(asked) < 0)
+    assert next(asked) >= 1

@@ -1,12 +1,13 @@
 """Which words of a verifier name a placeholder: TODO is one, a TODO app and a form's placeholder are none.
 
-Decides over one line of English. Whether what is named is said to remain is `gates.claim_words`. What could
-be another thing is taken for one. Every expression is linear.
+Decides over one line of English. Whether what is named is said to remain, `gates.claim_words` decides. In
+doubt it is taken for something else. Blanks come one at a time: each expression is then linear.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 NAME = "\x00"
 """What stands for a name of a placeholder once it was found; the text cannot hold it."""
@@ -30,13 +31,14 @@ _APP = _any(
     *("components?", "stores?", "services?", "managers?", "trackers?", "boards?", "entit(?:y|ies)"),
     *("class(?:es)?", "tables?", "databases?", "crud", "tutorials?", "examples?", "demos?", "projects?"),
     *("widgets?", "controllers?", "tasks?", "titles?", "ids?", "routers?", "schemas?", "frontends?"),
-    *("backends?", "mvc", "items?", "files?", "tests?", "users?"),
+    *("backends?", "mvc", "items?", "files?", "tests?", "users?", "states?", "entr(?:y|ies)"),
+    *("columns?", "lanes?", "cards?", "status(?:es)?", "buttons?"),
 )
 _TOOL = _any(
     *("checks?", "checkers?", "scans?", "scanners?", "gates?", "detection", "detectors?", "rules?"),
     *("polic(?:y|ies)", "lint", "linters?", "guards?", "claims?", "patterns?", "regex(?:es)?", "handling"),
     *("substitutions?", "replacements?", "parsers?", "parsing", "syntax", "expansion", "resolution"),
-    *("support", "logic", "features?", "styles?", "conventions?"),
+    *("support", "logic", "features?", "styles?", "conventions?", "generators?", "generation"),
 )
 _OF_A_FORM = _any(
     *("attributes?", "attrs?", "props?", "propert(?:y|ies)", "selectors?", "pseudo\\S*", "colou?rs?"),
@@ -57,6 +59,7 @@ _UI = re.compile(
     rf"|\b{_FIELD}(?:\s+(?:field|box|bar|string))?(?:'s)?\s+placeholders?\b"
     rf"|\b(?:named|positional|numbered|i18n|icu|interpolation|parameter|jinja|django)\s+placeholders?\b"
     rf"|\b(?:\?|%s|:id|\$1)['\"`]?\s+placeholders?\b"
+    r"|placeholder's (?!(?:still|left|there|in|on|not)\b)"
     r"|(?:::?|\.|_|-|<|@|\$|#)placeholder|placeholder(?:[_=(]|-(?!text|value|section|content)|\.\w)"
 )
 _TODO_THING = re.compile(
@@ -64,16 +67,25 @@ _TODO_THING = re.compile(
 )
 _UPPER_THING = re.compile(
     rf"{_AROUND}['\"`]?(?:TODO|FIXME|TBD|XXX)S?s?['\"`]?\s+"
-    r"(?!(?:items?|lists?)\b[^.]*\b(?:remain|still|left|unresolved))"
+    r"(?!(?:items?|lists?)\b[^.]{0,100}\b(?:remain|still|left|unresolved))"
     rf"(?i:{_APP}|{_TOOL})\b|(?:TODO|FIXME|TBD|XXX)s?(?:[/_=]|\((?![\w .@-]{{1,40}}\):)|\.\w|::)"
     r"|[\w./@#$-](?:TODO|FIXME|TBD|XXX)\b"
+    r"|(?i:\bthe (?:word|string|keyword|token|constant|literal)) "
+    r"['\"`]?(?:TODO|FIXME|TBD|XXX)['\"`]? (?:is|are)\b"
+    r"|[=!]= ?['\"`]?(?:TODO|FIXME|TBD|XXX)\b"
+    r"|(?i:\b(?:codes?|status|numbers?|versions?|tickets?|issues?|ports?|digits?)) XXX\b"
+)
+# What begins so is a note of the verifier's own, but where it goes on with a place: "FIXME: line 12 of a.c".
+_NOTE = re.compile(
+    r"(?:^|(?<=[.!?;] ))[-*>#\d.) ]{0,9}(?:TODO|FIXME|XXX|Todo|todo)(?: for [\w ]{1,40})?:(?= )"
+    r"(?! (?:(?:in|on|at|line|still|remains?|found|present|left|see)\b|\S+:\d))"
 )
 _BRACKET = re.compile(r"\[(?:TBD|TODO|FIXME|INSERT|PLACEHOLDER|MISSING)\b[^\]\n]{0,80}\](?!\()")
 _UPPER_NAME = re.compile(
     rf"{_AROUND}{_UPPER}s?(?:\([\w .@-]{{1,40}}\)(?=:))?(?![\w/])(?!-(?!mark|comment|note|item|style|text))"
 )
 _LOWER_NAME = re.compile(
-    r"\blorem ipsum\b|\b(?:filler|dummy|template|boilerplate) (?:text|holes?)\b"
+    rf"\b(?:lorem ipsum|(?:filler|dummy|template|boilerplate) (?:text|holes?))\b(?! (?:{_TOOL}|{_APP})\b)"
     r"|\bunfilled (?:template|hole|field|section|value)s?\b"
     r"|\bto be (?:determined|filled in)\b|\bto-be-determined\b"
     r"|\bstubbed(?: out)?\b|\bstub (?:implementation|function|method|bod(?:y|ie)|section)s?\b"
@@ -83,17 +95,28 @@ _LOWER_NAME = re.compile(
     r"|\b(?:todo|fixme|tbd)s?(?= (?:is |are |was |were )?(?:still |all )?(?:remain|left|unresolved|in the ))"
     r"|\bplace-?holders?\b"
 )
+# In a test, and of what stands in for another thing there, a stub is what it ought to be.
+_TESTS = r"\b(?:tests?|mock(?:s|ed)?|fakes?|fixtures?)\b"
+_TEST_STUB = re.compile(rf"\bstub\w*\b(?=[^.;!?]{{0,100}}{_TESTS})|{_TESTS}[^.;!?]{{0,100}}?\bstub\w*\b")
 _RAISES = re.compile(
     r"(?:expect\w*|catch\w*|except|handles?|handling)\s+(?:an? |the )?[`'\"]?NotImplemented\w+"
+    r"|NotImplemented\w+[`'\"]? (?:for|when|whenever|where|if|unless|with|instead|rather|on (?!line))"
     r"|(NotImplemented(?:Error|Exception)|unimplemented!\(|todo!\()"
 )
+# What an error names is a key or a name of the program.
+_ERROR_OF = re.compile(r"\b(?!NotImplemented)\w*(?:Error|Exception): ['\"`][\w-]{1,40}['\"`]")
 _QUOTES = re.compile(r"`[^`\n]{1,400}`|\"[^\"\n]{1,400}\"|(?<!\w)'[^'\n]{1,400}'(?!\w)|«[^»\n]{1,400}»")
+
+
+_NO_NAME = "quotation"
 
 
 def marked(text: str) -> str:
     """Put `NAME` for every name of a placeholder; what only looks like one becomes a thing."""
+    text = _ERROR_OF.sub("thing", text)
     text = _QUOTES.sub(_quoted, text)
     text = _SLASHES.sub(", ", text)
+    text = _NOTE.sub(" thing:", text)
     text = _BRACKET.sub(NAME, text)
     text = _RAISES.sub(lambda found: NAME if found[1] else "thing", text)
     text = _UPPER_THING.sub(" thing ", text)
@@ -101,7 +124,15 @@ def marked(text: str) -> str:
     text = text.lower()
     text = _UI.sub(" thing ", text)
     text = _TODO_THING.sub(" thing ", text)
+    text = _TEST_STUB.sub(" thing ", text)
     return _LOWER_NAME.sub(NAME, text)
+
+
+def quotations(text: str) -> Iterator[str]:
+    """Yield what is quoted in a text and names no placeholder."""
+    for found in _QUOTES.finditer(text):
+        if _quoted(found) == _NO_NAME:
+            yield found[0][1:-1]
 
 
 def _quoted(found: re.Match[str]) -> str:
@@ -109,9 +140,11 @@ def _quoted(found: re.Match[str]) -> str:
     inner = found[0][1:-1]
     if re.fullmatch(r"(?i:[\w-]{1,40})", inner):
         return inner
+    if re.match(r"(?i:remov|replac|resolv|delet|drop|fix|clean)", inner):
+        return _NO_NAME
     bare = _UPPER_THING.sub("", inner)
     if _BRACKET.search(bare) or _UPPER_NAME.search(bare) or re.search(r"(?i)lorem ipsum", bare):
         return "[TODO]"
     if re.search(r"NotImplemented(?:Error|Exception)|(?:unimplemented|todo)!\(", bare):
         return "[TODO]"
-    return "quotation"
+    return _NO_NAME
