@@ -162,7 +162,7 @@ def _faulty(marker: Any, others: Mapping[str, MarkerSettings]) -> tuple[str | No
         return None, f"{_shown(marker)} is not a table"
     for unknown in marker:
         if unknown not in {"name", "pattern", "example"}:
-            return None, f'unknown key "{printable(str(unknown), 40)}" (name, pattern and example are known)'
+            return None, f'unknown key "{_plain(str(unknown), 40)}" (name, pattern and example are known)'
     for key in ("name", "pattern", "example"):
         if key not in marker:
             return None, f"`{key}` is missing"
@@ -192,7 +192,7 @@ def _expression_fault(pattern: str) -> str | None:
         parsed = import_module("re._parser").parse(pattern.encode())
         ways = _ways(parsed, type(parsed))
     except TextError as error:
-        return error.message
+        return _plain(error.message, 300)
     except (ValueError, RecursionError):
         return "not a regular expression"
     if ways > _MOST_WAYS:
@@ -249,6 +249,11 @@ def _below(value: Any, kind: type) -> Sequence[Any]:
     return ()
 
 
+def _plain(text: str, most: int) -> str:
+    """Make a text safe for one line of a terminal; a tab, which `printable` keeps, would move its cursor."""
+    return printable(text, most).replace("\t", "\\t")
+
+
 def _shown(value: Any) -> str:
     """Say what stands there, safe for a terminal."""
     if isinstance(value, bool):
@@ -258,7 +263,7 @@ def _shown(value: Any) -> str:
     if isinstance(value, float):
         return str(value)
     if isinstance(value, str):
-        return f'"{printable(value, 60)}"'
+        return f'"{_plain(value, 60)}"'
     return (
         "a table" if isinstance(value, Mapping) else "a list" if isinstance(value, list | tuple) else "this"
     )

@@ -55,7 +55,7 @@ def why(
         if outcome is ClaimOutcome.UPHELD:
             return f"{_invariant(claim)} always blocks, whatever a scan says"
         if not is_claim:
-            return "the verdict does not claim that a placeholder remains, so nothing was scanned"
+            return "the verdict does not claim that a placeholder is what is wrong, so nothing was scanned"
         return f"the guard is off (`{_GUARD} = false`), so the claim stands and nothing was scanned"
     if scan.places:
         return _found(scan)

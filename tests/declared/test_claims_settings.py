@@ -291,6 +291,7 @@ values = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(KEYS) | st.text(max_size=3), values, max_size=6))
+@example({ENABLED: "\t", "markers": [{"\t": 1}, FILL_ME | {"pattern": "(\t"}]})
 @example({"markers": [FILL_ME, FILL_ME, {"name": "a", "pattern": "a", "example": "a"}]})
 @settings(max_examples=200, deadline=None)
 def test_any_value_of_the_table_gives_settings_within_their_bounds(written: Any) -> None:
