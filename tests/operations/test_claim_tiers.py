@@ -244,8 +244,8 @@ def test_an_absolute_path_is_taken_by_its_text_and_by_the_folder_where_that_does
     own: Repo, tmp_path: Path
 ) -> None:
     """C14, C29: what follows the folder stays as it was written, a link inside too."""
-    assert named("/nowhere/work/docs/../a.md", "/nowhere/work").plain == RepoPath(b"a.md")
-    assert named("/nowhere/workshop/a.md", "/nowhere/work").plain is None
+    assert named("/nowhere/tree/docs/../a.md", "/nowhere/tree").plain == RepoPath(b"a.md")
+    assert named("/nowhere/treetop/a.md", "/nowhere/tree").plain is None
     (tmp_path / "alias").symlink_to(own.path)
     own.link("loop", ".")
     for above in (str(own.path), str(tmp_path / "alias")):
