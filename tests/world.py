@@ -46,6 +46,7 @@ def pinned_environment(home: Path) -> dict[str, str]:
         "LC_ALL": "C",
         "TZ": "UTC",
         "PYTHONDONTWRITEBYTECODE": "1",
+        **{key: os.environ[key] for key in ("TMPDIR",) if key in os.environ},
         **who,
     }
 

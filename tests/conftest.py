@@ -1,0 +1,79 @@
+"""Put the temporary folders of the tests in memory, where this machine has such a place.
+
+This removes no proof: the tests of durability cut the power at each flush, and never ask the disk.
+`--basetemp=DIR` chooses another place. The folders are removed at the end; after a failure, by the next run.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+# A run uses a part of it; /dev/shm in a container often has only 64 MiB.
+NEEDED = 1 << 30
+PREFIX = "patchgate-tests-"
+ROOM = pytest.StashKey[tuple[Path, int]]()
+
+
+def in_memory() -> Path | None:
+    """Find a file system in memory that has space and runs programs."""
+    for name in ("/dev/shm", os.environ.get("XDG_RUNTIME_DIR")):
+        if sys.platform == "linux" and name and os.path.isdir(name) and os.access(name, os.W_OK | os.X_OK):
+            said = os.statvfs(name)
+            if not said.f_flag & os.ST_NOEXEC and said.f_bavail * said.f_frsize >= NEEDED:
+                return Path(name)
+    return None
+
+
+def clear(folder: Path) -> None:
+    """Remove a folder, even if a test took away the rights to a folder in it."""
+    for above, names, _ in os.walk(folder):
+        for name in names:
+            if not os.path.islink(place := os.path.join(above, name)):
+                os.chmod(place, 0o700)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def sweep(above: Path) -> None:
+    """Remove the folders of runs that have ended: no process locks them."""
+    for place in above.glob(f"{PREFIX}*/t"):
+        try:
+            held = os.open(place.parent, os.O_RDONLY)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            clear(place.parent)
+        except BlockingIOError:
+            pass
+        finally:
+            os.close(held)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    # A worker gets its folder from the process that started it.
+    if hasattr(config, "workerinput") or config.option.basetemp or (above := in_memory()) is None:
+        return
+    sweep(above)
+    room = Path(tempfile.mkdtemp(prefix=PREFIX, dir=above))
+    held = os.open(room, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    config.stash[ROOM] = room, held
+    config.option.basetemp = str(room / "t")
+    (room / "t").mkdir()
+    (room / "tmp").mkdir()
+    os.environ["TMPDIR"] = tempfile.tempdir = str(room / "tmp")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    room, _ = session.config.stash.get(ROOM, (None, -1))
+    if room is not None and exitstatus != pytest.ExitCode.TESTS_FAILED:
+        clear(room)
