@@ -20,4 +20,13 @@ tree shows in `git worktree list`. Price: some hundred lines that lend it object
 Decision: nothing is diffed under a repository's attributes. A tracked `.gitattributes` with `-diff` turned
 490 added lines into `-` (measured), so trees are diffed as in a bare repository without an index, and what
 git calls binary in a staged change is looked at again, byte for byte.
+
+Decision: a git child has answered only if it ended as its command ends. Context: what a child wrote before
+it died looks like a whole answer; a commit that needed too much memory was accepted as empty. So
+`Repository.git` takes the exit codes that are answers, and raises at every other code and at every signal.
+Who reads a child while it runs hands a record on only when what follows it was read, and ends with `finish`
+and the exit code. Who stops early may rely on what was read, never on what was not. Price: one line more for
+each walk. What can't be seen: an exit code of 0 behind an answer that was cut between two records. Only
+`cat-file` and the walk of commits, which know how many answers they get, refuse that as well; no real git
+does it.
 """

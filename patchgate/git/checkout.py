@@ -104,7 +104,7 @@ def _read_in(folder: int, path: RepoPath) -> Content | Obstacle:
 
 def is_switched_off(repository: Repository, key: str) -> bool:
     """Tell whether git's config says no to something that is on by default (`core.fileMode`)."""
-    return repository.git("config", "--type=bool", "--get", key).out.strip() == b"false"
+    return repository.git("config", "--type=bool", "--get", key, answers=(0, 1)).out.strip() == b"false"
 
 
 class ContentAttributes:
@@ -197,10 +197,9 @@ class CheckedOut:
 
     def _alone(self, path: RepoPath, oid: str) -> bytes:
         arguments = ("cat-file", "--filters", "--path=" + os.fsdecode(path.raw), oid)
-        done = self._repository.git(*arguments, variables=self._variables, in_work_tree=True, memory=_MEMORY)
-        if done.code != 0:
-            raise failed("cat-file", done)
-        return done.out
+        return self._repository.git(
+            *arguments, variables=self._variables, in_work_tree=True, memory=_MEMORY
+        ).out
 
 
 def stored_as(
@@ -240,8 +239,6 @@ def stored_as(
 def _hashed(repository: Repository, path: RepoPath, what: list[str], stdin: bytes = b"") -> list[str]:
     named = ("hash-object", "--path=" + os.fsdecode(path.raw), *what)
     done = repository.git(*named, stdin=stdin, in_work_tree=True, memory=_MEMORY)
-    if done.code != 0:
-        raise failed("hash-object", done)
     return done.out.decode("ascii").split()
 
 
@@ -256,7 +253,7 @@ def _attributes(
         "check-attr", "-z", "--stdin", *_CONVERTING, stdin=names, variables=variables, in_work_tree=True
     )
     values = done.out.split(b"\0")[2::3]
-    if done.code != 0 or len(values) != len(paths) * len(_CONVERTING):
+    if len(values) != len(paths) * len(_CONVERTING):
         raise failed("check-attr", done)
     found = []
     for position, path in enumerate(paths):

@@ -106,9 +106,10 @@ class DiffReader:
 
     def patches(self, records: list[FileChange], watch: Callable[[FileChange], Watch | None]) -> set[int]:
         """Read the patch that follows `records`, fill in their counts; return those that git calls binary."""
-        if not records or self._peek(1) != b"\0":
+        if not records:
             return set()
-        self._at += 1
+        if (separator := self._until(b"\0")) != b"":
+            raise _unreadable(separator)
         binary: set[int] = set()
         for index, record in enumerate(records):
             sections = 2 if _is_type_change(record) else 1

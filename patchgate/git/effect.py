@@ -191,12 +191,19 @@ class PatchId:
         self._child.end()
 
     def read(self) -> str | None:
-        """Wait for the id; None where the patch has none (no hunks)."""
+        """Wait for the id; None where the patch has none (no hunks).
+
+        Raises:
+            UndecidedError: git failed.
+        """
         said = b""
         while data := self._child.out.read(1 << 16):
             said = said or data
+        ended = self._child.finish()
+        if ended.code != 0:
+            raise failed("patch-id", ended)
         word = said.split(b" ")[0].decode("ascii")
-        return word if self._child.finish().code == 0 and len(word) == self._size else None
+        return word if len(word) == self._size else None
 
 
 def _with_plain_names(patch: bytes) -> bytes:

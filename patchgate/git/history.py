@@ -191,7 +191,7 @@ class Walk:
         return tree
 
     def read(self, commits: Sequence[Commit], detail: Detail) -> Iterator[tuple[Commit, Reading]]:
-        """Read commit after commit, through one diff-tree child.
+        """Read commit after commit, through one diff-tree child; every commit once, or an error.
 
         Raises:
             UndecidedError: git failed, or an object is missing.
@@ -202,7 +202,8 @@ class Walk:
                 yield each
                 done += 1
         except MemoryLimitError:
-            # Some commit holds a file too large for git to diff: from here on one at a time, with care.
+            # Git needs too much memory for a commit that was not handed on yet, often for a large file. From
+            # the first of those on, each has a child of its own; one that still needs too much raises.
             for commit in commits[done:]:
                 read = [self._alone(old, commit.tree, detail) for old in self._compared(commit)]
                 raw = self._joined(commit, *read)
@@ -210,23 +211,33 @@ class Walk:
                 yield commit, reading
 
     def _stream(self, commits: Sequence[Commit], detail: Detail) -> Iterator[tuple[Commit, Reading]]:
-        compared = [[(tree, commit.tree) for tree in self._compared(commit)] for commit in commits]
-        lines = b"".join([f"{old} {new}\n".encode("ascii") for pairs in compared for old, new in pairs])
+        """Read commits in batches, with as little in memory.
+
+        Git may die after any byte, and what it wrote before looks like the whole answer. So a commit counts
+        as read when the line that begins the next pair of trees has come; after the last pair an empty one
+        is asked for. The last batch waits for the child's end too.
+        """
+        compared = [[f"{tree} {commit.tree}" for tree in self._compared(commit)] for commit in commits]
+        end = f"{self.objects.empty_tree} {self.objects.empty_tree}"
+        headers = [f"{pair}\n".encode("ascii") for pairs in [*compared, [end]] for pair in pairs]
         with self._repository.child(
             "diff-tree", "--stdin", "-r", *detail.flags, variables=self._without_index
         ) as child:
-            child.feed(lines)
+            child.feed(b"".join(headers))
             reader = DiffReader(child, detail.glance)
+            following = iter(headers)
+            _pass(reader, next(following))
             for start in range(0, len(commits), _AT_ONCE):
                 batch = commits[start : start + _AT_ONCE]
                 raw = [
-                    self._joined(commit, *[_next(reader, old, new, detail) for old, new in pairs])
+                    self._joined(commit, *[_next(reader, next(following), detail) for _ in pairs])
                     for commit, pairs in zip(batch, compared[start : start + _AT_ONCE], strict=True)
                 ]
+                if start + _AT_ONCE >= len(commits):
+                    ended = child.finish()
+                    if ended.code != 0:
+                        raise failed("diff-tree", ended)
                 yield from zip(batch, self._finished(batch, raw, detail), strict=True)
-            ended = child.finish()
-            if ended.code != 0:
-                raise failed("diff-tree", ended)
 
     @property
     def _without_index(self) -> dict[str, str]:
@@ -281,12 +292,17 @@ class Walk:
             yield reading.over(commit.tree, ()) if kind == "merge" else reading
 
 
-def _next(reader: DiffReader, old: str, new: str, detail: Detail) -> Records:
-    """Read the next pair of trees of a walk."""
-    if reader.line() != f"{old} {new}".encode("ascii"):
-        raise UndecidedError("git's walk lost its place", "run git fsck")
+def _next(reader: DiffReader, following: bytes, detail: Detail) -> Records:
+    """Read what differs between a pair of trees of a walk, and the line that begins the following pair."""
     found = reader.records()
     marked: set[int] = set()
     if detail.lines:
         marked = reader.patches(found, lambda file: detail.watch if is_text_candidate(file) else None)
+    _pass(reader, following)
     return found, marked
+
+
+def _pass(reader: DiffReader, header: bytes) -> None:
+    """Read the line that begins a pair of trees."""
+    if reader.line() + b"\n" != header:
+        raise UndecidedError("git's walk lost its place", "run git fsck")

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from patchgate.change.quoting import printable
 from patchgate.errors import PatchgateError, UndecidedError
 from patchgate.git.hook_files import HookFile, look_at
-from patchgate.git.repository import Repository
+from patchgate.git.repository import ANY_CODE, Repository, failed
 from patchgate.process import Completed, allowed_environment, run
 
 LOCAL_EVENTS = ("pre-commit", "pre-merge-commit", "commit-msg", "pre-push", "reference-transaction")
@@ -85,13 +85,26 @@ class Surroundings:
         told = {name: value for name, value in environ.items() if name.startswith("GIT_CONFIG")}
         self.environment = {**allowed_environment(environ), **told, "GIT_OPTIONAL_LOCKS": "0"}
 
-    def ask(self, place: Sequence[str], directory: str, *arguments: str) -> Completed:
-        """Run git in a directory; `place` are the options that say which repository."""
-        return run(["git", *place, *arguments], cwd=directory, env=self.environment)
+    def ask(
+        self, place: Sequence[str], directory: str, *arguments: str, answers: Container[int] = ANY_CODE
+    ) -> Completed:
+        """Run git in a directory.
+
+        Args:
+            place: the options that say which repository.
+            answers: the exit codes that answer the question.
+
+        Raises:
+            UndecidedError: git could not be started, took too long, was killed, or did not answer.
+        """
+        done = run(["git", *place, *arguments], cwd=directory, env=self.environment)
+        if done.code not in answers:
+            raise failed(arguments[0], done)
+        return done
 
     def version(self) -> tuple[int, ...]:
         """Ask which git this is."""
-        said = self.ask((), self.repository.git_dir, "version").out
+        said = self.ask((), self.repository.git_dir, "version", answers=(0,)).out
         found = re.search(rb"(\d+)\.(\d+)(?:\.(\d+))?", said)
         if found is None:
             raise UndecidedError("git does not tell its version", "install git 2.39.2 or newer")
@@ -99,7 +112,8 @@ class Surroundings:
 
     def programs(self) -> str:
         """Ask for the folder of git's own programs, which it puts in front of a hook's PATH."""
-        return os.fsdecode(self.ask((), self.repository.git_dir, "--exec-path").out).rstrip("\n")
+        said = self.ask((), self.repository.git_dir, "--exec-path", answers=(0,)).out
+        return os.fsdecode(said).rstrip("\n")
 
 
 def worktrees_in_force(
@@ -155,7 +169,8 @@ def _main_folder(around: Surroundings, listed: str) -> str:
     if repository.git_dir == repository.common_dir and repository.work_tree is not None:
         return repository.work_tree
     place = (f"--git-dir={repository.common_dir}",)
-    told = around.ask(place, repository.common_dir, "config", "--type=path", "core.worktree")
+    asked = ("config", "--type=path", "core.worktree")
+    told = around.ask(place, repository.common_dir, *asked, answers=(0, 1))
     folder = os.fsdecode(told.out).rstrip("\n")
     return os.path.normpath(os.path.join(repository.common_dir, folder)) if folder else listed
 
@@ -182,7 +197,8 @@ def _look(
     # Asked for a file in it, for an empty one is the root folder then, as it is when git runs hooks.
     folder = os.path.normpath(os.path.join(path, os.path.dirname(say("--git-path", "hooks/pre-commit"))))
     head = around.ask(place, path, "rev-parse", "--quiet", "--verify", "HEAD^{commit}")
-    config = around.ask(place, path, "config", "--show-scope", "--show-origin", "-z", "--get-regexp", _READ)
+    asked = ("config", "--show-scope", "--show-origin", "-z", "--get-regexp", _READ)
+    config = around.ask(place, path, *asked, answers=(0, 1))
     settings = _settings(config.out, path)
     paths = [setting for setting in settings if setting.key == "core.hookspath"]
     return Worktree(

@@ -16,11 +16,13 @@ from dataclasses import dataclass
 
 from patchgate.git.history import Commit, lacking
 from patchgate.git.reflog import git_dirs, made_in
-from patchgate.git.repository import Repository
+from patchgate.git.repository import Repository, failed
 
 BRANCHES = "refs/heads/"
 _MOST_REMOTES = 20
 _LONGEST_PATH = 1 << 16
+# What show-ref says where there is no such ref; it has no exit code for that alone (builtin/show-ref.c).
+_NO_REF = b"not a valid ref"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,25 +53,27 @@ def value_of(repository: Repository, ref: str) -> str | None:
     What a hook's input claims is not always it: zeroes stand for "any". Asked by its exact name, for
     rev-parse takes the tag `refs/tags/refs/heads/x` for a branch `refs/heads/x` that is missing (measured).
     """
-    exact = (
-        ("rev-parse", "--quiet", "--verify") if ref == "HEAD" else ("show-ref", "--verify", "--hash", "--")
-    )
-    done = repository.git(*exact, ref)
+    if ref == "HEAD":
+        done = repository.git("rev-parse", "--quiet", "--verify", ref, answers=(0, 1))
+    else:
+        done = repository.git("show-ref", "--verify", "--hash", "--", ref, answers=(0, 128))
+        if done.code != 0 and _NO_REF not in done.err:
+            raise failed("show-ref", done)
     return done.out.decode("ascii").strip() if done.code == 0 else None
 
 
 def current_branch(repository: Repository) -> str | None:
     """Name the branch that HEAD names in full; None where HEAD is detached."""
-    done = repository.git("symbolic-ref", "--quiet", "HEAD")
+    done = repository.git("symbolic-ref", "--quiet", "HEAD", answers=(0, 1))
     return done.out.decode("utf-8", "surrogateescape").rstrip("\n") if done.code == 0 else None
 
 
 def has_had(repository: Repository, update: Update) -> bool:
     """Tell whether the branch had this value before, by its reflog: going back is never refused."""
     # Asked by its exact name first: a tag `refs/heads/x` has a reflog too, and rev-list would take it.
-    if update.old is None or repository.git("reflog", "exists", update.ref).code != 0:
+    if update.old is None or repository.git("reflog", "exists", update.ref, answers=(0, 1)).code != 0:
         return False
-    done = repository.git("rev-list", "--walk-reflogs", "--ignore-missing", update.ref)
+    done = repository.git("rev-list", "--walk-reflogs", "--ignore-missing", update.ref, answers=(0, 128))
     return done.code == 0 and update.new.encode("ascii") in done.out.split()
 
 
@@ -149,10 +153,14 @@ def _is_tracking(words: Sequence[bytes]) -> bool:
 
 def _configured_urls(repository: Repository) -> list[str]:
     """Ask git for the URLs of the remotes, rewritten as it uses them (`url.<base>.insteadOf`)."""
-    found = repository.git("config", "-z", "--name-only", "--get-regexp", r"^remote\..*\.url$").out
+    asked = ("config", "-z", "--name-only", "--get-regexp", r"^remote\..*\.url$")
+    found = repository.git(*asked, answers=(0, 1)).out
     keys = [os.fsdecode(each) for each in found.split(b"\0") if each]
     names = list(dict.fromkeys(key.removeprefix("remote.").removesuffix(".url") for key in keys))
-    told = [repository.git("ls-remote", "--get-url", "--", name) for name in names[:_MOST_REMOTES]]
+    told = [
+        repository.git("ls-remote", "--get-url", "--", name, answers=(0, 128))
+        for name in names[:_MOST_REMOTES]
+    ]
     return [os.fsdecode(done.out.rstrip(b"\n")) for done in told if done.code == 0]
 
 

@@ -287,9 +287,7 @@ def _added(
     repository.output("update-index", "-z", "--index-info", stdin=seed, variables=variables)
     names = b"".join(path.raw + b"\0" for path in known)
     arguments = (*_READ, "update-index", "--add", "-z", "--stdin")
-    done = repository.git(*arguments, stdin=names, variables=variables, in_work_tree=True)
-    if done.code != 0:
-        raise failed("update-index", done)
+    repository.git(*arguments, stdin=names, variables=variables, in_work_tree=True)
     found: dict[RepoPath, Entry | None] = {}
     for record in repository.output("ls-files", "-z", "--stage", variables=variables).split(b"\0")[:-1]:
         about, _, name = record.partition(b"\t")
@@ -323,6 +321,4 @@ def _hashed(repository: Repository, store: PrivateStore, paths: list[RepoPath]) 
         variables=store.variables,
         in_work_tree=True,
     )
-    if done.code != 0:
-        raise failed("hash-object", done)
     return dict(zip(paths, done.out.decode("ascii").split(), strict=True))

@@ -123,9 +123,7 @@ def remote_of(repository: Repository, name: str) -> Remote:
     prefix = f"{_TRACKING}{name}/"
     # The refs of a remote `a/b` are not those of a remote `a`.
     foreign = tuple(f"{_TRACKING}{other}/" for other in others if other.startswith(f"{name}/"))
-    default = repository.git("symbolic-ref", "--quiet", prefix + "HEAD").out.decode(
-        "utf-8", "surrogateescape"
-    )
+    default = _symbolic_ref(repository, prefix + "HEAD")
     # No ref has these characters in its name, and for-each-ref would take them for a pattern.
     refs = {} if _GLOB & set(name) else refs_below(repository, prefix.removesuffix("/"))
     had = {
@@ -133,14 +131,21 @@ def remote_of(repository: Repository, name: str) -> Remote:
         for ref, oid in refs.items()
         if ref.startswith(prefix) and not ref.startswith(foreign) and ref != prefix + "HEAD"
     }
-    target = default.rstrip("\n")
-    is_own = target.startswith(prefix) and not target.startswith(foreign)
-    return Remote(name, True, had, BRANCHES + target.removeprefix(prefix) if is_own else None)
+    is_own = default.startswith(prefix) and not default.startswith(foreign)
+    return Remote(name, True, had, BRANCHES + default.removeprefix(prefix) if is_own else None)
+
+
+def _symbolic_ref(repository: Repository, name: str) -> str:
+    """Ask what a symbolic ref names; empty where it is none, or can be none by its name."""
+    done = repository.git("symbolic-ref", "--quiet", name, answers=(0, 1, 128))
+    if done.code == 128 and b"No such ref" not in done.err:
+        raise failed("symbolic-ref", done)
+    return done.out.decode("utf-8", "surrogateescape").rstrip("\n") if done.code == 0 else ""
 
 
 def _configured(repository: Repository) -> set[str]:
     """List the names of the remotes that git's config knows."""
-    done = repository.git("config", "-z", "--name-only", "--get-regexp", r"^remote\.")
+    done = repository.git("config", "-z", "--name-only", "--get-regexp", r"^remote\.", answers=(0, 1))
     keys = done.out.decode("utf-8", "surrogateescape").split("\0")
     return {key.removeprefix("remote.").rpartition(".")[0] for key in keys} - {""}
 
@@ -161,8 +166,7 @@ def refs_below(repository: Repository, *folders: str) -> dict[str, str]:
 
 def default_branch(repository: Repository) -> str | None:
     """Name the branch that this repository's own HEAD names, whether or not it has a commit."""
-    done = repository.git("symbolic-ref", "--quiet", "HEAD")
-    return done.out.decode("utf-8", "surrogateescape").rstrip("\n") or None
+    return _symbolic_ref(repository, "HEAD") or None
 
 
 def peel(objects: Objects, oids: Iterable[str]) -> dict[str, str | None]:
@@ -213,7 +217,4 @@ def is_ancestor(repository: Repository, ancestor: str, commit: str) -> bool:
     Raises:
         UndecidedError: git could not tell, for an object is missing.
     """
-    done = repository.git("merge-base", "--is-ancestor", ancestor, commit)
-    if done.code not in {0, 1}:
-        raise failed("merge-base", done)
-    return done.code == 0
+    return repository.git("merge-base", "--is-ancestor", ancestor, commit, answers=(0, 1)).code == 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from patchgate.change.quoting import printable
@@ -36,6 +36,8 @@ _PINNED = (
 )
 BIG_FILE = 32 << 20
 QUARANTINE = "GIT_QUARANTINE_PATH"
+ANY_CODE = range(256)
+"""Every exit code of a child that ended by itself; a signal is none."""
 _QUARANTINE = (QUARANTINE, "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES")
 
 
@@ -93,19 +95,27 @@ class Repository:
         variables: Mapping[str, str] | None = None,
         in_work_tree: bool = False,
         memory: int = DEFAULT_MEMORY,
+        answers: Container[int] = (0,),
     ) -> Completed:
         """Run git plumbing to its end; `variables` are added to its environment.
 
+        Args:
+            answers: the exit codes that answer the question; with any other, git has not answered.
+
         Raises:
-            UndecidedError: git could not be started, or took too long.
+            UndecidedError: git could not be started, took too long, was killed, or did not answer; the
+                message carries the last line of git's own.
         """
-        return run(
+        done = run(
             self.argv(arguments, in_work_tree=in_work_tree),
             cwd=self.work_tree if in_work_tree else self.git_dir,
             env={**self.environment, **(variables or {})},
             stdin=stdin,
             memory=memory,
         )
+        if done.code not in answers:
+            raise failed(_command(arguments), done)
+        return done
 
     def output(
         self, *arguments: str, stdin: bytes = b"", variables: Mapping[str, str] | None = None
@@ -113,12 +123,9 @@ class Repository:
         """Run git plumbing that must succeed, and return its output.
 
         Raises:
-            UndecidedError: it failed; the message carries the last line of git's own.
+            UndecidedError: as in `git`.
         """
-        done = self.git(*arguments, stdin=stdin, variables=variables)
-        if done.code != 0:
-            raise failed(arguments[0], done)
-        return done.out
+        return self.git(*arguments, stdin=stdin, variables=variables).out
 
     def child(
         self, *arguments: str, variables: Mapping[str, str] | None = None, memory: int = DEFAULT_MEMORY
@@ -135,10 +142,22 @@ class MemoryLimitError(UndecidedError):
     """A git child wanted more memory than it may have."""
 
 
+def _command(arguments: Sequence[str]) -> str:
+    """Find the name of git's command behind its options."""
+    words = iter(arguments)
+    for word in words:
+        if word in {"-c", "-C"}:
+            next(words, None)
+        elif not word.startswith("-"):
+            return word
+    return "command"
+
+
 def failed(command: str, done: Completed) -> UndecidedError:
     """Say that a git command failed, in one sentence with git's own last words."""
     lines = [line for line in done.err.split(b"\n") if line.strip()]
-    said = printable(lines[-1]) if lines else f"exit code {done.code}"
+    ended = f"exit code {done.code}" if done.code >= 0 else f"signal {-done.code} ended it"
+    said = printable(lines[-1]) if lines else ended
     hint = "run git fsck; in a partial or shallow clone, fetch what is missing (git fetch --unshallow)"
     if b"ut of memory" in done.err:
         return MemoryLimitError(
@@ -191,7 +210,9 @@ def open_repository(environ: Mapping[str, str], directory: str) -> Repository:
         lines[2] not in {"true", "false"} or (found.code == 0 and not os.path.isabs(work_tree_said))
     ):
         raise UndecidedError("the path of this repository holds a line feed", "give that folder another name")
-    if len(lines) < 5 or (found.code != 0 and lines[2] != "true"):
+    # In a bare repository the last question alone has no answer.
+    is_answered = found.code == 0 or (found.code > 0 and lines[2:3] == ["true"] and b"work tree" in found.err)
+    if len(lines) < 5 or not is_answered:
         raise _not_opened(found)
     _require_version(base)
     git_dir, bare, object_format, prefix = lines[0], lines[2] == "true", lines[3], lines[4]
@@ -228,13 +249,15 @@ def _not_opened(found: Completed) -> UsageError | UndecidedError:
         )
     if "work tree" in text:
         return UsageError("this is a git directory, not a working tree", "go to the working tree")
+    if not text:
+        return failed("rev-parse", found)
     return UndecidedError(f"git cannot open this repository: {printable(text)}", "run git status to see why")
 
 
 def _require_version(env: Mapping[str, str]) -> None:
-    said = run(["git", "version"], cwd=None, env=env).out
-    found = re.search(rb"(\d+)\.(\d+)(?:\.(\d+))?", said)
-    if found is None:
+    said = run(["git", "version"], cwd=None, env=env)
+    found = re.search(rb"(\d+)\.(\d+)(?:\.(\d+))?", said.out)
+    if said.code != 0 or found is None:
         raise UndecidedError("git does not tell its version", "install git 2.39.2 or newer")
     version = tuple(int(part or 0) for part in found.groups())
     if version < MINIMUM_GIT:

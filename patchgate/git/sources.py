@@ -19,7 +19,7 @@ from patchgate.git.blobs import called_text, look_again
 from patchgate.git.diff import Detail, is_text_candidate
 from patchgate.git.objects import Objects
 from patchgate.git.pairs import read_difference
-from patchgate.git.repository import BIG_FILE, Repository, failed
+from patchgate.git.repository import BIG_FILE, Repository
 from patchgate.git.trees import Listing, resulting_tree
 
 if TYPE_CHECKING:
@@ -105,9 +105,9 @@ def pending_base(
 
 def _require_unborn(repository: Repository) -> None:
     """A branch without a commit starts from nothing; a broken one must not look like it."""
-    named = repository.git("symbolic-ref", "-q", "HEAD")
+    named = repository.git("symbolic-ref", "-q", "HEAD", answers=(0, 1))
     branch = os.fsdecode(named.out.rstrip(b"\n"))
-    is_there = repository.git("rev-parse", "-q", "--verify", "HEAD").code == 0
+    is_there = repository.git("rev-parse", "-q", "--verify", "HEAD", answers=(0, 1)).code == 0
     if named.code != 0 or is_there or os.path.isfile(os.path.join(repository.common_dir, branch)):
         raise UndecidedError("HEAD names a commit that is not here", "run git fsck")
 
@@ -176,9 +176,6 @@ def worktree(
         variables=variables,
         in_work_tree=True,
     )
-    for name, done in (("ls-files", listed), ("diff-files", changed)):
-        if done.code != 0:
-            raise failed(name, done)
     gone, fresh = _gone_and_fresh(changed.out)
     # A repository nested in this one is listed as a folder; git would add it as a gitlink.
     fresh += [name.rstrip(b"/") for name in listed.out.split(b"\0") if name]
@@ -186,11 +183,9 @@ def worktree(
     for names, how in ((gone, ("--force-remove",)), (fresh, ("--add", "--remove", "--replace"))):
         if names:
             stdin = b"\0".join(names) + b"\0"
-            done = repository.git(
+            repository.git(
                 "update-index", *how, "-z", "--stdin", stdin=stdin, variables=variables, in_work_tree=True
             )
-            if done.code != 0:
-                raise failed("update-index", done)
     reading = _against_index(repository, objects, base, detail, variables)
     return replace(reading, source=Source("worktree", None, base.commit))
 
@@ -242,11 +237,7 @@ def _have_attributes(folders: dict[bytes, Listing]) -> bool:
 
 def _require_index(repository: Repository, variables: Mapping[str, str]) -> None:
     """An index that cannot be read must not look like an empty one."""
-    done = repository.git(
-        "ls-files", "-z", "--stage", "--", ":(top,literal).patchgate-none", variables=variables
-    )
-    if done.code != 0:
-        raise failed("ls-files", done)
+    repository.output("ls-files", "-z", "--stage", "--", ":(top,literal).patchgate-none", variables=variables)
 
 
 def complete(
@@ -296,11 +287,8 @@ def tracked(repository: Repository, objects: Objects) -> list[FileChange]:
         UsageError: there is no working tree.
     """
     _require_work_tree(repository)
-    done = repository.git("ls-files", "-z", "--stage")
-    if done.code != 0:
-        raise failed("ls-files", done)
     found: list[FileChange] = []
-    for record in done.out.split(b"\0"):
+    for record in repository.output("ls-files", "-z", "--stage").split(b"\0"):
         if record:
             about, _, name = record.partition(b"\t")
             mode, oid, stage = about.decode("ascii").split(" ")

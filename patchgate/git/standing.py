@@ -97,8 +97,6 @@ def changed_since(
 def _unstaged(repository: Repository, store: PrivateStore) -> dict[RepoPath, FileChange]:
     """Read what differs on disk from the index; what only looks newer turns out to be the same."""
     done = repository.git("diff-files", "-z", "--raw", "--ignore-submodules=all", in_work_tree=True)
-    if done.code != 0:
-        raise failed("diff-files", done)
     gone: list[RepoPath] = []
     seeds: list[bytes] = []
     names: list[RepoPath] = []
@@ -138,9 +136,7 @@ def _added(repository: Repository, store: PrivateStore, seed: bytes, names: byte
         repository.output("update-index", "-z", "--index-info", stdin=seed, variables=variables)
     # --remove: a file that is gone since git looked is no longer there, and that is all.
     arguments = (*_READ, "update-index", "--add", "--remove", "--replace", "-z", "--stdin")
-    done = repository.git(*arguments, stdin=names, variables=variables, in_work_tree=True)
-    if done.code != 0:
-        raise failed("update-index", done)
+    repository.git(*arguments, stdin=names, variables=variables, in_work_tree=True)
     found: dict[RepoPath, Entry] = {}
     for record in repository.output("ls-files", "-z", "--stage", variables=variables).split(b"\0")[:-1]:
         about, _, name = record.partition(b"\t")

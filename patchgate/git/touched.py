@@ -93,7 +93,10 @@ def _changes(child: Child) -> Iterator[tuple[str, int, bytes, str]]:
             continue
         # `:mode mode oid oid status`; of a merge as many colons, and old modes and ids, as it has parents.
         new = token.split(b" ")[-2]
-        yield commit, seconds, next(tokens), new.decode("ascii")
+        path = next(tokens, None)
+        if path is None:
+            raise _cut_off()
+        yield commit, seconds, path, new.decode("ascii")
 
 
 def _seconds(date: bytes) -> int:
@@ -113,4 +116,8 @@ def _tokens(child: Child) -> Iterator[bytes]:
     if done.code != 0:
         raise failed("log", done)
     if rest:
-        raise UndecidedError("git log ended in the middle of a line", "run git fsck")
+        raise _cut_off()
+
+
+def _cut_off() -> UndecidedError:
+    return UndecidedError("git log ended in the middle of a line", "run git fsck")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from patchgate.git.repository import Repository
+from patchgate.git.repository import Repository, failed
 from patchgate.process import run
 
 # A comment in a message that has none: git wants one byte, and no text begins a line with this.
@@ -25,7 +25,7 @@ def with_trailer(repository: Repository, raw: bytes, trailer: str, comment: byte
         comment: what begins a comment there; None: nothing does.
 
     Raises:
-        UndecidedError: git could not be started, or took too long.
+        UndecidedError: git could not be started, took too long, or was killed.
     """
     sign = os.fsdecode(comment or _NO_COMMENT)
     key = "core.commentChar" if len(comment or _NO_COMMENT) == 1 else "core.commentString"
@@ -43,6 +43,8 @@ def with_trailer(repository: Repository, raw: bytes, trailer: str, comment: byte
     # Without its last LF git takes one line for no paragraph, and makes the trailer a part of the subject.
     whole = raw if raw.endswith(b"\n") else raw + b"\n"
     done = run(command, cwd=repository.git_dir, env=environment, stdin=whole)
+    if done.code < 0:
+        raise failed("interpret-trailers", done)
     if done.code != 0:
         return None
     return _inserted(raw, done.out, trailer.encode("ascii"))

@@ -59,16 +59,13 @@ class Checkout:
         Raises:
             UndecidedError: git failed.
         """
-        done = replace(self.repository, work_tree=root or self.root).git(
+        return replace(self.repository, work_tree=root or self.root).git(
             *_FLAGS,
             *arguments,
             stdin=stdin,
             variables={**self.variables, "GIT_INDEX_FILE": self.index},
             in_work_tree=True,
         )
-        if done.code != 0:
-            raise failed(arguments[0], done)
-        return done
 
     def write(self) -> None:
         """Write every file that is missing or differs, over whatever stands in its place.

@@ -284,7 +284,7 @@ def _inode(folder: str) -> int | None:
 
 def _conversions(repository: Repository) -> str:
     """Sum up what the bytes of a checkout depend on besides the tree: config, and `info/attributes`."""
-    found = repository.git("config", "-z", "--get-regexp", _CONVERSIONS).out
+    found = repository.git("config", "-z", "--get-regexp", _CONVERSIONS, answers=(0, 1)).out
     with (
         contextlib.suppress(OSError),
         open(os.path.join(repository.common_dir, "info", "attributes"), "rb") as file,

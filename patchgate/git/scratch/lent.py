@@ -71,7 +71,8 @@ def _config(repository: Repository) -> bytes:
         "\tfileMode = true",
         "\tlogAllRefUpdates = true",
     ]
-    for line in repository.git("config", "--get-regexp", _TAKEN).out.decode("utf-8", "replace").splitlines():
+    taken = repository.git("config", "--get-regexp", _TAKEN, answers=(0, 1)).out.decode("utf-8", "replace")
+    for line in taken.splitlines():
         name, _, value = line.partition(" ")
         if value.isalnum():
             lines.append(f"\t{name.removeprefix('core.')} = {value}")

@@ -161,7 +161,7 @@ def _staged(repository: Repository, policies: Policies) -> tuple[str | None, str
 def message_settings(repository: Repository) -> tuple[Cleanup, str | None]:
     """Read how git cleans messages here, and which encoding they have."""
     told: dict[str, bytes | None] = {}
-    done = repository.git("config", "--null", "--show-scope", "--get-regexp", _KEYS)
+    done = repository.git("config", "--null", "--show-scope", "--get-regexp", _KEYS, answers=(0, 1))
     fields = done.out.split(b"\0")
     for scope, setting in zip(fields[0:-1:2], fields[1::2], strict=True):
         # What this program pins for its own children is no setting of the user's.

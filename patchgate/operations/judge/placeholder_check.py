@@ -76,7 +76,7 @@ def _staged(
 def _range(repository: Repository, named: Collection[RepoPath], between: tuple[str, str]) -> Report:
     with Objects(repository) as objects:
         (_, first), (after_tree, last) = (_commit(objects, revision) for revision in between)
-        done = repository.git("merge-base", first, last)
+        done = repository.git("merge-base", first, last, answers=(0, 1))
         base = done.out.decode("ascii").split("\n")[0] if done.code == 0 else first
         policies, terms = Policies(objects), trusted(repository)
         before, after = (policies.at(policies.key(tree)) for tree in (_commit(objects, base)[0], after_tree))

@@ -99,11 +99,11 @@ def trusted(repository: Repository) -> Asked:
                 return Asked()
     except OSError:
         pass
-    done = repository.git("config", "--get", TRUST_KEY)
+    done = repository.git("config", "--get", TRUST_KEY, answers=(0, 1))
     ref = os.fsdecode(done.out.rstrip(b"\n"))
     if done.code != 0 or not ref:
         return Asked()
-    if repository.git("show-ref", "--verify", "--quiet", "--", ref).code != 0:
+    if repository.git("show-ref", "--verify", "--quiet", "--", ref, answers=(0, 1)).code != 0:
         remote, _, name = ref.removeprefix("refs/remotes/").partition("/")
         hint = (
             f"git fetch {remote} {name}" if ref.startswith("refs/remotes/") else f"git config {TRUST_KEY} REF"

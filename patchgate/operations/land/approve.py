@@ -17,7 +17,7 @@ from patchgate.change.quoting import printable
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.notes import APPROVALS_REF, add_line, anchor_of
 from patchgate.git.objects import Objects
-from patchgate.git.repository import Repository
+from patchgate.git.repository import ANY_CODE, Repository
 from patchgate.ledger.approvals import LocalApprovals, Signed, Statement
 from patchgate.ledger.ledger import Ledger
 from patchgate.operations.judge.approvals import errors_of, honoured, may_be_approved, undecided_gates
@@ -139,7 +139,7 @@ def who_approves(repository: Repository, environ: Mapping[str, str]) -> str:
     Raises:
         UsageError: git does not know.
     """
-    done = repository.git("var", "GIT_COMMITTER_IDENT", variables=identity(environ))
+    done = repository.git("var", "GIT_COMMITTER_IDENT", variables=identity(environ), answers=ANY_CODE)
     said = _STAMP.sub("", done.out.decode("utf-8", "surrogateescape").strip())
     who = printable(" ".join(said.split()), 280)
     if done.code != 0 or not who:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from patchgate.git.novelty import current_branch, merged_in
 from patchgate.git.objects import Objects
 from patchgate.git.progress import is_replaying
-from patchgate.git.repository import Repository
+from patchgate.git.repository import ANY_CODE, Repository
 from patchgate.ledger.ledger import Ledger
 from patchgate.operations.judge.intents import active_here
 from patchgate.operations.judge.pending import check_pending
@@ -138,7 +138,8 @@ def _leave(
     policy = ("-", "-")
     if asked.policy_from is not None:
         # The origin reads REF:FILE, and what it names is what was read.
-        blob = repository.git("rev-parse", "--quiet", "--verify", change.policy.origin)
+        naming = ("rev-parse", "--quiet", "--verify", change.policy.origin)
+        blob = repository.git(*naming, answers=ANY_CODE)
         if blob.code != 0:
             return ()
         policy = (change.policy.origin, blob.out.decode("ascii").strip())

@@ -17,7 +17,7 @@ from patchgate.change.quoting import printable
 from patchgate.durable.lock import hold
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.hooks_in_force import Surroundings
-from patchgate.git.repository import Repository
+from patchgate.git.repository import ANY_CODE, Repository
 
 _KEY = "core.hooksPath"
 _PATIENCE_SECONDS = 10.0
@@ -63,7 +63,8 @@ def hooks_folder(repository: Repository, environ: Mapping[str, str]) -> HooksFol
         raise UndecidedError("git does not say where its hooks are", "run git rev-parse --git-path hooks")
     # A relative core.hooksPath counts from where hooks run; an empty one makes git look in the root folder.
     folder = os.path.normpath(os.path.join(top, os.fsdecode(asked.out.removesuffix(b"\n")) or "/"))
-    scopes = around.ask(place, top, "config", "--show-scope", "-z", "--get-all", _KEY).out.split(b"\0")
+    named = around.ask(place, top, "config", "--show-scope", "-z", "--get-all", _KEY, answers=(0, 1))
+    scopes = named.out.split(b"\0")
     return HooksFolder(Path(folder), top, scopes[-3].decode("ascii") if len(scopes) > 2 else "")
 
 
@@ -132,7 +133,8 @@ def folder_notes(repository: Repository, folder: HooksFolder) -> tuple[str, ...]
         return (f"{folder.name} lies outside this repository: the hooks run wherever {_KEY} names it",)
     found = []
     inner = os.path.relpath(folder.path / "pre-commit", top)
-    if repository.git("check-ignore", "--quiet", "--", inner, in_work_tree=True).code == 1:
+    asked = ("check-ignore", "--quiet", "--", inner)
+    if repository.git(*asked, in_work_tree=True, answers=ANY_CODE).code == 1:
         found.append(f"{folder.name} is not ignored: do not commit its hooks, they name a program of yours")
     if os.path.isdir(os.path.join(repository.common_dir, "worktrees")):
         found.append(f"{folder.name} belongs to this worktree alone: install in the other worktrees too")

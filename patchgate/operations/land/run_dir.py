@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from patchgate.errors import UndecidedError, UsageError
-from patchgate.git.repository import Repository
+from patchgate.git.repository import ANY_CODE, Repository
 
 # What lies below git's folder `patchgate` is read as what its name says.
 _OWN_NAMES = frozenset(
@@ -37,7 +37,8 @@ def require_outside(repository: Repository, run_dir: str | None) -> None:
         below = os.path.join(place, "artifacts")
         asked = (f"--work-tree={top}", "-C", top, "check-ignore", "-q", "--", below)
         if _is_below(place, top) and (
-            place == os.path.realpath(top) or repository.git(*asked, in_work_tree=True).code != 0
+            place == os.path.realpath(top)
+            or repository.git(*asked, in_work_tree=True, answers=ANY_CODE).code != 0
         ):
             raise UsageError(
                 "the folder of --run-dir lies in the working tree and is not ignored",
@@ -53,14 +54,15 @@ def _is_below(place: str, folder: str) -> bool:
 
 def _working_trees(repository: Repository) -> list[str]:
     """Name all working trees of the repository that are there."""
-    listed = repository.git("worktree", "list", "--porcelain", "-z", in_work_tree=True)
+    listed = repository.git("worktree", "list", "--porcelain", "-z", in_work_tree=True, answers=ANY_CODE)
     if listed.code != 0:
         raise UndecidedError("git does not list the working trees", "run git worktree list to see why")
     lines = listed.out.split(b"\0")
     found = [os.fsdecode(line.removeprefix(b"worktree ")) for line in lines if line.startswith(b"worktree ")]
     # Where its git directory lies elsewhere, git lists that one for the main working tree (git 2.39).
     common = repository.common_dir
-    told = repository.git(f"--git-dir={common}", "config", "--type=path", "core.worktree")
+    asked = (f"--git-dir={common}", "config", "--type=path", "core.worktree")
+    told = repository.git(*asked, answers=(0, 1))
     if told.code == 0:
         found.append(os.path.join(common, os.fsdecode(told.out.removesuffix(b"\n"))))
     return [os.path.realpath(each) for each in (repository.work_tree, *found) if each and os.path.isdir(each)]

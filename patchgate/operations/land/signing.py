@@ -68,7 +68,7 @@ def sign(repository: Repository, statement: Statement, agent: str | None) -> Sig
 
 
 def _key(repository: Repository) -> str:
-    done = repository.git("config", "--type=path", "--null", "--get", "user.signingKey")
+    done = repository.git("config", "--type=path", "--null", "--get", "user.signingKey", answers=(0, 1))
     named = os.fsdecode(done.out.rstrip(b"\0"))
     if done.code != 0 or not named:
         raise UsageError("git is told no key to sign with", _HINT)

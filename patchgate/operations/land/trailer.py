@@ -110,7 +110,7 @@ def _has(text: bytes, line: str) -> bool:
 
 def _is_template(repository: Repository, text: bytes, cleanup: Cleanup, *, edited: bool) -> bool:
     """Tell whether a message is the template of the config as it was, which git refuses (git-commit, -t)."""
-    done = repository.git("config", "--type=path", "--get", "commit.template")
+    done = repository.git("config", "--type=path", "--get", "commit.template", answers=(0, 1))
     if done.code != 0:
         return False
     place = os.path.join(repository.work_tree or "", os.fsdecode(done.out.removesuffix(b"\n")))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from patchgate.change.quoting import printable
 from patchgate.errors import UndecidedError, UsageError
-from patchgate.git.repository import Repository
+from patchgate.git.repository import ANY_CODE, Repository
 
 _KEY = "patchgate.trustRef"
 
@@ -26,7 +26,8 @@ def full_name(repository: Repository, ref: str) -> str:
     shown = printable(ref)
     if ref.startswith("-") or "\0" in ref:
         raise UsageError(f"{shown} is no name of a ref", "name one, as origin/main")
-    named = repository.git("rev-parse", "--quiet", "--verify", "--symbolic-full-name", ref)
+    asked = ("rev-parse", "--quiet", "--verify")
+    named = repository.git(*asked, "--symbolic-full-name", ref, answers=ANY_CODE)
     full = os.fsdecode(named.out.rstrip(b"\n"))
     if named.code != 0:
         remote, _, branch = ref.removeprefix("refs/remotes/").partition("/")
@@ -34,7 +35,7 @@ def full_name(repository: Repository, ref: str) -> str:
         raise UsageError(f"there is no ref {shown} here", printable(fetch))
     if not full.startswith("refs/"):
         raise UsageError(f"{shown} is no ref, so it would stand still", "name one, as origin/main")
-    if repository.git("rev-parse", "--quiet", "--verify", full + "^{commit}").code != 0:
+    if repository.git(*asked, full + "^{commit}", answers=ANY_CODE).code != 0:
         raise UsageError(f"{shown} names no commit", "name a branch, as origin/main")
     return full
 
@@ -46,7 +47,7 @@ def trust(repository: Repository, ref: str) -> bool:
     """
     if _trusted(repository) == ref:
         return False
-    done = repository.git("config", "--local", "--replace-all", _KEY, ref)
+    done = repository.git("config", "--local", "--replace-all", _KEY, ref, answers=ANY_CODE)
     if done.code != 0:
         raise UndecidedError(f"git config could not write {_KEY}", f"git config {_KEY} REF")
     drop_every_pending(repository)
@@ -54,7 +55,7 @@ def trust(repository: Repository, ref: str) -> bool:
 
 
 def _trusted(repository: Repository) -> str | None:
-    done = repository.git("config", "--local", "--get", _KEY)
+    done = repository.git("config", "--local", "--get", _KEY, answers=(0, 1))
     return os.fsdecode(done.out.rstrip(b"\n")) if done.code == 0 else None
 
 

@@ -11,6 +11,7 @@ import os
 import shlex
 
 from patchgate.change.quoting import printable
+from patchgate.errors import UndecidedError
 from patchgate.git.novelty import BRANCHES, Update, value_of
 from patchgate.git.progress import Operation, is_past_aborting, operation_in_progress
 from patchgate.git.repository import Repository
@@ -52,7 +53,11 @@ def ways_out(repository: Repository, update: Update, command: str) -> tuple[WayO
     head = value_of(repository, "HEAD")
     if command not in _MOVED_FILES or head is None:
         return ()
-    way = _back(repository, head, update.new)
+    try:
+        way = _back(repository, head, update.new)
+    except UndecidedError:
+        # No advice is better than advice that was found from half of what git lists.
+        return ()
     return () if way is None else (WayOut("git has moved index or files already; put them back:", way),)
 
 

@@ -164,10 +164,8 @@ def kind_findings(repository: Repository, git: str) -> Iterator[Finding]:
     if repository.shallow:
         what = "this clone is shallow: a change whose parent is cut off is undecided"
         yield Finding(Level.NOTE, what, f"{git} fetch --unshallow")
-    if (
-        repository.git("config", "--get-regexp", r"^(remote\..*\.promisor|extensions\.partialclone)$").code
-        == 0
-    ):
+    asked = ("config", "--get-regexp", r"^(remote\..*\.promisor|extensions\.partialclone)$")
+    if repository.git(*asked, answers=(0, 1)).code == 0:
         yield Finding(
             Level.NOTE, "this clone is partial: a change with objects that are not here is undecided"
         )

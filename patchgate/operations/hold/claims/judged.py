@@ -21,7 +21,7 @@ from patchgate.git.diff import Detail
 from patchgate.git.listing import index_records, tree_records
 from patchgate.git.objects import Objects
 from patchgate.git.pairs import read_difference
-from patchgate.git.repository import Repository
+from patchgate.git.repository import ANY_CODE, Repository
 from patchgate.git.sources import Base, pending_base, staged, worktree
 from patchgate.operations.hold.claims.disk import disk_snapshot
 from patchgate.operations.hold.claims.snapshots import ObjectSnapshot
@@ -139,7 +139,8 @@ class TreeContent(JudgedContent):
             return True
         if self.commit is None or self.commit == commit:
             return False
-        return self.repository.git("merge-base", "--is-ancestor", commit, self.commit).code == 0
+        asked = ("merge-base", "--is-ancestor", commit, self.commit)
+        return self.repository.git(*asked, answers=ANY_CODE).code == 0
 
 
 def judged_of(repository: Repository, objects: Objects, asked: Asked) -> tuple[JudgedContent, Policy]:

@@ -247,7 +247,8 @@ def _has(objects: Objects, where: str, tried: _Tried) -> bool:
 def _ignored(repository: Repository, components: Sequence[Component]) -> list[str]:
     """Warn of baselines that git would not add."""
     names = b"".join(each.baseline.raw + b"\0" for each in components)
-    listed = repository.git("check-ignore", "-z", "--stdin", stdin=names, in_work_tree=True)
+    asked = ("check-ignore", "-z", "--stdin")
+    listed = repository.git(*asked, stdin=names, in_work_tree=True, answers=(0, 1))
     return [
         f"git ignores {RepoPath.from_git(raw).quoted}: take it out of .gitignore, or add it by git add -f"
         for raw in listed.out.split(b"\0")

@@ -16,7 +16,7 @@ from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.diff import Detail
 from patchgate.git.objects import Objects
 from patchgate.git.private import PrivateStore
-from patchgate.git.repository import Repository, failed
+from patchgate.git.repository import Repository
 from patchgate.git.sources import pending_base, worktree
 from patchgate.git.tree_view import TreeView
 from patchgate.operations.judge.policies import Policies, usable
@@ -66,10 +66,8 @@ def content_of(
     if from_disk:
         worktree(repository, objects, base, Detail(), store)
     # What is only intended to be added is no part of it, as of the next commit.
-    done = repository.git("write-tree", variables=variables)
-    if done.code != 0:
-        raise failed("write-tree", done)
-    view = TreeView(objects, done.out.decode("ascii").strip())
+    tree = repository.output("write-tree", variables=variables).decode("ascii").strip()
+    view = TreeView(objects, tree)
     policies = Policies(objects)
     policy = usable(policies.at(policies.key(view.tree)))
     return Recordable(view, policy, base.commit, store, unstaged)
@@ -78,15 +76,14 @@ def content_of(
 def _unstaged(repository: Repository, variables: Mapping[str, str]) -> tuple[RepoPath, ...]:
     """List what `git add --all` would add to a private index: changed, gone and untracked files."""
     # A file that was only touched is not told; the exit code tells of others that changed.
-    repository.git("update-index", "-q", "--refresh", variables=variables, in_work_tree=True)
+    refresh = ("update-index", "-q", "--refresh")
+    repository.git(*refresh, variables=variables, in_work_tree=True, answers=(0, 1))
     found: set[bytes] = set()
     for command in (
         ("diff-files", "-z", "--name-only", "--ignore-submodules=dirty"),
         ("ls-files", "-z", "--others", "--exclude-standard"),
     ):
         done = repository.git(*command, variables=variables, in_work_tree=True)
-        if done.code != 0:
-            raise failed(command[0], done)
         # A repository nested in this one is listed as a folder.
         found.update(name.rstrip(b"/") for name in done.out.split(b"\0") if name)
     return tuple(RepoPath.from_git(name) for name in sorted(found))

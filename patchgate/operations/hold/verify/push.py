@@ -22,7 +22,7 @@ from patchgate.gates import refs
 from patchgate.gates.gate import levelled
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import RefUpdate, Remote, is_ancestor, peel
-from patchgate.git.repository import Repository, failed
+from patchgate.git.repository import Repository
 from patchgate.operations.hold.verify.content import Analysed, analysis_policy
 from patchgate.operations.judge.cases import BUILT_IN, reference
 from patchgate.operations.judge.intents import active_here
@@ -188,9 +188,7 @@ def _had(scene: Scene, remote: Remote, update: RefUpdate, tip: str) -> Analysed:
     known = [oid for each in own if (oid := commits[each])]
     known = known or list(dict.fromkeys(oid for each in remote.had.values() if (oid := commits[each])))
     if known:
-        done = repository.git("merge-base", tip, *known)
-        if done.code not in {0, 1}:
-            raise failed("merge-base", done)
+        done = repository.git("merge-base", tip, *known, answers=(0, 1))
         base = done.out.decode("ascii").strip()
         tree = objects.header(base + "^{tree}") if base else None
         if tree is not None:

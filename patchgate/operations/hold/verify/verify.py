@@ -21,7 +21,7 @@ from patchgate.gates.verification import Question, decide
 from patchgate.gates.verification_reasons import Obstacle
 from patchgate.git.objects import TREE_MODE, Objects
 from patchgate.git.private import PrivateStore
-from patchgate.git.repository import Repository, failed
+from patchgate.git.repository import Repository
 from patchgate.operations.hold.verify.analyses import Around, runs_of
 from patchgate.operations.hold.verify.chosen import intent_for, set_aside, was_before
 from patchgate.operations.hold.verify.content import (
@@ -142,9 +142,7 @@ def _since(scene: Scene, name: str, after: Analysed) -> Verification:
     before = base
     warnings: tuple[str, ...] = ()
     if base.commit is not None and after.commit is not None:
-        done = scene.repository.git("merge-base", base.commit, after.commit)
-        if done.code not in {0, 1}:
-            raise failed("merge-base", done)
+        done = scene.repository.git("merge-base", base.commit, after.commit, answers=(0, 1))
         if done.code == 0:
             common = done.out.decode("ascii").strip()
             before = source_of(scene.repository, scene.objects, scene.store, common)
