@@ -110,7 +110,7 @@ def load_policy(folder: str, root: dict[bytes, str], version: str) -> "Policy":
 def read_difference(output: bytes) -> tuple[bytes, list[tuple[bytes, bytes, bytes]], int, bytes]:
     """Part git's answer: the raw part as it is, path, status, new blob of each file, added lines, patch."""
     words = output.split(b"\0")
-    require(words.pop() == ENDED)
+    require(words.pop() == ENDED and words[-1][-1:] in (b"", b"\n"))
     files, at = [], 0
     while words[at].startswith(b":"):
         old_mode, new_mode, _, new, status = words[at][1:].split(b" ")

@@ -80,6 +80,9 @@ CASES: dict[str, Case] = {
     "the program is another file": Case(then(boring, by_another("stamp", 3, 1))),
     "a NUL in the patch": Case(then(attributes("*.x diff"), named({"new.x": b"1\n\0\n"}))),
     "something between counts and patch": Case(boring, craft=replaced(b"\t1\ta\0\0", b"\t1\ta\0x\0")),
+    "git ends in a line that holds the mark of its end": Case(
+        boring, craft=replaced(b"\n\0whole", b"\0whole")
+    ),
     "an added file can be executed": Case(in_index("new.sh", "100755")),
     "a symlink is added": Case(in_index("link", "120000")),
     "a file becomes executable": Case(in_index("a", "100755")),
@@ -185,6 +188,7 @@ NEEDED: dict[str, str] = {
     ),
     "read_difference: len(words) == at + (2 if files else 1)": "a NUL in the patch",
     "read_difference: not words[at]": "something between counts and patch",
+    "read_difference: words[-1][-1:] in (b'', b'\\n')": "git ends in a line that holds the mark of its end",
     "read_difference: b' '.join((old_mode, new_mode, status)) in FORMS": "an added file can be executed",
     "read_difference: not path.translate(None, PLAIN)": "a name that is not plain",
     "read_difference: count.isdigit()": "a count that is no number",
