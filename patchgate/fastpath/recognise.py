@@ -25,6 +25,9 @@ FORMS = (b"000000 100644 A", b"100644 100644 M", b"100755 100755 M", b"100644 00
 RECORDED = (b'"kind":"skipped"', b'"kind":"observed"', b'"kind":"unjudged"')
 KEPT = (b"HOME", b"PATH", b"TMPDIR", b"XDG_CONFIG_HOME")
 PINNED = {b"LC_ALL": b"C", b"GIT_NO_REPLACE_OBJECTS": b"1", b"GIT_NO_LAZY_FETCH": b"1"}
+SYSTEM = (b"/etc/gitconfig", b"/usr/local/etc/gitconfig", b"/opt/homebrew/etc/gitconfig")
+AT_HOME = (b"/.gitconfig", b"/.config/git/config")
+CONFIG = ("--bare", "config", "--list", "--name-only")
 CAT_FILE = ("--bare", "-c", "protocol.allow=never", "cat-file", "--batch-command")
 
 
@@ -58,8 +61,8 @@ def take(said: bytearray, with_content: bool = False) -> tuple[bytes, bytes, int
     return oid, kind, size, content
 
 
-def ask(git_dir: str, requests: list[bytes]) -> int:
-    """Start a cat-file on requests that a pipe holds; return the descriptor on which it answers."""
+def ask(git_dir: str, requests: list[bytes], command: tuple[str, ...] = CAT_FILE) -> int:
+    """Start git on requests that a pipe holds; return the descriptor on which it answers."""
     asked, asks = posix.pipe()
     hears, says = posix.pipe()
     raw = b"".join(requests)
@@ -67,16 +70,16 @@ def ask(git_dir: str, requests: list[bytes]) -> int:
     posix.write(asks, raw)
     kept = {name: value for name, value in posix.environ.items() if name in KEPT}
     moves = ((posix.POSIX_SPAWN_DUP2, asked, 0), (posix.POSIX_SPAWN_DUP2, says, 1))
-    posix.posix_spawnp("git", ("git", "--git-dir=" + git_dir, *CAT_FILE), kept | PINNED, file_actions=moves)
+    posix.posix_spawnp("git", ("git", "--git-dir=" + git_dir, *command), kept | PINNED, file_actions=moves)
     for descriptor in (asked, asks, says):
         posix.close(descriptor)
     return hears
 
 
-def read(path: str, most: int = 64 << 10) -> bytes:
+def read(path: str | bytes, most: int = 64 << 10, flags: int = posix.O_NOFOLLOW) -> bytes:
     """Read the last bytes of a file; nothing where it is missing."""
     try:
-        descriptor = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NOFOLLOW)
+        descriptor = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC | flags)
         return posix.pread(descriptor, most, max(0, posix.fstat(descriptor).st_size - most))
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return b""
@@ -176,6 +179,23 @@ def check_answered(common_dir: str, head: bytes, ref: str, branch: bytes) -> Non
         head = parent
 
 
+def check_trust(git_dir: str, common_dir: str) -> None:
+    """Require that no config of git names a trusted ref; git reads it where one file includes another."""
+    home = posix.environ.get(b"HOME", b"")
+    above = posix.environ.get(b"XDG_CONFIG_HOME", b"")
+    own = read(common_dir + "/config", WHOLE_FILE)
+    files = [own, read(git_dir + "/config.worktree", WHOLE_FILE)]
+    # People keep links to their own files.
+    files += [read(home + each, WHOLE_FILE, posix.O_RDONLY) for each in AT_HOME]
+    files += [read(each, WHOLE_FILE, posix.O_RDONLY) for each in (above + b"/git/config", *SYSTEM)]
+    require(own and max(map(len, files)) < WHOLE_FILE)
+    said = b"\n".join(files).lower()
+    if b"include" in said:
+        said = bytes(listen(ask(git_dir, [], CONFIG))).lower()
+        require(b"core." in said)
+    require(b"trustref" not in said)
+
+
 def leave(path: str, content: bytes | None) -> None:
     """Put a small file in its place whole, or take it away."""
     if content is not None:
@@ -198,8 +218,7 @@ def recognise(output: bytes, base: bytes, branch: bytes, *place: str) -> "tuple[
     listed = [b"%s^{tree}" % base, *(b"%s:%s" % (base, folder) for folder in folders)]
     about = [b"info %s\n" % each for each in (base, *blobs, branch, base)]
     answers = ask(git_dir, about + [b"contents %s\n" % each for each in listed])
-    config = read(common_dir + "/config", WHOLE_FILE)
-    require(0 < len(config) < WHOLE_FILE and b"trustref" not in config.lower())
+    check_trust(git_dir, common_dir)
     said = listen(answers)
     head, kind, _, _ = take(said)
     sizes = [take(said)[1:3] for _ in blobs]

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from patchgate.change.model import Change, FileChange, Source
-from patchgate.change.quoting import printable
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.blobs import called_text
 from patchgate.git.diff import Detail, DiffReader, is_text_candidate
 from patchgate.git.objects import Objects
 from patchgate.git.pairs import Records, read_difference
 from patchgate.git.repository import MemoryLimitError, Repository, failed
+from patchgate.git.revisions import commit_named
 from patchgate.git.sources import Reading, complete
 from patchgate.git.trees import folders_of
 
@@ -40,7 +40,15 @@ class Commit:
     is_agents: bool
 
 
-def commits_of(repository: Repository, objects: Objects, revision: str) -> list[Commit]:
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The commits that a revision names, parents first; of a range also its two ends."""
+
+    commits: list[Commit]
+    between: tuple[str, str] | None = None
+
+
+def commits_of(repository: Repository, objects: Objects, revision: str) -> Chosen:
     """List the commits that `REV` (one) or `A..B` (those in B but not in A, parents first) names.
 
     Raises:
@@ -50,12 +58,17 @@ def commits_of(repository: Repository, objects: Objects, revision: str) -> list[
     if "..." in revision:
         raise UsageError("A...B is not a range of commits", "use A..B")
     first, dots, last = revision.partition("..")
-    if dots:
-        low, high = _commit_oid(objects, first or "HEAD"), _commit_oid(objects, last or "HEAD")
-        chosen = ["--topo-order", "--reverse", high, "^" + low]
-    else:
-        chosen = ["--no-walk", _commit_oid(objects, revision)]
-    return require_parents(repository, listed(repository, *chosen))
+    if not dots:
+        commits = listed(repository, "--no-walk", commit_named(objects, revision))
+        return Chosen(require_parents(repository, commits))
+    low, high = (commit_named(objects, name or "HEAD") for name in (first, last))
+    commits = listed(repository, "--topo-order", "--reverse", high, "^" + low)
+    if not commits and repository.shallow:
+        raise UndecidedError(
+            f"there is no commit in {low}..{high}, and this clone is shallow: commits can be missing",
+            "git fetch --unshallow",
+        )
+    return Chosen(require_parents(repository, commits), (low, high))
 
 
 def require_parents(repository: Repository, commits: list[Commit]) -> list[Commit]:
@@ -80,19 +93,6 @@ def recent_commits(repository: Repository, objects: Objects, count: int) -> list
         return []
     chosen = ("--topo-order", "--reverse", "--no-merges", f"--max-count={count}", head.oid)
     return [commit for commit in listed(repository, *chosen) if commit.oid not in repository.shallow]
-
-
-def _commit_oid(objects: Objects, revision: str) -> str:
-    if revision.startswith("-"):
-        raise UsageError(f"{printable(revision)} is no revision", "name a commit, a branch or a tag")
-    if "\n" in revision or "\0" in revision:
-        raise UsageError(f"{printable(revision)} is no revision", "name a commit, a branch or a tag")
-    header = objects.header(revision + "^{commit}")
-    if header is None:
-        raise UsageError(
-            f"unknown revision {printable(revision)}", "name a commit, a branch or a tag; git log shows them"
-        )
-    return header.oid
 
 
 def listed(repository: Repository, *chosen: str, stdin: bytes = b"") -> list[Commit]:

@@ -11,16 +11,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 from patchgate.git.history import Commit, lacking
-from patchgate.git.reflog import git_dirs, made_in
+from patchgate.git.reflog import git_dirs, made_in, work_trees
 from patchgate.git.repository import Repository, failed
 
 BRANCHES = "refs/heads/"
 _MOST_REMOTES = 20
-_LONGEST_PATH = 1 << 16
 # What show-ref says where there is no such ref; it has no exit code for that alone (builtin/show-ref.c).
 _NO_REF = b"not a valid ref"
 
@@ -224,13 +222,7 @@ def _fetched_heads(repository: Repository) -> list[_Fetched]:
 def _places_of(repository: Repository) -> frozenset[str]:
     """Name the folders by which this very repository can be fetched from, those of its worktrees included."""
     found = {repository.git_dir, repository.common_dir, *git_dirs(repository)}
-    if repository.work_tree is not None:
-        found.add(repository.work_tree)
-    for each in git_dirs(repository)[1:]:
-        with suppress(OSError), open(os.path.join(each, "gitdir"), "rb") as file:
-            # `.git` of that worktree (gitrepository-layout, worktrees/<id>/gitdir).
-            found.add(os.path.dirname(os.fsdecode(file.read(_LONGEST_PATH).rstrip(b"\n"))))
-    return frozenset(os.path.realpath(each) for each in found)
+    return frozenset(os.path.realpath(each) for each in found) | work_trees(repository)
 
 
 def _meant(repository: Repository, source: str) -> Iterator[str]:

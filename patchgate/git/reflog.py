@@ -20,6 +20,7 @@ from patchgate.errors import UndecidedError
 from patchgate.git.repository import Repository
 
 _MOST_BYTES = 32 << 20
+_LONGEST_PATH = 1 << 16
 _READING = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 # The name is anybody's text without a line feed; git reads the time behind its last `>`.
 _ENTRY = re.compile(
@@ -72,6 +73,19 @@ def git_dirs(repository: Repository) -> tuple[str, ...]:
     with suppress(OSError):
         names = sorted(os.listdir(linked))
     return (repository.common_dir, *(os.path.join(linked, name) for name in names))
+
+
+def work_trees(repository: Repository) -> frozenset[str]:
+    """Name the folders of this repository's worktrees, with links resolved; one that is gone as well."""
+    found = {repository.work_tree} if repository.work_tree is not None else set()
+    main, *linked = git_dirs(repository)
+    if os.path.basename(main) == ".git":
+        found.add(os.path.dirname(main))
+    for each in linked:
+        with suppress(OSError), open(os.path.join(each, "gitdir"), "rb") as file:
+            # `.git` of that worktree (gitrepository-layout, worktrees/<id>/gitdir).
+            found.add(os.path.dirname(os.fsdecode(file.read(_LONGEST_PATH).rstrip(b"\n"))))
+    return frozenset(os.path.realpath(each) for each in found)
 
 
 def _content(place: str) -> tuple[bytes, bool]:

@@ -72,13 +72,13 @@ def command(
     here = directory_of(context, directory)
     raw = read_input(file or edits or "-", here)
     repository = open_to_write(context, directory)
-    from patchgate.operations.judge.terms import Asked, trusted
+    from patchgate.operations.judge.terms import trusted
     from patchgate.operations.land.apply import apply
     from patchgate.operations.land.recording import Place, Request
 
     request = Request(
         raw,
-        Asked(trusted(repository).policy_from, None),
+        trusted(repository),
         kind="edits" if edits is not None else "patch",
         base=base,
         only=only,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -59,11 +60,12 @@ def command(
         )
     repository = open_to_write(context, directory)
     from patchgate.declared.policy import Profile
-    from patchgate.operations.judge.terms import Asked
+    from patchgate.operations.judge.terms import Asked, asked_from
     from patchgate.operations.land.approve import exempt, grant, grant_signed, who_approves
     from patchgate.operations.land.approve_target import last_refused, named
 
-    asked = Asked(policy_from, Profile(profile) if profile else None)
+    asked = Asked() if policy_from is None else asked_from(repository, policy_from)
+    asked = replace(asked, profile=Profile(profile) if profile else None)
     found = last_refused(repository, asked) if change is None else named(repository, change, asked)
     exemption = exempt(repository, found, rules, signed=sign)
     by = who_approves(repository, os.environ)

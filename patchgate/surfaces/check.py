@@ -66,9 +66,8 @@ def command(
     from patchgate.operations.judge.terms import Asked, trusted
     from patchgate.operations.land.left import left_behind
 
-    if policy_from is None:
-        policy_from = trusted(repository).policy_from
-    asked = Asked(policy_from, Profile(profile) if profile else None)
+    asked = Asked(policy_from) if policy_from is not None else trusted(repository)
+    asked = replace(asked, profile=Profile(profile) if profile else None)
     if proposal:
         name = patch if patch is not None else edits or "-"
         raw = read_input(name, directory_of(context, directory))
@@ -86,7 +85,7 @@ def command(
 
         report = check_pending(repository, asked, whole_tree=worktree)
     if report.verdict == "rejected" and not (proposal or everything):
-        report = _with_approvals(repository, report, policy_from, profile)
+        report = _with_approvals(repository, report, asked.place, profile)
     report = replace(report, warnings=(*report.warnings, *left_behind(repository)))
     show(with_doubts(report, repository, form), form, color, verbose=verbose, quiet=quiet)
     code = report.verdict.exit_code

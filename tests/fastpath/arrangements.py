@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from patchgate.git.fast_files import sealed_policy
@@ -211,6 +212,43 @@ def merging(world: World) -> None:
 def trusting(world: World) -> None:
     """Take the policy from another ref."""
     world.repo.git("config", "patchgate.trustRef", "refs/heads/main")
+
+
+def _move_home(world: World) -> None:
+    """Give a world a home of its own, which no other sees."""
+    home = world.repo.path.parent / "own-home"
+    home.mkdir()
+    world.repo.env |= {"HOME": str(home), "XDG_CONFIG_HOME": str(home / "xdg")}
+
+
+def trusting_at_home(world: World) -> None:
+    """Take the policy from another ref, for every repository of this user."""
+    _move_home(world)
+    world.repo.git("config", "--global", "patchgate.trustRef", "refs/heads/main")
+
+
+def trusting_in_xdg(world: World) -> None:
+    """Take the policy from another ref, in the other file of this user."""
+    _move_home(world)
+    place = Path(world.repo.env["XDG_CONFIG_HOME"]) / "git" / "config"
+    place.parent.mkdir(parents=True)
+    place.write_text("[patchgate]\n\ttrustRef = refs/heads/main\n", encoding="utf-8")
+
+
+def trusting_in_worktree(world: World) -> None:
+    """Take the policy from another ref, in this worktree."""
+    world.repo.git("config", "extensions.worktreeConfig", "true")
+    world.repo.git("config", "--worktree", "patchgate.trustRef", "refs/heads/main")
+
+
+def including(text: str) -> Arrange:
+    """Let the config include another file."""
+
+    def arrange(world: World) -> None:
+        (world.git_dir / "more").write_text(text, encoding="utf-8")
+        world.repo.git("config", "include.path", "more")
+
+    return arrange
 
 
 def file_for_folder(world: World) -> None:

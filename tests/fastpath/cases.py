@@ -22,6 +22,7 @@ from tests.fastpath.arrangements import (
     described,
     file_for_folder,
     in_index,
+    including,
     instead,
     kept,
     long_path,
@@ -38,6 +39,9 @@ from tests.fastpath.arrangements import (
     then,
     told,
     trusting,
+    trusting_at_home,
+    trusting_in_worktree,
+    trusting_in_xdg,
     unanswered,
     unended,
     unfinished,
@@ -149,6 +153,16 @@ CASES: dict[str, Case] = {
     "the branch is another than HEAD": Case(boring, alter=of_another(2)),
     "a merge waits": Case(then(boring, merging)),
     "another ref is trusted": Case(then(boring, trusting)),
+    "another ref is trusted at home": Case(then(boring, trusting_at_home)),
+    "another ref is trusted in XDG's config": Case(then(boring, trusting_in_xdg)),
+    "another ref is trusted in this worktree": Case(then(boring, trusting_in_worktree)),
+    "another ref is trusted by an include": Case(
+        then(boring, including("[patchgate]\n\ttrustref = refs/heads/main\n"))
+    ),
+    "git cannot read a config that another includes": Case(
+        then(boring, including("[a]\n\tb = c\n")),
+        alter=lambda said: b"" if b"include.path" in said else said,
+    ),
     "no config is there": Case(then(boring, without_config)),
     "the config is long": Case(then(boring, with_long_config)),
     "the branch is another one's name": Case(then(by_another_name, boring)),
@@ -236,9 +250,10 @@ NEEDED: dict[str, str] = {
         "HEAD is another after its tree was read"
     ),
     "main: not posix.access(git_dir + '/MERGE_HEAD', posix.F_OK)": "a merge waits",
-    "recognise: 0 < len(config)": "no config is there",
-    "recognise: len(config) < WHOLE_FILE": "the config is long",
-    "recognise: b'trustref' not in config.lower()": "another ref is trusted",
+    "check_trust: own": "no config is there",
+    "check_trust: max(map(len, files)) < WHOLE_FILE": "the config is long",
+    "check_trust: b'trustref' not in said": "another ref is trusted",
+    "check_trust: b'core.' in said": "git cannot read a config that another includes",
     "main: not read(f'{common_dir}/{ref}').startswith(b'ref:')": "the branch is another one's name",
     "recognise: not any((text in patch for text in policy['texts']))": "a conflict marker",
     "recognise: not (small := policy['small_texts']) or not any(map(patch.lower().__contains__, small))": (

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from patchgate import __version__
+from tests.fastpath.arrangements import including, then
 from tests.fastpath.boring_world import ACCEPTED, HANDED_ON, RECOGNISED, World, Worlds
 
 
@@ -76,6 +77,7 @@ def sparse_index(world: World) -> None:
 
 BORING: dict[str, Callable[[World], None]] = {
     "nothing": lambda world: None,
+    "a config that includes another": then(stage({"new": "x\n"}), including("[a]\n\tb = c\n")),
     "added": stage({"new": "x\n", "src/deep/e.py": "x\n", "other/deep/f.py": "x\n"}),
     "added empty": stage({"new": ""}),
     "modified": stage({"a": "2\n", "src/deep/c.py": "x = 2\n"}),

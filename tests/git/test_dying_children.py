@@ -74,7 +74,7 @@ class World:
 
 
 def _walked(world: World, objects: Objects, detail: Detail) -> object:
-    commits = history.commits_of(world.opened, objects, f"{world.first}..{world.last}")
+    commits = history.commits_of(world.opened, objects, f"{world.first}..{world.last}").commits
     with history.Walk(world.opened, commits) as walk:
         return [(commit, reading.change) for commit, reading in walk.read(commits, detail)]
 
@@ -148,7 +148,7 @@ def _update(world: World) -> Update:
 
 READERS: dict[str, Callable[[World], Any]] = {
     "open_repository": lambda w: open_repository(w.env, str(w.repo.path)).work_tree,
-    "commits_of": _with_objects(lambda w, o: history.commits_of(w.opened, o, f"{w.first}..{w.last}")),
+    "commits_of": _with_objects(lambda w, o: history.commits_of(w.opened, o, f"{w.first}..{w.last}").commits),
     "recent_commits": _with_objects(lambda w, o: history.recent_commits(w.opened, o, 9)),
     "Walk": _with_objects(lambda w, o: _walked(w, o, Detail())),
     "Walk with lines": _with_objects(lambda w, o: _walked(w, o, LINES)),
@@ -254,7 +254,7 @@ def test_a_walk_hands_on_no_commit_that_is_not_whole(
     monkeypatch.setattr(history, "_AT_ONCE", at_once)
     git, opened = world.git, world.opened
     with Objects(opened) as objects:
-        commits = history.commits_of(opened, objects, f"{world.first}..{world.last}")
+        commits = history.commits_of(opened, objects, f"{world.first}..{world.last}").commits
 
     def ask() -> tuple[list[object], UndecidedError | None]:
         handed: list[object] = []

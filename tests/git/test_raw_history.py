@@ -34,7 +34,7 @@ def opened(repo: Repo) -> Repository:
 def walked(repo: Repo, revision: str, detail: Detail) -> list[tuple[Commit, Reading]]:
     repository = opened(repo)
     with Objects(repository) as objects:
-        commits = commits_of(repository, objects, revision)
+        commits = commits_of(repository, objects, revision).commits
     with Walk(repository, commits) as walk:
         return list(walk.read(commits, detail))
 

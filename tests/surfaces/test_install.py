@@ -310,9 +310,9 @@ def test_a_trusted_ref_is_checked_and_written_by_its_full_name(repo: Repo) -> No
     [
         ("origin/nope", "help: git fetch origin nope"),
         ("nope", "there is no ref nope here"),
-        ("HEAD~0", "is no ref, so it would stand still"),
+        ("HEAD~0", "is no ref, so it would stay where it is"),
         ("--all", "is no name of a ref"),
-        ("a\nb", "there is no ref a\\nb here"),
+        ("a\nb", "a\\nb is no name of a ref"),
         ("blob", "names no commit"),
     ],
 )

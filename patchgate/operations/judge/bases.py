@@ -18,6 +18,7 @@ from patchgate.git.preimages import ground_of_tree, ground_on_disk, staged_files
 from patchgate.git.private import PrivateStore
 from patchgate.git.pushes import is_ancestor
 from patchgate.git.repository import ANY_CODE, Repository, failed
+from patchgate.git.revisions import commit_named
 from patchgate.git.sources import Reading, complete, pending_base
 from patchgate.git.trees import Listing, folders_of, resulting_tree
 from patchgate.operations.judge.proposed import Preimages
@@ -89,27 +90,23 @@ def find_footing(
             raise UsageError("a bare repository has no files for the patch", "name a commit: --base REV")
         here = pending_base(repository, objects)
         return Footing(here.policy_tree, here.commit, True, here.policy_tree, "HEAD")
-    if base.startswith("-") or "\n" in base or "\0" in base:
-        raise UsageError(f"{printable(base)} is no revision", "name a commit, a branch or a tag")
-    commit = objects.header(base + "^{commit}")
-    if commit is None:
-        raise UsageError(f"unknown revision {printable(base)}", "name a commit, a branch or a tag")
-    tree = objects.header(commit.oid + "^{tree}")
+    commit = commit_named(objects, base)
+    tree = objects.header(commit + "^{tree}")
     head = objects.header("HEAD^{commit}")
     if tree is None:
-        raise UndecidedError(f"the tree of {commit.oid[:12]} is not here", "fetch it")
-    if lands and (head is None or not _contains(repository, head.oid, commit.oid)):
+        raise UndecidedError(f"the tree of {commit[:12]} is not here", "fetch it")
+    if lands and (head is None or not _contains(repository, head.oid, commit)):
         raise UsageError(
             f"HEAD does not contain {printable(base)}, and a patch for it cannot be applied here",
             "make the patch from HEAD or an ancestor of it; check --patch --base judges it",
         )
     if repository.work_tree is None or head is None:
-        return Footing(tree.oid, commit.oid, False, tree.oid, base)
+        return Footing(tree.oid, commit, False, tree.oid, base)
     head_tree = objects.header(head.oid + "^{tree}")
     if head_tree is None:
         raise UndecidedError("HEAD's tree is not here", "run git fsck")
-    is_older = head.oid != commit.oid and (lands or _contains(repository, head.oid, commit.oid))
-    return Footing(tree.oid, commit.oid, False, head_tree.oid, "HEAD", head.oid if is_older else None, lands)
+    is_older = head.oid != commit and (lands or _contains(repository, head.oid, commit))
+    return Footing(tree.oid, commit, False, head_tree.oid, "HEAD", head.oid if is_older else None, lands)
 
 
 def _contains(repository: Repository, head: str, commit: str) -> bool:

@@ -29,8 +29,13 @@ def check_revision(repository: Repository, revision: str, asked: Asked) -> Repor
         PatchgateError: a revision is unknown, or the history cannot be read.
     """
     with Objects(repository) as objects:
-        commits = commits_of(repository, objects, revision)
-    return judge_commits(repository, commits, asked)
+        chosen = commits_of(repository, objects, revision)
+    report = judge_commits(repository, chosen.commits, asked)
+    if chosen.commits or chosen.between is None:
+        return report
+    low, high = chosen.between
+    said = f"the range is empty: {high} has no commit that {low} has not"
+    return replace(report, warnings=(*report.warnings, said))
 
 
 def judge_commits(repository: Repository, commits: Sequence[Commit], asked: Asked) -> Report:
@@ -57,7 +62,7 @@ class _History:
         self._policies = Policies(walk.objects)
         self._asked = asked_policy(walk.objects, self._policies, asked)
         self._fallback = self._find_fallback(asked.fallback)
-        self._place = asked.policy_from
+        self._place = asked.place
         self._borrowed = asked.fallback or ""
         self._profile = asked.profile
         self._making = asked.making

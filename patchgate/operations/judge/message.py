@@ -134,7 +134,7 @@ def policy_of_pending(repository: Repository, objects: Objects) -> tuple[Policy,
         head = objects.header("HEAD^{tree}")
         before = Found() if head is None else policies.at(policies.key(head.oid))
     if before.policy is not None:
-        return before.policy, terms.policy_from or "HEAD"
+        return before.policy, terms.place or "HEAD"
     own = policies.at(_staged(repository, policies))
     if own.policy is not None:
         return own.policy, OWN_POLICY

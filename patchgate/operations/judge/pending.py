@@ -86,7 +86,7 @@ def _pending(
     rules = Rules(
         before,
         after,
-        place=asked.policy_from or "HEAD",
+        place=asked.place or "HEAD",
         is_root=base.commit is None,
         hooks_named=policies.names_patchgate(base.tree),
         base=policies.at(policies.key(base.tree)),

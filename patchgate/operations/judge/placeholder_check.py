@@ -23,13 +23,14 @@ from patchgate.gates.placeholders import examine
 from patchgate.git.history import Commit, Walk
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
+from patchgate.git.revisions import tree_named
 from patchgate.git.sources import Reading, is_merging, pending_base, staged
 from patchgate.operations.judge.cases import BUILT_IN, reference
 from patchgate.operations.judge.intents import active_here, profile_under
 from patchgate.operations.judge.message import policy_of_pending
 from patchgate.operations.judge.placeholders import placeholders_near
 from patchgate.operations.judge.policies import Policies, require_version, usable
-from patchgate.operations.judge.terms import asked_policy, detail_for, tree_named, trusted
+from patchgate.operations.judge.terms import asked_policy, detail_for, trusted
 from patchgate.verdict.verdict import ChangeVerdict, Finding, Report
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def _range(repository: Repository, named: Collection[RepoPath], between: tuple[s
     whole = Commit(last, after_tree, (base,), is_agents=False)
     with Walk(repository, [whole]) as walk:
         ((_, reading),) = walk.read([whole], detail_for([policy], Profile.COMMIT))
-        place = terms.policy_from or (last if found is after else base)[:12]
+        place = terms.place or (last if found is after else base)[:12]
         return _judged(walk.objects, reading, named, (policy, place), Profile.COMMIT)
 
 

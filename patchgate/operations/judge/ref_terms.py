@@ -120,7 +120,8 @@ class RefTerms:
             place = "HEAD"
         found = self._at(place)
         if found.policy is not None and place is not None:
-            shown = place[:12] if place == self.default_tip else printable(place)
+            named = self._asked.place
+            shown = printable(named) if named is not None else place[:12] if place != "HEAD" else place
             return _Governing(found.policy, shown)
         return _Governing(built_in(), BUILT_IN, found.fault)
 

@@ -61,9 +61,9 @@ def check_reply(raw: bytes, here: Callable[[], Repository], *, base: str | None 
         return JudgedReply(reading, refusals, None)
     repository = here()
     from patchgate.operations.judge.patches import check_edits, check_patch
-    from patchgate.operations.judge.terms import Asked, trusted
+    from patchgate.operations.judge.terms import trusted
 
-    asked = Asked(trusted(repository).policy_from)
+    asked = trusted(repository)
     judge = check_edits if reading.proposal.kind == Kind.EDITS else check_patch
     return JudgedReply(reading, (), judge(repository, reading.proposal.raw, asked, base=base))
 

@@ -13,7 +13,8 @@ from patchgate.declared.policy import Policy, Profile
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.diff import Detail, Glance, Watch
 from patchgate.git.objects import Objects
-from patchgate.git.repository import Repository
+from patchgate.git.repository import ANY_CODE, Repository
+from patchgate.git.revisions import NAME_ONE, resolve, tree_named
 from patchgate.operations.judge.policies import Found, Policies, usable
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ TRUST_KEY = "patchgate.trustRef"
 class Asked:
     """What was asked about how to judge; None leaves it to the change.
 
-    `policy_from` is a revision whose policy counts, `policy` one that is not in the repository yet.
+    `policy_from` is a revision whose policy counts, `policy_name` what it was called before it was resolved
+    to an object id; `policy` is one that is not in the repository yet.
     `fallback` is a revision whose policy counts for commits before which there was none: what comes to a
     branch with a policy is judged by one. `making` are the commits that are made under the intents of this
     worktree.
@@ -37,26 +39,50 @@ class Asked:
     policy: Policy | None = None
     fallback: str | None = None
     making: Making | None = None
+    policy_name: str | None = None
+
+    @property
+    def place(self) -> str | None:
+        """What a reader is told of where the policy comes from; None where the change decides."""
+        return self.policy_name or self.policy_from
 
 
 def asked_policy(objects: Objects, policies: Policies, asked: Asked) -> Found | None:
     """Read the policy of `--policy-from REV`.
 
     Raises:
-        UsageError: there is no such revision.
+        UsageError: there is no such revision, or its name is ambiguous.
         ConfigError: its policy cannot be used.
     """
     if asked.policy is not None:
         return Found(asked.policy)
     if asked.policy_from is None:
         return None
-    header = objects.header(asked.policy_from + "^{tree}") if _is_name(asked.policy_from) else None
-    if header is None:
-        raise UsageError("unknown revision for --policy-from", "name a commit, a branch or a tag")
-    found = policies.at(policies.key(header.oid))
+    named = tree_named(objects, asked.policy_from)
+    if named is None:
+        raise _unknown_policy()
+    tree, _ = named
+    found = policies.at(policies.key(tree))
     if found.fault is not None:
         raise found.fault
-    return replace(found, tree=header.oid)
+    return replace(found, tree=tree)
+
+
+def asked_from(repository: Repository, policy_from: str) -> Asked:
+    """Resolve the revision of `--policy-from` for a command that judges more than once.
+
+    Raises:
+        UsageError: there is no such revision, or its name is ambiguous.
+    """
+    with Objects(repository) as objects:
+        found = resolve(objects, policy_from)
+    if found is None:
+        raise _unknown_policy()
+    return Asked(found.oid, policy_name=policy_from)
+
+
+def _unknown_policy() -> UsageError:
+    return UsageError("unknown revision for --policy-from", NAME_ONE)
 
 
 def policy_of_analyses(
@@ -83,27 +109,27 @@ def policy_of_analyses(
             found = None
     if found is None:
         found = policies.at(policies.key(pending_base(repository, objects).policy_tree))
-    return usable(found), asked.policy_from or "HEAD"
+    return usable(found), asked.place or "HEAD"
 
 
 def trusted(repository: Repository) -> Asked:
     """Read which ref's policy this repository trusts above all (`install --trust-ref REF`), if any.
 
+    Git reads its config, with includes and the global and worktree files. The ref is resolved here, once.
+
     Raises:
-        UndecidedError: that ref is not here.
+        UndecidedError: that ref is not here, or a file that the repository tracks names it.
     """
-    # A child costs a millisecond, and most repositories trust no ref; install writes to this very file.
-    try:
-        with open(os.path.join(repository.common_dir, "config"), "rb") as file:
-            if b"trustref" not in file.read().lower():
-                return Asked()
-    except OSError:
-        pass
-    done = repository.git("config", "--get", TRUST_KEY, answers=(0, 1))
-    ref = os.fsdecode(done.out.rstrip(b"\n"))
-    if done.code != 0 or not ref:
+    done = repository.git("config", "-z", "--show-origin", "--get", TRUST_KEY, answers=(0, 1))
+    if done.code == 1:
         return Asked()
-    if repository.git("show-ref", "--verify", "--quiet", "--", ref, answers=(0, 1)).code != 0:
+    origin, _, rest = os.fsdecode(done.out).partition("\0")
+    ref = rest.rstrip("\0\n")
+    if not ref:
+        return Asked()
+    _require_untracked(repository, origin.removeprefix("file:"))
+    found = repository.git("show-ref", "--verify", "--hash", "--", ref, answers=ANY_CODE)
+    if found.code != 0:
         remote, _, name = ref.removeprefix("refs/remotes/").partition("/")
         hint = (
             f"git fetch {remote} {name}" if ref.startswith("refs/remotes/") else f"git config {TRUST_KEY} REF"
@@ -111,20 +137,27 @@ def trusted(repository: Repository) -> Asked:
         raise UndecidedError(
             f"the policy is taken from {printable(ref)}, and there is no such ref here", printable(hint)
         )
-    return Asked(policy_from=ref)
+    return Asked(found.out.decode("ascii").strip(), policy_name=ref)
 
 
-def tree_named(objects: Objects, revision: str) -> tuple[str, str | None] | None:
-    """Find the tree that a revision names, and the commit if it names one; None where it names neither."""
-    if not revision or not _is_name(revision):
-        return None
-    commit = objects.header(revision + "^{commit}")
-    tree = objects.header((commit.oid if commit else revision) + "^{tree}")
-    return (tree.oid, commit.oid if commit else None) if tree else None
+def _require_untracked(repository: Repository, file: str) -> None:
+    """Refuse a trusted ref that a file of a working tree names: a change could replace it."""
+    from patchgate.git.reflog import work_trees
+
+    place = os.path.realpath(os.path.join(repository.git_dir, file))
+    git_dir = os.path.realpath(repository.common_dir)
+    if _is_below(place, git_dir):
+        return
+    for folder in work_trees(repository):
+        if _is_below(place, folder):
+            raise UndecidedError(
+                f"{TRUST_KEY} is set in {printable(place)}, which a change to this repository can replace",
+                f"take it out of that file, and run git config {TRUST_KEY} REF",
+            )
 
 
-def _is_name(revision: str) -> bool:
-    return not revision.startswith("-") and "\n" not in revision and "\0" not in revision
+def _is_below(place: str, folder: str) -> bool:
+    return place.startswith(folder.rstrip("/") + "/")
 
 
 def detail_for(judging: Sequence[Policy], *profiles: Profile) -> Detail:

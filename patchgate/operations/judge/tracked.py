@@ -99,7 +99,7 @@ def check_tracked(repository: Repository, asked: Asked) -> Report:
         profile = asked.profile or Profile.COMMIT
         files = tracked(repository, objects)
         result = resulting_tree(objects, objects.empty_tree, files)
-        place = f"{asked.policy_from or 'HEAD'}:{policy.file}" if policy.file else BUILT_IN
+        place = f"{asked.place or 'HEAD'}:{policy.file}" if policy.file else BUILT_IN
         reference = PolicyReference(policy.digest(profile), place)
         bench = _Bench(objects, policy, profile, detail_for([policy], profile), result.folders, reference)
         parts = [

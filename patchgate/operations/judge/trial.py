@@ -93,7 +93,7 @@ class Trial:
         self._store = store
         self._footing = footing
         self._source = Source(kind, None, footing.commit)
-        self._place = asked.policy_from or footing.policy_place
+        self._place = asked.place or footing.policy_place
         self._profile = asked.profile or Profile.AGENT
         self._policies = Policies(objects)
         found = asked_policy(objects, self._policies, asked)

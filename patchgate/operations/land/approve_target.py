@@ -17,6 +17,7 @@ from patchgate.declared.policy import Profile
 from patchgate.errors import PatchgateError, UndecidedError, UsageError
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
+from patchgate.git.revisions import tree_named
 from patchgate.ledger.event import Event
 from patchgate.ledger.ledger import Ledger
 from patchgate.operations.judge.commits import check_revision
@@ -88,11 +89,9 @@ def _only(report: Report) -> ChangeVerdict:
 
 
 def _commit(repository: Repository, name: str) -> str | None:
-    if name.startswith("-") or "\n" in name or "\0" in name:
-        return None
     with Objects(repository) as objects:
-        header = objects.header(name + "^{commit}")
-    return header.oid if header is not None else None
+        _, commit = tree_named(objects, name) or (None, None)
+    return commit
 
 
 def _events_about(repository: Repository, digits: str | None, commit: str | None) -> list[Event]:

@@ -137,8 +137,9 @@ def _leave(
         return ()
     policy = ("-", "-")
     if asked.policy_from is not None:
-        # The origin reads REF:FILE, and what it names is what was read.
-        naming = ("rev-parse", "--quiet", "--verify", change.policy.origin)
+        # The origin reads REF:FILE; what was read is FILE of the object that REF had.
+        file = change.policy.origin.removeprefix(f"{asked.place}:")
+        naming = ("rev-parse", "--quiet", "--verify", f"{asked.policy_from}:{file}")
         blob = repository.git(*naming, answers=ANY_CODE)
         if blob.code != 0:
             return ()

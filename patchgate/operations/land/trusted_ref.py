@@ -12,32 +12,34 @@ from pathlib import Path
 
 from patchgate.change.quoting import printable
 from patchgate.errors import UndecidedError, UsageError
+from patchgate.git.objects import Objects
 from patchgate.git.repository import ANY_CODE, Repository
+from patchgate.git.revisions import is_name, resolve
 
 _KEY = "patchgate.trustRef"
+_LIKE = "name a branch in full, like refs/remotes/origin/main"
 
 
 def full_name(repository: Repository, ref: str) -> str:
     """Find the full name of a ref that names a commit.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is none, or the name is ambiguous.
     """
     shown = printable(ref)
-    if ref.startswith("-") or "\0" in ref:
-        raise UsageError(f"{shown} is no name of a ref", "name one, as origin/main")
-    asked = ("rev-parse", "--quiet", "--verify")
-    named = repository.git(*asked, "--symbolic-full-name", ref, answers=ANY_CODE)
-    full = os.fsdecode(named.out.rstrip(b"\n"))
-    if named.code != 0:
-        remote, _, branch = ref.removeprefix("refs/remotes/").partition("/")
-        fetch = f"git fetch {remote} {branch}" if branch else "git branch --all lists what there is"
-        raise UsageError(f"there is no ref {shown} here", printable(fetch))
-    if not full.startswith("refs/"):
-        raise UsageError(f"{shown} is no ref, so it would stand still", "name one, as origin/main")
-    if repository.git(*asked, full + "^{commit}", answers=ANY_CODE).code != 0:
-        raise UsageError(f"{shown} names no commit", "name a branch, as origin/main")
-    return full
+    if not is_name(ref):
+        raise UsageError(f"{shown} is no name of a ref", _LIKE)
+    with Objects(repository) as objects:
+        found = resolve(objects, ref)
+        if found is None:
+            remote, _, branch = ref.removeprefix("refs/remotes/").partition("/")
+            fetch = f"git fetch {remote} {branch}" if branch else "git branch --all lists what there is"
+            raise UsageError(f"there is no ref {shown} here", printable(fetch))
+        if found.ref is None:
+            raise UsageError(f"{shown} is no ref, so it would stay where it is", _LIKE)
+        if objects.header(found.oid + "^{commit}") is None:
+            raise UsageError(f"{shown} names no commit", _LIKE)
+    return found.ref
 
 
 def trust(repository: Repository, ref: str) -> bool:
@@ -50,6 +52,12 @@ def trust(repository: Repository, ref: str) -> bool:
     done = repository.git("config", "--local", "--replace-all", _KEY, ref, answers=ANY_CODE)
     if done.code != 0:
         raise UndecidedError(f"git config could not write {_KEY}", f"git config {_KEY} REF")
+    counts = os.fsdecode(repository.git("config", "--get", _KEY, answers=ANY_CODE).out.rstrip(b"\n"))
+    if counts != ref:
+        raise UndecidedError(
+            f"another config file sets {_KEY} to {printable(counts)}, and git reads that one last",
+            f"git config --show-origin --get-all {_KEY}",
+        )
     drop_every_pending(repository)
     return True
 

@@ -59,7 +59,7 @@ def policy_findings(
                 key = policies.key(header.oid)
                 if key not in seen:
                     seen.add(key)
-                    for finding in _about_policy(worktree, policies.at(key), asked.policy_from or "HEAD"):
+                    for finding in _about_policy(worktree, policies.at(key), asked.place or "HEAD"):
                         yield worktree, finding
             except PatchgateError as error:
                 yield (

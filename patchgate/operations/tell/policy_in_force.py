@@ -73,7 +73,7 @@ def policy_in_force(repository: Repository, asked: Asked) -> InForce:
             raise found.fault
         if found.policy is None:
             return InForce(built_in(), "built-in defaults")
-        return InForce(found.policy, f"{asked.policy_from or 'HEAD'}:{found.policy.file}")
+        return InForce(found.policy, f"{asked.place or 'HEAD'}:{found.policy.file}")
 
 
 def about_path(force: InForce, path: RepoPath, profile: Profile) -> Iterator[tuple[str, str]]:

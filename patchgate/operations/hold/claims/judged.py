@@ -22,11 +22,12 @@ from patchgate.git.listing import index_records, tree_records
 from patchgate.git.objects import Objects
 from patchgate.git.pairs import read_difference
 from patchgate.git.repository import ANY_CODE, Repository
+from patchgate.git.revisions import tree_named
 from patchgate.git.sources import Base, pending_base, staged, worktree
 from patchgate.operations.hold.claims.disk import disk_snapshot
 from patchgate.operations.hold.claims.snapshots import ObjectSnapshot
 from patchgate.operations.judge.policies import Policies, usable
-from patchgate.operations.judge.terms import asked_policy, tree_named, trusted
+from patchgate.operations.judge.terms import asked_policy, trusted
 from patchgate.verdict.claim import Content
 
 _MOST_NAME = 120

@@ -19,9 +19,10 @@ from patchgate.git.diff import Detail
 from patchgate.git.objects import Objects
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import BIG_FILE, Repository
+from patchgate.git.revisions import tree_named
 from patchgate.git.sources import pending_base, staged, worktree
 from patchgate.git.trees import resulting_tree
-from patchgate.operations.judge.terms import policy_of_analyses, tree_named
+from patchgate.operations.judge.terms import policy_of_analyses
 
 STAGED, WORKTREE = "staged", "worktree"
 REVISION = "a commit, a branch or a tag"

@@ -102,13 +102,17 @@ def _terms_of(scene: Scene, before: Analysed | None) -> _Terms:
         UndecidedError: one cannot be read.
     """
     objects, policies = scene.objects, Policies(scene.objects)
-    above, had = trusted(scene.repository).policy_from, None if before is None else before.commit
-    for revision in (above, had, "HEAD"):
+    asked, had = trusted(scene.repository), None if before is None else before.commit
+    for revision, place in (
+        (asked.policy_from, printable(asked.place or "", 120)),
+        (had, (had or "")[:SHORT_OID]),
+        ("HEAD", "HEAD"),
+    ):
         header = objects.header(revision + "^{tree}") if revision is not None else None
         if revision is not None and header is not None:
             policy = usable(policies.at(policies.key(header.oid)))
             if policy.config.analyses:
-                return _Terms(policy, revision[:SHORT_OID] if revision == had else printable(revision, 120))
+                return _Terms(policy, place)
     raise UsageError(
         "the policy asks for a verification of each push, and names no analysis",
         "write [analyses.NAME], or take on_push out, and commit it",

@@ -1,0 +1,185 @@
+"""Resolve what a user calls a revision, once: to the full name of a ref and to an object id.
+
+Git takes the first ref that fits a short name, and a tag comes before a remote-tracking branch: whoever may
+push a tag `origin/main` chooses what `origin/main` means. Here a name that fits more than one ref is refused.
+What comes out is an object id, so nothing is resolved a second time. Source of the rules: gitrevisions(7).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+from patchgate.change.quoting import printable
+from patchgate.errors import UsageError
+from patchgate.git.objects import Objects
+from patchgate.git.repository import ANY_CODE
+
+NAME_ONE = "name a commit, a branch or a tag"
+_RULES = ("refs/{}", "refs/tags/{}", "refs/heads/{}", "refs/remotes/{}", "refs/remotes/{}/HEAD")
+# What comes before the first `^`, `~`, `:` or `@{`: no name of a ref has these.
+_BASE = re.compile(r"(?:(?!@\{)[^\^~:])*")
+_PRIOR = re.compile(r"@\{-[0-9]+\}")
+# An abbreviated object id, alone or at the end of what git-describe writes.
+_SHORT_ID = re.compile(r"(?:.*-g)?([0-9a-f]{4,64})", re.IGNORECASE | re.DOTALL)
+# No name of a ref has these, and for-each-ref would take them for a pattern.
+_GLOB = frozenset("*?[\\")
+_LONGEST = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """What a name was resolved to: an object's id and type, and the full name of the ref, if it is one."""
+
+    oid: str
+    type: str
+    ref: str | None = None
+
+
+def resolve(objects: Objects, text: str) -> Revision | None:
+    """Resolve a revision; None where there is no such thing.
+
+    A full object id, `HEAD` and `@` mean one thing only. Any other name is asked for under each of git's
+    rules, through the child that runs already; another child runs only where more than one of them fits.
+
+    Raises:
+        UsageError: the name fits more than one ref, or a ref and an object.
+        UndecidedError: git could not answer.
+    """
+    if not is_name(text):
+        return None
+    prior = _PRIOR.match(text)
+    if prior is not None:
+        # `@{-1}` is a branch's short name, which a tag can have too.
+        done = objects.repository.git("check-ref-format", "--branch", prior[0], answers=ANY_CODE)
+        branch = os.fsdecode(done.out.rstrip(b"\n"))
+        return resolve(objects, branch + text[prior.end() :]) if done.code == 0 and branch else None
+    match = _BASE.match(text)
+    base = match[0] if match is not None else ""
+    suffix = text[len(base) :]
+    start = None if base in {"", "@", "HEAD"} or _is_oid(objects, base) else _ref_of(objects, base)
+    if start is None and base.startswith("refs/"):
+        return None
+    if start is None or suffix.startswith("@{"):
+        # The log or the upstream of a ref goes by its name, which means one ref only.
+        header = objects.header(text)
+    else:
+        header = objects.header(start[1] + suffix)
+    if header is None:
+        return None
+    return Revision(header.oid, header.type, start[0] if start is not None and not suffix else None)
+
+
+def commit_named(objects: Objects, text: str) -> str:
+    """Resolve a revision that must name a commit, and give the commit's id.
+
+    Raises:
+        UsageError: there is no such commit, or the name is ambiguous.
+        UndecidedError: git could not answer.
+    """
+    if not is_name(text):
+        raise UsageError(f"{printable(text)} is no revision", NAME_ONE)
+    found = resolve(objects, text)
+    header = objects.header(found.oid + "^{commit}") if found is not None else None
+    if header is None:
+        raise UsageError(f"unknown revision {printable(text)}", f"{NAME_ONE}; git log shows them")
+    return header.oid
+
+
+def tree_named(objects: Objects, text: str) -> tuple[str, str | None] | None:
+    """Find the tree that a revision names, and the commit if it names one; None where it names neither.
+
+    Raises:
+        UsageError: the name is ambiguous.
+        UndecidedError: git could not answer.
+    """
+    found = resolve(objects, text)
+    if found is None:
+        return None
+    commit = objects.header(found.oid + "^{commit}")
+    tree = objects.header((commit.oid if commit else found.oid) + "^{tree}")
+    return (tree.oid, commit.oid if commit else None) if tree else None
+
+
+def is_name(text: str) -> bool:
+    """Tell whether a text can be asked for at all: it is one line, and no option."""
+    return bool(text) and not text.startswith("-") and "\n" not in text and "\0" not in text
+
+
+def _is_oid(objects: Objects, text: str) -> bool:
+    """Tell whether a text is a whole object id, which git never takes for the name of a ref."""
+    return len(text) == len(objects.repository.zero_oid) and not text.strip("0123456789abcdefABCDEF")
+
+
+def _ref_of(objects: Objects, base: str) -> tuple[str, str] | None:
+    """Find the one ref that a name fits, with its object id; None where it fits none.
+
+    Raises:
+        UsageError: it fits more than one.
+    """
+    if len(base) > _LONGEST:
+        return None
+    names = [rule.format(base) for rule in _RULES]
+    own, *others = objects.headers([base, *names])
+    fits = [(name, found) for name, found in zip(names, others, strict=True) if found is not None]
+    if base.startswith("refs/"):
+        if fits:
+            # A tag `refs/heads/main` answers to `refs/heads/main` too. A full name means that ref alone.
+            return next(_listed(objects, [base]), None)
+        return (base, own.oid) if own is not None else None
+    if not fits:
+        return None
+    if len(fits) == 1 and _SHORT_ID.fullmatch(base) is None:
+        name, found = fits[0]
+        # Git takes these names for short ones as well: the ref exists only if none of them answers.
+        deeper = objects.headers([rule.format(name) for rule in _RULES])
+        if own is not None and own.oid == found.oid and not any(deeper):
+            return name, found.oid
+    return _exact_ref(objects, base, names)
+
+
+def _exact_ref(objects: Objects, base: str, names: list[str]) -> tuple[str, str] | None:
+    """Ask for refs by their exact names only; `names` are what git's rules make of `base`."""
+    found = dict(_listed(objects, names))
+    short = _SHORT_ID.fullmatch(base)
+    meant = list(found)
+    if found:
+        if _is_pseudo_ref(objects, base):
+            meant.insert(0, f".git/{base}")
+        elif short is not None:
+            done = objects.repository.git("rev-parse", f"--disambiguate={short[1]}")
+            meant += [f"the object {oid}" for oid in done.out.decode("ascii", "replace").split()[:1]]
+        elif (own := objects.header(base)) is not None and own.oid not in found.values():
+            meant.insert(0, f"the object {own.oid}")
+    if len(meant) > 1:
+        shown = ", ".join(printable(name) for name in meant[:-1]) + f" and {printable(meant[-1])}"
+        full = next((name for name in reversed(meant) if name.startswith("refs/")), meant[-1])
+        raise UsageError(
+            f"{printable(base)} is ambiguous: it fits {shown}",
+            f"write the full name of the one you mean, like {printable(full)}",
+        )
+    return next(iter(found.items()), None)
+
+
+def _listed(objects: Objects, names: list[str]) -> Iterator[tuple[str, str]]:
+    if any(_GLOB & set(name) for name in names):
+        return
+    raw = objects.repository.output("for-each-ref", "--format=%(objectname) %(refname)", *names)
+    lines = (line.partition(" ") for line in raw.decode("utf-8", "surrogateescape").split("\n"))
+    found = {name: oid for oid, _, name in lines}
+    yield from ((name, found[name]) for name in names if name in found)
+
+
+def _is_pseudo_ref(objects: Objects, base: str) -> bool:
+    """Tell whether git would read a ref from a file of this name in its own folder, like FETCH_HEAD."""
+    repository = objects.repository
+    for folder in (repository.git_dir, repository.common_dir):
+        with suppress(OSError), open(os.path.join(folder, base), "rb") as file:
+            word = file.read(len(repository.zero_oid))
+            is_oid = len(word) == len(repository.zero_oid) and not word.strip(b"0123456789abcdef")
+            if is_oid or word.startswith(b"ref:"):
+                return True
+    return False

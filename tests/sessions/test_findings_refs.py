@@ -1,0 +1,232 @@
+"""What a ref is called decides nothing: ambiguous names, symbolic refs, namespaces, config from elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.sessions.test_commit_hooks import said
+from tests.world import Answer, Repo
+
+POLICY = '[policy]\ndeny_prefixes = ["runs"]\n'
+THERE = "refs/remotes/origin/main"
+KEY = "patchgate.trustRef"
+
+
+def served(folder: Path, *, hooks: bool = True) -> tuple[Repo, Repo]:
+    """Make a server with a policy, and a repository that pushes to it; the server alone judges."""
+    dev = Repo.create(folder)
+    server = dev.at(folder / "srv.git")
+    dev.git("init", "-q", "-b", "main", "--bare", str(server.path))
+    server.git("config", "receive.denyDeleteCurrent", "ignore")
+    dev.policy(POLICY)
+    dev.git("remote", "add", "origin", str(server.path))
+    dev.git("push", "-q", "-u", "origin", "main")
+    if hooks:
+        assert server.run("install", "--server", cwd=server.path).code == 0
+    return dev, server
+
+
+def denied(repo: Repo, *, onto: str = "HEAD") -> str:
+    """Make a commit that the policy denies; no ref names it."""
+    blob = repo.git("hash-object", "-w", "--stdin", stdin=b"evil\n").decode().strip()
+    index = str(repo.path / ".git" / "planted")
+    repo.git("read-tree", onto, GIT_INDEX_FILE=index)
+    repo.git("update-index", "--add", "--cacheinfo", f"100644,{blob},runs/record", GIT_INDEX_FILE=index)
+    tree = repo.git("write-tree", GIT_INDEX_FILE=index).decode().strip()
+    return repo.ask("commit-tree", "-p", onto, "-m", "Evil", tree)
+
+
+# --- finding 2: a name that fits more than one ref
+
+
+@pytest.fixture
+def ci(tmp_path: Path) -> Repo:
+    """The clone of a CI machine, on a branch with a denied change, and a tag with the name of the base."""
+    dev, server = served(tmp_path, hooks=False)
+    bad = denied(dev)
+    dev.git("push", "-q", "origin", f"{bad}:refs/heads/feature", f"{bad}:refs/tags/origin/main")
+    clone = dev.at(tmp_path / "ci")
+    dev.git("clone", "-q", "-b", "feature", str(server.path), str(clone.path))
+    return clone
+
+
+def is_ambiguous(answer: Answer, other: str = "refs/tags/origin/main", own: str = THERE) -> bool:
+    return answer.code == 2 and other in answer.error["message"] and own in answer.error["message"]
+
+
+def test_the_line_of_ci_is_not_answered_from_a_tag(ci: Repo) -> None:
+    assert is_ambiguous(ci.check("--policy-from", "origin/main", "origin/main..HEAD"))
+    full = ci.check("--policy-from", THERE, f"{THERE}..HEAD")
+    assert (full.code, full.errors) == (1, ["deny-prefix"])
+
+
+COMMANDS = (
+    "check --policy-from origin/main HEAD",
+    "check --policy-from origin/main",
+    "check --policy-from origin/main --all",
+    "check --policy-from origin/main --worktree",
+    "check --policy-from origin/main~0 HEAD",
+    "check --policy-from origin/main^{tree} HEAD",
+    "check origin/main",
+    "check origin/main..",
+    "check ..origin/main",
+    "check HEAD~1..origin/main",
+    "check origin/main@{0}..HEAD",
+    "check --base origin/main --edits edits.json",
+    "check --base origin/main --patch a.patch",
+    "apply --base origin/main a.patch",
+    "approve origin/main --sign --reason WHY",
+    "approve HEAD --policy-from origin/main --sign --reason WHY",
+    "explain --path a --policy-from origin/main",
+    "policy show --policy-from origin/main",
+    "verify HEAD --base origin/main",
+    "verify origin/main",
+    "analyze --tree origin/main",
+    "claim --tree origin/main claim.json",
+    "install --trust-ref origin/main",
+)
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_every_command_refuses_an_ambiguous_name_with_both_refs(ci: Repo, line: str) -> None:
+    (ci.path / "edits.json").write_text("{}")
+    (ci.path / "claim.json").write_text('{"passed": true, "reason_code": "x", "deliverables": ["a"]}')
+    (ci.path / "a.patch").write_bytes(ci.git("diff", "HEAD~1", "HEAD"))
+    words = ["vendored from upstream 2.1" if word == "WHY" else word for word in line.split(" ")]
+    answer = ci.cli(*words)
+    assert answer.code == 2, answer.out + answer.err
+    assert "refs/tags/origin/main and refs/remotes/origin/main" in answer.out + answer.err
+
+
+def test_a_branch_of_that_name_is_refused_and_a_tag_of_the_full_name_is_not_taken(ci: Repo) -> None:
+    ci.git("tag", "-d", "origin/main")
+    ci.git("update-ref", "refs/heads/origin/main", "HEAD")
+    answer = ci.check("--policy-from", "origin/main", "origin/main..HEAD")
+    assert is_ambiguous(answer, "refs/heads/origin/main")
+    ci.git("update-ref", f"refs/tags/{THERE}", "HEAD")
+    assert ci.check("--policy-from", THERE, f"{THERE}..HEAD").errors == ["deny-prefix"]
+    # Nor where the base was not fetched.
+    ci.git("symbolic-ref", "-d", "refs/remotes/origin/HEAD")
+    ci.git("update-ref", "-d", THERE)
+    assert ci.check("--policy-from", THERE, f"{THERE}..HEAD").code == 2
+
+
+def test_an_empty_range_names_both_commits_and_in_a_shallow_clone_it_is_undecided(
+    ci: Repo, tmp_path: Path
+) -> None:
+    base, head = ci.ask("rev-parse", THERE), ci.ask("rev-parse", "HEAD")
+    answer = ci.check(f"HEAD..{THERE}")
+    assert (answer.code, answer.changes) == (0, [])
+    assert answer.report["warnings"] == [f"the range is empty: {base} has no commit that {head} has not"]
+    text = ci.cli("check", f"HEAD..{THERE}")
+    assert base in text.out + text.err
+    assert head in text.out + text.err
+    shallow = ci.at(tmp_path / "shallow")
+    ci.git("clone", "-q", "--depth=1", f"file://{tmp_path}/srv.git", str(shallow.path))
+    for line in ("HEAD..HEAD", f"{THERE}..HEAD", f"..{THERE}"):
+        answer = shallow.check(line)
+        assert answer.code == 3
+        assert "shallow" in answer.error["message"]
+        assert answer.error["hint"] == "git fetch --unshallow"
+
+
+# --- finding 9: config from elsewhere
+
+
+def written(repo: Repo, place: Path) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(f"[patchgate]\n\ttrustRef = {THERE}\n", encoding="utf-8")
+
+
+def at_home(repo: Repo) -> None:
+    written(repo, Path(repo.env["HOME"]) / ".gitconfig")
+
+
+def in_xdg(repo: Repo) -> None:
+    written(repo, Path(repo.env["XDG_CONFIG_HOME"]) / "git" / "config")
+
+
+def included(repo: Repo) -> None:
+    written(repo, Path(repo.env["HOME"]) / "shared.inc")
+    repo.git("config", "include.path", str(Path(repo.env["HOME"]) / "shared.inc"))
+
+
+def included_if(repo: Repo) -> None:
+    written(repo, repo.path / ".git" / "shared.inc")
+    repo.git("config", "--global", f"includeIf.gitdir:{repo.path}/.path", f"{repo.path}/.git/shared.inc")
+
+
+def in_worktree(repo: Repo) -> None:
+    repo.git("config", "extensions.worktreeConfig", "true")
+    repo.git("config", "--worktree", KEY, THERE)
+
+
+@pytest.mark.parametrize("place", [at_home, in_xdg, included, included_if, in_worktree])
+def test_a_trusted_ref_counts_wherever_git_reads_it(tmp_path: Path, place: object) -> None:
+    repo = Repo.create(tmp_path)
+    repo.policy("[policy]\n")
+    strict = repo.policy(POLICY)
+    repo.git("update-ref", THERE, strict)
+    repo.git("reset", "-q", "--hard", "HEAD~1")
+    repo.install()
+    # A clean commit, by which the fast path gets ready, under the policy of the branch.
+    for name in ("a", "b"):
+        repo.stage({name: "1\n"})
+        repo.git("commit", "-q", "-m", f"Add {name}")
+    assert callable(place)
+    place(repo)
+    assert repo.ask("config", "--get", KEY) == THERE
+    repo.stage({"runs/record": "evil\n"})
+    assert repo.check().errors == ["deny-prefix"]
+    done = repo.try_git("commit", "-q", "-m", "Evil")
+    assert done.returncode != 0
+    assert "deny-prefix" in said(done)
+    done = repo.try_git("update-ref", "refs/heads/main", denied(repo))
+    assert done.returncode != 0
+    assert "deny-prefix" in said(done)
+
+
+def test_a_trusted_ref_that_a_tracked_file_names_is_refused_by_name(tmp_path: Path) -> None:
+    repo = Repo.create(tmp_path)
+    repo.policy(POLICY)
+    repo.git("update-ref", THERE, "HEAD")
+    written(repo, repo.path / ".gitconfig")
+    repo.git("config", "include.path", "../.gitconfig")
+    answer = repo.check("HEAD")
+    assert answer.code == 3
+    assert ".gitconfig" in answer.error["message"]
+    assert KEY in answer.error["hint"]
+    linked = repo.at(tmp_path / "linked")
+    repo.git("worktree", "add", "-q", str(linked.path))
+    assert linked.check("HEAD").code == 3
+    # What the repository's own config says last counts, whatever the file says.
+    repo.git("config", KEY, THERE)
+    assert repo.check("HEAD").code == 0
+
+
+def test_the_trusted_ref_is_resolved_once_and_means_no_tag_of_its_name(tmp_path: Path) -> None:
+    repo = Repo.create(tmp_path)
+    strict = repo.policy(POLICY)
+    loose = repo.policy("[policy]\n")
+    repo.git("update-ref", THERE, strict)
+    repo.git("config", KEY, THERE)
+    repo.git("update-ref", f"refs/tags/{THERE}", loose)
+    repo.stage({"runs/record": "evil\n"})
+    answer = repo.check()
+    assert answer.errors == ["deny-prefix"]
+    assert answer.change["policy"]["from"] == f"{THERE}:patchgate.toml"
+    repo.git("update-ref", "-d", THERE)
+    assert repo.check().code == 3
+
+
+def test_install_names_the_config_that_counts_more(tmp_path: Path) -> None:
+    repo = Repo.create(tmp_path)
+    repo.policy(POLICY)
+    repo.git("update-ref", THERE, "HEAD")
+    repo.git("config", "extensions.worktreeConfig", "true")
+    repo.git("config", "--worktree", KEY, "refs/heads/main")
+    answer = repo.cli("install", "--trust-ref", THERE)
+    assert answer.code == 3
+    assert "refs/heads/main" in answer.err
