@@ -26,7 +26,6 @@ RECORDED = (b'"kind":"skipped"', b'"kind":"observed"', b'"kind":"unjudged"')
 KEPT = (b"HOME", b"PATH", b"TMPDIR", b"XDG_CONFIG_HOME")
 PINNED = {b"LC_ALL": b"C", b"GIT_NO_REPLACE_OBJECTS": b"1", b"GIT_NO_LAZY_FETCH": b"1"}
 SYSTEM = (b"/etc/gitconfig", b"/usr/local/etc/gitconfig", b"/opt/homebrew/etc/gitconfig")
-AT_HOME = (b"/.gitconfig", b"/.config/git/config")
 CONFIG = ("--bare", "config", "--list", "--name-only")
 CAT_FILE = ("--bare", "-c", "protocol.allow=never", "cat-file", "--batch-command")
 
@@ -181,14 +180,12 @@ def check_answered(common_dir: str, head: bytes, ref: str, branch: bytes) -> Non
 
 def check_trust(git_dir: str, common_dir: str) -> None:
     """Require that no config of git names a trusted ref; git reads it where one file includes another."""
-    home = posix.environ.get(b"HOME", b"")
-    above = posix.environ.get(b"XDG_CONFIG_HOME", b"")
-    own = read(common_dir + "/config", WHOLE_FILE)
-    files = [own, read(git_dir + "/config.worktree", WHOLE_FILE)]
-    # People keep links to their own files.
-    files += [read(home + each, WHOLE_FILE, posix.O_RDONLY) for each in AT_HOME]
-    files += [read(each, WHOLE_FILE, posix.O_RDONLY) for each in (above + b"/git/config", *SYSTEM)]
-    require(own and max(map(len, files)) < WHOLE_FILE)
+    home, above = (posix.environ.get(name, b"") for name in (b"HOME", b"XDG_CONFIG_HOME"))
+    places = (home + b"/.gitconfig", home + b"/.config/git/config", above + b"/git/config", *SYSTEM)
+    files = [read(each, WHOLE_FILE) for each in (common_dir + "/config", git_dir + "/config.worktree")]
+    # People keep links at home.
+    files += [read(each, WHOLE_FILE, posix.O_RDONLY) for each in places]
+    require(files[0] and max(map(len, files)) < WHOLE_FILE)
     said = b"\n".join(files).lower()
     if b"include" in said:
         said = bytes(listen(ask(git_dir, [], CONFIG))).lower()

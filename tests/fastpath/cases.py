@@ -250,7 +250,7 @@ NEEDED: dict[str, str] = {
         "HEAD is another after its tree was read"
     ),
     "main: not posix.access(git_dir + '/MERGE_HEAD', posix.F_OK)": "a merge waits",
-    "check_trust: own": "no config is there",
+    "check_trust: files[0]": "no config is there",
     "check_trust: max(map(len, files)) < WHOLE_FILE": "the config is long",
     "check_trust: b'trustref' not in said": "another ref is trusted",
     "check_trust: b'core.' in said": "git cannot read a config that another includes",

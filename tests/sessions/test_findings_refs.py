@@ -83,7 +83,6 @@ COMMANDS = (
     "policy show --policy-from origin/main",
     "verify HEAD --base origin/main",
     "verify origin/main",
-    "analyze --tree origin/main",
     "claim --tree origin/main claim.json",
     "install --trust-ref origin/main",
 )
