@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from patchgate.git.history import Commit, lacking
 from patchgate.git.reflog import git_dirs, made_in, work_trees
 from patchgate.git.repository import Repository, failed
+from patchgate.git.symrefs import target_of
 
 BRANCHES = "refs/heads/"
 _MOST_REMOTES = 20
@@ -136,7 +137,12 @@ def arriving_tips(repository: Repository, lines: bytes) -> list[str]:
     a remote that is configured here.
     """
     words = [line.split(b" ") for line in lines.split(b"\n")]
-    tips = [each[1].decode("ascii", "replace") for each in words if _is_tracking(each)]
+    # The line of a symbolic ref comes along with that of the branch that git writes for it.
+    tips = [
+        each[1].decode("ascii", "replace")
+        for each in words
+        if _is_tracking(each) and target_of(repository, os.fsdecode(each[2])) is None
+    ]
     heads = [head for head in _fetched_heads(repository) if head.url and not head.is_own]
     if heads:
         urls = {_bare_url(url) for url in _configured_urls(repository)}

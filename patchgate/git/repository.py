@@ -47,7 +47,8 @@ class Repository:
 
     `work_tree` is None in a bare repository, `prefix` is the folder inside it where the user stands,
     `limits` says in sentences why libgit2 could not read it. `doubts` are what is to be told of its policies
-    when the command ends, each once: values that cannot be used as they are.
+    when the command ends, each once: values that cannot be used as they are. `namespace` is the one that a
+    push goes into (gitnamespaces); no child gets it.
     """
 
     git_dir: str
@@ -59,6 +60,7 @@ class Repository:
     environment: Mapping[str, str]
     limits: tuple[str, ...] = ()
     _shallow: frozenset[str] = field(default=frozenset())
+    namespace: str = ""
     doubts: list[str] = field(default_factory=list, compare=False, repr=False)
 
     @property
@@ -234,6 +236,7 @@ def open_repository(environ: Mapping[str, str], directory: str) -> Repository:
         base,
         _limits(git_dir, common_dir, object_format),
         _read_shallow(common_dir),
+        environ.get("GIT_NAMESPACE", ""),
     )
 
 

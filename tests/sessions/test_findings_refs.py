@@ -229,3 +229,199 @@ def test_install_names_the_config_that_counts_more(tmp_path: Path) -> None:
     answer = repo.cli("install", "--trust-ref", THERE)
     assert answer.code == 3
     assert "refs/heads/main" in answer.err
+
+
+# --- findings 3 and 13: symbolic refs
+
+
+@pytest.fixture
+def aliased(tmp_path: Path) -> tuple[Repo, Repo]:
+    """A server where `latest` is another name of main, and `older` one of `latest`."""
+    dev, server = served(tmp_path)
+    server.git("symbolic-ref", "refs/heads/latest", "refs/heads/main")
+    server.git("symbolic-ref", "refs/heads/older", "refs/heads/latest")
+    server.git("symbolic-ref", "refs/side/main", "refs/heads/main")
+    return dev, server
+
+
+ALIASES = ("refs/heads/latest", "refs/heads/older", "refs/side/main")
+
+
+def refuses(dev: Repo, server: Repo, *arguments: str, rule: str) -> None:
+    """A push is refused by a rule, and the server's refs stay as they are."""
+    before = server.ask("for-each-ref")
+    done = dev.try_git("push", "-q", "origin", *arguments)
+    assert done.returncode != 0
+    assert rule in said(done)
+    assert "Traceback" not in said(done)
+    assert server.ask("for-each-ref") == before
+
+
+def test_another_name_of_main_is_judged_as_main(aliased: tuple[Repo, Repo]) -> None:
+    dev, server = aliased
+    # On a branch of their own the policy is loosened first: that branch follows it, main does not.
+    dev.git("switch", "-q", "-c", "x")
+    dev.policy("[policy]\n")
+    dev.git("push", "-q", "origin", "x")
+    dev.git("reset", "-q", "--hard", denied(dev))
+    dev.git("push", "-q", "origin", "x")
+    refuses(dev, server, "x:main", rule="deny-prefix")
+    for name in ALIASES:
+        refuses(dev, server, f"x:{name}", rule="deny-prefix")
+        refuses(dev, server, f":{name}", rule="ref-deleted")
+    dev.git("reset", "-q", "--hard", "main")
+    dev.commit({"a": "1\n"}, "Another history", "--amend")
+    for name in ALIASES:
+        refuses(dev, server, "--force", f"x:{name}", rule="ref-forced")
+    # What is good lands, and it is said where.
+    dev.git("reset", "-q", "--hard", "main")
+    good = dev.commit({"a": "1\n"})
+    done = dev.try_git("push", "-q", "origin", "x:refs/heads/older")
+    assert done.returncode == 0, said(done)
+    assert "git writes refs/heads/main" in said(done)
+    assert server.ask("rev-parse", "main") == good
+
+
+def test_a_name_that_leads_nowhere_or_in_a_circle_is_judged_or_refused(tmp_path: Path) -> None:
+    dev, server = served(tmp_path)
+    bad = denied(dev)
+    server.git("symbolic-ref", "refs/heads/next", "refs/heads/gone")
+    server.git("symbolic-ref", "refs/heads/one", "refs/heads/two")
+    server.git("symbolic-ref", "refs/heads/two", "refs/heads/one")
+    for number in range(6):
+        to = f"refs/heads/c{number - 1}" if number else "refs/heads/main"
+        server.git("symbolic-ref", f"refs/heads/c{number}", to)
+    refuses(dev, server, f"{bad}:refs/heads/next", rule="deny-prefix")
+    for name in ("one", "c5"):
+        refuses(dev, server, f"{bad}:refs/heads/{name}", rule="symbolic ref")
+    refuses(dev, server, f"{bad}:refs/heads/c3", rule="deny-prefix")
+    dev.git("push", "-q", "origin", "main:refs/heads/next")
+    assert server.ask("rev-parse", "gone") == dev.ask("rev-parse", "main")
+
+
+def test_a_protected_name_protects_what_it_names_and_head_may_go_round(tmp_path: Path) -> None:
+    dev, server = served(tmp_path)
+    dev.policy(POLICY + '[push]\nprotected_refs = ["refs/heads/latest"]\n')
+    dev.git("push", "-q", "origin", "main", "main:refs/heads/trunk")
+    server.git("symbolic-ref", "refs/heads/latest", "refs/heads/trunk")
+    refuses(dev, server, ":trunk", rule="ref-deleted")
+    refuses(dev, server, ":latest", rule="ref-deleted")
+    refuses(dev, server, "--force", "main~1:trunk", rule="ref-forced")
+
+
+def test_the_default_branch_is_what_head_leads_to(tmp_path: Path) -> None:
+    dev, server = served(tmp_path)
+    dev.git("push", "-q", "origin", "main:refs/heads/trunk")
+    server.git("symbolic-ref", "refs/heads/latest", "refs/heads/trunk")
+    server.git("symbolic-ref", "HEAD", "refs/heads/latest")
+    for name in ("trunk", "latest"):
+        refuses(dev, server, f":{name}", rule="ref-deleted")
+    # Nor does main become free where it is only a name, and HEAD names nothing.
+    server.git("update-ref", "-d", "refs/heads/main")
+    server.git("symbolic-ref", "refs/heads/main", "refs/heads/trunk")
+    server.git("symbolic-ref", "HEAD", "refs/heads/none")
+    for name in ("trunk", "main"):
+        refuses(dev, server, f":{name}", rule="ref-deleted")
+
+
+def test_pre_push_knows_the_names_of_a_server_in_a_folder(aliased: tuple[Repo, Repo]) -> None:
+    dev, server = aliased
+    (server.path / "hooks" / "pre-receive").unlink()
+    dev.install()
+    for name in ("refs/heads/latest", "refs/heads/older"):
+        refuses(dev, server, f":{name}", rule="ref-deleted")
+    dev.git("remote", "set-url", "origin", f"file://{server.path}")
+    refuses(dev, server, ":refs/heads/latest", rule="ref-deleted")
+
+
+def test_a_local_name_outside_the_branches_moves_no_branch_past_the_hooks(tmp_path: Path) -> None:
+    repo = Repo.create(tmp_path)
+    repo.policy(POLICY)
+    repo.install()
+    bad, before = denied(repo), repo.ask("rev-parse", "main")
+    names = ("refs/side/x", "refs/heads/y", "refs/worktree/x", "refs/remotes/origin/HEAD", "SIDE_HEAD")
+    for packed in (False, True):
+        for name in names:
+            repo.git("symbolic-ref", name, "refs/heads/main")
+            repo.git("symbolic-ref", "refs/side/z", name) if name.startswith("refs/") else None
+            for ref in (name, "refs/side/z"):
+                done = repo.try_git("update-ref", ref, bad)
+                assert done.returncode != 0
+                assert "deny-prefix" in said(done)
+        done = repo.try_git("update-ref", "--stdin", stdin=f"update refs/side/x {bad}\n".encode())
+        assert done.returncode != 0
+        assert repo.ask("rev-parse", "main") == before
+        if not packed:
+            repo.git("pack-refs", "--all")
+    # A name of a branch that is not there yet.
+    repo.git("symbolic-ref", "refs/side/new", "refs/heads/new")
+    assert repo.try_git("update-ref", "refs/side/new", bad).returncode != 0
+    assert repo.try_git("rev-parse", "--verify", "refs/heads/new").returncode != 0
+    # With one around, what is good is committed as ever.
+    repo.stage({"a": "1\n"})
+    done = repo.try_git("commit", "-q", "-m", "Add a")
+    assert done.returncode == 0
+    assert said(done) == ""
+
+
+def told_by_doctor(repo: Repo) -> str:
+    done = repo.cli("doctor")
+    return done.out + done.err
+
+
+def test_a_branch_that_became_a_name_is_told_by_the_next_gate_and_by_doctor(tmp_path: Path) -> None:
+    repo = Repo.create(tmp_path)
+    repo.policy(POLICY)
+    repo.install()
+    assert "symbolic" not in told_by_doctor(repo)
+    repo.git("update-ref", "refs/heads/draft", denied(repo), PATCHGATE_SKIP="a draft that is looked at later")
+    repo.git("symbolic-ref", "refs/heads/main", "refs/heads/draft")
+    sentence = "refs/heads/main is a symbolic ref to refs/heads/draft"
+    doctor = told_by_doctor(repo)
+    assert sentence in doctor
+    assert "update-ref --no-deref refs/heads/main refs/heads/main" in doctor
+    repo.git("read-tree", "-m", "-u", "HEAD")
+    repo.stage({"a": "1\n"})
+    done = repo.try_git("commit", "-q", "-m", "Add a")
+    assert sentence in said(done)
+    remote = tmp_path / "remote.git"
+    repo.git("init", "-q", "--bare", str(remote))
+    done = repo.try_git("push", "-q", str(remote), "main")
+    assert done.returncode != 0
+    assert sentence in said(done)
+    assert "deny-prefix" in said(done)
+    repo.git("update-ref", "--no-deref", "refs/heads/main", "refs/heads/main")
+    assert "symbolic" not in told_by_doctor(repo)
+
+
+def test_names_that_git_makes_itself_are_no_news(tmp_path: Path) -> None:
+    dev, server = served(tmp_path)
+    clone = dev.at(tmp_path / "clone")
+    dev.git("clone", "-q", str(server.path), str(clone.path))
+    assert clone.ask("symbolic-ref", "refs/remotes/origin/HEAD") == THERE
+    clone.install()
+    assert "symbolic" not in told_by_doctor(clone)
+
+
+# --- finding 8: namespaces
+
+
+@pytest.mark.parametrize("line", ["--force {other}:trunk", ":trunk", "{bad}:trunk", "{bad}:new", "main:new"])
+def test_a_push_into_a_namespace_is_undecided(tmp_path: Path, line: str) -> None:
+    dev, server = served(tmp_path, hooks=False)
+    dev.git("push", "-q", str(server.path), "main:refs/heads/trunk", GIT_NAMESPACE="team")
+    server.git("symbolic-ref", "refs/namespaces/team/HEAD", "refs/namespaces/team/refs/heads/trunk")
+    assert server.run("install", "--server", cwd=server.path).code == 0
+    before = server.ask("for-each-ref")
+    other = dev.ask("commit-tree", "-m", "Alone", dev.ask("rev-parse", "main^{tree}"))
+    words = line.format(other=other, bad=denied(dev)).replace(":new", ":refs/heads/new").split(" ")
+    url = f"ext::env GIT_NAMESPACE=team git %s {server.path}"
+    for done in (
+        dev.try_git("push", str(server.path), *words, GIT_NAMESPACE="team"),
+        dev.try_git("-c", "protocol.ext.allow=always", "push", url, *words),
+    ):
+        assert done.returncode != 0
+        assert "namespace team" in said(done)
+    assert server.ask("for-each-ref") == before
+    # Without one, what is good is received.
+    dev.git("push", "-q", "origin", "main:refs/heads/new")

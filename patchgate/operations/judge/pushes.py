@@ -10,6 +10,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from patchgate.change.model import Source
 from patchgate.declared.control import CONFIG_FILE, PYPROJECT_FILE
@@ -65,6 +66,7 @@ def judge_push_to(
     *,
     moves: bool = True,
     now: float | None = None,
+    symbolic: Mapping[str, str] = MappingProxyType({}),
 ) -> Push:
     """Judge what a push does to the refs of a remote, as far as they are known here.
 
@@ -74,6 +76,7 @@ def judge_push_to(
         asked: the policy that is trusted above all, if any.
         moves: whether the refs would really be moved so, or only their commits are to be judged.
         now: seconds since the epoch; None: this moment.
+        symbolic: what is known of its symbolic refs; `updates` name what git writes.
 
     Raises:
         PatchgateError: it could not be read.
@@ -83,7 +86,9 @@ def judge_push_to(
         told = {update.ref: update.old for update in updates if update.old is not None}
         # Of a ref that has something else by now, what it had is known all the same.
         here = {ref: oid for ref, oid in told.items() if commits[oid] is not None}
-        destination = Destination(remote.shown, remote.default, {**told, **remote.had, **here})
+        destination = Destination(
+            remote.shown, remote.default, {**told, **remote.had, **here}, symbolic=symbolic
+        )
         terms = RefTerms(repository, objects, destination, commits, asked)
 
         def known_to(kind: Kind) -> Known:
@@ -109,6 +114,7 @@ def judge_received(
     updates: Sequence[RefUpdate],
     asked: Asked,
     now: float | None = None,
+    symbolic: Mapping[str, str] = MappingProxyType({}),
 ) -> Push:
     """Judge what a repository is about to receive, by the policies that it has.
 
@@ -118,12 +124,13 @@ def judge_received(
         updates: what git told.
         asked: the policy that is trusted above all, if any.
         now: seconds since the epoch; None: this moment.
+        symbolic: its symbolic refs; `updates` name what git writes.
 
     Raises:
         PatchgateError: it could not be read.
     """
     told = {update.ref: update.old for update in updates if update.old is not None}
-    destination = Destination("this repository", default, {**had, **told}, judges_all=True)
+    destination = Destination("this repository", default, {**had, **told}, judges_all=True, symbolic=symbolic)
     with Objects(repository) as objects:
         commits = _peeled(objects, updates, destination.had)
         terms = RefTerms(repository, objects, destination, commits, asked)

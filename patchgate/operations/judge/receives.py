@@ -10,8 +10,11 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
+from patchgate.change.quoting import printable
+from patchgate.errors import UndecidedError
 from patchgate.git.pushes import RefUpdate, default_branch, read_received, refs_below
 from patchgate.git.repository import QUARANTINE, Repository
+from patchgate.git.symrefs import as_written, symbolic_refs
 from patchgate.operations.judge.pushes import judge_received
 from patchgate.operations.judge.ref_terms import USUAL_BRANCHES
 from patchgate.operations.judge.terms import trusted
@@ -37,16 +40,34 @@ def judge_receive(repository: Repository, lines: bytes, now: float | None = None
     # With this variable git refuses to update refs, whoever starts it; and no policy is cached.
     guard = {QUARANTINE: os.path.join(repository.common_dir, "objects")}
     repository = replace(repository, environment={**guard, **repository.environment})
+    _require_no_namespace(repository)
+    symbolic = symbolic_refs(repository)
+    updates, said = as_written(repository, updates, symbolic)
     default = default_branch(repository)
     had = refs_below(repository, *USUAL_BRANCHES, *([default] if default else []))
     # A HEAD that names no branch says nothing: one of the usual names may be there.
     default = default if default in had else None
-    push = judge_received(repository, had, default, updates, trusted(repository), now)
-    if push.report.verdict is Verdict.ACCEPTED:
-        return push.report
+    report = judge_received(repository, had, default, updates, trusted(repository), now, symbolic).report
+    report = replace(report, warnings=(*report.warnings, *said))
+    if report.verdict is Verdict.ACCEPTED:
+        return report
     from patchgate.operations.judge.approvals import honoured
 
-    return honoured(repository, push.report, local=False, notes=_approvals(updates))
+    return honoured(repository, report, local=False, notes=_approvals(updates))
+
+
+def _require_no_namespace(repository: Repository) -> None:
+    """Refuse a push into a namespace: git tells its refs by names that other refs have here.
+
+    Raises:
+        UndecidedError: the push goes into one.
+    """
+    if repository.namespace:
+        name = printable(repository.namespace)
+        raise UndecidedError(
+            f"this push goes into the namespace {name}, and patchgate cannot judge its refs",
+            "push to the repository without a namespace (GIT_NAMESPACE, git --namespace)",
+        )
 
 
 def _approvals(updates: list[RefUpdate]) -> tuple[str, ...]:

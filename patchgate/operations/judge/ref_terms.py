@@ -8,7 +8,7 @@ The commits themselves are judged in `pushes`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from patchgate.change.model import Change, Source
 from patchgate.change.quoting import printable
@@ -43,13 +43,15 @@ class Destination:
 
     `name` is for sentences, and safe; `default` the full name of the default branch, None where nobody told;
     `had` maps refs to the objects that they have there. `judges_all` is true on a server, where the policy
-    that is there judges every ref, not only the protected ones.
+    that is there judges every ref, not only the protected ones. `symbolic` maps symbolic refs to the refs
+    that git writes for them.
     """
 
     name: str
     default: str | None
     had: Mapping[str, str]
     judges_all: bool = False
+    symbolic: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,9 @@ class RefTerms:
         self._asked = asked
         self.policies = Policies(objects)
         self._defaults = _default_refs(destination)
+        self._aliases: dict[str, list[str]] = {}
+        for alias, target in destination.symbolic.items():
+            self._aliases.setdefault(target, []).append(alias)
         self._governing = self._find_governing()
         self._unreadable: dict[str, None] = {}
         self._ancestry: dict[tuple[str, str], bool] = {}
@@ -104,12 +109,13 @@ class RefTerms:
         return self._protection(ref) is not None
 
     def _protection(self, ref: str) -> Decision | bool | None:
-        """Find what protects a ref: an entry of the config, or (True) that it is a default branch."""
+        """Find what protects a ref, by any name: an entry of the config, or (True) a default branch."""
+        names = [ref, *self._aliases.get(ref, ())]
         listed = self._governing.policy.config.push.protected_refs
         if listed is None:
-            return True if ref in self._defaults else None
+            return True if any(name in self._defaults for name in names) else None
         for number, pattern in enumerate(listed):
-            if matches([pattern], ref):
+            if any(matches([pattern], name) for name in names):
                 return Decision(("push", "protected_refs", number), pattern)
         return None
 

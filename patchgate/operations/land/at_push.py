@@ -6,6 +6,7 @@ the reason where somebody skipped the hooks. Receipts never spare a commit the j
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -25,6 +26,7 @@ from patchgate.git.pushes import (
     remote_of,
 )
 from patchgate.git.repository import Repository
+from patchgate.git.symrefs import as_known, symbolic_refs_at, told_of
 from patchgate.ledger.event import Event
 from patchgate.ledger.ledger import Ledger
 from patchgate.ledger.receipts import Receipts, settled
@@ -69,7 +71,11 @@ def judge_push(
     if not updates:
         return Report(())
     known = remote_of(repository, remote)
-    push = judge_push_to(repository, known, updates, trusted(repository), now=now)
+    symbolic = symbolic_refs_at(repository, url)
+    updates, said = as_known(updates, symbolic)
+    said += told_of(repository, _local_branches(lines))
+    push = judge_push_to(repository, known, updates, trusted(repository), now=now, symbolic=symbolic)
+    push = replace(push, report=replace(push.report, warnings=(*push.report.warnings, *said)))
     if further is not None:
         push = replace(push, report=further(known, updates, push.report))
     report = _finished(repository, push)
@@ -77,6 +83,12 @@ def judge_push(
         moved = [each.ref for each in updates if each.new is None or each.ref in push.brought]
         report = _pushed(repository, known, report, {ref: push.brought.get(ref, ()) for ref in moved})
     return report
+
+
+def _local_branches(lines: bytes) -> list[str]:
+    """Name the local branches of a push; a line of git's begins with the local name."""
+    names = [line.split(b" ")[0] for line in lines.split(b"\n")]
+    return [os.fsdecode(name) for name in names if name.startswith(b"refs/heads/")]
 
 
 def judge_unpushed(

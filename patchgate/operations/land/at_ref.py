@@ -15,6 +15,7 @@ from patchgate.change.quoting import printable
 from patchgate.errors import UndecidedError
 from patchgate.git.novelty import BRANCHES, Update, brought_by, has_had, value_of
 from patchgate.git.repository import Repository
+from patchgate.git.symrefs import told_of
 from patchgate.ledger.ledger import Ledger
 from patchgate.operations.judge.intents import active_here, touch
 from patchgate.operations.judge.terms import trusted
@@ -59,7 +60,9 @@ def judge_transaction(
         makings.extend([found] if found is not None else [])
         return found
 
-    for update in updates_of(repository, lines):
+    updates = list(updates_of(repository, lines))
+    warnings |= dict.fromkeys(told_of(repository, [update.ref for update in updates]))
+    for update in updates:
         report = judge_update(repository, update, known, asked, is_fetch, making)
         if report.verdict is not Verdict.ACCEPTED:
             from patchgate.operations.judge.approvals import honoured

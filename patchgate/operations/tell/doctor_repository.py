@@ -16,6 +16,7 @@ from patchgate.git.history import Commit, listed
 from patchgate.git.hooks_in_force import Worktree
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
+from patchgate.git.symrefs import sentence_on, symbolic_refs
 from patchgate.ledger.event import Event
 from patchgate.ledger.intent_marker import MARKER, marked
 from patchgate.ledger.intents import Intents
@@ -31,6 +32,7 @@ MOST_COMMITS = 1000
 _NAMED = 5
 _PENDING = "patchgate-pending"
 _LANDING = "patchgate-landing"
+_REMOTES = "refs/remotes/"
 
 
 def policy_findings(
@@ -169,6 +171,14 @@ def kind_findings(repository: Repository, git: str) -> Iterator[Finding]:
         yield Finding(
             Level.NOTE, "this clone is partial: a change with objects that are not here is undecided"
         )
+
+
+def symbolic_findings(repository: Repository, git: str) -> Iterator[Finding]:
+    """Tell of each symbolic ref that git did not make itself: no hook runs when one is set."""
+    for ref, target in symbolic_refs(repository).items():
+        if not (ref.endswith("/HEAD") and ref.startswith(_REMOTES) and target.startswith(_REMOTES)):
+            line = f"{git} update-ref --no-deref {quoted(ref)} {quoted(ref)}"
+            yield Finding(Level.WARNING, sentence_on(ref, target), line)
 
 
 def unseen_findings(repository: Repository, git: str) -> Iterator[Finding]:
