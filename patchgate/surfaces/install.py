@@ -24,7 +24,9 @@ _PROGRAM = "git-patchgate"
 @click.command("install", context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--server", is_flag=True, help="pre-receive, in a bare repository.")
 @click.option("--global", "everywhere", is_flag=True, help="Into the folder of a global core.hooksPath.")
-@click.option("--trust-ref", metavar="REF", help="Judge by the policy of REF from now on, as origin/main.")
+@click.option(
+    "--trust-ref", metavar="REF", help="Judge by the policy of REF from now on, as refs/remotes/origin/main."
+)
 @directory_option
 @click.pass_context
 def command(
