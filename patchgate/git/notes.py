@@ -15,6 +15,7 @@ from patchgate.change.path import RepoPath
 from patchgate.errors import UndecidedError
 from patchgate.git.objects import TREE_MODE, Objects
 from patchgate.git.repository import ANY_CODE, Repository, failed
+from patchgate.git.revisions import tree_named
 from patchgate.git.trees import resulting_tree
 
 APPROVALS_REF = "refs/notes/patchgate-approvals"
@@ -37,10 +38,10 @@ def read_notes(objects: Objects, place: str, anchor: str) -> Iterator[bytes]:
     Raises:
         UndecidedError: an object is missing or damaged, or a note has more than 1 MiB.
     """
-    tree = objects.header(place + "^{tree}")
+    tree, _ = tree_named(objects, place) or (None, None)
     if tree is not None:
-        for path in _paths(objects, tree.oid, anchor, ""):
-            entry = objects.entry(tree.oid, path.encode("ascii"))
+        for path in _paths(objects, tree, anchor, ""):
+            entry = objects.entry(tree, path.encode("ascii"))
             if entry is not None:
                 yield objects.read(entry.oid, MOST_BYTES)
 

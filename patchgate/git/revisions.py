@@ -60,6 +60,8 @@ def resolve(objects: Objects, text: str) -> Revision | None:
     match = _BASE.match(text)
     base = match[0] if match is not None else ""
     suffix = text[len(base) :]
+    if base in {"@", "HEAD"} and head_commit(objects) is None:
+        return None
     start = None if base in {"", "@", "HEAD"} or _is_oid(objects, base) else _ref_of(objects, base)
     if start is None and base.startswith("refs/"):
         return None
@@ -102,6 +104,21 @@ def tree_named(objects: Objects, text: str) -> tuple[str, str | None] | None:
     commit = objects.header(found.oid + "^{commit}")
     tree = objects.header((commit.oid if commit else found.oid) + "^{tree}")
     return (tree.oid, commit.oid if commit else None) if tree else None
+
+
+def head_commit(objects: Objects) -> str | None:
+    """Find HEAD's commit; None where it has none. Git takes a tag `HEAD` then, which is not meant.
+
+    Raises:
+        UndecidedError: git could not answer.
+    """
+    own, *others = objects.headers(["HEAD^{commit}", *(rule.format("HEAD") for rule in _RULES)])
+    if own is None or not any(others):
+        return own.oid if own is not None else None
+    repository = objects.repository
+    branch = os.fsdecode(repository.git("symbolic-ref", "--quiet", "HEAD").out.rstrip(b"\n"))
+    is_there = not branch or repository.git("show-ref", "--verify", "--quiet", "--", branch).code == 0
+    return own.oid if is_there else None
 
 
 def is_name(text: str) -> bool:

@@ -20,6 +20,7 @@ from patchgate.git.diff import Detail, is_text_candidate
 from patchgate.git.objects import Objects
 from patchgate.git.pairs import read_difference
 from patchgate.git.repository import BIG_FILE, Repository
+from patchgate.git.revisions import head_commit
 from patchgate.git.trees import Listing, resulting_tree
 
 if TYPE_CHECKING:
@@ -86,28 +87,29 @@ def pending_base(
     Raises:
         UndecidedError: HEAD is broken, or a merged head is not here.
     """
-    head = objects.header("HEAD^{commit}")
+    head = head_commit(objects)
     if head is None:
         _require_unborn(repository)
         return Base(objects.empty_tree, None, objects.empty_tree)
-    tree = _tree_of(objects, head.oid)
+    tree = _tree_of(objects, head)
     merging = list(heads) or merge_heads(repository)
     if not merging or store is None:
-        return Base(tree, head.oid, tree)
+        return Base(tree, head, tree)
     from patchgate.git.merges import automatic_merges
 
-    merge = (head.oid, *merging)
+    merge = (head, *merging)
     (merged,) = automatic_merges(store, [merge])
     if merged.conflicts:
-        return Base(tree, head.oid, tree, merge, merged, store.variables)
-    return Base(merged.tree, head.oid, tree, merge, None, store.variables)
+        return Base(tree, head, tree, merge, merged, store.variables)
+    return Base(merged.tree, head, tree, merge, None, store.variables)
 
 
 def _require_unborn(repository: Repository) -> None:
     """A branch without a commit starts from nothing; a broken one must not look like it."""
     named = repository.git("symbolic-ref", "-q", "HEAD", answers=(0, 1))
     branch = os.fsdecode(named.out.rstrip(b"\n"))
-    is_there = repository.git("rev-parse", "-q", "--verify", "HEAD", answers=(0, 1)).code == 0
+    # Not by rev-parse: it takes a tag `HEAD` for it.
+    is_there = repository.git("show-ref", "--verify", "--quiet", "HEAD", answers=(0, 1)).code == 0
     if named.code != 0 or is_there or os.path.isfile(os.path.join(repository.common_dir, branch)):
         raise UndecidedError("HEAD names a commit that is not here", "run git fsck")
 

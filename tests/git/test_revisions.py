@@ -145,6 +145,20 @@ def test_the_branch_before_is_refused_where_a_tag_has_its_name(repo: Repo) -> No
     assert "refs/tags/main" in refused(repo, "@{-1}")
 
 
+def test_a_tag_called_head_is_not_taken_for_a_branch_without_a_commit(repo: Repo) -> None:
+    repo.git("update-ref", "refs/tags/HEAD", "HEAD~1")
+    found = asked(repo, "HEAD")
+    assert found is not None
+    assert found.oid == repo.ask("rev-parse", MAIN)
+    repo.git("checkout", "-q", "--orphan", "fresh")
+    for text in ("HEAD", "@", "HEAD~0", "HEAD^{tree}"):
+        assert asked(repo, text) is None
+    # What is staged starts from nothing, whatever the tag holds.
+    assert repo.check().change["files"][0]["status"] == "added"
+    repo.git("switch", "-q", "--discard-changes", "--detach", "main")
+    assert asked(repo, "HEAD") == Revision(repo.ask("rev-parse", MAIN), "commit")
+
+
 def test_no_child_is_started_for_a_name_that_fits_one_ref(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,6 +25,7 @@ from patchgate.gates.staleness import DAY
 from patchgate.git.notes import read_notes
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
+from patchgate.git.revisions import tree_named
 from patchgate.ledger.ledger import Ledger
 
 VERIFIED_REF = "refs/notes/patchgate-verified"
@@ -96,12 +97,12 @@ def verifications(
 
 
 def _in_notes(objects: Objects, place: str, baselines: Mapping[str, str]) -> Iterator[Verification]:
-    head = objects.header(place + "^{commit}") if baselines else None
+    _, head = (tree_named(objects, place) if baselines else None) or (None, None)
     if head is None:
         return
     for component, oid in baselines.items():
         try:
-            notes = list(read_notes(objects, head.oid, oid))
+            notes = list(read_notes(objects, head, oid))
         except UndecidedError:
             # A note that cannot be read makes nothing fresher.
             continue
