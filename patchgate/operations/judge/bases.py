@@ -18,7 +18,7 @@ from patchgate.git.preimages import ground_of_tree, ground_on_disk, staged_files
 from patchgate.git.private import PrivateStore
 from patchgate.git.pushes import is_ancestor
 from patchgate.git.repository import ANY_CODE, Repository, failed
-from patchgate.git.revisions import commit_named
+from patchgate.git.revisions import commit_named, head_commit
 from patchgate.git.sources import Reading, complete, pending_base
 from patchgate.git.trees import Listing, folders_of, resulting_tree
 from patchgate.operations.judge.proposed import Preimages
@@ -92,21 +92,21 @@ def find_footing(
         return Footing(here.policy_tree, here.commit, True, here.policy_tree, "HEAD")
     commit = commit_named(objects, base)
     tree = objects.header(commit + "^{tree}")
-    head = objects.header("HEAD^{commit}")
+    head = head_commit(objects)
     if tree is None:
         raise UndecidedError(f"the tree of {commit[:12]} is not here", "fetch it")
-    if lands and (head is None or not _contains(repository, head.oid, commit)):
+    if lands and (head is None or not _contains(repository, head, commit)):
         raise UsageError(
             f"HEAD does not contain {printable(base)}, and a patch for it cannot be applied here",
             "make the patch from HEAD or an ancestor of it; check --patch --base judges it",
         )
     if repository.work_tree is None or head is None:
         return Footing(tree.oid, commit, False, tree.oid, base)
-    head_tree = objects.header(head.oid + "^{tree}")
+    head_tree = objects.header(head + "^{tree}")
     if head_tree is None:
         raise UndecidedError("HEAD's tree is not here", "run git fsck")
-    is_older = head.oid != commit and (lands or _contains(repository, head.oid, commit))
-    return Footing(tree.oid, commit, False, head_tree.oid, "HEAD", head.oid if is_older else None, lands)
+    is_older = head != commit and (lands or _contains(repository, head, commit))
+    return Footing(tree.oid, commit, False, head_tree.oid, "HEAD", head if is_older else None, lands)
 
 
 def _contains(repository: Repository, head: str, commit: str) -> bool:

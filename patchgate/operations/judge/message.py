@@ -22,6 +22,7 @@ from patchgate.gates.gate import Gate, Judged, judge
 from patchgate.gates.message import examine
 from patchgate.git.objects import Objects
 from patchgate.git.repository import BIG_FILE, Repository
+from patchgate.git.revisions import tree_named
 from patchgate.operations.judge.cases import BUILT_IN, OWN_POLICY, reference
 from patchgate.operations.judge.policies import Found, Policies, built_in, require_version
 from patchgate.operations.judge.terms import asked_policy, trusted
@@ -131,8 +132,8 @@ def policy_of_pending(repository: Repository, objects: Objects) -> tuple[Policy,
     terms = trusted(repository)
     before = asked_policy(objects, policies, terms)
     if before is None:
-        head = objects.header("HEAD^{tree}")
-        before = Found() if head is None else policies.at(policies.key(head.oid))
+        head = tree_named(objects, "HEAD")
+        before = Found() if head is None else policies.at(policies.key(head[0]))
     if before.policy is not None:
         return before.policy, terms.place or "HEAD"
     own = policies.at(_staged(repository, policies))

@@ -22,6 +22,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.preimages import ground_on_disk, staged_files
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository
+from patchgate.git.revisions import tree_named
 from patchgate.git.trees import resulting_tree
 from patchgate.operations.judge.bases import Footing, find_footing, index_tree
 from patchgate.operations.judge.intents import active_here, touch, with_scope
@@ -124,8 +125,8 @@ def is_as_judged(repository: Repository, judged: Judged) -> bool:
     Raises:
         UndecidedError: the index cannot be read.
     """
-    head = judged.objects.header("HEAD^{tree}")
-    if (head.oid if head else judged.objects.empty_tree) != judged.footing.policy_tree:
+    head = tree_named(judged.objects, "HEAD")
+    if (head[0] if head else judged.objects.empty_tree) != judged.footing.policy_tree:
         return False
     if _stamp(repository) == judged.index_stamp:
         return True
