@@ -16,6 +16,7 @@ from patchgate.change.model import GITLINK, NO_MODE, Entry, FileChange, Line
 from patchgate.change.path import RepoPath
 from patchgate.errors import UndecidedError
 from patchgate.git.repository import failed
+from patchgate.git.tree_format import TREE_MODE
 from patchgate.process import Child
 
 Watch = Callable[[Sequence[bytes]], Iterable[int]]
@@ -88,13 +89,14 @@ class DiffReader:
         self._buffer = b""
         self._at = 0
         self._ended = False
+        self._folders: list[FileChange] = []
 
     def line(self) -> bytes:
         """Read the line by which a walk names the two trees that follow."""
         return self._until(b"\n")
 
     def records(self) -> list[FileChange]:
-        """Read raw records as long as there are any."""
+        """Read raw records as long as there are any; those of folders (`-t`) are kept for `take_folders`."""
         run = _RECORDS.match(self._buffer, self._at)
         assert run is not None
         self._at = run.end()
@@ -102,7 +104,15 @@ class DiffReader:
         found = [_record(words[place], words[place + 1]) for place in range(0, len(words) - 1, 2)]
         while self._peek(1) == b":":
             found.append(_record(self._until(b"\0"), self._until(b"\0")))
-        return found
+        files = [record for record in found if not _is_folder(record)]
+        if len(files) < len(found):
+            self._folders += [record for record in found if _is_folder(record)]
+        return files
+
+    def take_folders(self) -> list[FileChange]:
+        """Give the records of folders that were read since this was last asked."""
+        taken, self._folders = self._folders, []
+        return taken
 
     def patches(self, records: list[FileChange], watch: Callable[[FileChange], Watch | None]) -> set[int]:
         """Read the patch that follows `records`, fill in their counts; return those that git calls binary."""
@@ -252,6 +262,10 @@ def _record(about: bytes, name: bytes) -> FileChange:
         None if old_mode == NO_MODE else Entry(old_mode, old),
         None if new_mode == NO_MODE else Entry(new_mode, new),
     )
+
+
+def _is_folder(record: FileChange) -> bool:
+    return TREE_MODE in (record.old and record.old.mode, record.new and record.new.mode)
 
 
 def _is_type_change(record: FileChange) -> bool:

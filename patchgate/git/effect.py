@@ -21,10 +21,11 @@ from patchgate.change.patch import parse
 from patchgate.change.path import RepoPath
 from patchgate.change.quoting import printable
 from patchgate.git.diff import Detail
-from patchgate.git.objects import TREE_MODE, Objects
+from patchgate.git.objects import Objects
 from patchgate.git.pairs import read_difference
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository, failed
+from patchgate.git.tree_format import TREE_MODE
 from patchgate.process import Completed
 
 _APPLY = (

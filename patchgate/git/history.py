@@ -21,7 +21,7 @@ from patchgate.git.pairs import Records, read_difference
 from patchgate.git.repository import MemoryLimitError, Repository, failed
 from patchgate.git.revisions import commit_named
 from patchgate.git.sources import Reading, complete
-from patchgate.git.trees import folders_of
+from patchgate.git.tree_check import FOLDERS, Touched, TreeCheck, folders_between
 
 if TYPE_CHECKING:
     from patchgate.git.merges import Merged
@@ -161,6 +161,7 @@ class Walk:
             trees = automatic_merges(store, merges)
             self._merged = dict(zip(merges, trees, strict=True))
         self.objects = self._stack.enter_context(Objects(repository, self._variables or None))
+        self._trees_checked = TreeCheck(self.objects)
         self._believed = not repository.has_own_attributes
 
     def __enter__(self) -> Walk:
@@ -207,7 +208,7 @@ class Walk:
             for commit in commits[done:]:
                 read = [self._alone(old, commit.tree, detail) for old in self._compared(commit)]
                 raw = self._joined(commit, *read)
-                (reading,) = self._finished([commit], [raw], detail)
+                (reading,) = self._finished([commit], [raw], [self._folders_alone(commit)], detail)
                 yield commit, reading
 
     def _stream(self, commits: Sequence[Commit], detail: Detail) -> Iterator[tuple[Commit, Reading]]:
@@ -221,7 +222,7 @@ class Walk:
         end = f"{self.objects.empty_tree} {self.objects.empty_tree}"
         headers = [f"{pair}\n".encode("ascii") for pairs in [*compared, [end]] for pair in pairs]
         with self._repository.child(
-            "diff-tree", "--stdin", "-r", *detail.flags, variables=self._without_index
+            "diff-tree", "--stdin", *FOLDERS, *detail.flags, variables=self._without_index
         ) as child:
             child.feed(b"".join(headers))
             reader = DiffReader(child, detail.glance)
@@ -229,15 +230,22 @@ class Walk:
             _pass(reader, next(following))
             for start in range(0, len(commits), _AT_ONCE):
                 batch = commits[start : start + _AT_ONCE]
-                raw = [
-                    self._joined(commit, *[_next(reader, next(following), detail) for _ in pairs])
-                    for commit, pairs in zip(batch, compared[start : start + _AT_ONCE], strict=True)
-                ]
+                raw: list[Records] = []
+                touched: list[Touched] = []
+                for commit in batch:
+                    read: list[Records] = []
+                    folders = Touched(f"commit {commit.oid[:12]}", [])
+                    for old in self._compared(commit):
+                        read.append(_next(reader, next(following), detail))
+                        between = Touched.of(folders.place, old, commit.tree, reader.take_folders())
+                        folders = folders.joined(between)
+                    raw.append(self._joined(commit, *read))
+                    touched.append(folders)
                 if start + _AT_ONCE >= len(commits):
                     ended = child.finish()
                     if ended.code != 0:
                         raise failed("diff-tree", ended)
-                yield from zip(batch, self._finished(batch, raw, detail), strict=True)
+                yield from zip(batch, self._finished(batch, raw, touched, detail), strict=True)
 
     @property
     def _without_index(self) -> dict[str, str]:
@@ -249,6 +257,13 @@ class Walk:
         return read_difference(
             self._repository, self.objects, command, [old, new], detail, self._without_index
         )
+
+    def _folders_alone(self, commit: Commit) -> Touched:
+        found = Touched(f"commit {commit.oid[:12]}", [])
+        for old in self._compared(commit):
+            between = folders_between(self._repository, old, commit.tree, found.place, self._without_index)
+            found = found.joined(between)
+        return found
 
     def _compared(self, commit: Commit) -> list[str]:
         """What a commit's tree is compared with: its base; in a merge with conflicts, git's merge too."""
@@ -264,8 +279,13 @@ class Walk:
 
         return own_changes(self.objects, self._merged[commit.parents], self.tree_of, elsewhere, first)
 
-    def _finished(self, batch: Sequence[Commit], raw: Sequence[Records], detail: Detail) -> Iterator[Reading]:
+    def _finished(
+        self, batch: Sequence[Commit], raw: Sequence[Records], touched: Sequence[Touched], detail: Detail
+    ) -> Iterator[Reading]:
         """Complete the records of several commits at once, so that sizes are asked in few round trips."""
+        folders = self._trees_checked.listings(
+            [(folders, records) for folders, (records, _) in zip(touched, raw, strict=True)]
+        )
         flat = [record for records, _ in raw for record in records]
         marks: set[int] = set()
         offset = 0
@@ -280,9 +300,6 @@ class Walk:
         for records, _ in raw:
             parts.append(done[offset : offset + len(records)])
             offset += len(records)
-        folders = folders_of(
-            self.objects, [(commit.tree, files) for commit, files in zip(batch, parts, strict=True)]
-        )
         for commit, files, around in zip(batch, parts, folders, strict=True):
             change = Change.of(self.base_of(commit), commit.tree, files, self.objects.empty_blob)
             kind = "merge" if len(commit.parents) > 1 else "commit"

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 
 from patchgate.change.model import Entry, FileChange
 from patchgate.errors import UndecidedError
-from patchgate.git.objects import TREE_MODE, Objects
+from patchgate.git.objects import Objects
 from patchgate.git.pairs import Records
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import failed
+from patchgate.git.tree_format import TREE_MODE
 
 Sides = Mapping[bytes, tuple[str, ...]]
 """Paths in conflict, each with the commits between which it is: where a step of an octopus was, its own."""

@@ -13,9 +13,10 @@ from collections.abc import Iterator, Mapping
 from patchgate.change.model import REGULAR, Entry, FileChange
 from patchgate.change.path import RepoPath
 from patchgate.errors import UndecidedError
-from patchgate.git.objects import TREE_MODE, Objects
+from patchgate.git.objects import Objects
 from patchgate.git.repository import ANY_CODE, Repository, failed
 from patchgate.git.revisions import tree_named
+from patchgate.git.tree_format import TREE_MODE
 from patchgate.git.trees import resulting_tree
 
 APPROVALS_REF = "refs/notes/patchgate-approvals"

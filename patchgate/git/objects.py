@@ -8,29 +8,21 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
-import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 
-from patchgate.change.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, Entry
+from patchgate.change.model import Entry
 from patchgate.change.quoting import printable
 from patchgate.errors import UndecidedError
 from patchgate.git.repository import BIG_FILE, Repository, failed
+from patchgate.git.tree_format import TREE_MODE, TreeObject, parse_tree
 
 # 400 questions and their answers stay below the 64 KiB that a pipe holds.
 _AT_ONCE = 400
 # Of an object that is read in part, so many bytes more are taken and dropped.
 _DRAINED = 8 << 20
-TREE_MODE = "040000"
-_MODES = {
-    mode.lstrip("0").encode("ascii"): mode for mode in (TREE_MODE, REGULAR, EXECUTABLE, SYMLINK, GITLINK)
-}
-# Names of folders can be long; so many questions stay below a pipe's 64 KiB all the same.
-_AT_ONCE_LONG = 15
-_NAME = {size: re.compile(rb"[0-7]{5,6} ([^\0]+)\0.{%d}" % size, re.DOTALL) for size in (20, 32)}
-_ENTRY = {size: re.compile(rb"([0-7]{5,6}) ([^\0]+)\0(.{%d})" % size, re.DOTALL) for size in (20, 32)}
+_TREE_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +95,19 @@ class Objects:
                 found[oid] = int(size)
         return found
 
-    def read(self, oid: str, limit: int = BIG_FILE) -> bytes:
+    def read(self, oid: str, limit: int = BIG_FILE, kind: str | None = None) -> bytes:
         """Read an object's content of at most `limit` bytes.
 
+        Args:
+            kind: the type that the object must have; None takes any.
+
         Raises:
-            UndecidedError: it is not here, or larger.
+            UndecidedError: it is not here, larger, or of another type.
         """
         header = self.header(oid)
         if header is None:
             raise _missing(oid)
+        _require_type(header, kind)
         if header.size > limit:
             raise UndecidedError(f"object {oid[:12]} has {header.size} bytes, more than {limit} are not read")
         self._ask(b"contents %s\n" % oid.encode("ascii"))
@@ -120,11 +116,14 @@ class Objects:
             raise _missing(oid)
         return self._take(header.size + 1)[:-1]
 
-    def read_some(self, oids: Sequence[str], most_bytes: int) -> dict[str, bytes]:
+    def read_some(self, oids: Sequence[str], most_bytes: int, kind: str | None = None) -> dict[str, bytes]:
         """Read the first of some objects, as many as together have at most `most_bytes`, in one round trip.
 
+        Args:
+            kind: the type that each must have; None takes any.
+
         Raises:
-            UndecidedError: one of them is not here.
+            UndecidedError: one of them is not here, or of another type.
         """
         chosen: list[str] = []
         left = most_bytes
@@ -135,12 +134,20 @@ class Objects:
             chosen.append(oid)
         self._ask("".join([f"contents {oid}\n" for oid in chosen]).encode("ascii"))
         found: dict[str, bytes] = {}
+        headers: list[Header] = []
         for oid in chosen:
             (line,) = self._lines(1)
             header = _header(line)
             if header is None:
-                raise _missing(oid)
+                continue
+            headers.append(header)
             found[oid] = self._take(header.size + 1)[:-1]
+        # Only now: an answer that nobody takes would be read as that of the next question.
+        for header in headers:
+            _require_type(header, kind)
+        for oid in chosen:
+            if oid not in found:
+                raise _missing(oid)
         return found
 
     def head(self, oid: str, most: int) -> bytes:
@@ -185,41 +192,34 @@ class Objects:
         return digest.hexdigest()
 
     def tree(self, oid: str) -> dict[bytes, Entry]:
-        """List one tree: name to entry. Trees are kept, as many as fit a small cache."""
+        """List one tree: name to entry. Trees are kept, as many as fit a small cache.
+
+        Raises:
+            UndecidedError: it is missing, malformed, or no tree.
+        """
         listed = self._trees.get(oid)
         if listed is None:
             if len(self._trees) > 2000:
                 self._trees.clear()
-            listed = {} if oid == self.empty_tree else parse_tree(self.read(oid), len(oid) // 2)
+            listed = {} if oid == self.empty_tree else parse_tree(self.read(oid, kind="tree"), oid)
             self._trees[oid] = listed
         return listed
 
-    def names_in(self, folders: Sequence[tuple[str, bytes]]) -> list[tuple[bytes, ...]]:
-        """List the names in many folders, each given as a tree and a path in it (empty: the tree itself).
+    def trees(self, oids: Sequence[str]) -> Iterator[TreeObject]:
+        """Read many trees, a few at once: none is kept.
 
         Raises:
-            UndecidedError: there is no such folder.
+            UndecidedError: one is missing, malformed, or no tree.
         """
-        found: list[tuple[bytes, ...]] = []
-        for start in range(0, len(folders), _AT_ONCE_LONG):
-            batch = folders[start : start + _AT_ONCE_LONG]
-            self._ask(b"".join(b"contents %s\n" % self._folder_name(*folder) for folder in batch))
-            for _ in batch:
-                (line,) = self._lines(1)
-                header = _header(line)
-                if header is None or header.type != "tree":
-                    raise UndecidedError("a tree does not hold what its diff says", "run git fsck")
-                raw = self._take(header.size + 1)
-                found.append(tuple(_NAME[len(header.oid) // 2].findall(raw)))
-        return found
-
-    def _folder_name(self, tree: str, path: bytes) -> bytes:
-        if not path:
-            return tree.encode("ascii")
-        if b"\n" in path or path.startswith((b"./", b"../")):
-            entry = self.entry(tree, path)
-            return (entry.oid if entry else "missing").encode("ascii")
-        return tree.encode("ascii") + b":" + path
+        missing = oids
+        while missing:
+            # One that is larger than all that is read at once is read alone.
+            read = self.read_some(missing, _TREE_BYTES, "tree") or {
+                missing[0]: self.read(missing[0], kind="tree")
+            }
+            missing = missing[len(read) :]
+            for oid, raw in read.items():
+                yield TreeObject.parse(raw, oid)
 
     def entry(self, tree: str, path: bytes) -> Entry | None:
         """Find what a tree holds at a path; None where nothing is."""
@@ -269,6 +269,14 @@ def _header(line: bytes) -> Header | None:
     return None
 
 
+def _require_type(header: Header, kind: str | None) -> None:
+    if kind is not None and header.type != kind:
+        raise UndecidedError(
+            f"object {header.oid[:12]} is a {header.type}, and the tree that names it says {kind}",
+            "run git fsck; make the commit that brings it again",
+        )
+
+
 def _one_line(name: str) -> bytes:
     if "\n" in name or "\0" in name:
         raise UndecidedError(f"{printable(name)} is no name of an object")
@@ -279,35 +287,4 @@ def _missing(oid: str) -> UndecidedError:
     return UndecidedError(
         f"object {printable(oid)} is not in this repository",
         "a partial or shallow clone leaves objects out: git fetch --refetch, or --unshallow",
-    )
-
-
-def parse_tree(raw: bytes, oid_size: int) -> dict[bytes, Entry]:
-    """Read a tree object: entries of `mode SP name NUL oid` (gitformat-pack), the oid in `oid_size` bytes."""
-    # One expression is ten times as fast as a loop: some folders have thousands of names.
-    found = _ENTRY[oid_size].findall(raw)
-    if sum(len(mode) + len(name) for mode, name, _ in found) + len(found) * (oid_size + 2) != len(raw):
-        raise UndecidedError("a tree object is damaged", "run git fsck")
-    return {name: Entry(_MODES.get(mode) or _canonical(mode), oid.hex()) for mode, name, oid in found}
-
-
-def _canonical(mode: bytes) -> str:
-    """Read a mode as git does (`canon_mode`): trees of old repositories hold 100664, git writes 100644."""
-    number = int(mode, 8)
-    if stat.S_ISREG(number):
-        return EXECUTABLE if number & stat.S_IXUSR else REGULAR
-    if stat.S_ISLNK(number):
-        return SYMLINK
-    return TREE_MODE if stat.S_ISDIR(number) else GITLINK
-
-
-def print_tree(entries: Mapping[bytes, Entry]) -> bytes:
-    """Write a tree object, entries in git's order: a folder sorts as if its name ended in a slash."""
-
-    def order(item: tuple[bytes, Entry]) -> bytes:
-        return item[0] + (b"/" if item[1].mode == TREE_MODE else b"")
-
-    return b"".join(
-        entry.mode.lstrip("0").encode("ascii") + b" " + name + b"\0" + bytes.fromhex(entry.oid)
-        for name, entry in sorted(entries.items(), key=order)
     )

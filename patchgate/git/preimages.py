@@ -17,9 +17,10 @@ from patchgate.change.patch_names import quote
 from patchgate.change.path import RepoPath
 from patchgate.errors import UndecidedError
 from patchgate.git.diff import RAW, DiffReader
-from patchgate.git.objects import TREE_MODE, Objects
+from patchgate.git.objects import Objects
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository, failed
+from patchgate.git.tree_format import TREE_MODE
 from patchgate.git.trees import resulting_tree
 
 # What git would only warn of in `git add` must not keep a file from being read.

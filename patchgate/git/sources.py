@@ -259,19 +259,42 @@ def complete(
         else:
             watch = detail.watch if is_text_candidate(record) else None
             done[index] = look_again(objects, record, watch)
-    if detail.sizes:
-        fresh = [index for index, file in enumerate(done) if file.has_new_content]
-        sizes = objects.sizes(file.new.oid for index in fresh if (file := done[index]).new is not None)
-        for index in fresh:
-            file = done[index]
-            if file.new is not None:
-                done[index] = file.with_size(sizes[file.new.oid])
+    _fill_in_sizes(objects, done, is_required=detail.sizes)
     for index, file in enumerate(done):
         if file.new is not None and file.new.mode == SYMLINK:
             size = objects.sizes([file.new.oid])[file.new.oid]
             target = objects.read(file.new.oid) if size <= _LINK_BYTES else b"/"
             done[index] = replace(file, link_target=target)
     return done
+
+
+def _fill_in_sizes(objects: Objects, files: list[FileChange], *, is_required: bool) -> None:
+    """Require that each new object has the type that its mode says, and fill in the sizes of new contents.
+
+    Nothing else asks: git's raw diff names an object without a look at it, and to a patch a tree in the place
+    of a file is binary. What is not here (a partial clone) is left out, unless its size is required.
+    """
+    fresh = [
+        (index, file.new)
+        for index, file in enumerate(files)
+        if file.new is not None
+        and (file.old is None or file.old.oid != file.new.oid or file.old.mode[:3] != file.new.mode[:3])
+    ]
+    for (index, entry), header in zip(fresh, objects.headers([entry.oid for _, entry in fresh]), strict=True):
+        file = files[index]
+        if header is None:
+            if is_required and file.has_new_content:
+                objects.sizes([entry.oid])
+            continue
+        kind = "commit" if entry.mode == GITLINK else "blob"
+        if header.type != kind:
+            raise UndecidedError(
+                f"{file.path.quoted} has the mode {entry.mode}, and its object {entry.oid[:12]} is a "
+                f"{header.type}, not a {kind}",
+                "run git fsck; make the change again from its files",
+            )
+        if is_required and file.has_new_content:
+            files[index] = file.with_size(header.size)
 
 
 def _is_large(objects: Objects, record: FileChange) -> bool:

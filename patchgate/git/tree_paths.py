@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from patchgate.change.model import Entry
-from patchgate.git.objects import TREE_MODE, Objects, parse_tree
+from patchgate.git.objects import Objects
+from patchgate.git.tree_format import TREE_MODE
 
-_MOST_BYTES = 4 << 20
 _MOST_KEPT = 20_000
 
 
@@ -25,7 +25,7 @@ class TreePaths:
         """Find what lies at each path (empty: the tree itself), given with the id of its tree.
 
         Raises:
-            UndecidedError: a tree is missing or damaged.
+            UndecidedError: a tree is missing or malformed.
         """
         found: list[Entry | None] = [None if path else Entry(TREE_MODE, tree) for tree, path in wanted]
         waiting = [(number, tree, path) for number, (tree, path) in enumerate(wanted) if path]
@@ -46,7 +46,7 @@ class TreePaths:
         """List a folder of a tree; empty where there is none.
 
         Raises:
-            UndecidedError: a tree is missing or damaged.
+            UndecidedError: a tree is missing or malformed.
         """
         (entry,) = self.entries([(tree, folder)])
         if entry is None or entry.mode != TREE_MODE:
@@ -60,12 +60,5 @@ class TreePaths:
             self._listed = {tree: self._listed[tree] for tree in trees if tree in self._listed}
         known = self._listed
         known[self._objects.empty_tree] = {}
-        missing = [tree for tree in trees if tree not in known]
-        while missing:
-            read = self._objects.read_some(missing, _MOST_BYTES)
-            if not read:
-                # One that is larger than all that is read at once.
-                read = {missing[0]: self._objects.read(missing[0])}
-            for tree, raw in read.items():
-                known[tree] = parse_tree(raw, len(tree) // 2)
-            missing = [tree for tree in missing if tree not in known]
+        for tree in self._objects.trees([tree for tree in trees if tree not in known]):
+            known[tree.oid] = tree.entries()

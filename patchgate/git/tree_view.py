@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 
 from patchgate.change.model import Entry
 from patchgate.change.path import RepoPath
-from patchgate.git.objects import TREE_MODE, Objects
+from patchgate.git.objects import Objects
+from patchgate.git.tree_format import TREE_MODE
 
 
 class TreeView:

@@ -2,17 +2,18 @@
 
 The id of a staged change's tree is needed for its verdict id. `git write-tree` would write objects and the
 index; this reads only the folders that the change touches, so the cost is that of the change.
-Also gives the neighbours of new names, for collisions.
+Also gives the neighbours of new names, for collisions. A malformed folder of the base is not read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from patchgate.change.model import Entry, FileChange
 from patchgate.errors import UndecidedError
-from patchgate.git.objects import TREE_MODE, Objects, print_tree
+from patchgate.git.objects import Objects
+from patchgate.git.tree_format import TREE_MODE, print_tree
 
 Listing = tuple[bytes, ...]
 """The names in one folder."""
@@ -83,19 +84,3 @@ def _apply(
     content = print_tree(entries)
     keep("tree", content)
     return objects.hash("tree", content)
-
-
-def folders_of(
-    objects: Objects, changes: Sequence[tuple[str, Sequence[FileChange]]]
-) -> list[dict[bytes, Listing]]:
-    """List, for each resulting tree with its files, the folders above every path that is introduced."""
-    wanted = [
-        (index, tree, folder)
-        for index, (tree, files) in enumerate(changes)
-        for folder in {folder for file in files if file.is_introduced for folder in file.path.parents()}
-    ]
-    found: list[dict[bytes, Listing]] = [{} for _ in changes]
-    listed = objects.names_in([(tree, folder) for _, tree, folder in wanted])
-    for (index, _, folder), names in zip(wanted, listed, strict=True):
-        found[index][folder] = names
-    return found

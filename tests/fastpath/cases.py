@@ -73,6 +73,16 @@ CASES: dict[str, Case] = {
     "five megabytes are staged": Case(staged(big="x" * (5 << 20) + "\n"), _NO_COUNT),
     "the tree of HEAD is longer than was said": Case(boring, alter=unended),
     "the tree of HEAD has an odd mode": Case(boring, alter=replaced(b"100644 a\0", b"100664 a\0")),
+    "the tree of HEAD is not sorted": Case(boring, alter=replaced(b"100644 b\0", b"100644 A\0")),
+    "the tree of HEAD has a slash in a name": Case(
+        then(committed({"c.d": "x\n"}), boring), alter=replaced(b"100644 c.d\0", b"100644 c/d\0")
+    ),
+    "the tree of HEAD has a file and a folder of one name": Case(
+        then(committed({"srb": "x\n"}), boring), alter=replaced(b"100644 srb\0", b"100644 src\0")
+    ),
+    "the folder of a changed file is no tree": Case(
+        named({"src/deep/c.py": "x = 3\n"}), alter=replaced(b" tree ", b" blob ")
+    ),
     "more blobs than a pipe holds": Case(
         named({f"many/{number}": "x\n" for number in range(400)}), _NO_COUNT
     ),
@@ -193,6 +203,10 @@ NEEDED: dict[str, str] = {
     "take: said[size:size + 1] == b'\\n'": "the tree of HEAD is longer than was said",
     "ask: len(raw) < MOST_ASKED": "more blobs than a pipe holds",
     "entries: mode in ('100644', '100755', '120000', '160000', '40000')": "the tree of HEAD has an odd mode",
+    "entries: last < key": "the tree of HEAD is not sorted",
+    "entries: b'/' not in name": "the tree of HEAD has a slash in a name",
+    "entries: len(dict(found)) == len(found)": "the tree of HEAD has a file and a folder of one name",
+    "recognise: kind == b'tree'": "the folder of a changed file is no tree",
     "load_policy: kept[:8] == source_hash(SEAL, kept[8:])": "the seal of the compiled policy is broken",
     "load_policy: policy['tool'][::2] == (version, sys.hexversion), element 1 (version)": (
         "the policy was compiled by another version"
@@ -208,7 +222,6 @@ NEEDED: dict[str, str] = {
     "read_difference: count.isdigit()": "a count that is no number",
     "read_difference: removed.isdigit()": "git calls the old side binary",
     "read_difference: name == path": "the counts are of another file",
-    "check_names: len(path) <= 4096": "a path of 4,100 bytes",
     "check_names: policy['roots'] is None or path.startswith(roots)": "outside the roots",
     "check_names: not small.startswith(prefixes)": "a denied prefix",
     "check_names: part.rstrip('. ') not in ('', '.git')": "a folder without a name",
@@ -238,7 +251,6 @@ NEEDED: dict[str, str] = {
     ),
     "leave: posix.write(descriptor, content) == len(content)": "the disk is full",
     "recognise: new if status == b'A'": "a new name is a neighbour's but for case",
-    "recognise: folders if path[at] == ord('/')": "a new folder is another but for case",
     "recognise: blobs if status != b'D'": "a large file",
     "recognise: {b'': list(root)} if new else {}": "a new name is a neighbour's but for case",
     "read_difference: words.pop() == ENDED": "git has not ended well",

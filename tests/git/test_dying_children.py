@@ -152,8 +152,8 @@ READERS: dict[str, Callable[[World], Any]] = {
     "recent_commits": _with_objects(lambda w, o: history.recent_commits(w.opened, o, 9)),
     "Walk": _with_objects(lambda w, o: _walked(w, o, Detail())),
     "Walk with lines": _with_objects(lambda w, o: _walked(w, o, LINES)),
-    "Objects.names_in": _with_objects(
-        lambda w, o: o.names_in([(_tree(o, w.last), b""), (_tree(o, w.last), b"b")])
+    "Objects.trees": _with_objects(
+        lambda w, o: [sorted(tree.names) for tree in o.trees([_tree(o, w.first), _tree(o, w.last)])]
     ),
     "Objects.sizes": _with_objects(
         lambda w, o: o.sizes([entry.oid for entry in o.tree(_tree(o, w.last)).values()])

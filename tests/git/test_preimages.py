@@ -11,10 +11,11 @@ import pytest
 from patchgate.change.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, Entry
 from patchgate.change.path import RepoPath
 from patchgate.errors import UndecidedError
-from patchgate.git.objects import TREE_MODE, Objects
+from patchgate.git.objects import Objects
 from patchgate.git.preimages import Ground, ground_of_tree, ground_on_disk
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import open_repository
+from patchgate.git.tree_format import TREE_MODE
 from tests.world import Repo
 
 

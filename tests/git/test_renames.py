@@ -10,10 +10,11 @@ import pytest
 from patchgate.change.path import RepoPath
 from patchgate.errors import UndecidedError
 from patchgate.git import renames as module
-from patchgate.git.objects import Objects, print_tree
+from patchgate.git.objects import Objects
 from patchgate.git.private import PrivateStore
 from patchgate.git.renames import renames
 from patchgate.git.repository import MemoryLimitError, Repository, open_repository
+from patchgate.git.tree_format import print_tree
 from tests.world import Repo
 
 LINES = "".join(f"line {number}\n" for number in range(40))

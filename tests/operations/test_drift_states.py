@@ -44,14 +44,14 @@ class Counted(Objects):
 
     reads = 0
 
-    def read(self, oid: str, limit: int = BIG_FILE) -> bytes:
+    def read(self, oid: str, limit: int = BIG_FILE, kind: str | None = None) -> bytes:
         header = self.header(oid)
         self.reads += header is not None and header.type == "blob"
-        return super().read(oid, limit)
+        return super().read(oid, limit, kind)
 
-    def read_some(self, oids: Any, most_bytes: int) -> dict[str, bytes]:
-        found = super().read_some(oids, most_bytes)
-        self.reads += len(found)
+    def read_some(self, oids: Any, most_bytes: int, kind: str | None = None) -> dict[str, bytes]:
+        found = super().read_some(oids, most_bytes, kind)
+        self.reads += 0 if kind == "tree" else len(found)
         return found
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from patchgate.change.path import RepoPath
 from patchgate.durable.lock import hold
 from patchgate.errors import UndecidedError
-from patchgate.git.objects import TREE_MODE, Objects
+from patchgate.git.objects import Objects
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository
 from patchgate.git.scratch.checkout import Checkout
@@ -32,6 +32,7 @@ from patchgate.git.scratch.places import (
     telling,
     temporary,
 )
+from patchgate.git.tree_format import TREE_MODE
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,8 @@ from patchgate.git.pushes import is_ancestor
 from patchgate.git.repository import ANY_CODE, Repository, failed
 from patchgate.git.revisions import commit_named, head_commit
 from patchgate.git.sources import Reading, complete, pending_base
-from patchgate.git.trees import Listing, folders_of, resulting_tree
+from patchgate.git.tree_check import TreeCheck, folders_between
+from patchgate.git.trees import Listing, resulting_tree
 from patchgate.operations.judge.proposed import Preimages
 from patchgate.verdict.rules import RULES
 from patchgate.verdict.verdict import Finding, Fixer
@@ -204,7 +205,8 @@ def merge_onto_head(
         repository, objects, command, [head_tree, after], detail, store.variables
     )
     files = complete(objects, records, binary, detail, believed=False)
-    (folders,) = folders_of(objects, [(after, files)])
+    touched = folders_between(repository, head_tree, after, "the merge with HEAD", store.variables)
+    (folders,) = TreeCheck(objects).listings([(touched, files)])
     return Reading(Change.of(head_tree, after, files, objects.empty_blob), Source("patch"), folders)
 
 

@@ -15,8 +15,9 @@ from patchgate.declared.control import CONFIG_FILE, PRE_COMMIT_FILE, PYPROJECT_F
 from patchgate.declared.policy import Decision, Policy
 from patchgate.declared.settings import Config
 from patchgate.errors import ConfigError, Mistake, UndecidedError
-from patchgate.git.objects import TREE_MODE, Objects
+from patchgate.git.objects import Objects
 from patchgate.git.repository import BIG_FILE
+from patchgate.git.tree_format import TREE_MODE
 from patchgate.operations.judge.policy_cache import PolicyCache
 
 _KEPT = 64

@@ -13,8 +13,9 @@ from patchgate.change.patch_model import Kind, Patch, Section
 from patchgate.change.path import RepoPath, faults
 from patchgate.change.planning import Preimage
 from patchgate.git.diff import Detail
-from patchgate.git.objects import TREE_MODE, Objects
+from patchgate.git.objects import Objects
 from patchgate.git.preimages import Ground
+from patchgate.git.tree_format import TREE_MODE
 
 _PREIMAGE_BYTES = 256 << 20
 _PIECE = 1 << 18

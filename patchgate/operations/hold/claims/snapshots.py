@@ -15,7 +15,8 @@ from patchgate.change.path import RepoPath
 from patchgate.gates.claim_scan import Looked
 from patchgate.gates.claim_walk import Walk
 from patchgate.git.listing import Records, entry_of, name_of
-from patchgate.git.objects import TREE_MODE, Objects
+from patchgate.git.objects import Objects
+from patchgate.git.tree_format import TREE_MODE
 from patchgate.operations.hold.claims.named import is_too_long
 from patchgate.verdict.claim import Unscanned
 

@@ -26,8 +26,9 @@ from patchgate.declared.intent import (
 )
 from patchgate.declared.vague import vague_phrases
 from patchgate.errors import UsageError
-from patchgate.git.objects import TREE_MODE, Objects
+from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
+from patchgate.git.tree_format import TREE_MODE
 from patchgate.verdict.wording import count, show_path, some
 
 MOST_REASON = 1000

@@ -19,9 +19,10 @@ from patchgate.declared.policy import Policy
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.gates.verification import Question, decide
 from patchgate.gates.verification_reasons import Obstacle
-from patchgate.git.objects import TREE_MODE, Objects
+from patchgate.git.objects import Objects
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository
+from patchgate.git.tree_format import TREE_MODE
 from patchgate.operations.hold.verify.analyses import Around, runs_of
 from patchgate.operations.hold.verify.chosen import intent_for, set_aside, was_before
 from patchgate.operations.hold.verify.content import (
