@@ -1,8 +1,9 @@
-"""Look at blobs that git's own diff called binary, or that its attributes hid.
+"""Decide from bytes which files are binary, and read the lines of text that git's diff does not show.
 
 Git decides "binary" by attributes, size or a NUL in the first 8,000 bytes (buffer_is_binary in
-xdiff-interface.c). Only the last is believed here: such pairs are counted from the blobs by libgit2's diff
-of two buffers, and blobs too large to hold are read in pieces, all their lines counting as added.
+xdiff-interface.c). Only the bytes count here, whatever git's diff says. Where git hides lines of a text,
+libgit2's diff of two buffers counts them; a blob too large to hold is read in pieces, and all its lines count
+as added.
 """
 
 from __future__ import annotations
@@ -11,37 +12,35 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 
-from patchgate.change.model import FileChange, Line
+from patchgate.change.model import FileChange, Line, Status
 from patchgate.git.diff import Watch
-from patchgate.git.objects import Objects
+from patchgate.git.objects import SNIFFED, Objects
 from patchgate.git.repository import BIG_FILE, failed
 
-_SNIFFED = 8000
 _WINDOW = 1 << 20
 _OVERLAP = 4096
 
 
 def is_binary(content: bytes) -> bool:
     """Tell whether git's own rule calls these bytes binary: a NUL among the first 8,000."""
-    return b"\0" in content[:_SNIFFED]
+    return b"\0" in content[:SNIFFED]
 
 
 def called_text(objects: Objects, records: Sequence[FileChange], binary: set[int]) -> set[int]:
-    """Find the pairs that git may have called text only because an attribute (`diff`) says so.
+    """Find the files that git's diff shows as text although one of their sides is none, by its bytes.
 
-    Returns the positions, among those that are not in `binary`, of files with a NUL on either side.
+    An attribute (`diff`) makes git do so.
+
+    Args:
+        binary: the positions that git called binary; they are not looked at.
     """
     asked = {
         index: [side.oid for side in (record.old, record.new) if side is not None and side.is_file]
         for index, record in enumerate(records)
-        if index not in binary and record.old != record.new
+        if index not in binary and record.status is not Status.MODE_CHANGED
     }
-    sizes = objects.sizes(oid for oids in asked.values() for oid in oids)
-    return {
-        index
-        for index, oids in asked.items()
-        if any(sizes[oid] > BIG_FILE or is_binary(objects.read(oid)) for oid in oids)
-    }
+    found = objects.without_text(oid for oids in asked.values() for oid in oids)
+    return {index for index, oids in asked.items() if not found.isdisjoint(oids)}
 
 
 def look_again(objects: Objects, record: FileChange, watch: Watch | None) -> FileChange:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from patchgate.change.model import Change, FileChange, Source
 from patchgate.errors import UndecidedError, UsageError
-from patchgate.git.blobs import called_text
 from patchgate.git.diff import Detail, DiffReader, is_text_candidate
 from patchgate.git.objects import Objects
 from patchgate.git.pairs import Records, read_difference
@@ -162,7 +161,6 @@ class Walk:
             self._merged = dict(zip(merges, trees, strict=True))
         self.objects = self._stack.enter_context(Objects(repository, self._variables or None))
         self._trees_checked = TreeCheck(self.objects)
-        self._believed = not repository.has_own_attributes
 
     def __enter__(self) -> Walk:
         return self
@@ -249,7 +247,7 @@ class Walk:
 
     @property
     def _without_index(self) -> dict[str, str]:
-        # Without an index git finds no tracked attributes either: see the room's charter.
+        # Without an index git before 2.43 finds no tracked attributes either: see the room's charter.
         return {**self._variables, "GIT_INDEX_FILE": os.path.join(self._repository.git_dir, "no-index")}
 
     def _alone(self, old: str, new: str, detail: Detail) -> Records:
@@ -292,9 +290,7 @@ class Walk:
         for records, binary in raw:
             marks.update(offset + index for index in binary)
             offset += len(records)
-        if detail.lines and not self._believed:
-            marks |= called_text(self.objects, flat, marks)
-        done = complete(self.objects, flat, marks, detail, believed=self._believed)
+        done = complete(self.objects, flat, marks, detail)
         parts: list[list[FileChange]] = []
         offset = 0
         for records, _ in raw:

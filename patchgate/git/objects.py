@@ -20,6 +20,9 @@ from patchgate.git.tree_format import TREE_MODE, TreeObject, parse_tree
 
 # 400 questions and their answers stay below the 64 KiB that a pipe holds.
 _AT_ONCE = 400
+# Git looks for a NUL in so many bytes of a file (buffer_is_binary, xdiff-interface.c).
+SNIFFED = 8000
+_MOST_KNOWN = 100_000
 # Of an object that is read in part, so many bytes more are taken and dropped.
 _DRAINED = 8 << 20
 _TREE_BYTES = 4 << 20
@@ -43,6 +46,7 @@ class Objects:
         self._child = repository.child("cat-file", "--batch-command", variables=variables)
         self._buffer = b""
         self._trees: dict[str, dict[bytes, Entry]] = {}
+        self._texts: dict[str, bool] = {}
         self.empty_tree = self.hash("tree", b"")
         self.empty_blob = self.hash("blob", b"")
 
@@ -149,6 +153,32 @@ class Objects:
             if oid not in found:
                 raise _missing(oid)
         return found
+
+    def without_text(self, oids: Iterable[str]) -> set[str]:
+        """Find the blobs that are not known to be text: with a NUL in the first 8,000 bytes, or too large.
+
+        Answers are kept: in a walk the new side of one commit is the old side of a later one.
+
+        Raises:
+            UndecidedError: one of them is not here.
+        """
+        wanted = set(oids)
+        if len(self._texts) > _MOST_KNOWN:
+            self._texts.clear()
+        sizes = self.sizes(oid for oid in wanted if oid not in self._texts)
+        self._texts.update((oid, False) for oid, size in sizes.items() if size > BIG_FILE)
+        asked = [oid for oid, size in sizes.items() if size <= BIG_FILE]
+        for start in range(0, len(asked), _AT_ONCE):
+            batch = asked[start : start + _AT_ONCE]
+            self._ask("".join([f"contents {oid}\n" for oid in batch]).encode("ascii"))
+            for oid in batch:
+                (line,) = self._lines(1)
+                header = _header(line)
+                if header is None:
+                    raise _missing(oid)
+                content = self._take(header.size + 1)
+                self._texts[oid] = content.find(b"\0", 0, min(SNIFFED, header.size)) < 0
+        return {oid for oid in wanted if not self._texts[oid]}
 
     def head(self, oid: str, most: int) -> bytes:
         """Read the first `most` bytes of an object of any size, all where it has no more.

@@ -33,7 +33,15 @@ _PINNED = (
     "submodule.recurse=false",
     "gc.auto=0",
     "advice.graftFileDeprecated=false",
+    # Hooks that config names (git 2.54) run beside core.hooksPath; these two are what plumbing sets off.
+    "hook.post-index-change.enabled=false",
+    "hook.reference-transaction.enabled=false",
 )
+# Git 2.43 reads attributes from this tree instead of any file; up to 2.45 from HEAD's in a bare repository.
+_EMPTY_TREE = {
+    "sha1": "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+    "sha256": "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
+}
 BIG_FILE = 32 << 20
 QUARANTINE = "GIT_QUARANTINE_PATH"
 ANY_CODE = range(256)
@@ -78,17 +86,20 @@ class Repository:
         """Tell whether new objects are in quarantine: git updates no ref then, and nothing may be written."""
         return QUARANTINE in self.environment
 
-    @property
-    def has_own_attributes(self) -> bool:
-        """Tell whether there is an `info/attributes`, which git applies to every diff."""
-        return os.path.exists(os.path.join(self.common_dir, "info", "attributes"))
-
     def argv(self, arguments: Sequence[str], *, in_work_tree: bool = False) -> list[str]:
-        """Build the whole command line of a git child."""
-        # Without a working tree git reads no attributes from files that somebody checked out.
-        place = ["--work-tree=" + (self.work_tree or "")] if in_work_tree else ["--bare"]
-        pinned = [part for setting in _PINNED for part in ("-c", setting)]
-        return ["git", "--git-dir=" + self.git_dir, *place, *pinned, *arguments]
+        """Build the whole command line of a git child.
+
+        Outside the working tree no tracked attribute counts, and no `core.worktree`: git would change to that
+        folder, read its attributes, and take paths as relative to the git directory (measured).
+        """
+        settings = list(_PINNED)
+        if in_work_tree:
+            place = "--work-tree=" + (self.work_tree or "")
+        else:
+            place = "--bare" if self.work_tree is None else "--work-tree=" + self.git_dir + "/no-work-tree"
+            settings.append("attr.tree=" + _EMPTY_TREE[self.object_format])
+        pinned = [part for setting in settings for part in ("-c", setting)]
+        return ["git", "--git-dir=" + self.git_dir, place, *pinned, *arguments]
 
     def git(
         self,

@@ -19,7 +19,7 @@ from patchgate.git.blobs import called_text, look_again
 from patchgate.git.diff import Detail, is_text_candidate
 from patchgate.git.objects import Objects
 from patchgate.git.pairs import read_difference
-from patchgate.git.repository import BIG_FILE, Repository
+from patchgate.git.repository import Repository
 from patchgate.git.revisions import head_commit
 from patchgate.git.trees import Listing, resulting_tree
 
@@ -225,16 +225,9 @@ def _against_index(
         sides = partial(_tree_of, objects)
         laid = base.tree, {file.path.raw: file.new for file in records}
         records, binary = own_changes(objects, base.merged, sides, elsewhere, (records, binary))
-    if detail.lines and (repository.has_own_attributes or _have_attributes(folders)):
-        binary |= called_text(objects, records, binary)
-    records = complete(objects, records, binary, detail, believed=False)
+    records = complete(objects, records, binary, detail)
     change = Change.of(base.tree, result.tree, records, objects.empty_blob)
     return Reading(change, Source("staged"), folders, root, laid=laid)
-
-
-def _have_attributes(folders: dict[bytes, Listing]) -> bool:
-    """Tell whether a tracked file of attributes speaks about the change: git reads those of the index."""
-    return any(b".gitattributes" in names for names in folders.values())
 
 
 def _require_index(repository: Repository, variables: Mapping[str, str]) -> None:
@@ -243,22 +236,22 @@ def _require_index(repository: Repository, variables: Mapping[str, str]) -> None
 
 
 def complete(
-    objects: Objects, records: list[FileChange], binary: set[int], detail: Detail, *, believed: bool
+    objects: Objects, records: list[FileChange], binary: set[int], detail: Detail
 ) -> list[FileChange]:
     """Fill in what the diff itself does not say: hidden lines, sizes, the targets of symlinks.
 
+    Which files are binary is decided here, from their bytes.
+
     Args:
-        binary: the positions that git called binary.
-        believed: nothing but a NUL can have made git say so, unless the old side had it.
+        binary: the positions whose lines the diff does not show, because git calls them binary.
     """
     done = list(records)
+    if detail.lines:
+        binary = binary | called_text(objects, records, binary)
     for index in binary:
         record = done[index]
-        if believed and (record.old is None or record.new is None) and not _is_large(objects, record):
-            done[index] = replace(record, binary=True, added_lines=None, removed_lines=None)
-        else:
-            watch = detail.watch if is_text_candidate(record) else None
-            done[index] = look_again(objects, record, watch)
+        watch = detail.watch if is_text_candidate(record) else None
+        done[index] = look_again(objects, record, watch)
     _fill_in_sizes(objects, done, is_required=detail.sizes)
     for index, file in enumerate(done):
         if file.new is not None and file.new.mode == SYMLINK:
@@ -295,13 +288,6 @@ def _fill_in_sizes(objects: Objects, files: list[FileChange], *, is_required: bo
             )
         if is_required and file.has_new_content:
             files[index] = file.with_size(header.size)
-
-
-def _is_large(objects: Objects, record: FileChange) -> bool:
-    """Tell whether git may have called a file binary for its size alone."""
-    if record.new is None or not record.new.is_file:
-        return False
-    return objects.sizes([record.new.oid])[record.new.oid] > BIG_FILE
 
 
 def tracked(repository: Repository, objects: Objects) -> list[FileChange]:

@@ -204,7 +204,7 @@ def merge_onto_head(
     records, binary = read_difference(
         repository, objects, command, [head_tree, after], detail, store.variables
     )
-    files = complete(objects, records, binary, detail, believed=False)
+    files = complete(objects, records, binary, detail)
     touched = folders_between(repository, head_tree, after, "the merge with HEAD", store.variables)
     (folders,) = TreeCheck(objects).listings([(touched, files)])
     return Reading(Change.of(head_tree, after, files, objects.empty_blob), Source("patch"), folders)

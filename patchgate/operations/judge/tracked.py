@@ -15,7 +15,6 @@ from patchgate.declared.policy import Policy, Profile
 from patchgate.gates.case import Case
 from patchgate.gates.component_case import ComponentsNear
 from patchgate.gates.gate import judge
-from patchgate.git.blobs import look_again
 from patchgate.git.diff import Detail
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
@@ -47,14 +46,13 @@ class _Bench:
 
     def judge(self, files: Sequence[FileChange]) -> ChangeVerdict:
         """Read one batch whole and judge it."""
-        records = complete(self.objects, list(files), set(), self.detail, believed=True)
-        if self.detail.lines:
-            records = [
-                look_again(self.objects, record, self.detail.watch)
-                if record.new is not None and record.new.is_file
-                else record
-                for record in records
-            ]
+        # No diff has shown any of these lines.
+        unseen = {
+            index
+            for index, file in enumerate(files)
+            if self.detail.lines and file.new is not None and file.new.is_file
+        }
+        records = complete(self.objects, list(files), unseen, self.detail)
         change = Change(self.objects.empty_tree, "", tuple(records))
         case = Case(
             change,

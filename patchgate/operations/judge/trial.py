@@ -294,7 +294,7 @@ class Trial:
         detail: Detail,
     ) -> Attempted:
         """Read what git made: the change between the ground and the result, in full."""
-        files = complete(self._objects, effect.files, effect.binary, detail, believed=False)
+        files = complete(self._objects, effect.files, effect.binary, detail)
         pending = dict(ground.pending)
         base = resulting_tree(self._objects, ground.tree, pending.values()).tree
         pending.update({file.path: file for file in files})

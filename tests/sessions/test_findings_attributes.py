@@ -1,0 +1,163 @@
+"""No attribute, setting or variable that a repository brings changes what is read of a change, at any door.
+
+The attack: `*.py -diff` in the attributes, then a new file with a key. Git calls the file binary, and whoever
+believes that reads no line of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+import pytest
+
+from patchgate.git.repository import open_repository
+from patchgate.operations.judge.receives import judge_receive
+from patchgate.verdict.verdict import Report
+from tests.operations.push_world import Local
+from tests.world import Answer, Repo
+
+SECRET = "key = 'AKIA" + "QYLPMN5HHHFPZQXW'\n"
+POLICY = """\
+[policy]
+deny_classes = ["binary"]
+[message]
+level = "off"
+"""
+# Each line says of one kind of file what git may believe: it is binary, it is text, its bytes are others.
+ATTRIBUTES = """\
+*.a -diff
+*.b binary
+*.c diff=odd
+*.d -text merge=odd conflict-marker-size=1 whitespace=cr-at-eol
+*.e text eol=crlf ident
+*.f filter=odd working-tree-encoding=UTF-8
+*.bin diff
+"""
+TEXTS = {f"s.{kind}": SECRET for kind in "abcdef"}
+FILES: dict[str, str | bytes] = {**TEXTS, "x.bin": b"\0\n" + SECRET.encode()}
+EXPECTED = {**dict.fromkeys(TEXTS, "secret"), "x.bin": "deny-class"}
+
+Variables = Mapping[str, str]
+Arrange = Callable[[Local], Variables]
+
+
+def tracked(repo: Local) -> Variables:
+    return {}
+
+
+def info(repo: Local) -> Variables:
+    repo.write(".git/info/attributes", ATTRIBUTES)
+    return {}
+
+
+def in_git_folder(repo: Local) -> Variables:
+    repo.write(".git/.gitattributes", ATTRIBUTES)
+    return {}
+
+
+def setting(key: str, value: str, *where: str) -> Arrange:
+    def arrange(repo: Local) -> Variables:
+        repo.write(".git/attributes", ATTRIBUTES)
+        repo.git("config", "extensions.worktreeConfig", "true")
+        repo.git("config", *where, key, value.replace("TOP", str(repo.path)))
+        return {}
+
+    return arrange
+
+
+def variable(**variables: str) -> Arrange:
+    def arrange(repo: Local) -> Variables:
+        repo.write(".git/attributes", ATTRIBUTES)
+        return {name: value.replace("TOP", str(repo.path)) for name, value in variables.items()}
+
+    return arrange
+
+
+def given(key: str, value: str) -> Arrange:
+    return variable(GIT_CONFIG_COUNT="1", GIT_CONFIG_KEY_0=key, GIT_CONFIG_VALUE_0=value)
+
+
+PLACES: dict[str, Arrange] = {
+    "tracked": tracked,
+    "info/attributes": info,
+    "a file in git's folder": in_git_folder,
+    "core.attributesFile": setting("core.attributesFile", "TOP/.git/attributes"),
+    "core.attributesFile of the user": setting("core.attributesFile", "TOP/.git/attributes", "--global"),
+    "core.attributesFile in the environment": given("core.attributesFile", "TOP/.git/attributes"),
+    "attr.tree": setting("attr.tree", "HEAD"),
+    "attr.tree of the user": setting("attr.tree", "HEAD", "--global"),
+    "attr.tree of the worktree": setting("attr.tree", "refs/heads/main", "--worktree"),
+    "attr.tree in the environment": given("attr.tree", "HEAD"),
+    "GIT_ATTR_SOURCE": variable(GIT_ATTR_SOURCE="HEAD"),
+    # Every submodule has this setting.
+    "core.worktree": setting("core.worktree", "TOP"),
+    "core.worktree of the worktree": setting("core.worktree", "TOP", "--worktree"),
+    "core.worktree, relative": setting("core.worktree", ".."),
+    "core.bare in the environment": given("core.bare", "true"),
+    "GIT_LITERAL_PATHSPECS": variable(GIT_LITERAL_PATHSPECS="1"),
+}
+# What these places name is read from HEAD, or from the files around it.
+SETTINGS = (
+    "diff.odd.binary=true",
+    "diff.odd.algorithm=patience",
+    "diff.odd.xfuncname=(x+)+",
+    "merge.odd.driver=false",
+)
+
+
+def made(folder: Path, *arguments: str) -> Local:
+    """Make a repository with attributes and a policy; what is judged is staged."""
+    made = Repo.create(folder, *arguments)
+    repo = Local(made.path, made.env)
+    for each in SETTINGS:
+        repo.git("config", *each.split("=", 1))
+    repo.commit({".gitattributes": ATTRIBUTES, "keep": "1\n"}, "Start")
+    repo.policy(POLICY)
+    repo.stage(FILES)
+    return repo
+
+
+def found(answer: Answer | Report) -> dict[str, str]:
+    """Give the rule that each file broke."""
+    if isinstance(answer, Report):
+        errors = [
+            each for change in answer.changes for each in change.findings if each.level.value == "error"
+        ]
+        return {each.path.raw.decode(): each.rule for each in errors if each.path is not None}
+    assert answer.code == 1, answer.out + answer.err
+    errors = [each for each in answer.findings if each["level"] == "error"]
+    # A patch has a budget too, which speaks of no file.
+    return {each["path"]: each["rule"] for each in errors if each["path"] is not None}
+
+
+def doors(repo: Local, variables: Variables) -> Iterable[tuple[str, Answer | Report]]:
+    """Judge the staged change at each door; it is committed on the way."""
+    patch = repo.git("diff", "--cached", "--text", "--", ".", ":!x.bin")
+    place = repo.path.parent / "change.patch"
+    place.write_bytes(patch)
+    yield "staged", repo.check(**variables)
+    yield "working tree", repo.check("--worktree", **variables)
+    yield "every file", repo.check("--all", **variables)
+    yield "patch", repo.check("--patch", str(place), **variables)
+    yield "patch on a base", repo.check("--patch", str(place), "--base", "HEAD", **variables)
+    old = repo.ask("rev-parse", "HEAD")
+    repo.git("commit", "-q", "--no-verify", "-m", "Add files")
+    new = repo.ask("rev-parse", "HEAD")
+    yield "commit", repo.check("HEAD", **variables)
+    yield "range", repo.check(f"{old}..{new}", **variables)
+    yield "trusted policy", repo.check("--policy-from", old, f"{old}..{new}", **variables)
+    repo.env |= variables
+    yield "push", repo.judge(f"refs/heads/main {new} refs/heads/main {old}")
+    repo.git("update-ref", "refs/heads/main", old)
+    received = open_repository(repo.env, str(repo.path))
+    yield "received", judge_receive(received, f"{old} {new} refs/heads/main\n".encode())
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_what_git_calls_binary_is_judged_by_its_bytes_at_each_door(tmp_path: Path, place: str) -> None:
+    repo = made(tmp_path)
+    variables = PLACES[place](repo)
+    for door, answer in doors(repo, variables):
+        expected = EXPECTED if not door.startswith("patch") else dict.fromkeys(TEXTS, "secret")
+        assert found(answer) == expected, door
