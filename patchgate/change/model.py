@@ -123,9 +123,9 @@ class FileChange:
 class Source:
     """Where a change came from.
 
-    `kind` is staged, worktree, commit, merge, patch, edits, all, message or ref. `commit` is the commit
-    judged, `base_commit` the commit whose tree is the base, `ref` the full name of the ref that would bring
-    it; None where there is none.
+    `kind` is staged, worktree, commit, merge, patch, edits, all, message, ref or range. `commit` is the
+    commit judged, `base_commit` the commit whose tree is the base, `ref` the full name of the ref that would
+    bring it, or the range as it was asked for; None where there is none.
     """
 
     kind: str

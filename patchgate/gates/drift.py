@@ -67,31 +67,43 @@ def examine_state(state: ComponentState) -> Iterator[Finding]:
             )
         return
     elif touched and isinstance(state.before, Baseline):
-        yield from _laundered(state, state.before)
+        yield from laundered(state, state.before)
     if isinstance(recorded, Baseline):
         yield from _drifted(state, recorded)
 
 
 def _tampered(state: ComponentState) -> Finding | None:
     """Say what is wrong with a baseline that the change itself touches; None where it is as it has to be."""
-    place, name = state.component.baseline, state.component.id
-    again = (
-        f"stage the component's files, then: git patchgate baseline capture {name} && git add {place.quoted}"
-    )
     if state.recorded is None:
         if state.before is None:
             return None
-        return find(
-            "baseline-tampered",
-            f"the baseline of component {name} is deleted, and the component is still declared",
-            place,
-            f"put it back: git restore --staged --worktree -- {place.quoted}; {_leave(state)}",
-            side="old",
-        )
+        return deleted(state)
     if state.capture is not None and state.written == state.capture:
         return None
-    message = f"this is not what a capture of component {name} would write for the files of this change"
-    return find("baseline-tampered", message, place, again)
+    return forged(state)
+
+
+def deleted(state: ComponentState) -> Finding:
+    """Report that the baseline of a component that is still declared is deleted."""
+    place, name = state.component.baseline, state.component.id
+    return find(
+        "baseline-tampered",
+        f"the baseline of component {name} is deleted, and the component is still declared",
+        place,
+        f"put it back: git restore --staged --worktree -- {place.quoted}; {_leave(state)}",
+        side="old",
+    )
+
+
+def forged(state: ComponentState) -> Finding:
+    """Report a baseline that no capture would write."""
+    place, name = state.component.baseline, state.component.id
+    return find(
+        "baseline-tampered",
+        f"this is not what a capture of component {name} would write for the files of this change",
+        place,
+        f"stage the component's files, then: git patchgate baseline capture {name} && git add {place.quoted}",
+    )
 
 
 def _drifted(state: ComponentState, recorded: Baseline) -> Iterator[Finding]:
@@ -132,7 +144,7 @@ def _promised(state: ComponentState, found: Comparison, recorded: Baseline) -> I
     promised = contract and promises_otherwise(found, state.texts) is not False
     is_tested = has_other_tests(found, state.texts)
     if promised and not is_tested:
-        yield from _without_tests(state)
+        yield from without_tests(state)
     yield from weakened(state, found, recorded, None)
     higher = is_version_higher(found, state.texts)
     if contract and not promised:
@@ -152,7 +164,7 @@ def _promised(state: ComponentState, found: Comparison, recorded: Baseline) -> I
         yield _of_role(state, found, Role.TESTS, "drift-tests")
 
 
-def _laundered(state: ComponentState, before: Baseline) -> Iterator[Finding]:
+def laundered(state: ComponentState, before: Baseline) -> Iterator[Finding]:
     """Ask of a change that brings its own baseline what the one of before would have refused."""
     from patchgate.gates.drift_contents import has_other_tests, is_version_higher, promises_otherwise
     from patchgate.gates.drift_losses import weakened
@@ -164,7 +176,7 @@ def _laundered(state: ComponentState, before: Baseline) -> Iterator[Finding]:
         yield from _missing(state, found, [contract] if contract in found.gone else [])
         if found.differs(Role.CONTRACT) and promises_otherwise(found, state.texts) is not False:
             if not has_other_tests(found, state.texts):
-                yield from _without_tests(state)
+                yield from without_tests(state)
             if is_version_higher(found, state.texts) is False:
                 yield _not_raised(state)
     if state.is_merge or state.touches_tests:
@@ -203,7 +215,7 @@ def _more(index: int, all_of_them: int, noun: str) -> str:
     return f" (and {left} more {noun if left == 1 else noun + 's'})" if index == _MOST and left else ""
 
 
-def _without_tests(state: ComponentState) -> Iterator[Finding]:
+def without_tests(state: ComponentState) -> Iterator[Finding]:
     """Tell a contract that differs while no test does; one that is gone is told as missing."""
     name, contract = state.component.id, state.component.contract
     if contract not in state.files:

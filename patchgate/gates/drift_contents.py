@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from patchgate.change.model import EXECUTABLE, REGULAR, Entry
 from patchgate.change.path import RepoPath
@@ -28,37 +28,37 @@ Texts = Mapping[str, bytes]
 """Contents by blob id."""
 
 
-def promises_otherwise(found: Comparison, texts: Texts, *, but_version: bool = False) -> bool | None:
+def promises_otherwise(found: Comparison, texts: Texts, *, but: Sequence[str] = ()) -> bool | None:
     """Tell whether the contract's document is not the recorded one; None where one of them cannot be read.
 
     Args:
-        but_version: whatever stands at the key `version`.
+        but: keys whose values do not count.
     """
     old = next(iter(found.old(Role.CONTRACT).values()), None)
     new = next(iter(found.new(Role.CONTRACT).values()), None)
-    return is_another_promise(old, new, texts, but_version=but_version)
+    return is_another_promise(old, new, texts, but=but)
 
 
 def is_another_promise(
-    old: RecordedFile | Entry | None, new: Entry | None, texts: Texts, *, but_version: bool
+    old: RecordedFile | Entry | None, new: Entry | None, texts: Texts, *, but: Sequence[str]
 ) -> bool | None:
     """Tell whether two contracts are other documents; None where one of them cannot be read."""
     if old is None or new is None:
         return old is not new
     if old.oid == new.oid and _is_file(old) == _is_file(new):
         return False
-    documents = [_document(texts.get(each.oid), but_version) for each in (old, new)]
+    documents = [_document(texts.get(each.oid), but) for each in (old, new)]
     return None if None in documents else documents[0] != documents[1]
 
 
-def _document(content: bytes | None, but_version: bool) -> str | None:
+def _document(content: bytes | None, but: Sequence[str]) -> str | None:
     """Write a JSON document so that equal ones are equal texts; a key that stands twice makes it none."""
     read = None if content is None else read_json(content)
     if not isinstance(read, JsonDocument) or read.doubled:
         return None
     value = read.value
-    if but_version and isinstance(value, dict):
-        value = {key: each for key, each in value.items() if key != "version"}
+    if but and isinstance(value, dict):
+        value = {key: each for key, each in value.items() if key not in but}
     return json.dumps(value, sort_keys=True)
 
 

@@ -24,6 +24,7 @@ from patchgate.gates.drift_contents import (
     promises_otherwise,
     python_tests,
 )
+from patchgate.gates.python_tests import read_tests
 from patchgate.gates.weakening import Loss, Weakening, weakenings
 from patchgate.verdict.rules import Level
 from patchgate.verdict.verdict import Finding
@@ -31,24 +32,32 @@ from patchgate.verdict.verdict import Finding
 _MOST = 20
 _MOST_NAMES = 5
 _MOST_OF_A_NAME = 80
+_VERSION = ("version",)
 _GRAVE = frozenset({Loss.FILE, Loss.FUNCTION})
 
 _Lost = tuple[RepoPath, str | None]
 
 
 def weakened(
-    state: ComponentState, found: Comparison, beside: Baseline, only: frozenset[RepoPath] | None
+    state: ComponentState,
+    found: Comparison,
+    beside: Baseline,
+    only: frozenset[RepoPath] | None,
+    *,
+    may_excuse: bool = True,
 ) -> Iterator[Finding]:
     """Tell what the tests lost.
 
     Args:
         found: how the component differs from the baseline `beside`.
         only: the files that are asked about; None: all.
+        may_excuse: whether another promise of the contract makes a loss less grave.
     """
     all_losses, gone, empty = _losses(state, found)
     losses = [each for each in all_losses if only is None or each.path in only]
     grave = frozenset(_lost(each for each in losses if each.loss in _GRAVE))
-    grave -= _excused(state, found, beside, grave)
+    if may_excuse:
+        grave -= _excused(state, found, beside, grave)
     for loss in losses[:_MOST]:
         finding = _loss(state, loss, is_gone=loss.path in gone, is_empty=loss.path in empty)
         yield finding if _is_grave(loss, grave) else replace(finding, level=Level.WARNING)
@@ -63,6 +72,18 @@ def weakened(
         )
         is_grave = any(_is_grave(each, grave) for each in rest)
         yield finding if is_grave else replace(finding, level=Level.WARNING)
+
+
+def keeps_no_test(state: ComponentState, found: Comparison) -> bool:
+    """Tell whether none of the test functions that were recorded and differ is left anywhere."""
+    before, _ = python_tests(found, state.texts)
+    had = {
+        (path, test.name)
+        for path, content in before.items()
+        if content is not None
+        for test in read_tests(content).functions
+    }
+    return had <= frozenset(_lost(_losses(state, found)[0]))
 
 
 def _losses(
@@ -91,17 +112,13 @@ def _excused(
 ) -> frozenset[_Lost]:
     """Choose what may be lost, since the contract promises something else now."""
     contract, texts = state.component.contract, state.texts
-    if (
-        not grave
-        or contract not in state.files
-        or promises_otherwise(found, texts, but_version=True) is not True
-    ):
+    if not grave or contract not in state.files or promises_otherwise(found, texts, but=_VERSION) is not True:
         return frozenset()
     if state.is_merge or not state.touches_tests:
         return grave
     if contract in state.old:
         new = state.files[contract][1]
-        if is_another_promise(state.old[contract], new, texts, but_version=True) is True:
+        if is_another_promise(state.old[contract], new, texts, but=_VERSION) is True:
             return grave
     # The promise changed before: that is no reason to take out more now.
     was = compare(state.files_before, beside, state.unclaimed)

@@ -218,3 +218,13 @@ def is_ancestor(repository: Repository, ancestor: str, commit: str) -> bool:
         UndecidedError: git could not tell, for an object is missing.
     """
     return repository.git("merge-base", "--is-ancestor", ancestor, commit, answers=(0, 1)).code == 0
+
+
+def merge_base(repository: Repository, one: str, other: str) -> str | None:
+    """Find the commit from which two go on; None where they have none in common.
+
+    Raises:
+        UndecidedError: git failed, or an object is missing.
+    """
+    done = repository.git("merge-base", one, other, answers=(0, 1))
+    return done.out.decode("ascii").strip() or None

@@ -76,6 +76,10 @@ def command(
         from patchgate.operations.judge.commits import check_revision
 
         report = check_revision(repository, revision, asked)
+        if policy_from is not None:
+            from patchgate.operations.judge.ranges import with_range
+
+            report = with_range(repository, report, revision, asked)
     elif everything:
         from patchgate.operations.judge.tracked import check_tracked
 

@@ -12,7 +12,7 @@ from patchgate.verdict.verdict import Fixer, Outcome, Verdict
 
 REPORT_SCHEMA = "patchgate.report/1"
 ERROR_SCHEMA = "patchgate.error/1"
-SOURCES = ("staged", "worktree", "commit", "merge", "patch", "edits", "all", "message", "ref")
+SOURCES = ("staged", "worktree", "commit", "merge", "patch", "edits", "all", "message", "ref", "range")
 
 _TEXT = {"type": "string"}
 _MAYBE_TEXT = {"type": ["string", "null"]}

@@ -20,7 +20,7 @@ from patchgate.gates.gate import ORDER, judge
 from patchgate.gates.shape import budgets
 from patchgate.git.objects import Objects
 from patchgate.git.sources import Reading
-from patchgate.operations.judge.components import components_near
+from patchgate.operations.judge.components import components_near, with_undeclared
 from patchgate.operations.judge.policies import Found, Policies, built_in, require_version
 from patchgate.verdict.verdict import Budget, ChangeVerdict, Finding, GateOutcome, Outcome, PolicyReference
 
@@ -104,6 +104,11 @@ def judge_reading(reading: Reading, rules: Rules, profile: Profile, objects: Obj
         require_version(policy)
     except PatchgateError as error:
         return _undecided(reading, rules, profile, error)
+    own = rules.after.policy if controls and rules.after.policy is not policy else None
+    declaring, new = _declaring(rules, policy)
+    near = components_near(objects, reading, declaring, new)
+    if own is not None:
+        near = with_undeclared(near, objects, reading, declaring, own)
     case = Case(
         reading.change,
         policy,
@@ -115,13 +120,12 @@ def judge_reading(reading: Reading, rules: Rules, profile: Profile, objects: Obj
         behind=reading.behind,
         together=reading.together,
         has_budgets=not rules.is_root,
-        components=components_near(objects, reading, *_declaring(rules, policy)),
+        components=near,
         placeholders=_placeholders_near(objects, reading, policy, profile),
     )
     outcomes, findings = judge(case)
-    if controls and rules.after.policy is not None and rules.after.policy is not policy:
-        own = rules.after.policy
-        near = components_near(objects, reading, own, _declaring(rules, policy)[0])
+    if own is not None:
+        near = components_near(objects, reading, own, declaring)
         under_own = judge(
             Case(
                 reading.change,

@@ -62,11 +62,41 @@ def components_near(
     asked = _Asked(near, {file.path: file.old for file in files}, files, otherwise)
     found = _gathered(policy, view, asked, is_merge=reading.source.kind == "merge")
     left = _left(policy, before, view) if before is not None else {}
+    return _with_left(found, policy, left)
+
+
+def with_undeclared(
+    near: ComponentsNear | None, objects: Objects, reading: Reading, before: Policy, own: Policy
+) -> ComponentsNear | None:
+    """Add the components that a change of the policy declares no longer, so that the policy of before
+    says how grave that is, and not the change itself.
+
+    Args:
+        near: what is near the change by the policy of before.
+        before: the policy of before.
+        own: the one that the change brings.
+    """
+    if reading.is_proposed and reading.laid is None:
+        return near
+    if not any(name not in own.config.components for name in before.config.components):
+        return near
+    from patchgate.git.tree_view import TreeView
+
+    tree, over = reading.laid or (
+        reading.change.base,
+        {file.path.raw: file.new for file in reading.change.files},
+    )
+    return _with_left(near, before, _left(own, before, TreeView(objects, tree, over)))
+
+
+def _with_left(
+    near: ComponentsNear | None, declared: Policy, left: Mapping[str, RepoPath]
+) -> ComponentsNear | None:
     if not left:
-        return found
+        return near
     from patchgate.gates.component_case import ComponentsNear
 
-    return replace(found or ComponentsNear(declared=policy), undeclared=left)
+    return replace(near or ComponentsNear(declared=declared), undeclared=left)
 
 
 def all_components(objects: Objects, files: Sequence[FileChange], policy: Policy) -> ComponentsNear | None:

@@ -70,6 +70,62 @@ def state_of(component: Component, view: TreeView) -> ComponentState:
     return _state(component, frozenset(), view, {}, False)
 
 
+def state_over(
+    component: Component,
+    changed: frozenset[RepoPath],
+    view: TreeView,
+    old: Mapping[RepoPath, Entry | None],
+    recorded: Entry,
+    *,
+    more: Files | None = None,
+    asks_all: bool = False,
+) -> ComponentState:
+    """Gather one component after several changes, beside the baseline from before the first of them.
+
+    Args:
+        changed: its paths that differ between the two trees.
+        view: the tree after the last change.
+        old: what was at those paths before the first change.
+        recorded: the baseline from before the first change.
+        more: files that count as the component's besides those that it claims.
+        asks_all: whether also files that do not differ between the two trees are compared with the baseline.
+
+    Raises:
+        UndecidedError: an object is missing, or too large.
+    """
+    files = {**files_of(component, view), **(more or {})}
+    now, written = _read(component, view.entry(component.baseline.raw), view.objects)
+    before = recorded_at(component, recorded, view.objects)
+    unclaimed = _unclaimed(files, view, before)
+    replaced = {path: old.get(path) for path in changed}
+    state = ComponentState(
+        component, files, now, before, changed, {}, None, written, asks_all, unclaimed, replaced
+    )
+    return _with_texts(state, [before], view.objects)
+
+
+def is_forged(recorded: Recorded | None, before: Recorded | None, objects: Objects) -> bool:
+    """Tell whether a baseline records a checksum that is not that of the blob beside it.
+
+    What the baseline from before records too is not computed again.
+
+    Raises:
+        UndecidedError: a blob is missing.
+    """
+    if not isinstance(recorded, Baseline):
+        return False
+    known = (
+        {(each.oid, each.sha256) for each in before.files.values()} if isinstance(before, Baseline) else ()
+    )
+    new = [
+        each
+        for each in recorded.files.values()
+        if each.mode != GITLINK and (each.oid, each.sha256) not in known
+    ]
+    sums = _sums(objects, sorted({each.oid for each in new}))
+    return any(sums[each.oid] != each.sha256 for each in new)
+
+
 def files_of(component: Component, view: TreeView) -> dict[RepoPath, tuple[Role, Entry]]:
     """List the files of a component in a tree, with their roles, sorted by path."""
     found: dict[RepoPath, tuple[Role, Entry]] = {}

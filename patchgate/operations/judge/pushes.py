@@ -25,7 +25,7 @@ from patchgate.operations.judge.policies import Key
 from patchgate.operations.judge.push_news import Kind, Known, News, is_known_to
 from patchgate.operations.judge.ref_terms import Destination, RefTerms
 from patchgate.operations.judge.terms import Asked
-from patchgate.operations.judge.tips import with_tips
+from patchgate.operations.judge.tips import with_steps, with_tips
 from patchgate.verdict.verdict import ChangeVerdict, Report, Verdict, WayOut
 from patchgate.verdict.wording import SHORT_OID
 
@@ -202,6 +202,7 @@ class _Judging:
                 alike.add(found, group)
             warnings |= dict.fromkeys([*self._repository.limits, *self._notes(group, found)])
             changes += found
+        changes = with_steps(self._objects, self._terms, self._commits, updates, changes)
         changes = with_tips(self._objects, self._terms, self._commits, updates, changes, self._now)
         brought: dict[str, list[str]] = {}
         for oid in fresh:

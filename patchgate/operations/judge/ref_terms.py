@@ -100,6 +100,11 @@ class RefTerms:
         return found.policy
 
     @property
+    def name(self) -> str:
+        """The destination's name, for sentences."""
+        return self._destination.name
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """What went otherwise than asked for."""
         return tuple(self._unreadable)
@@ -196,7 +201,7 @@ class RefTerms:
         base = old or self.default_tip
         if tip is None or base is None:
             return
-        if old is None or not self._reaches(tip, old):
+        if old is None or not self.reaches(tip, old):
             nearest = nearest_first_parent(self._repository, tip, base)
             if nearest is not None:
                 yield nearest
@@ -246,6 +251,30 @@ class RefTerms:
             tuple(findings),
         )
 
+    def joined(
+        self,
+        changes: Sequence[ChangeVerdict],
+        update: RefUpdate,
+        gates: Sequence[GateOutcome],
+        findings: Sequence[Finding],
+        circumstances: Sequence[GateOutcome] = (),
+    ) -> list[ChangeVerdict]:
+        """Add to the verdict on a ref, which is made where there is none, what else was found of it."""
+        found = list(changes)
+        ref = update.ref
+        index = next(
+            (n for n, each in enumerate(found) if each.source.kind == "ref" and each.source.ref == ref), None
+        )
+        verdict = self.verdict(update, None) if index is None else found.pop(index)
+        verdict = replace(
+            verdict,
+            gates=(*verdict.gates, *gates),
+            circumstances=(*verdict.circumstances, *circumstances),
+            findings=(*verdict.findings, *findings),
+        )
+        found.insert(0 if index is None else index, verdict)
+        return found
+
     def _findings(self, update: RefUpdate, protection: Decision | bool, keeps: bool) -> list[Finding]:
         decision = protection if isinstance(protection, Decision) else None
         is_here = self._commits.get(update.old or "") is not None
@@ -262,11 +291,11 @@ class RefTerms:
         old, new = self._commits.get(update.old or ""), self._commits.get(update.new or "")
         if update.ref.startswith(TAGS):
             return False
-        if old is not None and new is not None and self._reaches(new, old):
+        if old is not None and new is not None and self.reaches(new, old):
             return True
         return None if self._repository.shallow and new is not None else False
 
-    def _reaches(self, commit: str, ancestor: str) -> bool:
+    def reaches(self, commit: str, ancestor: str) -> bool:
         """Tell whether one commit reaches another; git is asked once."""
         pair = (ancestor, commit)
         if pair not in self._ancestry:

@@ -5,6 +5,7 @@ policy says how loud it is (the one that judges the branch's commits, else the t
 said again: what a commit of this push is told already. What was so before the push refuses nothing; a push
 that does not touch it cannot mend it. Contracts are asked where the push brings a merge: what two good lines
 make together no commit of either could tell.
+What the commits of a push do together to what a protected branch had recorded is compared too (`steps`).
 """
 
 from __future__ import annotations
@@ -18,10 +19,13 @@ from patchgate.declared.settings import ComponentSettings
 from patchgate.errors import UndecidedError
 from patchgate.gates.gate import levelled
 from patchgate.git.objects import Objects
-from patchgate.git.pushes import BRANCHES, RefUpdate
+from patchgate.git.pushes import BRANCHES, RefUpdate, merge_base
+from patchgate.operations.judge.policies import built_in
 from patchgate.operations.judge.ref_terms import RefTerms
+from patchgate.operations.judge.steps import Span, judge_together
 from patchgate.verdict.rules import Level
 from patchgate.verdict.verdict import ChangeVerdict, Finding, GateOutcome, Outcome
+from patchgate.verdict.wording import SHORT_OID
 
 Subject = tuple[str, RepoPath | None]
 """A rule, and the path of which something was said by it."""
@@ -84,19 +88,69 @@ def with_tips(
         said = _gravest(findings, said)
         if not findings and all(gate.reason is None for gate in gates):
             continue
-        ref = tip.update.ref
-        index = next(
-            (n for n, each in enumerate(found) if each.source.kind == "ref" and each.source.ref == ref), None
-        )
-        verdict = terms.verdict(tip.update, None) if index is None else found.pop(index)
-        verdict = replace(
-            verdict,
-            gates=(*verdict.gates, *gates),
-            circumstances=(*verdict.circumstances, staleness),
-            findings=(*verdict.findings, *findings),
-        )
-        found.insert(0 if index is None else index, verdict)
+        found = terms.joined(found, tip.update, gates, findings, (staleness,))
     return found
+
+
+def with_steps(
+    objects: Objects,
+    terms: RefTerms,
+    commits: Mapping[str, str | None],
+    updates: Sequence[RefUpdate],
+    changes: Sequence[ChangeVerdict],
+) -> list[ChangeVerdict]:
+    """Give the verdicts of a push with what its commits do together to the components of protected branches.
+
+    Each pair of trees is judged once. It costs nothing where no policy declares a component.
+
+    Args:
+        commits: the commit that each object stands for; None where it is none, or not here.
+        changes: the verdicts on refs and commits.
+    """
+    found = list(changes)
+    seen: set[tuple[str, str, str]] = set()
+    for update in updates:
+        try:
+            span = _span(objects, terms, commits, update)
+        except UndecidedError as error:
+            unknown = GateOutcome(_DRIFT, Outcome.UNDECIDED, error.message)
+            found = terms.joined(found, update, (unknown,), ())
+            continue
+        if span is None or (key := (span.before, span.after, span.judging.digest(Profile.COMMIT))) in seen:
+            continue
+        seen.add(key)
+        together = judge_together(objects, span, changes)
+        if not together.is_silent:
+            found = terms.joined(found, update, together.gates, together.findings)
+    return found
+
+
+def _span(
+    objects: Objects, terms: RefTerms, commits: Mapping[str, str | None], update: RefUpdate
+) -> Span | None:
+    """Say what a protected branch had and what it gets; None where neither declares a component.
+
+    A branch that is new, or does not go on from what it had, is compared with the commit where it left that
+    (or else the default branch); what has no commit in common with it is compared with all of it.
+
+    Raises:
+        UndecidedError: git failed, or an object is missing.
+    """
+    tip = commits.get(update.new or "")
+    old = commits.get(update.old or "") or terms.default_tip
+    is_branch = update.ref.startswith(BRANCHES) and terms.is_protected(update.ref)
+    if tip is None or old is None or not is_branch:
+        return None
+    had, has = (terms.policies.at(terms.key_of(each)) for each in (old, tip))
+    if not any(each.policy is not None and each.policy.config.components for each in (had, has)):
+        return None
+    if not terms.reaches(tip, old):
+        old = merge_base(objects.repository, old, tip) or old
+        had = terms.policies.at(terms.key_of(old))
+    place = terms.judged_by(update)
+    judging = terms.policies.at(terms.key_of(place)).policy if place is not None else had.policy
+    shown = f"{old[:SHORT_OID]}, which {terms.name} has"
+    return Span(_tree_of(objects, old), _tree_of(objects, tip), had, has, judging or built_in(), shown)
 
 
 def _tips(terms: RefTerms, commits: Mapping[str, str | None], updates: Sequence[RefUpdate]) -> Iterator[_Tip]:

@@ -89,7 +89,8 @@ DRIFT_RULES = (
     _rule(
         "component-undeclared",
         Level.WARNING,
-        "A change of the policy declares a component no longer, and its baseline stays.",
+        "A change of the policy declares a component no longer, and its baseline stays; or a push does so, "
+        "and files of the component stay.",
         "From then on its contract, its tests and its implementation may drift apart unseen.",
         "[components.shaping] is gone from patchgate.toml, .patchgate/baselines/shaping.json is not",
         "Put the declaration back; or, if it is meant, remove the baseline in a change of its own: the files "

@@ -1,0 +1,104 @@
+"""What the commits of a range do together, beside the revision whose policy is asked for (`--policy-from`).
+
+Decides what is compared: that revision with what the range would make of it. Where the range does not go on
+from it, this is git's merge of the two; where they conflict, the range alone since both parted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from patchgate.change.model import Change, Source
+from patchgate.errors import PatchgateError
+from patchgate.git.objects import Objects
+from patchgate.git.pushes import is_ancestor, merge_base
+from patchgate.git.repository import Repository
+from patchgate.operations.judge.policies import Found, Policies, built_in
+from patchgate.operations.judge.steps import Span, Together, judge_together
+from patchgate.operations.judge.terms import Asked
+from patchgate.verdict.verdict import ChangeVerdict, GateOutcome, Outcome, Report
+from patchgate.verdict.wording import SHORT_OID
+
+
+def with_range(repository: Repository, report: Report, revision: str, asked: Asked) -> Report:
+    """Add to the verdicts on the commits of a range what they do together to the components of a revision.
+
+    Only components are compared of which a commit of the range touches a file.
+
+    Args:
+        report: the verdicts on the commits, parents first.
+        revision: the range as it was asked for.
+        asked: names the revision whose policy counts; where it names none, nothing is added.
+    """
+    if asked.policy_from is None or not report.changes:
+        return report
+    tip = report.changes[-1].source.commit
+    with Objects(repository) as objects:
+        known = objects.header(asked.policy_from + "^{commit}") or objects.header(
+            asked.policy_from + "^{tree}"
+        )
+        if known is None or tip is None:
+            return report
+        try:
+            together = _together(repository, objects, (known.oid, known.type), tip, report)
+        except PatchgateError as error:
+            reason = error.message if error.hint is None else f"{error.message}; {error.hint}"
+            together = Together((GateOutcome("drift", Outcome.UNDECIDED, reason),))
+        if together.is_silent:
+            return report
+        empty = objects.empty_tree
+    last = report.changes[-1]
+    verdict = ChangeVerdict(
+        Change.of(empty, empty, ()),
+        Source("range", ref=revision),
+        last.profile,
+        last.policy,
+        together.gates,
+        together.findings,
+    )
+    return replace(report, changes=(*report.changes, verdict))
+
+
+def _together(
+    repository: Repository, objects: Objects, known: tuple[str, str], tip: str, report: Report
+) -> Together:
+    oid, kind = known
+    policies = Policies(objects)
+    had, has = (_found(objects, policies, each) for each in (oid, tip))
+    if not any(each.policy is not None and each.policy.config.components for each in (had, has)):
+        return Together()
+    judging = had.policy or built_in()
+    shown = f"{oid[:SHORT_OID]}, whose policy judges"
+    touched = {file.path for change in report.changes for file in change.change.files}
+    after = _tree(objects, tip)
+
+    def judged(objects: Objects, span: Span) -> Together:
+        return judge_together(objects, span, report.changes, touched)
+
+    if kind != "commit" or is_ancestor(repository, oid, tip):
+        return judged(objects, Span(_tree(objects, oid), after, had, has, judging, shown))
+    if is_ancestor(repository, tip, oid):
+        return Together()
+    from patchgate.git.merges import automatic_merges
+    from patchgate.git.private import PrivateStore
+
+    with PrivateStore(repository) as store, Objects(repository, store.variables) as joined:
+        (merged,) = automatic_merges(store, [(oid, tip)])
+        if not merged.conflicts:
+            whole = _found(joined, Policies(joined), merged.tree)
+            trees = _tree(objects, oid), merged.tree
+            return judged(joined, Span(*trees, had, whole, judging, shown, store.variables))
+    base = merge_base(repository, oid, tip)
+    before = base or oid
+    had = _found(objects, policies, before)
+    return judged(objects, Span(_tree(objects, before), after, had, has, judging, f"{before[:SHORT_OID]}"))
+
+
+def _found(objects: Objects, policies: Policies, revision: str) -> Found:
+    return policies.at(policies.key(_tree(objects, revision)))
+
+
+def _tree(objects: Objects, revision: str) -> str:
+    header = objects.header(revision + "^{tree}")
+    assert header is not None
+    return header.oid
