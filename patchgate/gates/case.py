@@ -22,7 +22,7 @@ class Governance:
     """What a change does to the rules themselves.
 
     `controls` are the control files it touches; `alone` is whether the rule that they stand alone holds
-    here (not for a root commit, nor where nothing before had a policy). `removed`, `repaired` and
+    here (not for the first commit, nor where nothing before had a policy). `removed`, `repaired` and
     `proposed_faults` (one sentence each) tell what becomes of the policy.
     """
 
@@ -39,7 +39,7 @@ class Case:
 
     `folders` lists the resulting tree's folders above each new name. `from_text` is true for what a patch
     or edits proposed, `copied`, `behind` and `together` are as in `git.sources.Reading`. `has_budgets` is
-    false for a root commit, and where all tracked files are judged. `components` tells of those near the
+    false for the first commit, and where all tracked files are judged. `components` tells of those near the
     change; None where none is. `placeholders` are those in it; None where nobody looked for any.
     """
 

@@ -1,7 +1,7 @@
 """The shape gate: how much a change brings, and which kinds of entry.
 
-Budgets never count exact renames, deletions, lock files, generated files, root commits, and what a merge
-made by itself (it is not in the change). A limit is inclusive.
+Budgets never count exact renames, deletions, lock files, generated files, the first commit of a repository,
+and what a merge made by itself (it is not in the change). A limit is inclusive.
 """
 
 from __future__ import annotations

@@ -35,8 +35,9 @@ BUILT_IN = "built-in defaults"
 class Rules:
     """The policy before a change and the one after it, and how control files are recognised.
 
-    `before` judges; where it is absent (a root commit, or nothing before had a policy) the change's own
-    does. `place` is where `before` was found, for people. `hooks_named` is whether the base's
+    `before` judges; where it is absent (the first commit, or nothing before had a policy) the change's
+    own does. `is_first` is whether the change is the first commit of the repository, which has no budget.
+    `place` is where `before` was found, for people. `hooks_named` is whether the base's
     `.pre-commit-config.yaml` names patchgate. `base` is the policy that the change's own base holds, also
     where another one judges (`--policy-from`, a protected ref, a merge): it declares the components, and
     against it one sees whether the change touches the policy.
@@ -48,7 +49,7 @@ class Rules:
     before: Found
     after: Found
     place: str
-    is_root: bool = False
+    is_first: bool = False
     hooks_named: bool = False
     base: Found = field(default_factory=Found)
     is_lost: bool = False
@@ -119,7 +120,7 @@ def judge_reading(reading: Reading, rules: Rules, profile: Profile, objects: Obj
         copied=reading.copied,
         behind=reading.behind,
         together=reading.together,
-        has_budgets=not rules.is_root,
+        has_budgets=not rules.is_first,
         components=near,
         placeholders=_placeholders_near(objects, reading, policy, profile),
     )

@@ -18,7 +18,7 @@ from patchgate.git.repository import Repository
 from patchgate.git.sources import Reading
 from patchgate.operations.judge.cases import BUILT_IN, Rules, is_control, judge_reading
 from patchgate.operations.judge.policies import Found, Key, Policies, built_in
-from patchgate.operations.judge.terms import Asked, asked_policy, detail_for
+from patchgate.operations.judge.terms import Asked, asked_policy, detail_for, policy_beside
 from patchgate.verdict.verdict import ChangeVerdict, Report
 
 
@@ -47,7 +47,7 @@ def judged(repository: Repository, commits: Sequence[Commit], asked: Asked) -> I
     """Judge commits one after the other; what is done with each meanwhile is done while git reads on."""
     done = 0
     with Walk(repository, commits) as walk:
-        history = _History(walk, asked)
+        history = _History(repository, walk, asked)
         while done < len(commits):
             for verdict in history.judge_from(commits[done:]):
                 done += 1
@@ -57,13 +57,17 @@ def judged(repository: Repository, commits: Sequence[Commit], asked: Asked) -> I
 class _History:
     """Judges the commits of a walk, and remembers which policy each of them left behind."""
 
-    def __init__(self, walk: Walk, asked: Asked) -> None:
+    def __init__(self, repository: Repository, walk: Walk, asked: Asked) -> None:
+        self._repository = repository
         self._walk = walk
         self._policies = Policies(walk.objects)
         self._asked = asked_policy(walk.objects, self._policies, asked)
         self._fallback = self._find_fallback(asked.fallback)
         self._place = asked.place
         self._borrowed = asked.fallback or ""
+        self._firsts = asked.firsts
+        self._is_first: dict[str, bool] = {}
+        self._main: tuple[Found, str] | None = None
         self._profile = asked.profile
         self._making = asked.making
         self._keys: dict[str, Key] = {}
@@ -117,7 +121,30 @@ class _History:
             return self._asked
         found = (self._policies.at(self._key_of(parent)) for parent in commit.parents)
         # The first parent's; a merge into a line that has none is judged by the one that it brings in.
-        return next((each for each in found if not each.is_absent), self._fallback)
+        before = next((each for each in found if not each.is_absent), self._fallback)
+        if before.is_absent and not commit.parents and not self._begins(commit):
+            # A root beside a history that has a policy is no first commit, which may judge itself.
+            return self._find_main()[0]
+        return before
+
+    def _begins(self, commit: Commit) -> bool:
+        """Tell whether a commit is the first of the repository; git is asked only of a root, and once."""
+        if commit.parents:
+            return False
+        if self._firsts is not None:
+            return commit.oid in self._firsts
+        if commit.oid not in self._is_first:
+            from patchgate.git.roots import is_first
+
+            self._is_first[commit.oid] = is_first(self._repository, commit.oid, commit.tree)
+        return self._is_first[commit.oid]
+
+    def _find_main(self) -> tuple[Found, str]:
+        """Read the policy of the repository's main line, and name the commit."""
+        if self._main is None:
+            beside = policy_beside(self._walk.objects, self._policies)
+            self._main = beside or (Found(), "")
+        return self._main
 
     def _find_fallback(self, revision: str | None) -> Found:
         header = self._walk.objects.header(revision + "^{tree}") if revision else None
@@ -136,14 +163,16 @@ class _History:
         base = self._walk.base_of(commit)
         is_merge = len(commit.parents) > 1
         before = self._before(commit)
-        is_borrowed = before is self._fallback and not before.is_absent
+        is_main = self._main is not None and before is self._main[0]
+        is_borrowed = not before.is_absent and (before is self._fallback or is_main)
+        borrowed = self._main[1] if is_main and self._main is not None else self._borrowed
         own_place = commit.parents[0][:12] if commit.parents else BUILT_IN
         rules = Rules(
             before,
             self._after(commit, reading),
-            place=self._place or (self._borrowed[:12] if is_borrowed else own_place),
+            place=self._place or (borrowed[:12] if is_borrowed else own_place),
             is_borrowed=is_borrowed,
-            is_root=not commit.parents,
+            is_first=self._begins(commit),
             hooks_named=PRE_COMMIT_FILE.raw in touched and self._policies.names_patchgate(base),
             base=self._policies.at(self._policies.key(base) if is_merge else self._key_of(commit.parents[0]))
             if commit.parents

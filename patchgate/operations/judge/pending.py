@@ -14,8 +14,9 @@ from patchgate.git.sources import Base, Reading, is_merging, pending_base, stage
 from patchgate.operations.judge.cases import Rules, is_control, judge_reading
 from patchgate.operations.judge.intents import active_here, profile_under, touch, with_scope
 from patchgate.operations.judge.policies import Found, Key, Policies, built_in
-from patchgate.operations.judge.terms import Asked, asked_policy, detail_for
+from patchgate.operations.judge.terms import Asked, asked_policy, detail_for, policy_beside
 from patchgate.verdict.verdict import Report
+from patchgate.verdict.wording import SHORT_OID
 
 if TYPE_CHECKING:
     from patchgate.git.private import PrivateStore
@@ -68,6 +69,14 @@ def _pending(
     before = asked_policy(objects, policies, asked) or next(
         (each for each in heads if not each.is_absent), Found()
     )
+    place, is_first, is_borrowed = asked.place or "HEAD", False, False
+    if base.commit is None:
+        from patchgate.git.roots import has_commits
+
+        is_first = not has_commits(repository)
+        beside = policy_beside(objects, policies) if before.is_absent else None
+        if beside is not None:
+            before, place, is_borrowed = beside[0], beside[1][:SHORT_OID], True
     here = active_here(repository)
     touch(repository, here)
     profile = asked.profile or profile_under(here)
@@ -86,8 +95,9 @@ def _pending(
     rules = Rules(
         before,
         after,
-        place=asked.place or "HEAD",
-        is_root=base.commit is None,
+        place=place,
+        is_first=is_first,
+        is_borrowed=is_borrowed,
         hooks_named=policies.names_patchgate(base.tree),
         base=policies.at(policies.key(base.tree)),
         is_lost=len(heads) > 1 and any(not each.is_absent for each in heads),

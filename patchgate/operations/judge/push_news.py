@@ -15,6 +15,7 @@ from enum import Enum
 from patchgate.git.history import Commit, lacking
 from patchgate.git.pushes import NOTES, RefUpdate
 from patchgate.git.repository import Repository
+from patchgate.operations.judge.ref_terms import USUAL_BRANCHES
 
 
 class Kind(Enum):
@@ -53,6 +54,8 @@ class News:
         is_protected: Callable[[str], bool],
         known_to: Callable[[Kind], Known],
     ) -> None:
+        self._repository = repository
+        self._peeled = commits
         self._is_protected = is_protected
         self._new: dict[Kind, dict[str, Commit]] = {kind: {} for kind in Kind}
         # Parents first, in this order too: no parent of what is new to a kind is new to a later one only.
@@ -73,6 +76,38 @@ class News:
     def has(self, ref: str, commit: str) -> bool:
         """Tell whether a commit is new to a ref."""
         return commit in self._new[kind_of(ref, self._is_protected)]
+
+    def firsts(self, updates: Sequence[RefUpdate], had: Iterable[str], default: str | None) -> frozenset[str]:
+        """Find the root commits that begin a history: in notes any, else one, where there is nothing yet.
+
+        Args:
+            had: the objects that refs of the other side have.
+            default: the full name of its default branch.
+
+        Raises:
+            UndecidedError: git failed, or an object is missing.
+        """
+        roots = [commit for commit in self.commits.values() if not commit.parents]
+        if not roots:
+            return frozenset()
+        others = [new for kind, new in self._new.items() if kind is not Kind.NOTES]
+        notes = frozenset(each.oid for each in roots if not any(each.oid in new for new in others))
+        if any(self._peeled.get(oid) for oid in had):
+            return notes
+        # Few pushes bring a root commit.
+        from patchgate.git.roots import is_first
+
+        firsts = {each.oid for each in roots if is_first(self._repository, each.oid, each.tree)} - notes
+        ordered = sorted(updates, key=lambda each: (each.ref != default, each.ref not in USUAL_BRANCHES))
+        ends = (self._end(tip) for each in ordered if (tip := self._peeled.get(each.new or "")))
+        chosen = next((oid for oid in ends if oid in firsts), None)
+        return notes if chosen is None else notes | {chosen}
+
+    def _end(self, tip: str) -> str:
+        """Follow the first parents of a commit as far as they are new, to the last of them."""
+        while (commit := self.commits.get(tip)) is not None and commit.parents:
+            tip = commit.parents[0]
+        return tip
 
     def first_refs(self, refs: Iterable[tuple[str, str]]) -> dict[str, str]:
         """Tell for each new commit which of these refs, each with its commit, is the first to bring it."""

@@ -186,12 +186,13 @@ class _Judging:
         warnings = dict.fromkeys(self._terms.warnings)
         whole = [commit for commit in fresh.values() if commit.oid not in shallow]
         alike = _Alike(self._terms, fresh)
+        firsts = self._news.firsts(updates, self._destination.had.values(), self._destination.default)
         for group in groups:
             ref_of = self._news.first_refs(group.refs)
             commits = [each for each in whole if each.oid in ref_of and not alike.has(each, group)]
             if not commits:
                 continue
-            asked = replace(self._asked, policy_from=group.place, fallback=group.fallback)
+            asked = replace(self._asked, policy_from=group.place, fallback=group.fallback, firsts=firsts)
             found = [
                 _under(each, ref_of[each.source.commit or ""], group.place)
                 for each in judged(self._repository, commits, asked)

@@ -16,6 +16,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.repository import ANY_CODE, Repository
 from patchgate.git.revisions import NAME_ONE, resolve, tree_named
 from patchgate.operations.judge.policies import Found, Policies, usable
+from patchgate.verdict.wording import SHORT_OID
 
 if TYPE_CHECKING:
     from patchgate.operations.judge.made_commits import Making
@@ -30,14 +31,16 @@ class Asked:
     `policy_from` is a revision whose policy counts, `policy_name` what it was called before it was resolved
     to an object id; `policy` is one that is not in the repository yet.
     `fallback` is a revision whose policy counts for commits before which there was none: what comes to a
-    branch with a policy is judged by one. `making` are the commits that are made under the intents of this
-    worktree.
+    branch with a policy is judged by one. `firsts` are those root commits that count as the first of their
+    repository; None where that is to be looked up. `making` are the commits that are made under the intents
+    of this worktree.
     """
 
     policy_from: str | None = None
     profile: Profile | None = None
     policy: Policy | None = None
     fallback: str | None = None
+    firsts: frozenset[str] | None = None
     making: Making | None = None
     policy_name: str | None = None
 
@@ -138,6 +141,46 @@ def trusted(repository: Repository) -> Asked:
             f"the policy is taken from {printable(ref)}, and there is no such ref here", printable(hint)
         )
     return Asked(found.out.decode("ascii").strip(), policy_name=ref)
+
+
+def policy_before(
+    objects: Objects, policies: Policies, asked: Asked, commit: str | None, base: tuple[str, str]
+) -> tuple[Found, str, bool]:
+    """Find the policy that judges a change to a tree, the name of its revision, and whether it is borrowed:
+    that of the main line, where the change begins a branch anew.
+
+    Args:
+        commit: the commit of the tree; None where there is none yet.
+        base: the tree, and the name of its revision.
+
+    Raises:
+        PatchgateError: it cannot be read.
+    """
+    found = asked_policy(objects, policies, asked)
+    if found is not None:
+        return found, asked.place or base[1], False
+    beside = policy_beside(objects, policies) if commit is None else None
+    if beside is not None:
+        return beside[0], beside[1][:SHORT_OID], True
+    return policies.at(policies.key(base[0])), base[1], False
+
+
+def policy_beside(objects: Objects, policies: Policies) -> tuple[Found, str] | None:
+    """Find the policy that judges a branch which begins anew, and its commit: that of the main line.
+
+    None where no branch has a commit: then the change is the first one.
+
+    Raises:
+        UndecidedError: git failed, or an object is missing.
+    """
+    # A commit without a parent is rare.
+    from patchgate.git.roots import main_line
+
+    commit = main_line(objects.repository)
+    header = objects.header(commit + "^{tree}") if commit is not None else None
+    if commit is None or header is None:
+        return None
+    return replace(policies.at(policies.key(header.oid)), tree=header.oid), commit
 
 
 def _require_untracked(repository: Repository, file: str) -> None:

@@ -44,7 +44,7 @@ from patchgate.operations.judge.proposed import (
     proposed_files,
     standing,
 )
-from patchgate.operations.judge.terms import Asked, asked_policy, detail_for
+from patchgate.operations.judge.terms import Asked, detail_for, policy_before
 from patchgate.verdict.rules import Level, Stage
 from patchgate.verdict.verdict import ChangeVerdict, Finding, GateOutcome, Outcome
 
@@ -93,11 +93,11 @@ class Trial:
         self._store = store
         self._footing = footing
         self._source = Source(kind, None, footing.commit)
-        self._place = asked.place or footing.policy_place
         self._profile = asked.profile or Profile.AGENT
         self._policies = Policies(objects)
-        found = asked_policy(objects, self._policies, asked)
-        self._before = found or self._policies.at(self._policies.key(footing.policy_tree))
+        self._before, self._place, self._is_borrowed = policy_before(
+            objects, self._policies, asked, footing.commit, (footing.policy_tree, footing.policy_place)
+        )
         self._index: str | None = None
 
     @property
@@ -172,6 +172,7 @@ class Trial:
             self._place,
             hooks_named=self._policies.names_patchgate(self._footing.policy_tree),
             base=self._policies.at(self._policies.key(self._footing.policy_tree)),
+            is_borrowed=self._is_borrowed,
         )
         verdict = judge_reading(reading, rules, self._profile, self._objects)
         if judged:

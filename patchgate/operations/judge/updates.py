@@ -114,8 +114,22 @@ def judge_unanswered(
     judged = [commit for commit in commits if commit.oid in fresh]
     if not judged:
         return Report(())
-    terms = replace(asked(), fallback=over, making=making(unanswered))
+    terms = replace(
+        asked(), fallback=over, firsts=_firsts(repository, judged, over), making=making(unanswered)
+    )
     return judge_commits(repository, require_parents(repository, judged), terms)
+
+
+def _firsts(repository: Repository, commits: Sequence[Commit], over: str | None) -> frozenset[str]:
+    """Find the root commits among some that are the first of the repository, also where it is amended."""
+    roots = [commit for commit in commits if not commit.parents]
+    if not roots:
+        return frozenset()
+    from patchgate.git.roots import is_first
+
+    firsts = [each.oid for each in roots if is_first(repository, each.oid, each.tree, over)]
+    # Of several that come at once only one can be.
+    return frozenset(firsts[:1])
 
 
 def _under_no_policy(repository: Repository, commits: Sequence[Commit], over: str) -> set[str]:
