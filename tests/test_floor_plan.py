@@ -31,7 +31,7 @@ FLOORS = (
 # A room by itself: it is compiled into each repository and runs there alone, so nothing is shared with it.
 APART = "fastpath"
 APART_IMPORTS = {"posix", "sys", "_imp.source_hash", "marshal.loads", "typing.Any"}
-APART_MOST_LINES = 270
+APART_MOST_LINES = 300
 # Inside operations the arrows are hold -> land -> judge; tell only reads, so it may know how judging finds
 # a policy, and nobody knows tell.
 OPERATIONS = {
@@ -68,7 +68,7 @@ IMPURE = {
     "uuid",
 }
 NAMELESS = {"util", "utils", "helper", "helpers", "common", "manager", "managers", "misc", "tools_common"}
-MOST_LINES = 350
+MOST_LINES = 450
 SEEN_BY_MOUTHS_ALONE = {"os.environ", "os.getenv", "sys.argv", "sys.stdin", "sys.stdout", "sys.stderr"}
 
 

@@ -15,6 +15,7 @@ from patchgate.change.quoting import printable
 from patchgate.errors import UndecidedError
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository, failed
+from patchgate.process import Completed
 
 BRANCHES = "refs/heads/"
 TAGS = "refs/tags/"
@@ -217,14 +218,22 @@ def is_ancestor(repository: Repository, ancestor: str, commit: str) -> bool:
     Raises:
         UndecidedError: git could not tell, for an object is missing.
     """
-    return repository.git("merge-base", "--is-ancestor", ancestor, commit, answers=(0, 1)).code == 0
+    return _merge_base(repository, "--is-ancestor", ancestor, commit).code == 0
 
 
-def merge_base(repository: Repository, one: str, other: str) -> str | None:
-    """Find the commit from which two go on; None where they have none in common.
+def common_ancestor(repository: Repository, commit: str, *others: str) -> str | None:
+    """Find a best common ancestor of a commit and any of others; None where they have none.
 
     Raises:
-        UndecidedError: git failed, or an object is missing.
+        UndecidedError: git could not tell, for an object is missing.
     """
-    done = repository.git("merge-base", one, other, answers=(0, 1))
-    return done.out.decode("ascii").strip() or None
+    found = _merge_base(repository, commit, *others).out.decode("ascii")
+    return found.partition("\n")[0] or None
+
+
+def _merge_base(repository: Repository, *arguments: str) -> Completed:
+    done = repository.git("merge-base", *arguments, answers=(0, 1))
+    # Git 2.39 says no where it could not read a commit between the two, and why on standard error.
+    if b"error:" in done.err:
+        raise failed("merge-base", done)
+    return done

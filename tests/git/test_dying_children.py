@@ -200,6 +200,7 @@ READERS: dict[str, Callable[[World], Any]] = {
     "default_branch": lambda w: pushes.default_branch(w.opened),
     "nearest_first_parent": lambda w: pushes.nearest_first_parent(w.opened, w.last, w.first),
     "is_ancestor": lambda w: pushes.is_ancestor(w.opened, w.first, w.last),
+    "common_ancestor": lambda w: pushes.common_ancestor(w.opened, w.last, w.first),
     "is_switched_off": lambda w: is_switched_off(w.opened, "core.fileMode"),
     "worktree_here": lambda w: worktree_here(Surroundings(w.opened, w.env)),
 }
@@ -280,6 +281,17 @@ def test_a_walk_hands_on_no_commit_that_is_not_whole(
             is_whole = cut == git.end and after == len(call.output)
             assert (fault is None) == (cut == git.starve or is_whole), (after, fault)
             assert fault is not None or len(handed) == len(whole)
+
+
+def test_ancestry_across_a_commit_that_is_missing_is_no_answer(tmp_path: Path) -> None:
+    """Git ends with 1 then, as where there is none, and says why only on standard error."""
+    repo = Repo.create(tmp_path)
+    first, middle, last = (repo.commit({"a": f"{number}\n"}) for number in range(3))
+    (repo.path / ".git" / "objects" / middle[:2] / middle[2:]).unlink()
+    opened = open_repository(repo.env, str(repo.path))
+    for ask in (pushes.is_ancestor, pushes.common_ancestor):
+        with pytest.raises(UndecidedError, match="merge-base"):
+            ask(opened, first, last)
 
 
 STARTERS = {

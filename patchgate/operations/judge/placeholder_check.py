@@ -22,6 +22,7 @@ from patchgate.gates.gate import Gate, judge
 from patchgate.gates.placeholders import examine
 from patchgate.git.history import Commit, Walk
 from patchgate.git.objects import Objects
+from patchgate.git.pushes import common_ancestor
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import tree_named
 from patchgate.git.sources import Reading, is_merging, pending_base, staged
@@ -77,8 +78,7 @@ def _staged(
 def _range(repository: Repository, named: Collection[RepoPath], between: tuple[str, str]) -> Report:
     with Objects(repository) as objects:
         (_, first), (after_tree, last) = (_commit(objects, revision) for revision in between)
-        done = repository.git("merge-base", first, last, answers=(0, 1))
-        base = done.out.decode("ascii").split("\n")[0] if done.code == 0 else first
+        base = common_ancestor(repository, first, last) or first
         policies, terms = Policies(objects), trusted(repository)
         before, after = (policies.at(policies.key(tree)) for tree in (_commit(objects, base)[0], after_tree))
         asked = asked_policy(objects, policies, terms)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from patchgate.change.model import Change, Source
 from patchgate.errors import PatchgateError
 from patchgate.git.objects import Objects
-from patchgate.git.pushes import is_ancestor, merge_base
+from patchgate.git.pushes import common_ancestor, is_ancestor
 from patchgate.git.repository import Repository
 from patchgate.operations.judge.policies import Found, Policies, built_in
 from patchgate.operations.judge.steps import Span, Together, judge_together
@@ -88,7 +88,7 @@ def _together(
             whole = _found(joined, Policies(joined), merged.tree)
             trees = _tree(objects, oid), merged.tree
             return judged(joined, Span(*trees, had, whole, judging, shown, store.variables))
-    base = merge_base(repository, oid, tip)
+    base = common_ancestor(repository, oid, tip)
     before = base or oid
     had = _found(objects, policies, before)
     return judged(objects, Span(_tree(objects, before), after, had, has, judging, f"{before[:SHORT_OID]}"))

@@ -19,7 +19,7 @@ from patchgate.declared.settings import ComponentSettings
 from patchgate.errors import UndecidedError
 from patchgate.gates.gate import levelled
 from patchgate.git.objects import Objects
-from patchgate.git.pushes import BRANCHES, RefUpdate, merge_base
+from patchgate.git.pushes import BRANCHES, RefUpdate, common_ancestor
 from patchgate.operations.judge.policies import built_in
 from patchgate.operations.judge.ref_terms import RefTerms
 from patchgate.operations.judge.steps import Span, judge_together
@@ -145,7 +145,7 @@ def _span(
     if not any(each.policy is not None and each.policy.config.components for each in (had, has)):
         return None
     if not terms.reaches(tip, old):
-        old = merge_base(objects.repository, old, tip) or old
+        old = common_ancestor(objects.repository, old, tip) or old
         had = terms.policies.at(terms.key_of(old))
     place = terms.judged_by(update)
     judging = terms.policies.at(terms.key_of(place)).policy if place is not None else had.policy

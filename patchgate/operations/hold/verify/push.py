@@ -21,7 +21,7 @@ from patchgate.errors import ConfigError, UndecidedError, UsageError
 from patchgate.gates import refs
 from patchgate.gates.gate import levelled
 from patchgate.git.objects import Objects
-from patchgate.git.pushes import RefUpdate, Remote, is_ancestor, peel
+from patchgate.git.pushes import RefUpdate, Remote, common_ancestor, is_ancestor, peel
 from patchgate.git.repository import Repository
 from patchgate.operations.hold.verify.content import Analysed, analysis_policy
 from patchgate.operations.judge.cases import BUILT_IN, reference
@@ -192,8 +192,7 @@ def _had(scene: Scene, remote: Remote, update: RefUpdate, tip: str) -> Analysed:
     known = [oid for each in own if (oid := commits[each])]
     known = known or list(dict.fromkeys(oid for each in remote.had.values() if (oid := commits[each])))
     if known:
-        done = repository.git("merge-base", tip, *known, answers=(0, 1))
-        base = done.out.decode("ascii").strip()
+        base = common_ancestor(repository, tip, *known)
         tree = objects.header(base + "^{tree}") if base else None
         if tree is not None:
             return Analysed(tree.oid, base)

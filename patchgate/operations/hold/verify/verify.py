@@ -21,6 +21,7 @@ from patchgate.gates.verification import Question, decide
 from patchgate.gates.verification_reasons import Obstacle
 from patchgate.git.objects import Objects
 from patchgate.git.private import PrivateStore
+from patchgate.git.pushes import common_ancestor
 from patchgate.git.repository import Repository
 from patchgate.git.tree_format import TREE_MODE
 from patchgate.operations.hold.verify.analyses import Around, runs_of
@@ -143,9 +144,8 @@ def _since(scene: Scene, name: str, after: Analysed) -> Verification:
     before = base
     warnings: tuple[str, ...] = ()
     if base.commit is not None and after.commit is not None:
-        done = scene.repository.git("merge-base", base.commit, after.commit, answers=(0, 1))
-        if done.code == 0:
-            common = done.out.decode("ascii").strip()
+        common = common_ancestor(scene.repository, base.commit, after.commit)
+        if common is not None:
             before = source_of(scene.repository, scene.objects, scene.store, common)
         elif scene.repository.shallow:
             warnings = (_CUT_OFF,)
