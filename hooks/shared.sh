@@ -107,12 +107,13 @@ may_recognise() {
     [ -z "${PATCHGATE_FULL-}${PATCHGATE_SKIP+set}${PATCHGATE_WITNESS+set}${PRE_COMMIT-}" ]
 }
 
-# Ask git; nothing of the caller's leaks in but the index that is being committed.
+# Ask git; nothing of the caller's leaks in but the index that is being committed. It works in no working tree:
+# with core.worktree it would take paths as relative to its own folder.
 ask_git() {
     env -i PATH="$PATH" ${HOME+"HOME=$HOME"} ${XDG_CONFIG_HOME+"XDG_CONFIG_HOME=$XDG_CONFIG_HOME"} LC_ALL=C \
         GIT_INDEX_FILE="${GIT_INDEX_FILE:-$git_dir/index}" GIT_NO_REPLACE_OBJECTS=1 GIT_GRAFT_FILE=/dev/null \
         GIT_OPTIONAL_LOCKS=0 GIT_TERMINAL_PROMPT=0 GIT_ATTR_NOSYSTEM=1 GIT_NO_LAZY_FETCH=1 \
-        git --git-dir="$git_dir" --bare -c core.fsmonitor=false -c core.hooksPath=/dev/null \
+        git --git-dir="$git_dir" --work-tree="$git_dir/no-work-tree" -c core.fsmonitor=false -c core.hooksPath=/dev/null \
         -c core.attributesFile=/dev/null -c core.bigFileThreshold=32m -c core.splitIndex=false \
         -c protocol.allow=never -c submodule.recurse=false -c gc.auto=0 "$@"
 }

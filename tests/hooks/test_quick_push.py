@@ -354,6 +354,16 @@ def default_has_a_policy(head: str, branch: str) -> Arrange:
     return arrange
 
 
+def with_its_own_work_tree(arrange: Arrange) -> Arrange:
+    """Name the working tree in the config, as every submodule does."""
+
+    def arranged(pusher: Pusher) -> list[str]:
+        pusher.repo.git("config", "core.worktree", str(pusher.repo.path))
+        return arrange(pusher)
+
+    return arranged
+
+
 def there_already(branch: str) -> Arrange:
     """Let a branch of the remote have all that another gets: it brings nothing, and none is recorded."""
 
@@ -428,6 +438,7 @@ CASES: dict[str, Arrange] = {
     "trustRef": configured("patchgate.trustRef", MAIN),
     "trustRef that is nowhere": configured("patchgate.trustRef", "refs/heads/nowhere"),
     "another policy on the default branch": default_has_a_policy("HEAD", "dev"),
+    "another policy, with core.worktree": with_its_own_work_tree(default_has_a_policy("HEAD", "dev")),
     "another policy on main": default_has_a_policy("", "main"),
     "another policy on master": default_has_a_policy("", "master"),
     "nothing new to the default branch": there_already("main"),
@@ -604,7 +615,9 @@ def random_pusher(worlds: Worlds, chance: random.Random, folder: Path) -> Pusher
         repo = Repo.create(folder)
         lines = stream(chance, tree, Near.to(text), 40, git_like=False)
         marks = folder / "marks"
-        repo.git("fast-import", "--quiet", f"--export-marks={marks}", stdin=b"".join(lines))
+        # Git 2.47 refuses names that other systems take for `.git`, unless they are allowed.
+        names = ("-c", "core.protectNTFS=false", "-c", "core.protectHFS=false")
+        repo.git(*names, "fast-import", "--quiet", f"--export-marks={marks}", stdin=b"".join(lines))
         made = dict(each.split(" ") for each in marks.read_text("ascii").splitlines())
         commits = [made[f":{number}"] for number in range(1, 42)]
         repo.git("update-ref", MAIN, commits[0])

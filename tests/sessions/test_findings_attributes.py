@@ -15,7 +15,7 @@ from patchgate.git.repository import open_repository
 from patchgate.operations.judge.receives import judge_receive
 from patchgate.verdict.verdict import Report
 from tests.operations.push_world import Local
-from tests.world import Answer, Repo
+from tests.world import Answer, Content, Repo
 
 SECRET = "key = 'AKIA" + "QYLPMN5HHHFPZQXW'\n"
 POLICY = """\
@@ -35,7 +35,7 @@ ATTRIBUTES = """\
 *.bin diff
 """
 TEXTS = {f"s.{kind}": SECRET for kind in "abcdef"}
-FILES: dict[str, str | bytes] = {**TEXTS, "x.bin": b"\0\n" + SECRET.encode()}
+FILES: dict[str, Content] = {**TEXTS, "x.bin": b"\0\n" + SECRET.encode()}
 EXPECTED = {**dict.fromkeys(TEXTS, "secret"), "x.bin": "deny-class"}
 
 Variables = Mapping[str, str]
@@ -126,31 +126,30 @@ def found(answer: Answer | Report) -> dict[str, str]:
         ]
         return {each.path.raw.decode(): each.rule for each in errors if each.path is not None}
     assert answer.code == 1, answer.out + answer.err
-    errors = [each for each in answer.findings if each["level"] == "error"]
     # A patch has a budget too, which speaks of no file.
-    return {each["path"]: each["rule"] for each in errors if each["path"] is not None}
+    rows = [each for each in answer.findings if each["level"] == "error" and each["path"] is not None]
+    return {each["path"]: each["rule"] for each in rows}
 
 
 def doors(repo: Local, variables: Variables) -> Iterable[tuple[str, Answer | Report]]:
-    """Judge the staged change at each door; it is committed on the way."""
-    patch = repo.git("diff", "--cached", "--text", "--", ".", ":!x.bin")
+    """Judge the staged change at each door, under these variables; it is committed on the way."""
+    judged = Local(repo.path, {**repo.env, **variables})
     place = repo.path.parent / "change.patch"
-    place.write_bytes(patch)
-    yield "staged", repo.check(**variables)
-    yield "working tree", repo.check("--worktree", **variables)
-    yield "every file", repo.check("--all", **variables)
-    yield "patch", repo.check("--patch", str(place), **variables)
-    yield "patch on a base", repo.check("--patch", str(place), "--base", "HEAD", **variables)
+    place.write_bytes(repo.git("diff", "--cached", "--text", "--", ".", ":!x.bin"))
+    yield "staged", judged.check()
+    yield "working tree", judged.check("--worktree")
+    yield "every file", judged.check("--all")
+    yield "patch", judged.check("--patch", str(place))
+    yield "patch on a base", judged.check("--patch", str(place), "--base", "HEAD")
     old = repo.ask("rev-parse", "HEAD")
     repo.git("commit", "-q", "--no-verify", "-m", "Add files")
     new = repo.ask("rev-parse", "HEAD")
-    yield "commit", repo.check("HEAD", **variables)
-    yield "range", repo.check(f"{old}..{new}", **variables)
-    yield "trusted policy", repo.check("--policy-from", old, f"{old}..{new}", **variables)
-    repo.env |= variables
-    yield "push", repo.judge(f"refs/heads/main {new} refs/heads/main {old}")
+    yield "commit", judged.check("HEAD")
+    yield "range", judged.check(f"{old}..{new}")
+    yield "trusted policy", judged.check("--policy-from", old, f"{old}..{new}")
+    yield "push", judged.judge(f"refs/heads/main {new} refs/heads/main {old}")
     repo.git("update-ref", "refs/heads/main", old)
-    received = open_repository(repo.env, str(repo.path))
+    received = open_repository(judged.env, str(repo.path))
     yield "received", judge_receive(received, f"{old} {new} refs/heads/main\n".encode())
 
 
