@@ -423,3 +423,20 @@ def test_the_refusal_says_what_was_compared_and_what_to_do(shared: Shared) -> No
     said = shared.repo.cli("check", "--policy-from", base, f"{base}..HEAD").out
     assert f"compared with {shared.old[:12]}, whose policy judges, over all commits together" in said
     assert "first push the removal of its declaration alone" in said
+
+
+@pytest.mark.parametrize("how", [["--ff-only"], ["--no-ff", "-m", "Join"]])
+def test_a_local_merge_of_all_steps_is_refused_by_the_hooks(shared: Shared, how: list[str]) -> None:
+    repo = shared.repo
+    repo.install()
+    repo.git("checkout", "-q", "-b", "side")
+    LAUNDERED["the four commits of the finding"][0](shared)
+    repo.git("checkout", "-q", "main")
+    done = repo.try_git("merge", "-q", *how, "side")
+    assert done.returncode != 0
+    assert b"drift-tests-weakened" in done.stderr
+    assert repo.ask("rev-parse", "main") == shared.old
+    # A branch that nobody protects gets them all the same.
+    repo.git("reset", "-q", "--merge")
+    repo.git("checkout", "-q", "-b", "other", "main")
+    repo.git("merge", "-q", *how, "side")

@@ -145,7 +145,10 @@ def _span(
     if not any(each.policy is not None and each.policy.config.components for each in (had, has)):
         return None
     if not terms.reaches(tip, old):
-        old = common_ancestor(objects.repository, old, tip) or old
+        base = common_ancestor(objects.repository, old, tip)
+        if base is None and objects.repository.shallow:
+            raise UndecidedError(f"this clone is shallow, and does not show how {tip[:SHORT_OID]} began")
+        old = base or old
         had = terms.policies.at(terms.key_of(old))
     place = terms.judged_by(update)
     judging = terms.policies.at(terms.key_of(place)).policy if place is not None else had.policy

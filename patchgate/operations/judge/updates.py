@@ -75,6 +75,11 @@ def judge_update(
     report = judge_unanswered(
         repository, brought.own, known, asked, update.old, lambda fresh: making(update, fresh)
     )
+    if update.old is not None and len(brought.own) > 1:
+        # Most updates bring one commit.
+        from patchgate.operations.judge.ranges import with_landing
+
+        report = with_landing(repository, update, len(brought.own), report, asked)
     changes = tuple(_under(change, update.ref) for change in report.changes)
     warnings = [*report.warnings]
     if brought.upstream:
