@@ -85,7 +85,9 @@ DenyClasses = Annotated[
 AllowModes = Annotated[bool, Field(description="Whether a change may set or clear an executable bit.")]
 AllowSymlinks = Annotated[
     bool | Literal["inside"],
-    Field(description='Whether symlinks may be added or changed; "inside": if they stay in the repository.'),
+    Field(
+        description='Whether symlinks may be added or changed; "inside": if none leads out of the repository.'
+    ),
 ]
 AllowGitlinks = Annotated[
     bool | Literal["bump"],

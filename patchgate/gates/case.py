@@ -34,13 +34,28 @@ class Governance:
 
 
 @dataclass(frozen=True, slots=True)
+class LinksNear:
+    """Where symlinks lead in the resulting tree, followed through other links.
+
+    `escapes` says of each link that the change adds or changes why it does not stay in the repository.
+    `redirected` names what the change turns into something else, a link that it does not touch and that no
+    longer stays inside because of that, and why. `fault` says why none of it is known.
+    """
+
+    escapes: Mapping[RepoPath, str] = field(default_factory=dict)
+    redirected: tuple[tuple[RepoPath, RepoPath, str], ...] = ()
+    fault: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """One change before the gates.
 
     `folders` lists the resulting tree's folders above each new name. `from_text` is true for what a patch
     or edits proposed, `copied`, `behind` and `together` are as in `git.sources.Reading`. `has_budgets` is
     false for the first commit, and where all tracked files are judged. `components` tells of those near the
-    change; None where none is. `placeholders` are those in it; None where nobody looked for any.
+    change; None where none is. `placeholders` are those in it; None where nobody looked for any. `links` says
+    where symlinks lead; None where the change has none, or no tree results from it.
     """
 
     change: Change
@@ -55,6 +70,7 @@ class Case:
     has_budgets: bool = True
     components: ComponentsNear | None = None
     placeholders: PlaceholdersNear | None = None
+    links: LinksNear | None = None
 
     def is_control(self, path: RepoPath) -> bool:
         """Tell whether a path is a control file in this change."""

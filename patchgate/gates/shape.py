@@ -25,8 +25,9 @@ def examine(case: Case) -> Iterator[Finding]:
             yield from _size(case, file, limits.max_file_bytes)
         if file.new is not None and not (file.old is not None and file.old.mode == file.new.mode == REGULAR):
             yield from _mode(case, file, limits)
-            yield from _symlink(file, limits)
+            yield from _symlink(case, file, limits)
             yield from _gitlink(file, limits)
+    yield from _redirected(case)
     if case.has_budgets and not _is_surely_within(case):
         yield from _budgets(case)
 
@@ -65,7 +66,7 @@ def _mode(case: Case, file: FileChange, limits: FileLimits) -> Iterator[Finding]
         )
 
 
-def _symlink(file: FileChange, limits: FileLimits) -> Iterator[Finding]:
+def _symlink(case: Case, file: FileChange, limits: FileLimits) -> Iterator[Finding]:
     if file.new is None or file.new.mode != SYMLINK or file.new == file.old or limits.allow_symlinks is True:
         return
     if limits.allow_symlinks is False:
@@ -78,18 +79,44 @@ def _symlink(file: FileChange, limits: FileLimits) -> Iterator[Finding]:
         return
     if file.link_target is None:
         raise UndecidedError(f"the target of {file.path.quoted} was not read")
+    if case.links is not None and case.links.fault is not None:
+        raise UndecidedError(f"where {file.path.quoted} leads is not known: {case.links.fault}")
     # git follows no .gitmodules that is a symlink, and fsck calls it an error (CVE-2018-11235).
     if file.path.folded == ".gitmodules" or not stays_inside(file.path.parent, file.link_target):
-        yield find(
-            "symlink",
-            f"{file.path.quoted} is a symlink that points out of the repository",
-            file.path,
-            "point it to a relative path inside the repository, or use a regular file",
-        )
+        why = "points out of the repository"
+    elif case.links is not None and file.path in case.links.escapes:
+        why = case.links.escapes[file.path]
+    else:
+        return
+    yield find(
+        "symlink",
+        f"{file.path.quoted} is a symlink that {why}",
+        file.path,
+        "point it to a relative path inside the repository, or use a regular file",
+    )
+
+
+def _redirected(case: Case) -> Iterator[Finding]:
+    """Find the links that the change does not touch, and that leave the repository because of it."""
+    if case.links is None:
+        return
+    if case.links.fault is not None:
+        raise UndecidedError(f"where the symlinks lead is not known: {case.links.fault}")
+    for turned, link, why in case.links.redirected:
+        if case.policy.limits(case.profile, case.policy.ruling(link).owner).allow_symlinks is not True:
+            yield find(
+                "symlink",
+                f"with this change of {turned.quoted} the symlink {link.quoted} {why}",
+                turned,
+                f"change {link.quoted} too, so that it stays inside, or leave {turned.quoted} as it is",
+            )
 
 
 def stays_inside(folder: bytes, target: bytes) -> bool:
-    """Tell whether a symlink in `folder` with this target stays in the repository, by its text alone."""
+    """Tell whether a symlink in `folder` with this target stays in the repository, by its text alone.
+
+    Through other links it may still leave: `Case.links` tells.
+    """
     if not target or target.startswith(b"/") or b"\0" in target or b"\\" in target:
         return False
     place = [part for part in folder.split(b"/") if part]

@@ -251,6 +251,16 @@ class Objects:
             for oid, raw in read.items():
                 yield TreeObject.parse(raw, oid)
 
+    def list_tree(self, tree: str) -> bytes:
+        """List every file, symlink and gitlink of a tree, as `git ls-tree -r -z` does.
+
+        Raises:
+            UndecidedError: git failed.
+        """
+        if tree == self.empty_tree:
+            return b""
+        return self.repository.output("ls-tree", "-r", "-z", "--full-tree", tree, variables=self._variables)
+
     def entry(self, tree: str, path: bytes) -> Entry | None:
         """Find what a tree holds at a path; None where nothing is."""
         *folders, name = path.split(b"/")

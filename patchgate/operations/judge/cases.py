@@ -21,6 +21,7 @@ from patchgate.gates.shape import budgets
 from patchgate.git.objects import Objects
 from patchgate.git.sources import Reading
 from patchgate.operations.judge.components import components_near, with_undeclared
+from patchgate.operations.judge.links import links_near
 from patchgate.operations.judge.policies import Found, Policies, built_in, require_version
 from patchgate.verdict.verdict import Budget, ChangeVerdict, Finding, GateOutcome, Outcome, PolicyReference
 
@@ -123,6 +124,7 @@ def judge_reading(reading: Reading, rules: Rules, profile: Profile, objects: Obj
         has_budgets=not rules.is_first,
         components=near,
         placeholders=_placeholders_near(objects, reading, policy, profile),
+        links=links_near(objects, reading, policy, profile),
     )
     outcomes, findings = judge(case)
     if own is not None:
@@ -137,6 +139,7 @@ def judge_reading(reading: Reading, rules: Rules, profile: Profile, objects: Obj
                 has_budgets=False,
                 components=near,
                 placeholders=_placeholders_near(objects, reading, own, profile),
+                links=links_near(objects, reading, own, profile),
             )
         )
         outcomes, findings = _both(outcomes, findings, *under_own)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from patchgate.change.model import Change, FileChange, Source
 from patchgate.declared.policy import Policy, Profile
-from patchgate.gates.case import Case
+from patchgate.gates.case import Case, LinksNear
 from patchgate.gates.component_case import ComponentsNear
 from patchgate.gates.gate import judge
 from patchgate.git.diff import Detail
@@ -22,6 +22,7 @@ from patchgate.git.sources import complete, pending_base, tracked
 from patchgate.git.trees import Listing, resulting_tree
 from patchgate.operations.judge.cases import BUILT_IN
 from patchgate.operations.judge.components import all_components
+from patchgate.operations.judge.links import all_links
 from patchgate.operations.judge.policies import Policies, built_in, require_version
 from patchgate.operations.judge.terms import Asked, asked_policy, detail_for
 from patchgate.verdict.verdict import ChangeVerdict, GateOutcome, Outcome, PolicyReference, Report
@@ -43,6 +44,7 @@ class _Bench:
     detail: Detail
     folders: dict[bytes, Listing]
     reference: PolicyReference
+    links: LinksNear | None
 
     def judge(self, files: Sequence[FileChange]) -> ChangeVerdict:
         """Read one batch whole and judge it."""
@@ -61,6 +63,7 @@ class _Bench:
             folders=self.folders,
             has_budgets=False,
             placeholders=self._placeholders(change),
+            links=self.links,
         )
         outcomes, findings = judge(case)
         return ChangeVerdict(change, Source("all"), self.profile.value, self.reference, outcomes, findings)
@@ -99,7 +102,10 @@ def check_tracked(repository: Repository, asked: Asked) -> Report:
         result = resulting_tree(objects, objects.empty_tree, files)
         place = f"{asked.place or 'HEAD'}:{policy.file}" if policy.file else BUILT_IN
         reference = PolicyReference(policy.digest(profile), place)
-        bench = _Bench(objects, policy, profile, detail_for([policy], profile), result.folders, reference)
+        links = all_links(objects, files, policy, profile)
+        bench = _Bench(
+            objects, policy, profile, detail_for([policy], profile), result.folders, reference, links
+        )
         parts = [
             bench.judge(files[start : start + _BATCH_FILES])
             for start in range(0, max(1, len(files)), _BATCH_FILES)

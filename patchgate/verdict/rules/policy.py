@@ -108,7 +108,8 @@ POLICY_RULES = (
         "shape",
         "symlink",
         Level.ERROR,
-        "A symlink is added or changed where `allow_symlinks` forbids it, or points out of the repository.",
+        "A symlink is added or changed where `allow_symlinks` forbids it, or a symlink leads out of the "
+        "repository, directly or through others.",
         "Tools that follow it read or write somewhere else.",
         "config -> /etc/passwd",
         "Use a regular file, or a relative target inside the repository, or leave the symlink out.",

@@ -1,0 +1,159 @@
+"""Where the symlinks of a tree lead, followed as a kernel does: through links, `..` from where they lead.
+
+Decides whether a link leaves the repository. A name that is not in the tree counts as a folder, so a link to
+what is not there (yet) is judged by its text. Each link is followed twice: with names as they are, and as a
+file system that folds case finds them. Every walk is bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from patchgate.change.model import GITLINK, SYMLINK, Entry
+from patchgate.change.path import fold, is_git_alias
+from patchgate.errors import UndecidedError
+from patchgate.git.objects import Objects
+from patchgate.git.tree_view import TreeView
+
+LONGEST_TARGET = 4096
+# Linux: MAXSYMLINKS.
+_MOST_HOPS = 40
+_TOO_FAR = f"leads through more than {_MOST_HOPS} symlinks, or in a circle"
+_MOST_STEPS = 2_000_000
+_AT_ONCE_BYTES = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """What came of following a link: why it does not stay inside (None: it does), the paths on its way."""
+
+    escape: str | None
+    passed: frozenset[bytes]
+
+
+class Links:
+    """Follows links in one tree; what was looked up is remembered, and all steps together are bounded."""
+
+    def __init__(self, view: TreeView, targets: Mapping[str, bytes | None]) -> None:
+        """Take a tree, and targets of links by object id (None: longer than a path can be)."""
+        self._view = view
+        self._targets = dict(targets)
+        self._entries: dict[bytes, Entry | None] = {}
+        self._folded: dict[bytes, dict[str, bytes]] = {}
+        self._steps = 0
+
+    def follow(self, path: bytes) -> Route:
+        """Follow the link at a path.
+
+        Raises:
+            UndecidedError: an object is missing, or the links of this change need too many steps.
+        """
+        exact = self._walk(path, is_folding=False)
+        folding = self._walk(path, is_folding=True)
+        return Route(exact.escape or folding.escape, exact.passed | folding.passed)
+
+    def _walk(self, path: bytes, *, is_folding: bool) -> Route:
+        place = path.split(b"/")[:-1]
+        rest: list[bytes] = [path.rpartition(b"/")[2]]
+        passed: set[bytes] = set()
+        hops = 0
+        while rest:
+            self._count_step()
+            part = rest.pop()
+            if part in {b"", b"."}:
+                continue
+            if part == b"..":
+                if not place:
+                    return Route("leaves the repository", frozenset(passed))
+                place.pop()
+                continue
+            if is_git_alias(part):
+                return Route("leads into .git", frozenset(passed))
+            here, entry = self._look_up(b"/".join(place), part, is_folding=is_folding)
+            passed.add(here)
+            if entry is not None and entry.mode == GITLINK:
+                return Route("leads into a submodule", frozenset(passed))
+            if entry is None or entry.mode != SYMLINK:
+                place.append(here.rpartition(b"/")[2])
+                continue
+            hops += 1
+            if hops > _MOST_HOPS:
+                return Route(_TOO_FAR, frozenset(passed))
+            target = self._target(entry.oid)
+            fault = _fault(target)
+            if fault is not None or target is None:
+                return Route(fault, frozenset(passed))
+            rest.extend(reversed(target.split(b"/")))
+        return Route(None, frozenset(passed))
+
+    def _count_step(self) -> None:
+        self._steps += 1
+        if self._steps > _MOST_STEPS:
+            raise UndecidedError(
+                "to follow the symlinks of this tree needs too many steps", "make the targets shorter"
+            )
+
+    def _look_up(self, folder: bytes, name: bytes, *, is_folding: bool) -> tuple[bytes, Entry | None]:
+        path = folder + b"/" + name if folder else name
+        if path not in self._entries:
+            self._entries[path] = self._view.entry(path)
+        entry = self._entries[path]
+        if entry is not None or not is_folding:
+            return path, entry
+        if folder not in self._folded:
+            self._folded[folder] = {fold(each): each for each in self._view.names(folder)}
+        found = self._folded[folder].get(fold(name), name)
+        return (path, None) if found == name else self._look_up(folder, found, is_folding=False)
+
+    def _target(self, oid: str) -> bytes | None:
+        if oid not in self._targets:
+            self._targets.update(targets_of(self._view.objects, [oid]))
+        return self._targets[oid]
+
+
+def _fault(target: bytes | None) -> str | None:
+    """Say what is wrong with a target by itself."""
+    if target is None:
+        return f"has a target of more than {LONGEST_TARGET} bytes"
+    if not target or b"\0" in target:
+        return "has a target that names nothing"
+    if target.startswith(b"/"):
+        return "has an absolute target"
+    return "has a backslash in its target" if b"\\" in target else None
+
+
+def targets_of(objects: Objects, oids: Collection[str]) -> dict[str, bytes | None]:
+    """Read the targets of links, by their object ids; None for one that is longer than a path can be.
+
+    Raises:
+        UndecidedError: an object is missing, or is no blob.
+    """
+    sizes = objects.sizes(oids)
+    found: dict[str, bytes | None] = {oid: None for oid, size in sizes.items() if size > LONGEST_TARGET}
+    missing: Sequence[str] = [oid for oid in sizes if oid not in found]
+    while missing:
+        read = objects.read_some(missing, _AT_ONCE_BYTES, "blob")
+        found.update(read)
+        missing = missing[len(read) :]
+    return found
+
+
+def links_in(view: TreeView, over: Mapping[bytes, Entry | None]) -> dict[bytes, Entry]:
+    """List every symlink of a tree with what lies over it; costs what the whole tree has, in one git child.
+
+    Raises:
+        UndecidedError: git failed.
+    """
+    objects = view.objects
+    listed = objects.list_tree(view.tree)
+    found: dict[bytes, Entry] = {}
+    for record in listed.split(b"\0"):
+        if record.startswith(b"120000 "):
+            about, _, path = record.partition(b"\t")
+            found[path] = Entry(SYMLINK, about.rpartition(b" ")[2].decode("ascii"))
+    for path, entry in over.items():
+        found.pop(path, None)
+        if entry is not None and entry.mode == SYMLINK:
+            found[path] = entry
+    return found
