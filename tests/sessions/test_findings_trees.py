@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tests.malformed import FILE, FOLDER, MALFORMED, blob, commit_of, ordered, rows_of, tree
+from tests.malformed import FILE, FOLDER, MALFORMED, blob, commit_of, ordered, put, rows_of, tree
+from tests.operations.push_world import write_hook
 from tests.world import Repo
 
 POLICY = """\
@@ -51,3 +54,157 @@ def test_the_message_names_the_tree_its_place_and_the_commit(seed: Repo) -> None
     assert f"the tree {inner[:12]} (folder new of commit {bad[:12]}) is malformed" in said
     assert "its entries are not sorted" in said
     assert "git fsck" in said
+
+
+def made(folder: Path, policy: str = POLICY) -> Repo:
+    repo = Repo.create(folder)
+    repo.policy(policy)
+    repo.commit({"runs/record": "kept\n", "src/app.py": "x = 1\n", "src/deep/b.py": "y = 1\n"})
+    return repo
+
+
+def with_two_policies(repo: Repo) -> str:
+    """The finding: the strict policy, which `git show` prints, and then a weak one."""
+    rows = rows_of(repo, "HEAD")
+    place = next(index for index, row in enumerate(rows) if row[1] == b"patchgate.toml")
+    rows.insert(place + 1, (FILE, b"patchgate.toml", blob(repo, WEAK)))
+    return commit_of(repo, tree(repo, rows), repo.ask("rev-parse", "HEAD"))
+
+
+def test_a_second_policy_in_one_tree_is_obeyed_at_no_door(tmp_path: Path) -> None:
+    repo = made(tmp_path)
+    good = repo.ask("rev-parse", "HEAD")
+    bad = with_two_policies(repo)
+    assert repo.git("show", f"{bad}:patchgate.toml").decode() == POLICY
+    change = repo.commit({"runs/record": "changed\n"})
+    later = commit_of(repo, tree(repo, rows_of(repo, change)), bad)
+    patch = tmp_path / "change.patch"
+    patch.write_bytes(repo.git("diff", good, change))
+    repo.git("reset", "-q", "--hard", good)
+    asked = [
+        (bad,),
+        (f"{good}..{later}",),
+        (f"{bad}..{later}",),
+        ("--policy-from", bad, change),
+        ("--patch", str(patch), "--base", bad),
+    ]
+    for arguments in asked:
+        said = _is_kept_out(repo, *arguments)
+        assert "it holds patchgate.toml twice" in said, arguments
+    assert repo.cli("verify", "--base", bad).code != 0
+    # Now HEAD is malformed itself: what is staged, all of it, the working tree, and what is applied.
+    repo.git("update-ref", "--no-deref", "HEAD", bad)
+    repo.stage({"runs/record": "changed\n"})
+    for arguments in ((), ("--worktree",), ("--all",), ("--patch", str(patch))):
+        assert "it holds patchgate.toml twice" in _is_kept_out(repo, *arguments), arguments
+    assert repo.cli("apply", str(patch)).code != 0
+
+
+def test_a_push_of_a_malformed_tree_lands_on_no_server_and_leaves_no_machine(tmp_path: Path) -> None:
+    repo = made(tmp_path)
+    server = repo.at(tmp_path / "server.git")
+    repo.git("init", "-q", "--bare", "-b", "main", str(server.path))
+    server.git("config", "transfer.fsckObjects", "false")
+    repo.git("push", "-q", str(server.path), "main")
+    old = server.ask("rev-parse", "main")
+    bad = [with_two_policies(repo)]
+    rows = rows_of(repo, "HEAD")
+    names = ("not sorted", "a file and a folder of one name", "a zero-padded folder")
+    bad += [commit_of(repo, MALFORMED[name](repo, rows), repo.ask("rev-parse", "HEAD")) for name in names]
+    pre_receive = server.path / "hooks" / "pre-receive"
+    write_hook(pre_receive, "operations.judge.receives", "judge_receive")
+    for commit in bad:
+        assert repo.try_git("push", str(server.path), f"{commit}:refs/heads/main").returncode != 0
+        assert repo.try_git("push", str(server.path), f"{commit}:refs/heads/side").returncode != 0
+        assert "malformed" in pre_receive.with_name("pre-receive.said").read_text()
+    assert server.ask("for-each-ref", "--format=%(objectname) %(refname)") == f"{old} refs/heads/main"
+    pre_receive.unlink()
+    write_hook(repo.path / ".git" / "hooks" / "pre-push", "operations.land.at_push", "judge_push")
+    for commit in bad:
+        assert repo.try_git("push", str(server.path), f"{commit}:refs/heads/main").returncode != 0
+    assert server.ask("rev-parse", "main") == old
+
+
+def test_no_branch_gets_a_malformed_tree_and_none_is_committed_on_it(tmp_path: Path) -> None:
+    repo = made(tmp_path)
+    repo.install()
+    old = repo.ask("rev-parse", "HEAD")
+    bad = with_two_policies(repo)
+    done = repo.try_git("update-ref", "refs/heads/main", bad)
+    assert done.returncode != 0
+    assert b"malformed" in done.stderr
+    assert repo.ask("rev-parse", "main") == old
+    # One that is there from before the hooks: the fast path hands on a change below a malformed folder.
+    inner = rows_of(repo, "HEAD:src")
+    twice = tree(repo, [*inner[:1], (FILE, b"app.py", blob(repo, b"x = 2\n")), *inner[1:]])
+    root = tree(repo, [row if row[1] != b"src" else (FOLDER, b"src", twice) for row in rows_of(repo, "HEAD")])
+    (repo.path / ".git" / "refs" / "heads" / "main").write_text(commit_of(repo, root, old) + "\n")
+    repo.git("read-tree", old)
+    repo.stage({"src/app.py": "x = 3\n"})
+    done = repo.try_git("commit", "-m", "Change")
+    assert done.returncode != 0
+    assert b"it holds app.py twice" in done.stderr
+
+
+def test_a_malformed_merge_and_one_of_malformed_parents_is_undecided(tmp_path: Path) -> None:
+    repo = made(tmp_path)
+    base = repo.ask("rev-parse", "HEAD")
+    one = repo.commit({"one": "1\n"})
+    repo.git("reset", "-q", "--hard", base)
+    other = repo.commit({"other": "1\n"})
+    rows = ordered([*rows_of(repo, one), (FILE, b"other", blob(repo, b"1\n"))])
+    good = commit_of(repo, tree(repo, rows), one, other)
+    assert repo.cli("check", good).code == 0
+    merged = commit_of(repo, MALFORMED["a name twice"](repo, rows), one, other)
+    assert "twice" in _is_kept_out(repo, merged)
+    repo.git("reset", "-q", "--hard", base)
+    bad = with_two_policies(repo)
+    _is_kept_out(repo, commit_of(repo, tree(repo, rows), one, bad))
+
+
+def test_what_git_wrote_in_its_first_year_is_still_judged(seed: Repo) -> None:
+    parent = seed.ask("rev-parse", "HEAD")
+    rows = [*rows_of(seed, "HEAD"), (b"100664", b"zz", blob(seed, b"old\n"))]
+    assert seed.cli("check", commit_of(seed, tree(seed, rows), parent)).code == 0
+    padded = [(b"040000" if row[0] == FOLDER else row[0], *row[1:]) for row in rows_of(seed, "HEAD")]
+    old = commit_of(seed, tree(seed, padded), parent)
+    mended = commit_of(seed, seed.ask("rev-parse", "HEAD^{tree}"), old)
+    assert seed.cli("check", mended).code == 0
+
+
+def test_a_malformed_tree_that_a_change_does_not_touch_is_not_read(tmp_path: Path) -> None:
+    repo = made(tmp_path)
+    bad = tree(repo, [(FILE, b"b", blob(repo, b"1\n")), (FILE, b"a", blob(repo, b"1\n"))])
+    before = tree(repo, ordered([*rows_of(repo, "HEAD"), (FOLDER, b"old", bad)]))
+    first = commit_of(repo, before, repo.ask("rev-parse", "HEAD"))
+    after = tree(repo, ordered([*rows_of(repo, before), (FILE, b"new", blob(repo, b"1\n"))]))
+    assert repo.cli("check", commit_of(repo, after, first)).code == 0
+    gone = [row for row in rows_of(repo, after) if row[1] != b"old"]
+    assert "folder old" in _is_kept_out(repo, commit_of(repo, tree(repo, gone), first))
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["tree {root}\ntree {other}\n{parent}{who}", "{parent}tree {root}\n{who}", "tree {root}\n{parent}"],
+    ids=["two trees", "the parent first", "no author"],
+)
+def test_a_malformed_commit_is_judged_by_what_git_reads_of_it_or_not_at_all(seed: Repo, header: str) -> None:
+    parent = seed.ask("rev-parse", "HEAD")
+    bad = ordered([*rows_of(seed, "HEAD"), (FILE, b"zz", blob(seed, b"1\n"))])
+    inner = tree(seed, [(FILE, b"record", blob(seed, b"changed\n"))])
+    root = tree(seed, [row if row[1] != b"runs" else (FOLDER, b"runs", inner) for row in bad])
+    who = "author A <a> 1 +0000\ncommitter A <a> 1 +0000\n"
+    text = header.format(root=root, other=f"{parent}^{{tree}}", parent=f"parent {parent}\n", who=who)
+    commit = put(seed, "commit", (text + "\nChange\n").encode("ascii"))
+    answer = seed.cli("check", commit)
+    assert answer.code != 0
+    assert "Traceback" not in answer.err
+
+
+def test_two_parents_of_one_id_are_one(seed: Repo) -> None:
+    parent = seed.ask("rev-parse", "HEAD")
+    inner = tree(seed, [(FILE, b"record", blob(seed, b"changed\n"))])
+    root = tree(
+        seed, [row if row[1] != b"runs" else (FOLDER, b"runs", inner) for row in rows_of(seed, "HEAD")]
+    )
+    assert "deny-prefix" in _is_kept_out(seed, commit_of(seed, root, parent, parent))
