@@ -4,7 +4,7 @@ Decides how a record gets to the end of the file once, whole and flushed, whoeve
 crash or a damaged byte looks like afterwards. It does not know what the events mean.
 
 The chain proves order and content. It does not prove length: who cuts whole records off the end, or writes
-all of it anew, leaves a whole chain.
+all of it anew, leaves a whole chain. `head` keeps beside it where the last record ended.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from contextlib import ExitStack, suppress
 
-from patchgate.durable import lock
+from patchgate.durable import head, lock
 from patchgate.durable.filesystem import (
     flush,
     flush_folder,
@@ -64,6 +64,7 @@ def append(
     *,
     timeout_seconds: float = LOCK_SECONDS,
     on_torn: Callable[[Path], None] | None = None,
+    with_head: bool = False,
     faults: Steps | None = None,
 ) -> str:
     """Add one record, on the disk when this returns, and return its hash.
@@ -77,6 +78,7 @@ def append(
         event: what happened.
         timeout_seconds: how long to wait for other writers.
         on_torn: is told the file, `<name>.torn-<n>`, into which a torn last line was set aside.
+        with_head: also write to `<name>.head` where the record ended.
         faults: numbered fault points.
 
     Raises:
@@ -100,6 +102,9 @@ def append(
         write_all(descriptor, line, faults)
         flush(descriptor, faults)
         undo.pop_all()
+        if with_head:
+            after = head.Head(size + len(line), digest)
+            head.advance(path, descriptor, (size, previous), after, faults)
         return digest
 
 
@@ -311,8 +316,12 @@ def _is_torn(file: BufferedReader, line: bytes) -> bool:
 
 def _damaged(path: str, problem: Problem) -> UndecidedError:
     name = os.path.basename(path)
+    commands = f"mv {name} {name}.damaged"
+    if os.path.lexists(head.path_of(path)):
+        beside = head.path_of(name)
+        commands += f" && mv {beside} {beside}.damaged"
     return UndecidedError(
         f"line {problem.line} of {path!r} {problem.message}",
-        f"keep it for whoever looks into it, for instance with `mv {name} {name}.damaged` in its "
-        "folder; the next record starts a new chain",
+        f"keep it for whoever looks into it, for instance with `{commands}` in its folder; the next record "
+        "starts a new chain",
     )

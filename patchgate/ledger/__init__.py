@@ -31,8 +31,9 @@ Decisions:
 * **The ledger is chained and flushed, receipts are neither.** A lost event is a hole in the record; a lost
   receipt costs one judgement. So receipts are plain lines that `sh` can append with `cat`, in one write,
   without a lock; a line that is torn, glued or foreign is no receipt.
-* **The chain proves that nothing was lost or torn, not who wrote it.** Whoever can write `.git` can write the
-  ledger and the receipts anew. The authority is the push, CI and the server, which always judge again.
+* **The chain proves order and content, its head file the end, neither proves who wrote it.** Whoever can
+  write `.git` can write the ledger, `events.jsonl.head` and the receipts anew. The authority is the push, CI
+  and the server, which always judge again.
 * **A writer waits for the lock once.** Who has found it held for its whole patience tries the later events of
   the same command without waiting, so that a stuck process costs a hook seconds, once.
 * **What was told is noted by commit, not by the ledger's length.** A branch holds another one's let-through

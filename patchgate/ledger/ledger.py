@@ -1,7 +1,8 @@
 """The ledger: `events.jsonl`, append-only, one JSON object a line, each with the hash of the one before.
 
 Decides where the file is, what becomes of an event that cannot be recorded, and what reading it gives. How a
-line gets onto the disk whole is `durable.chain`'s; what an event holds is `event`'s.
+line gets onto the disk whole is `durable.chain`'s; what an event holds is `event`'s. Beside it is
+`events.jsonl.head`, which says where the last event ended (`durable.head`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from patchgate.durable.chain import Problem
+    from patchgate.durable.head import Comparison
     from patchgate.durable.record import Json
     from patchgate.ledger.event import Event
 
@@ -72,7 +74,13 @@ class Ledger:
         aside: list[Path] = []
         try:
             for event in written_forms(kind, about, self._clock()):
-                chain.append(self._path, event, timeout_seconds=self._patience, on_torn=aside.append)
+                chain.append(
+                    self._path,
+                    event,
+                    timeout_seconds=self._patience,
+                    on_torn=aside.append,
+                    with_head=True,
+                )
         except OSError as error:
             return f"the ledger has no record of this: {self._path!r}: {error.strerror or error}"
         except UndecidedError as error:
@@ -176,6 +184,16 @@ class Ledger:
         from patchgate.durable import chain
 
         return chain.verify(self._path)
+
+    def compare_head(self) -> Comparison:
+        """Compare the ledger with `events.jsonl.head`: whether events are missing at its end.
+
+        Raises:
+            OSError: one of the two cannot be read.
+        """
+        from patchgate.durable import head
+
+        return head.compare(self._path)
 
 
 def _told(aside: list[Path]) -> str | None:

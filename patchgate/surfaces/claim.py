@@ -205,15 +205,15 @@ def claim_stats(context: click.Context, since: str | None, form: str, directory:
     repository = open_here(context, directory)
     from patchgate.operations.tell.claim_stats import claim_stats as counted
     from patchgate.operations.tell.claim_stats_telling import as_json, as_text
-    from patchgate.operations.tell.history import describe, require_undamaged
+    from patchgate.operations.tell.proof import describe, require_all
     from patchgate.operations.tell.since import moment_of
 
     stats = counted(repository, None if since is None else moment_of(since, time.time()))
-    if not stats.exists:
+    if not stats.exists and stats.comparison.head is None:
         complain("there is no ledger: nothing has been recorded in this repository")
     write(as_json(stats) if form == "json" else "".join(f"{line}\n" for line in as_text(stats)))
     for problem in stats.problems:
         if problem.torn:
             complain(f"warning: {describe(problem)}; the next event sets it aside")
-    require_undamaged(stats.problems)
+    require_all(stats.problems, stats.comparison)
     return 0

@@ -1,4 +1,4 @@
-"""`git patchgate log`: the ledger, and whether its chain is whole.
+"""`git patchgate log`: the ledger, whether its chain is whole, and whether its end is missing.
 
 The newest event comes first, in both formats, because that is what `git log` does and what somebody who was
 just refused looks for; `-n 1` is the last event. Standard output holds events alone: that there are none, or
@@ -18,7 +18,7 @@ from patchgate.surfaces.output import complain, write
 @click.command("log", context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("-n", "--max-count", "most", metavar="N", type=click.IntRange(0), help="Show the last N only.")
 @click.option("--kind", "kinds", type=click.Choice(list(KINDS)), multiple=True, help="Only these events.")
-@click.option("--verify", is_flag=True, help="Check the chain; name the first bad line, exit 1.")
+@click.option("--verify", is_flag=True, help="Check the chain and its end; name the first fault, exit 1.")
 @click.option(
     "--format",
     "form",
@@ -38,33 +38,35 @@ def command(
 ) -> int:
     """Show what was refused, let through, skipped and approved here, the newest first.
 
-    The chain proves that nothing was lost or torn, not who wrote it: whoever can write .git can write it
-    anew. The push, CI and the server always judge again.
+    The chain proves the order and the content of the events that are there. That none was cut off at the end
+    shows events.jsonl.head, which names the last. Neither proves who wrote them: whoever can write .git can
+    write both anew. The push, CI and the server always judge again.
     """
     if verify and (most is not None or kinds):
         raise UsageError("--verify checks the whole ledger", "leave -n and --kind out")
     repository = open_here(context, directory)
-    from patchgate.operations.tell import history
+    from patchgate.operations.tell import history, proof
 
     is_json = form == "json"
     if verify:
-        found = history.verified(repository)
-        if not found.exists:
+        found = proof.verified(repository)
+        is_there = found.exists or found.comparison.head is not None
+        if not is_there:
             _say_that_there_is_none()
         if is_json:
             _write_lines([found.as_json()])
-        elif found.exists:
+        elif is_there:
             _write_lines(found.as_text())
-        return 1 if found.problems else 0
+        return 0 if found.is_whole else 1
     told = history.history(repository, kinds, most)
-    if not told.exists:
+    if not told.exists and told.comparison.head is None:
         _say_that_there_is_none()
     for event in told.events:
         _write_lines([history.as_json(event)] if is_json else history.as_text(event))
     for problem in told.problems:
         if problem.torn:
-            complain(f"warning: {history.describe(problem)}; the next event sets it aside")
-    history.require_undamaged(told.problems)
+            complain(f"warning: {proof.describe(problem)}; the next event sets it aside")
+    proof.require_all(told.problems, told.comparison)
     return 0
 
 

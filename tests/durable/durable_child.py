@@ -14,6 +14,7 @@ from pathlib import Path
 import patchgate
 from patchgate.durable import chain, lock
 from patchgate.durable.faults import Faults
+from patchgate.durable.record import Json
 from patchgate.durable.replace import write_atomically
 
 
@@ -74,7 +75,9 @@ def _act(action: str, path: Path, *rest: str) -> None:
         name, count, plan = rest
         faults = Faults.parse(plan)
         for number in range(int(count)):
-            chain.append(path, {"writer": name, "number": number}, timeout_seconds=60, faults=faults)
+            event: dict[str, Json] = {"writer": name, "number": number}
+            with_head = path.name == "headed"
+            chain.append(path, event, timeout_seconds=60, with_head=with_head, faults=faults)
 
 
 def _in_step() -> None:

@@ -67,7 +67,8 @@ def test_recording_loads_nothing_that_costs_more_than_the_record(tmp_path: Path)
     ours = sorted(name for name in loaded if name.startswith("patchgate."))
     assert ours == [
         *("patchgate.durable", "patchgate.durable.chain", "patchgate.durable.filesystem"),
-        *("patchgate.durable.lock", "patchgate.durable.owner", "patchgate.durable.record"),
+        *("patchgate.durable.head", "patchgate.durable.lock", "patchgate.durable.owner"),
+        "patchgate.durable.record",
         *("patchgate.durable.steps", "patchgate.durable.value", "patchgate.errors"),
         *("patchgate.ledger", "patchgate.ledger.event", "patchgate.ledger.ledger"),
     ]

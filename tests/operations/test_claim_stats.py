@@ -183,11 +183,15 @@ def test_a_torn_last_line_is_a_warning(tmp_path: Path) -> None:
     repo = Repo.create(tmp_path)
     record(repo, contradicted("a"), upheld("b"))
     place = repo.path / ".git/patchgate/events.jsonl"
-    os.truncate(place, place.stat().st_size - 10)
+    with place.open("ab") as file:
+        file.write(b'{"event":{"kin')
     told = text(repo)
     assert told.code == 0
-    assert told.out.startswith("1 adjudication: 1 contradicted\n")
-    assert told.err.startswith("warning: line 2 of the ledger")
+    assert told.out.startswith("2 adjudications: 1 upheld, 1 contradicted\n")
+    assert told.err.startswith("warning: line 3 of the ledger")
+    # A whole event that lost its last bytes is no torn one: it had been recorded.
+    os.truncate(place, place.stat().st_size - 20)
+    assert stats(repo, code=3)["is_whole"] is False
 
 
 def test_what_somebody_wrote_into_the_ledger_reaches_no_terminal_raw(tmp_path: Path) -> None:

@@ -216,7 +216,10 @@ def test_verify_says_how_many_events_are_whole_and_names_the_last(repo: Repo, le
     *_, last = ledger.events()
     answer = repo.cli("log", "--verify")
     assert (answer.code, answer.err) == (0, "")
-    assert answer.out == f"the ledger is whole: 3 events, the last is {last.hash}\n"
+    assert answer.out == (
+        f"the chain is whole, which proves order and content: 3 events; the last is {last.hash}\n"
+        "events.jsonl.head names the same last event: none was cut off, unless somebody changed both files\n"
+    )
     (only,) = objects(repo.cli("log", "--verify", "--format", "json").out)
     assert only == {
         "schema": "patchgate.ledger/1",
@@ -224,6 +227,7 @@ def test_verify_says_how_many_events_are_whole_and_names_the_last(repo: Repo, le
         "events": 3,
         "last": last.hash,
         "problems": [],
+        "head": {"state": "last", "hash": last.hash, "behind": 0},
     }
 
 

@@ -13,8 +13,9 @@ from patchgate.git.repository import ANY_CODE, Repository
 
 # What lies below git's folder `patchgate` is read as what its name says.
 _OWN_NAMES = frozenset(
-    {"attempts", "events.jsonl", "approvals.jsonl", "apply.lock", "install.lock", "fast", "kept", "policies"}
-    | {"components", "contracts", "receipts", "scratch", "settled", "told", "transactions"}
+    {"attempts", "events.jsonl", "events.jsonl.head", "approvals.jsonl", "apply.lock", "install.lock"}
+    | {"fast", "kept", "policies", "components", "contracts", "receipts", "scratch", "settled", "told"}
+    | {"transactions"}
 )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from patchgate.durable.chain import Problem
+from patchgate.durable.head import CONTRADICTED, Comparison
 from patchgate.git.repository import Repository
 from patchgate.ledger.adjudications import KIND, Adjudicated, adjudications
 from patchgate.operations.tell.history import history
@@ -49,6 +50,12 @@ class ClaimStats:
     undated: int
     problems: Sequence[Problem]
     exists: bool
+    comparison: Comparison
+
+    @property
+    def is_whole(self) -> bool:
+        """Tell whether every event that was recorded could be counted."""
+        return all(each.torn for each in self.problems) and self.comparison.state != CONTRADICTED
 
     @property
     def adjudications(self) -> int:
@@ -105,4 +112,5 @@ def claim_stats(repository: Repository, since: float | None = None) -> ClaimStat
         undated,
         told.problems,
         told.exists,
+        told.comparison,
     )

@@ -89,7 +89,7 @@ def as_json(stats: ClaimStats) -> str:
         ],
         "unattributed_downgrade_count": stats.unattributed,
         "undated_count": stats.undated,
-        "is_whole": not [each for each in stats.problems if not each.torn],
+        "is_whole": stats.is_whole,
     }
     return json.dumps(plain_json(value)) + "\n"
 
@@ -121,7 +121,10 @@ def json_schema() -> dict[str, Any]:
         "reversals": {"type": "array", "items": reversal},
         "unattributed_downgrade_count": {**number, "description": "downgrades without a subject"},
         "undated_count": {**number, "description": "events without a time; `since` leaves them out"},
-        "is_whole": {"type": "boolean", "description": "false: a line of the ledger is damaged"},
+        "is_whole": {
+            "type": "boolean",
+            "description": "false: the ledger is damaged or cut",
+        },
     }
     first = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:patchgate:claim-stats:1"}
     return {**first, "title": "What became of claims", **_object(properties)}

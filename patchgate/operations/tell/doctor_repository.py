@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from patchgate.declared.policy import Policy
+from patchgate.durable.head import CONTRADICTED
 from patchgate.errors import PatchgateError
 from patchgate.git.history import Commit, listed
 from patchgate.git.hooks_in_force import Worktree
@@ -25,6 +26,7 @@ from patchgate.ledger.receipts import Receipts, settled
 from patchgate.operations.judge.policies import Found, Policies, require_version
 from patchgate.operations.judge.terms import trusted
 from patchgate.operations.tell.doctor_findings import Finding, git_in, quoted
+from patchgate.operations.tell.proof import describe_contradiction
 from patchgate.verdict.rules import Level
 from patchgate.verdict.wording import SHORT_OID, count, safe
 
@@ -101,10 +103,13 @@ def _mode(policy: Policy) -> Iterator[Finding]:
 
 
 def ledger_findings(repository: Repository, git: str) -> Iterator[Finding]:
-    """Tell whether the ledger is whole, and whether the next event can be written."""
+    """Tell whether the ledger is whole to its end, and whether the next event can be written."""
     ledger = Ledger(repository.common_dir)
     try:
         problems = ledger.verify()
+        comparison = ledger.compare_head()
+        if comparison.state == CONTRADICTED:
+            yield Finding(Level.WARNING, describe_contradiction(comparison), f"{git} patchgate log --verify")
     except PatchgateError as error:
         yield Finding(
             Level.WARNING, f"the ledger cannot be read: {error.message}", f"{git} patchgate log --verify"

@@ -8,27 +8,24 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from patchgate.durable.chain import Problem
+from patchgate.durable.head import Comparison
 from patchgate.durable.record import Json
 from patchgate.errors import UndecidedError
 from patchgate.git.repository import Repository
 from patchgate.ledger import adjudications
 from patchgate.ledger.event import EVENT_SCHEMA, Event
 from patchgate.ledger.ledger import Ledger
+from patchgate.operations.tell.proof import unreadable
 from patchgate.verdict.json import plain_json
 from patchgate.verdict.wording import SHORT_OID, count, safe
 
-VERIFIED_SCHEMA = "patchgate.ledger/1"
-
 _MOST_ITEMS = 10
-_MOST_PATH = 4096
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", re.ASCII)
 _WORD = re.compile(r"[a-z][a-z0-9_-]{0,40}", re.ASCII)
 _OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
@@ -38,50 +35,12 @@ _FIRST = ("reason", "rules", "verdict")
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The events that were asked for, the newest first, and what is wrong with which lines of the ledger."""
+    """The events that were asked for, the newest first, and what is wrong with the ledger."""
 
     events: Sequence[Event]
     problems: Sequence[Problem]
     exists: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Verified:
-    """What a check of the chain found: how many events are whole, the hash of the last, and the bad lines."""
-
-    events: int
-    last: str | None
-    problems: Sequence[Problem]
-    path: Path
-    exists: bool
-
-    def as_json(self) -> str:
-        """Write it as one line of JSON, without the line's end."""
-        problems = [{"line": each.line, "message": each.message, "torn": each.torn} for each in self.problems]
-        value = {
-            "schema": VERIFIED_SCHEMA,
-            "whole": not self.problems,
-            "events": self.events,
-            "last": self.last,
-            "problems": problems,
-        }
-        return json.dumps(value)
-
-    def as_text(self) -> list[str]:
-        """Write it for people: that all is whole, or the first bad line and the next step."""
-        if not self.problems:
-            last = f", the last is {self.last}" if self.last else ""
-            return [f"the ledger is whole: {count(self.events, 'event')}{last}"]
-        more = len(self.problems) - 1
-        lines = [describe(self.problems[0]) + (f" (and {count(more, 'more bad line')})" if more else "")]
-        if all(each.torn for each in self.problems):
-            return [*lines, "help: nothing is to be done; the next event sets it aside"]
-        names = (shlex.quote(str(path)) for path in (self.path, _free_name(self.path)))
-        return [
-            *lines,
-            "help: keep it for whoever looks into it; the next event then starts a new ledger",
-            safe(f"    mv {' '.join(names)}", 4 * _MOST_PATH),
-        ]
+    comparison: Comparison
 
 
 def history(repository: Repository, kinds: Collection[str] = (), most: int | None = None) -> History:
@@ -103,46 +62,10 @@ def history(repository: Repository, kinds: Collection[str] = (), most: int | Non
                 problems.append(found)
             elif not kinds or found.kind in kinds:
                 events.append(found)
-        return History(tuple(reversed(events)), _confirmed(ledger, problems), ledger.path.exists())
+        exists, comparison = ledger.path.exists(), ledger.compare_head()
+        return History(tuple(reversed(events)), _confirmed(ledger, problems), exists, comparison)
     except OSError as error:
-        raise _unreadable(ledger, error) from error
-
-
-def verified(repository: Repository) -> Verified:
-    """Check every line of the ledger and the chain that holds them together.
-
-    Raises:
-        UndecidedError: the ledger cannot be read, or a writer kept the lock so that nothing is certain.
-    """
-    ledger = Ledger(repository.common_dir)
-    events, last = 0, None
-    try:
-        problems = ledger.verify()
-        for found in ledger.lines():
-            if isinstance(found, Event):
-                events, last = events + 1, found.hash
-        return Verified(events, last, problems, ledger.path, ledger.path.exists())
-    except OSError as error:
-        raise _unreadable(ledger, error) from error
-
-
-def describe(problem: Problem) -> str:
-    """Say in half a sentence what is wrong with a line of the ledger."""
-    return f"line {problem.line} of the ledger {problem.message}"
-
-
-def require_undamaged(problems: Sequence[Problem]) -> None:
-    """Let a torn last line pass, and nothing else.
-
-    Raises:
-        UndecidedError: a line is damaged.
-    """
-    for problem in problems:
-        if not problem.torn:
-            raise UndecidedError(
-                f"{describe(problem)}, so what was shown is not proven to be all",
-                "git patchgate log --verify says more",
-            )
+        raise unreadable(ledger, error) from error
 
 
 def as_json(event: Event) -> str:
@@ -201,21 +124,6 @@ def _confirmed(ledger: Ledger, problems: Sequence[Problem]) -> Sequence[Problem]
         return ledger.verify()
     except UndecidedError:
         return [each for each in problems if not each.torn]
-
-
-def _free_name(path: Path) -> Path:
-    """Find a name for a damaged ledger under which none is kept yet."""
-    number = 1
-    while (kept := path.with_name(f"{path.name}.damaged-{number}")).exists():
-        number += 1
-    return kept
-
-
-def _unreadable(ledger: Ledger, error: OSError) -> UndecidedError:
-    return UndecidedError(
-        f"the ledger {str(ledger.path)!r} cannot be read: {error.strerror or error}",
-        "it is a plain file that belongs to whoever commits here; mend its name and its mode",
-    )
 
 
 def _tried(about: Mapping[str, Json]) -> str:
