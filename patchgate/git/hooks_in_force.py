@@ -196,7 +196,7 @@ def _look(
     # A relative core.hooksPath counts from where hooks run: the top of the worktree, else the git directory.
     # Asked for a file in it, for an empty one is the root folder then, as it is when git runs hooks.
     folder = os.path.normpath(os.path.join(path, os.path.dirname(say("--git-path", "hooks/pre-commit"))))
-    head = around.ask(place, path, "rev-parse", "--quiet", "--verify", "HEAD^{commit}")
+    head = around.ask(place, path, "rev-parse", "--quiet", "--verify", "HEAD^{commit}", answers=(0, 1))
     asked = ("config", "--show-scope", "--show-origin", "-z", "--get-regexp", _READ)
     config = around.ask(place, path, *asked, answers=(0, 1))
     settings = _settings(config.out, path)

@@ -161,11 +161,8 @@ def _configured_urls(repository: Repository) -> list[str]:
     found = repository.git(*asked, answers=(0, 1)).out
     keys = [os.fsdecode(each) for each in found.split(b"\0") if each]
     names = list(dict.fromkeys(key.removeprefix("remote.").removesuffix(".url") for key in keys))
-    told = [
-        repository.git("ls-remote", "--get-url", "--", name, answers=(0, 128))
-        for name in names[:_MOST_REMOTES]
-    ]
-    return [os.fsdecode(done.out.rstrip(b"\n")) for done in told if done.code == 0]
+    told = [repository.output("ls-remote", "--get-url", "--", name) for name in names[:_MOST_REMOTES]]
+    return [os.fsdecode(each.rstrip(b"\n")) for each in told]
 
 
 def _bare_url(url: str) -> str:
