@@ -40,13 +40,17 @@ def test_a_message_that_was_refused_is_refused_without_its_hook_too(tmp_path: Pa
 
 
 def test_an_orphan_branch_brings_nothing_that_no_policy_has_judged(tmp_path: Path) -> None:
-    """Where nothing before a commit had a policy, that of the branch that gets it counts, receipt or not."""
+    """Where nothing before a commit had a policy, that of the main line counts, then that of the branch."""
     repo = guarded(tmp_path)
     repo.git("checkout", "-q", "--orphan", "orphan")
     repo.git("rm", "-q", "-r", "--cached", ".")
     (repo.path / "patchgate.toml").unlink()
     repo.stage({"secrets/k": "k\n"})
-    repo.git("commit", "-q", "-m", "Begin again")
+    for form in ((), ("--no-verify",)):
+        done = repo.try_git("commit", "-q", "-m", "Begin again", *form)
+        assert done.returncode != 0
+        assert "deny-prefix" in said(done)
+    repo.git("commit", "-q", "-m", "Begin again", PATCHGATE_SKIP="to have it")
     repo.git("switch", "-q", "-f", "main")
     done = repo.try_git("merge", "-q", "--allow-unrelated-histories", "-m", "Merge", "orphan")
     assert done.returncode != 0
