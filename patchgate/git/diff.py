@@ -79,9 +79,17 @@ class DiffReader:
         child: it must have got, or be getting, everything that it reads.
         glance: as in `Detail`.
         at_once: so many bytes are waited for.
+        has_folders: git was asked for folders too (`-t`); else one in its answer is an error.
     """
 
-    def __init__(self, child: Child, glance: Glance | None = None, at_once: int = _AT_ONCE) -> None:
+    def __init__(
+        self,
+        child: Child,
+        glance: Glance | None = None,
+        at_once: int = _AT_ONCE,
+        *,
+        has_folders: bool = False,
+    ) -> None:
         self._child = child
         self._glance = glance
         self._at_once = at_once
@@ -89,6 +97,7 @@ class DiffReader:
         self._buffer = b""
         self._at = 0
         self._ended = False
+        self._has_folders = has_folders
         self._folders: list[FileChange] = []
 
     def line(self) -> bytes:
@@ -106,6 +115,8 @@ class DiffReader:
             found.append(_record(self._until(b"\0"), self._until(b"\0")))
         files = [record for record in found if not _is_folder(record)]
         if len(files) < len(found):
+            if not self._has_folders:
+                raise UndecidedError("git lists a folder where a file was expected", "run git fsck")
             self._folders += [record for record in found if _is_folder(record)]
         return files
 

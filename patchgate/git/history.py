@@ -223,7 +223,7 @@ class Walk:
             "diff-tree", "--stdin", *FOLDERS, *detail.flags, variables=self._without_index
         ) as child:
             child.feed(b"".join(headers))
-            reader = DiffReader(child, detail.glance)
+            reader = DiffReader(child, detail.glance, has_folders=True)
             following = iter(headers)
             _pass(reader, next(following))
             for start in range(0, len(commits), _AT_ONCE):

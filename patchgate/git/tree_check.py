@@ -139,7 +139,7 @@ def folders_between(
     """
     with repository.child("diff-tree", *FOLDERS, *RAW, old, new, variables=variables) as child:
         child.close_input()
-        reader = DiffReader(child)
+        reader = DiffReader(child, has_folders=True)
         reader.records()
         ended = child.finish()
         if ended.code != 0:
