@@ -67,9 +67,35 @@ _CONFIG = """\
 errors, and all mistakes of a file are told at once."""
 
 
+_PATTERNS = """\
+## Patterns
+
+`deny`, `allow_delete`, `generated`, `[[overrides]] paths` and the globs of components are gitignore patterns
+without negation. `allow_delete`, `generated` and `[[overrides]]` match exactly what `git check-ignore` does.
+The others match all of that, and what these rows list; no pattern matches less than in git.
+
+| pattern | path | git | matches here in |
+| --- | --- | --- | --- |
+"""
+PATTERN_DIFFERENCES = {
+    "folder": ("dir/", "dir", "`deny`, components: a file of a folder's name"),
+    "own text": (
+        "[id].tsx",
+        "[id].tsx",
+        "`deny`, components: brackets also stand for themselves",
+    ),
+    "folded": (
+        "*.KEY",
+        "a.key",
+        "`deny`: case and normal forms are ignored, `?` is a byte or a character",
+    ),
+}
+"""Where a pattern matches more than in git: an example of each class, and where it does."""
+
+
 def reference() -> str:
     """Write the reference page."""
-    parts = [_HEAD, _commands(), _EXIT_CODES, _config(), _classes(), _rules()]
+    parts = [_HEAD, _commands(), _EXIT_CODES, _config(), _patterns(), _classes(), _rules()]
     return "\n".join(parts)
 
 
@@ -125,6 +151,13 @@ def _config() -> str:
                 default = "required" if name in table.get("required", ()) else _default(name, each)
                 lines.append(f"| `{name}` | {_takes(each, schema)} | {default} | {about} |")
     return "\n".join(lines) + "\n"
+
+
+def _patterns() -> str:
+    rows = PATTERN_DIFFERENCES.values()
+    return _PATTERNS + "".join(
+        f"| `{pattern}` | `{path}` | no | {about} |\n" for pattern, path, about in rows
+    )
 
 
 def _tables(node: dict[str, Any], name: str, schema: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -2,8 +2,9 @@
 
 Decides how a pattern is read, and which patterns are refused because they can match nothing or say what is
 not supported; `patterns` decides what matches. Sources: gitignore(5), and git's wildmatch.c and dir.c, which
-say more: `***` is `**`, a `/` inside a class anchors, `[z-a]` is `[z]`. Where they contradict, gitignore(5)
-holds: `a**/b` is `a*/b`, which dir.c, having compared the literal beginning by itself, takes for `a`, `**/b`.
+say more: `***` is `**`, a `/` inside a class anchors, `[z-a]` is `[z]`. Where they contradict, git's code
+decides: after gitignore(5) `a**/b` is `a*/b`, but dir.c compares the literal beginning alone and leaves the
+`**/b` to wildmatch.c, so the pattern is `ab` or `a*/**/b`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from patchgate.change.path import fold
 
 _SPECIAL = re.compile(r"[*?\[\\]")
+_STARRED = re.compile(r"[^*?\[\\]+\*\*+")
 _TOKEN = re.compile(
     r"(?P<end>/|\\/)|(?P<star>\*+)|(?P<any>\?)|(?P<class>\[[!^]?+(?:\\.|[^\\])(?:\\.|[^\]\\])*\])"
     r"|\\(?P<escaped>.)|(?P<text>[^*?\[\\/]+)",
@@ -88,6 +90,45 @@ class Segment:
         if len(chunks) == 1:
             return chunks[0]
         return chunks[0] + "".join(f"(?>.*?{chunk})" for chunk in chunks[1:-1]) + f".*{chunks[-1]}"
+
+
+def readings(pattern: str, folded: bool, is_exact: bool = False) -> list[list[Segment]]:
+    """Split a pattern into components, once for each way to match it: `a**/b` is `a*/**/b` or `ab`.
+
+    Args:
+        pattern: the pattern.
+        folded: whether case and normal forms are to say nothing.
+        is_exact: what ends with a slash matches what is in a folder of that name, and no file of that name.
+
+    Raises:
+        PatternError: it can match nothing, or says something that is not supported.
+    """
+    segments = parse(pattern, folded)
+    inside = [Segment("*", (STAR,))] if is_exact and pattern.rstrip(" ").endswith("/") else []
+    first = next((at for at, each in enumerate(segments) if _SPECIAL.search(each.written)), len(segments))
+    rest = segments[first + 1 :]
+    if not rest or not _STARRED.fullmatch(segments[first].written):
+        return [[*segments, *inside]]
+    while len(rest) > 1 and rest[0].is_any_depth:
+        del rest[0]
+    deep = [*segments[: first + 1], Segment("**", (STAR,)), *rest, *inside]
+    joined = _joined(segments[first].written.rstrip("*"), rest[0], folded)
+    return [deep, [*segments[:first], joined, *rest[1:], *inside]]
+
+
+def _joined(beginning: str, segment: Segment, folded: bool) -> Segment:
+    """Put a literal text before a component."""
+    head, *others = segment.pieces
+    pieces: tuple[Piece, ...] = (
+        (beginning + head, *others) if isinstance(head, str) else (beginning, head, *others)
+    )
+    if not folded:
+        return Segment(beginning + segment.written, pieces)
+    # Where two texts meet, characters may combine.
+    again = (
+        fold(each.encode("utf-8", "surrogateescape")) if isinstance(each, str) else each for each in pieces
+    )
+    return Segment(fold((beginning + segment.written).encode("utf-8", "surrogateescape")), tuple(again))
 
 
 def parse(pattern: str, folded: bool) -> list[Segment]:

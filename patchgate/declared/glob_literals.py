@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from itertools import takewhile
 
-from patchgate.declared.glob import Segment, Single, parse
+from patchgate.declared.glob import Segment, Single, readings
 
 Check = tuple[str, str]
 """How a text is looked for in a folded path, and the text. An empty text is found in every path.
@@ -32,7 +32,14 @@ def checks_of(pattern: str) -> list[Check]:
     Raises:
         PatternError: the pattern can match nothing or is not supported.
     """
-    segments = parse(pattern, folded=True)
+    found: dict[Check, None] = {}
+    for segments in readings(pattern, folded=True):
+        found.update(dict.fromkeys(_checks(segments)))
+    return list(found)
+
+
+def _checks(segments: list[Segment]) -> list[Check]:
+    """Choose checks of which one holds for every path that these components match."""
     if not all(piece.isascii() for each in segments for piece in each.pieces if isinstance(piece, str)):
         return []
     plain = [each.written for each in takewhile(lambda each: each.plain == each.written, segments)]
@@ -74,6 +81,11 @@ def _segment_checks(segment: Segment) -> list[Check]:
 
 
 def _characters(single: Single) -> list[str]:
-    """List the plain characters that a class matches, folded."""
+    """List the plain characters that a class matches, folded; none for a negated one.
+
+    `[!a]` matches an A in the reading that does not fold, and an A is an `a` here.
+    """
+    if "[^" in single.expression:
+        return []
     expression = re.compile(single.expression, re.DOTALL)
     return [character for character in _CHARACTERS if expression.fullmatch(character)]

@@ -1,12 +1,13 @@
 """Gitignore patterns and literal prefixes, compiled to answer for 100,000 paths at little cost.
 
 Decides which pattern of a list matches a path first. It does not decide what follows, reads no files, and
-knows no negation. Git is the reference, with these differences:
+knows no negation. Git is the reference. Whatever matches a folder matches everything beneath it, as in git;
+`?` and classes take one byte, as in git. `exact` is git's answer. The others match more, never less:
 
-- whatever matches a folder matches everything beneath it, and `dir/` also matches a file named `dir`;
+- `dir/` also matches a file named `dir`;
 - a component with a class or an escape also matches its own text: `[id].tsx` is a name in Next.js;
-- `?` and classes take one character, not one byte; a newline or a byte that is not UTF-8 is a character;
-- folded, both sides are compared after `patchgate.change.path.fold`.
+- folded, a pattern also matches where it does so after both sides went through `patchgate.change.path.fold`,
+  where `?` and classes take one character; a byte that is not UTF-8 is one.
 
 The patterns become one tree over path components, walked once for each folder. Nothing here backtracks over
 components, and inside one each `*` is settled at its first fit: hostile names cost linear time. Pathspec is
@@ -21,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from sys import maxsize
 
 from patchgate.change.path import fold
-from patchgate.declared.glob import PatternError, Segment, parse
+from patchgate.declared.glob import PatternError, Segment, readings
 
 __all__ = ["PatternError", "PatternSet", "PrefixSet"]
 
@@ -56,13 +57,19 @@ class _Expressions:
 class _Node:
     """One place in the tree of patterns: which names end a pattern here, and which lead further.
 
-    A node that `stays` was reached by `**/`: it is in force for every folder below, too.
+    A node that `stays` was reached by `**/`: it is in force for every folder below, too. One that `has_ends`
+    is where some pattern ends.
     """
 
-    __slots__ = ("_any", "_exact", "_expressions", "_globs", "_heads", "_named", "_tails", "deep", "stays")
+    __slots__ = (
+        *("_any", "_exact", "_expressions", "_globs", "_heads", "_is_exact", "_named", "_tails"),
+        *("deep", "has_ends", "stays"),
+    )
 
-    def __init__(self, stays: bool = False) -> None:
+    def __init__(self, is_exact: bool, stays: bool = False) -> None:
+        self._is_exact = is_exact
         self.stays = stays
+        self.has_ends = False
         self.deep: _Node | None = None
         self._named: dict[str, _Node] = {}
         self._globs: dict[str, tuple[re.Pattern[str], _Node]] = {}
@@ -79,19 +86,22 @@ class _Node:
         if segment.is_any_depth:
             if self.stays:
                 return self
-            self.deep = self.deep or _Node(stays=True)
+            self.deep = self.deep or _Node(self._is_exact, stays=True)
             return self.deep
         name = segment.plain
-        if name == segment.written:
-            return self._named.setdefault(name, _Node())
+        if name is not None and (self._is_exact or name == segment.written):
+            return self._named.setdefault(name, _Node(self._is_exact))
         if segment.written not in self._globs:
-            either = f"(?:{re.escape(segment.written)}|{segment.expression})\\Z"
-            self._globs[segment.written] = (re.compile(either, re.DOTALL), _Node())
+            own = "" if self._is_exact else re.escape(segment.written) + "|"
+            compiled = re.compile(f"(?:{own}{segment.expression})\\Z", re.DOTALL)
+            self._globs[segment.written] = (compiled, _Node(self._is_exact))
         return self._globs[segment.written][1]
 
     def end(self, segment: Segment, index: int) -> None:
         """Let the pattern `index` end with this component; indexes come in ascending order."""
-        self._exact.setdefault(segment.written, index)
+        self.has_ends = True
+        if not self._is_exact:
+            self._exact.setdefault(segment.written, index)
         if segment.plain is not None:
             self._exact.setdefault(segment.plain, index)
             return
@@ -110,11 +120,6 @@ class _Node:
             tails.setdefault(after, index)
         else:
             self._any = min(self._any, index)
-
-    @property
-    def has_ends(self) -> bool:
-        """Tell whether any pattern ends here."""
-        return bool(self._exact)  # every component that ends a pattern is found by its own text, too
 
     def find(self, name: str) -> int:
         """Find the lowest index of the patterns that end with this name."""
@@ -181,25 +186,36 @@ class PatternSet:
 
     Unchanging to its callers; it remembers up to 50,000 folders that it met, so one set serves one thread.
 
+    Args:
+        patterns: the patterns.
+        folded: case and normal forms say nothing: for what denies, where a match too many is the safe answer.
+        exact: git's answer and no match more: for what allows.
+
     Raises:
         PatternError: a pattern can match nothing or is not supported; `position` says which.
     """
 
-    __slots__ = ("_folded", "_folders", "_root", "patterns")
+    __slots__ = ("_bytewise", "_folded", "_folders", "_has_negated", "_root", "patterns")
 
-    def __init__(self, patterns: Sequence[str], *, folded: bool) -> None:
+    def __init__(self, patterns: Sequence[str], *, folded: bool, exact: bool = False) -> None:
         self.patterns = tuple(patterns)
         self._folded = folded
-        root = _Node()
+        # What folding may lose of git's answer: where one character is not one byte, and `[!a]` for an A.
+        self._bytewise: PatternSet | None = None
+        self._has_negated = any("[!" in each or "[^" in each for each in self.patterns)
+        root = _Node(exact)
         for index, pattern in enumerate(self.patterns):
             try:
-                segments = parse(pattern, folded)
+                # One character for each byte.
+                text = pattern if folded else pattern.encode("utf-8", "surrogateescape").decode("latin-1")
+                found = readings(text, folded, exact)
             except PatternError as error:
                 raise PatternError(str(error), index) from None
-            node = root
-            for segment in segments[:-1]:
-                node = node.step(segment)
-            node.end(segments[-1], index)
+            for segments in found:
+                node = root
+                for segment in segments[:-1]:
+                    node = node.step(segment)
+                node.end(segments[-1], index)
         self._root = _Folder(_NONE, (root,) if root.deep is None else (root, root.deep))
         self._folders = {"": self._root}
 
@@ -209,14 +225,21 @@ class PatternSet:
 
     def match(self, path: bytes) -> int | None:
         """Find the first pattern of the list that matches the path or a folder above it, if any."""
-        text = fold(path) if self._folded else path.decode("utf-8", "surrogateescape")
+        best = self._find(fold(path) if self._folded else path.decode("latin-1"))
+        if self._folded and (self._has_negated or not path.isascii()) and self.patterns:
+            if self._bytewise is None:
+                self._bytewise = PatternSet(self.patterns, folded=False)
+            best = min(best, self._bytewise._find(path.decode("latin-1")))
+        return None if best == _NONE else best
+
+    def _find(self, text: str) -> int:
         above, _, name = text.rpartition("/")
         folder = self._folders.get(above) or self._enter(above)
         best = folder.index
         for node in folder.enders:
             found = node.find(name)
             best = min(best, found)
-        return None if best == _NONE else best
+        return best
 
     def _enter(self, path: str) -> _Folder:
         """Walk to a folder from the nearest one above that is remembered, remembering those on the way."""

@@ -118,12 +118,12 @@ class Policy:
         ]
         # One deny speaks for a path: the one of the higher level, or a warning would hide a refusal.
         self._denies = sorted(denies, key=lambda deny: -_WEIGHTS.index(config.rules.get(deny[0], "error")))
-        self._deletable = PatternSet(section.allow_delete, folded=False)
-        self._generated = PatternSet(section.generated, folded=False)
+        self._deletable = PatternSet(section.allow_delete, folded=False, exact=True)
+        self._generated = PatternSet(section.generated, folded=False, exact=True)
         self._suffixes = tuple(
             fold(suffix.encode("utf-8", "surrogateescape")) for suffix in section.deny_suffixes
         )
-        self._owners = [PatternSet(override.paths, folded=False) for override in config.overrides]
+        self._owners = [PatternSet(override.paths, folded=False, exact=True) for override in config.overrides]
         self._rulings: dict[bytes, PathRuling] = {}
         self._limits: dict[tuple[Profile, int | None], FileLimits] = {}
         self._all_limits: dict[Profile, tuple[FileLimits, ...]] = {}
