@@ -15,7 +15,6 @@ from patchgate.change.quoting import printable
 from patchgate.errors import UndecidedError
 from patchgate.git.pushes import RefUpdate
 from patchgate.git.repository import ANY_CODE, Repository
-from patchgate.process import run
 
 _LIST = ("for-each-ref", "--format=%(if)%(symref)%(then)%(refname) %(symref)%(end)")
 _FILE_URL = "file://"
@@ -44,7 +43,9 @@ def symbolic_refs_at(repository: Repository, url: str) -> dict[str, str]:
         return {}
     own = {"GIT_INDEX_FILE", "GIT_COMMON_DIR"}
     environment = {name: value for name, value in repository.environment.items() if name not in own}
-    done = run(["git", f"--git-dir={found}", "--bare", *_LIST], cwd=found, env=environment)
+    there = replace(repository, git_dir=found, work_tree=None, environment=environment)
+    # Git says 128 of a folder that is no repository, or another user's: then it can't push there either.
+    done = there.git(*_LIST, answers=(0, 128))
     return _pairs(done.out) if done.code == 0 else {}
 
 
