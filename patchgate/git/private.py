@@ -61,7 +61,7 @@ class PrivateStore:
         return {**self.variables, "GIT_INDEX_FILE": self.index_file}
 
     def bare(self) -> Repository:
-        """Make a repository of the same objects that has no config, attributes, index or refs.
+        """Make a repository of the same objects that has no attributes, index, refs, or config at all.
 
         Its children need `variables` too. A merge driver of `.git/config` never runs there (measured: with
         `info/attributes` it did).
@@ -78,6 +78,8 @@ class PrivateStore:
             **self._repository.environment,
             "GIT_COMMON_DIR": place,
             "GIT_INDEX_FILE": os.path.join(place, "index"),
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_SHALLOW_FILE": os.path.join(self._repository.common_dir, "shallow"),
         }
         return replace(self._repository, git_dir=place, work_tree=None, environment=environment)

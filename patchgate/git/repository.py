@@ -27,6 +27,8 @@ _PINNED = (
     "trailer.separators=:",
     # Above this size git calls a file binary in a diff; such files are read aside, in pieces.
     "core.bigFileThreshold=32m",
+    # Git's own limit (2.43); a lower one would leave every change undecided.
+    "core.maxTreeDepth=2048",
     # With a split index git writes a shared one into the repository even for an index elsewhere (measured).
     "core.splitIndex=false",
     "protocol.allow=never",

@@ -131,6 +131,22 @@ def test_a_gitlink_that_a_tracked_setting_ignores_is_seen(repo: Repo) -> None:
         "diff.none.command=false",
         "submodule.recurse=true",
         "uploadpack.allowFilter=true",
+        # Of newer git: older ones do not know these.
+        "attr.tree=HEAD",
+        "core.commentString=Patchgate-",
+        "core.maxTreeDepth=1",
+        "core.worktree=..",
+        "diff.dstPrefix=x",
+        "diff.none.algorithm=patience",
+        "diff.none.xfuncname=(.*)",
+        "diff.trustExitCode=true",
+        "feature.experimental=true",
+        "feature.manyFiles=true",
+        "index.skipHash=true",
+        "log.diffMerges=off",
+        "merge.conflictStyle=zdiff3",
+        "safe.bareRepository=explicit",
+        "transfer.hideRefs=refs/heads",
     ],
 )
 def test_no_setting_changes_what_is_seen(repo: Repo, setting: str) -> None:

@@ -160,3 +160,66 @@ def test_what_git_calls_binary_is_judged_by_its_bytes_at_each_door(tmp_path: Pat
     for door, answer in doors(repo, variables):
         expected = EXPECTED if not door.startswith("patch") else dict.fromkeys(TEXTS, "secret")
         assert found(answer) == expected, door
+
+
+@pytest.mark.parametrize("place", ["HEAD", "info/attributes", "core.attributesFile", "attr.tree"])
+@pytest.mark.parametrize("form", ["sha1", "sha256"])
+def test_a_bare_server_reads_what_its_attributes_hide(tmp_path: Path, place: str, form: str) -> None:
+    repo = made(tmp_path, f"--object-format={form}")
+    old = repo.ask("rev-parse", "HEAD")
+    server = repo.at(tmp_path / "server.git")
+    repo.git("clone", "-q", "--bare", ".", str(server.path))
+    repo.git("commit", "-q", "--no-verify", "-m", "Add files")
+    new = repo.ask("rev-parse", "HEAD")
+    repo.git("push", "-q", str(server.path), "HEAD:refs/heads/side")
+    server.git("update-ref", "-d", "refs/heads/side")
+    # Git 2.43 to 2.45 read the attributes of HEAD in a bare repository without being asked to.
+    (server.path / "attributes").write_text(ATTRIBUTES, encoding="ascii")
+    if place == "info/attributes":
+        (server.path / "info").mkdir(exist_ok=True)
+        (server.path / place).write_text(ATTRIBUTES, encoding="ascii")
+    elif place != "HEAD":
+        server.git("config", place, "HEAD" if place == "attr.tree" else str(server.path / "attributes"))
+    received = judge_receive(
+        open_repository(server.env, str(server.path)), f"{old} {new} refs/heads/main\n".encode()
+    )
+    assert found(received) == EXPECTED
+
+
+def test_the_middle_of_a_binary_file_is_no_text_in_a_patch(tmp_path: Path) -> None:
+    """The patch shows plain lines; the bytes of the file that it changes make it binary."""
+    repo = made(tmp_path)
+    info(repo)
+    many = b"".join(b"%d\n" % number for number in range(20))
+    repo.commit({"y.bin": b"\0\n" + many})
+    repo.write("y.bin", b"\0\n" + many.replace(b"10\n", b"more\n"))
+    place = tmp_path / "change.patch"
+    place.write_bytes(repo.git("diff", "--text"))
+    repo.git("checkout", "-q", "y.bin")
+    patched = repo.check("--patch", str(place))
+    repo.git("apply", "--index", str(place))
+    for answer in (patched, repo.check("--profile", "agent")):
+        assert answer.errors == ["deny-class"]
+        assert answer.files["y.bin"]["binary"] is True
+        assert answer.files["y.bin"]["added_lines"] is None
+
+
+def is_since(repo: Repo, major: int, minor: int) -> bool:
+    """Tell whether the git of these tests is at least so new."""
+    words = repo.ask("version").split(" ")[2].split(".")
+    return (int(words[0]), int(words[1])) >= (major, minor)
+
+
+def test_no_hook_that_config_names_runs_in_a_check(tmp_path: Path) -> None:
+    repo = made(tmp_path)
+    if not is_since(repo, 2, 54):
+        pytest.skip("this git knows no hooks in its config")
+    mark = tmp_path / "ran"
+    repo.git("config", "hook.mine.command", f"touch '{mark}'; true")
+    for event in ("post-index-change", "reference-transaction"):
+        repo.git("config", "--add", "hook.mine.event", event)
+    for _, answer in [("staged", repo.check()), ("working tree", repo.check("--worktree"))]:
+        assert answer.code == 1
+    assert not mark.exists()
+    repo.stage({"z": "z\n"})
+    assert mark.exists()
