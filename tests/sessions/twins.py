@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+from tests.seeds import repeat
 from tests.world import Content, Repo, pinned_environment
 
 POLICY = '[policy]\ndeny_prefixes = ["secrets"]\n\n[content]\ndeny = ["BAD"]\n'
@@ -96,6 +97,11 @@ class Household:
         self.folder = folder
         self.repo = Repo(folder / "repo", env)
         self.other = Repo(folder / "other", env)
+        repeat(folder, ("household",), self._arrange)
+        self.repo.git("update-index", "-q", "--refresh")
+        self.other.git("update-index", "-q", "--refresh")
+
+    def _arrange(self) -> None:
         self.repo.path.mkdir()
         self.repo.git("init", "-q", "-b", "main")
         self.repo.git("init", "-q", "--bare", "-b", "main", "../remote.git")
@@ -143,7 +149,7 @@ class Twins:
     def __init__(self, folder: Path) -> None:
         self.gated = Household(folder / "gated")
         self.plain = Household(folder / "plain")
-        self.gated.repo.git("patchgate", "install")
+        self.gated.repo.install()
 
     def both(self, do: Callable[[Household], object]) -> None:
         """Do the same to both; whatever it gives has to be the same."""

@@ -1,0 +1,63 @@
+"""Let the server of `tests/children.py` answer for a hook that git starts.
+
+Python imports this module at its start, because the tests name its folder in `PYTHONPATH`. It acts only for
+`git-patchgate hook NAME` with the usual limits and signals. The child of the server has the streams, folder,
+environment, umask and parent of this process, and this process ends as the child ends.
+"""
+
+import os
+import sys
+
+
+def _hand_over(server: str, program: str) -> None:
+    import _signal  # type: ignore[import-not-found]
+    import marshal
+    import resource
+
+    limits = [resource.getrlimit(kind) for kind in (resource.RLIMIT_FSIZE, resource.RLIMIT_AS)]
+    if limits != [(resource.RLIM_INFINITY, resource.RLIM_INFINITY)] * 2:
+        return
+    ending = _signal.SIGTERM, _signal.SIGHUP
+    if any(_signal.getsignal(each) != _signal.SIG_DFL for each in ending):
+        return
+    if _signal.getsignal(_signal.SIGINT) == _signal.SIG_IGN or os.environ.get("LC_ALL") != "C":
+        return
+    steering = {name for name in os.environ if name.startswith(("PYTHON", "LC_", "LANG"))}
+    if not steering <= {"LC_ALL", "PYTHONDONTWRITEBYTECODE", "PYTHONPATH"}:
+        return
+    import _socket
+
+    try:
+        folder = os.getcwd()
+    except OSError:
+        return
+    umask = os.umask(0)
+    os.umask(umask)
+    told = marshal.dumps((sys.orig_argv[2:], folder, dict(os.environ), umask, os.getppid()))
+    asking = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    try:
+        asking.connect(server)
+    except OSError:
+        return
+    fds = b"".join(fd.to_bytes(4, sys.byteorder) for fd in range(3))
+    asking.sendmsg([len(told).to_bytes(8, "big")], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, fds)])
+    asking.sendall(told)
+    child = int.from_bytes(asking.recv(8), "big")
+    for number in (*ending, _signal.SIGINT):
+        _signal.signal(number, lambda number, _: os.kill(child, number))
+    ended = asking.recv(8)
+    if len(ended) != 8:
+        # The server died: no answer must not look like an acceptance.
+        os._exit(70)
+    code = int.from_bytes(ended, "big", signed=True)
+    if code < 0:
+        if -code != _signal.SIGKILL:
+            _signal.signal(-code, _signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(code)
+
+
+if sys.orig_argv[2:3] == ["hook"] and (_server := os.environ.get("PATCHGATE_TEST_SERVER")):
+    _place, _, _program = _server.partition(":")
+    if sys.orig_argv[1] == _program:
+        _hand_over(_place, _program)
