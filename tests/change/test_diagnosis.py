@@ -9,6 +9,7 @@ from patchgate.change.diagnosis import first_difference, longest_run, tell
 from patchgate.change.fitting import Fitted, fit
 from patchgate.change.lines import FileLines, read_hunk
 from patchgate.change.patch import Fault
+from tests.amount import often
 from tests.change.patch_world import only_section
 
 FILE = b"".join(b"line %d\n" % number for number in range(1, 41))
@@ -93,7 +94,7 @@ def _oracle(old: list[bytes], file: list[bytes], stated: int) -> int | None:
     return None
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=often(300), deadline=None)
 @given(
     old=_LINES.filter(bool),
     file=_LINES,
@@ -132,7 +133,7 @@ def _longest(old: list[bytes], file: list[bytes]) -> int:
     return best
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=often(300), deadline=None)
 @given(old=_LINES, file=_LINES)
 def test_the_longest_run_is_the_one_a_brute_force_finds(old: list[bytes], file: list[bytes]) -> None:
     lines = FileLines(b"".join(line + b"\n" for line in file))

@@ -10,6 +10,7 @@ from patchgate.change.fitting import Fitted, Placement, fit
 from patchgate.change.line_ends import adapt_line_ends
 from patchgate.change.patch import Fault, Patch, parse
 from patchgate.change.patch_model import Mending
+from tests.amount import often
 from tests.change.patch_world import HEAD, PatchWorld, accepted, only_section, refused
 
 FILE = b"".join(b"line %d\n" % number for number in range(1, 21))
@@ -176,7 +177,7 @@ def _edited(text: bytes, edits: list[tuple[int, int, list[bytes]]]) -> bytes:
     return b"\n".join(lines)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=often(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(old=_TEXTS, edits=_EDITS, drift=_EDITS, context=st.sampled_from([0, 1, 3, 3]))
 def test_what_fits_git_applies_to_the_same_bytes(
     world: PatchWorld,

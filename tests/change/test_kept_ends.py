@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchgate.change.kept_ends import carry_line_ends, is_same_but_ends
+from tests.amount import often
 
 WORDS = st.lists(st.sampled_from([b"", b"a", b"b", b"c"]), max_size=12)
 
@@ -44,7 +45,7 @@ def test_a_large_change_of_a_mixed_file_is_not_compared_line_by_line() -> None:
     assert carry_line_ends(disk, old, new) == new.replace(b"\n", b"\r\n")
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=often(200), deadline=None, derandomize=True)
 @given(WORDS, WORDS, st.lists(st.booleans(), min_size=12, max_size=12), st.sampled_from([b"", b"z"]))
 def test_what_is_carried_is_the_new_text_but_for_its_ends(
     old: list[bytes], new: list[bytes], ends: list[bool], rest: bytes

@@ -15,6 +15,7 @@ from patchgate.change.fitting import Fitted, fit
 from patchgate.change.patch import Kind, Patch, parse, print_patch
 from patchgate.change.patch_model import Mending
 from patchgate.change.path import RepoPath
+from tests.amount import often
 from tests.change.patch_world import CORPUS, HEAD, PatchWorld, accepted, refused
 
 ACCEPTED = sorted((CORPUS / "accepted").glob("*.patch"))
@@ -312,7 +313,7 @@ def test_any_single_damaged_byte_is_refused_or_harmless(
         assert world.files() == effect
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=often(300), deadline=None)
 @given(
     raw=st.one_of(
         st.binary(max_size=200), st.lists(st.sampled_from(MODIFY.split(b"\n")), max_size=30).map(b"\n".join)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from patchgate.change.path import RepoPath, faults, fold, is_git_alias
 from patchgate.errors import UsageError
+from tests.amount import often
 
 # ---- git as the oracle ------------------------------------------------------------------------------------
 
@@ -102,7 +103,7 @@ PIECES = st.sampled_from(
 BYTES = st.binary(min_size=1, max_size=6).map(lambda raw: raw.replace(b"\0", b"0"))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=often(150), deadline=None)
 @given(st.lists(PIECES | BYTES, min_size=1, max_size=4).map(b"/".join))
 @example(b"/")
 @example(b"a/")
@@ -211,7 +212,7 @@ def test_a_path_of_exactly_4096_bytes_is_not_too_long() -> None:
     assert faults(RepoPath(name + b"y")) == ("path-too-long",)
 
 
-@settings(max_examples=200)
+@settings(max_examples=often(200))
 @given(st.binary(max_size=12))
 def test_no_name_breaks_the_rules_that_judge_it(name: bytes) -> None:
     found = faults(RepoPath(name), from_text=True)
@@ -314,7 +315,7 @@ def test_bytes_that_are_not_utf_8_stay_apart() -> None:
     assert fold(b"\xffA") == fold(b"\xffa")
 
 
-@settings(max_examples=300)
+@settings(max_examples=often(300))
 @given(st.text(max_size=6) | st.binary(max_size=6).map(lambda raw: raw.decode("utf-8", "surrogateescape")))
 def test_folding_twice_changes_nothing_more(text: str) -> None:
     raw = text.encode("utf-8", "surrogatepass") if not any("\udc80" <= c <= "\udcff" for c in text) else None

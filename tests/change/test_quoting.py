@@ -12,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from patchgate.change.quoting import is_printable, printable, quote_path
+from tests.amount import often
 
 _ESCAPES = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34, "\\": 92}
 
@@ -88,7 +89,7 @@ def test_ascii_names_are_quoted_as_git_quotes_them(git: GitNames, names: list[by
     assert [line.decode() for line in written] == [quote_path(name) for name in sorted(names)]
 
 
-@settings(max_examples=300)
+@settings(max_examples=often(300))
 @given(st.binary(max_size=12) | st.text(max_size=8).map(lambda text: text.encode("utf-8", "replace")))
 @example("a\u202eb\u2028\ufeff\u0085".encode())
 @example(b"\xff\xc3")

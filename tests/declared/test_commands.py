@@ -19,6 +19,7 @@ from patchgate.declared.config_schema import json_schema
 from patchgate.declared.policy import Policy, Profile
 from patchgate.declared.settings import CommandSettings, settings_from
 from patchgate.errors import ConfigError, Mistake
+from tests.amount import often
 
 FULL = """
 [commands.unit-tests]
@@ -301,7 +302,7 @@ paths = st.lists(
 
 
 @given(paths, st.integers(1, 3))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=often(200), deadline=None)
 def test_files_stand_where_the_placeholder_stands_and_are_never_options(
     files: list[RepoPath], position: int
 ) -> None:

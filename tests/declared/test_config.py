@@ -22,6 +22,7 @@ from patchgate.declared.config import Config, parse, parse_pyproject, version_sa
 from patchgate.declared.patterns import PatternSet
 from patchgate.errors import ConfigError, Mistake
 from patchgate.verdict.rules import RULES
+from tests.amount import often
 
 FULL = """
 required_version = ">=0.1,<2"
@@ -364,7 +365,7 @@ def test_an_ordinary_pattern_is_accepted(pattern: str) -> None:
 
 
 @given(st.text("ab*?[]!^-/\\ #.:\n\0", max_size=12))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=often(300), deadline=None)
 def test_a_pattern_that_is_accepted_can_be_compiled(pattern: str) -> None:
     try:
         config.check_pattern(pattern)
@@ -488,7 +489,7 @@ clauses = (
 
 
 @given(st.lists(clauses, min_size=1, max_size=3).map(",".join), versions)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=often(500), deadline=None)
 def test_versions_compare_as_packaging_compares_them(specifier: str, version: str) -> None:
     assert version_satisfies(specifier, version) == SpecifierSet(specifier).contains(
         version, prereleases=True
@@ -551,7 +552,7 @@ def test_a_file_of_4000_unknown_names_is_told_whole() -> None:
 
 
 @given(st.binary(max_size=60) | st.text("[]{}=,.\"'\\\n#ab1 \0é", max_size=60).map(str.encode))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=often(300), deadline=None)
 def test_any_bytes_end_in_a_config_or_in_mistakes(raw: bytes) -> None:
     found = read(raw)
     if isinstance(found, Config):
@@ -595,7 +596,7 @@ values = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(KEYS), values, max_size=4))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=often(150), deadline=None)
 def test_any_values_end_in_a_config_or_in_mistakes_that_have_lines(table: dict[str, Any]) -> None:
     found = read(tomlkit.dumps(table).encode())
     if not isinstance(found, Config):

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchgate.declared.content import SECRET_FORMS, ContentRules, is_conflict_marker
+from tests.amount import often
 
 ALL = ContentRules(True, True, ())
 LETTERS = "aB3dE5gH7jK9" * 30
@@ -246,7 +247,7 @@ PIECES = [
 ]
 
 
-@settings(max_examples=200)
+@settings(max_examples=often(200))
 @given(
     st.lists(st.lists(st.sampled_from(PIECES) | st.binary(max_size=4), max_size=3).map(b"".join), max_size=6)
 )

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from patchgate.declared.content import SECRET_FORMS
 from patchgate.declared.literals import MOST, literals_of
 from patchgate.declared.texts import TextError, check_expression
+from tests.amount import often
 
 
 def texts_of(expression: bytes) -> set[bytes] | None:
@@ -160,7 +161,7 @@ LINES = st.lists(
 
 
 @settings(
-    max_examples=500,
+    max_examples=often(500),
     deadline=None,
     suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
 )
@@ -177,7 +178,7 @@ def test_a_line_that_matches_holds_one_of_the_texts(
     assert any(literal in text for literal in literals.texts), (line, literals)
 
 
-@settings(max_examples=300)
+@settings(max_examples=often(300))
 @given(st.text(string.ascii_letters + string.digits + "-_=", min_size=1, max_size=64))
 def test_plain_text_stands_for_itself(text: str) -> None:
     assert texts_of(text.encode()) == {text.encode()}

@@ -19,6 +19,7 @@ from patchgate.change.path import fold
 from patchgate.declared import patterns as patterns_module
 from patchgate.declared.glob import STAR, parse
 from patchgate.declared.patterns import PatternError, PatternSet, PrefixSet
+from tests.amount import often
 
 
 def matches(pattern: str, path: str | bytes, *, folded: bool = False) -> bool:
@@ -115,7 +116,7 @@ def written(atoms: Sequence[str]) -> st.SearchStrategy[str]:
 
 
 @given(patterns=st.lists(written([*WORDS, *CLASSES, *NEGATED]), min_size=1, max_size=3))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=often(200), deadline=None)
 @example(patterns=["[!a]b"])
 @example(patterns=["a***b", "***", "a/***/b"])
 @example(patterns=["a/**b", "**a/b"])
@@ -132,7 +133,7 @@ def test_what_matches_is_what_git_ignores(git: Git, patterns: list[str]) -> None
     paths=st.lists(st.sampled_from(PATHS), min_size=1, max_size=10),
     folded=st.booleans(),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=often(300), deadline=None)
 def test_the_first_match_is_the_first_that_pathspec_finds(
     patterns: list[str], paths: list[str], folded: bool
 ) -> None:
@@ -147,7 +148,7 @@ def test_the_first_match_is_the_first_that_pathspec_finds(
         st.lists(st.sampled_from(["a", "B", "Ab", "bA", "É", "e\u0301b"]), min_size=1), min_size=1
     ),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=often(200), deadline=None)
 def test_folded_is_the_same_as_folding_both_sides_first(patterns: list[str], paths: list[list[str]]) -> None:
     compiled = PatternSet(patterns, folded=True)
     plain = PatternSet([fold(pattern.encode()) for pattern in patterns], folded=False)
@@ -481,7 +482,7 @@ def test_no_prefix_matches_nothing_and_the_empty_prefix_everything() -> None:
 
 
 @given(st.text(alphabet="ab*?[]!-\\/ \n.É", max_size=12))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=often(300), deadline=None)
 def test_any_text_is_either_refused_or_read_into_components_that_are_not_empty(pattern: str) -> None:
     try:
         segments = parse(pattern, folded=True)

@@ -17,6 +17,7 @@ from patchgate.declared.config import parse, parse_pyproject
 from patchgate.declared.control import is_control_by_name
 from patchgate.declared.policy import Decision, Policy, Profile
 from patchgate.verdict.rules import RULES, RULES_VERSION, Level
+from tests.amount import often
 
 
 def policy(toml: str = "", file: str = "patchgate.toml") -> Policy:
@@ -256,7 +257,7 @@ def test_the_built_in_defaults_stand_nowhere() -> None:
     assert policy(file="").line_of(("policy", "deny", 0)) is None
 
 
-@settings(max_examples=200)
+@settings(max_examples=often(200))
 @given(st.binary(min_size=1, max_size=12))
 def test_any_name_has_a_ruling(name: bytes) -> None:
     made = policy('policy = {deny = ["*.pem"], deny_suffixes = [".x"], allow_roots = ["a"]}')

@@ -18,6 +18,7 @@ from patchgate.declared import reply_grammar
 from patchgate.declared.reply import ACTIONS, read_reply
 from patchgate.declared.reply_grammar import print_block, read_blocks
 from patchgate.verdict.rules import RULES, Stage
+from tests.amount import often
 
 NAMES = st.text(st.characters(exclude_characters='<>"\n', codec="utf-8"), max_size=20)
 # Random text hardly ever holds a tag, so tags and their pieces are dealt in.
@@ -50,7 +51,7 @@ PIECES = (
 TEXTS = st.one_of(st.text(), st.lists(st.sampled_from(PIECES)).map("".join))
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=often(300))
 @given(st.text(min_size=1, max_size=20).filter(lambda name: not set('<>"\n') & set(name)), st.data())
 def test_what_is_printed_is_read_again(name: str, data: st.DataObject) -> None:
     """E20: whatever the values hold, CDATA carries it byte for byte."""
@@ -65,7 +66,7 @@ def test_what_is_printed_is_read_again(name: str, data: st.DataObject) -> None:
         assert block.is_whole
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=often(300))
 @given(TEXTS, TEXTS)
 def test_texts_of_a_reply_come_through_cdata_as_they_are(target: str, intent: str) -> None:
     """E20."""
@@ -77,7 +78,7 @@ def test_texts_of_a_reply_come_through_cdata_as_they_are(target: str, intent: st
         assert {fault.rule for fault in reading.faults} == {"missing-required-param"}
 
 
-@settings(deadline=None, max_examples=1000)
+@settings(deadline=None, max_examples=often(1000))
 @given(TEXTS.map(lambda text: text.encode("utf-8")) | st.binary())
 def test_no_input_makes_it_stumble_and_every_refusal_is_whole(raw: bytes) -> None:
     """E2-E7: it holds with a known action, or rules of the parse stage say why not, on lines that exist."""
@@ -124,7 +125,7 @@ def nearly_replies(draw: st.DrawFn) -> str:
     return "".join(pieces)
 
 
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=often(500))
 @given(nearly_replies())
 def test_a_form_holds_exactly_where_the_grammar_on_paper_says_so(raw: str) -> None:
     """E2, E3."""

@@ -38,6 +38,7 @@ from patchgate.declared.suspicion import ADDED_LINE, Suspicion, suspicion_of
 from patchgate.declared.texts import TextError, check_expression, check_pattern, check_prefix
 from patchgate.gates.placeholder_matches import matches_in
 from patchgate.verdict.rules import RULES
+from tests.amount import often
 
 PLAIN = string.ascii_letters + string.digits + "_+=,@%()[]{}!#$&;'^. -"
 
@@ -521,7 +522,7 @@ def is_spoken_of(judged: Policy, path: str) -> bool:
 
 
 @settings(
-    max_examples=400,
+    max_examples=often(400),
     deadline=None,
     suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow, HealthCheck.data_too_large],
 )
@@ -539,7 +540,7 @@ def test_whatever_the_policy_speaks_of_is_suspicious(data: st.DataObject, config
             assert is_suspicious(found, path), (path, found)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=often(400), deadline=None)
 @given(st.data(), PATTERN_TEXTS)
 def test_whatever_a_pattern_matches_is_suspicious(data: st.DataObject, pattern: str) -> None:
     judged = Policy(Config(policy=PolicySettings(deny=(pattern,)), rules={"deny-class": "off"}))
@@ -550,7 +551,7 @@ def test_whatever_a_pattern_matches_is_suspicious(data: st.DataObject, pattern: 
         assert is_suspicious(found, path), (path, found)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=often(400), deadline=None)
 @given(st.data(), PATTERN_TEXTS, PATTERN_TEXTS, PREFIX_TEXTS)
 def test_whatever_is_near_a_component_is_suspicious(
     data: st.DataObject, tests: str, implementation: str, contract: str
@@ -642,7 +643,7 @@ LINES = st.lists(
 ).map(lambda parts: "".join(parts).encode("utf-8", "surrogateescape").replace(b"\n", b""))
 
 
-@settings(max_examples=300)
+@settings(max_examples=often(300))
 @given(EXPRESSIONS, LINES, st.booleans(), st.booleans())
 def test_whatever_a_content_rule_objects_to_is_suspicious(
     expressions: list[str], line: bytes, secrets: bool, markers: bool
@@ -686,7 +687,7 @@ OWN = st.lists(
 ).map(tuple)
 
 
-@settings(max_examples=300)
+@settings(max_examples=often(300))
 @given(OWN, st.lists(MARKED, max_size=4), st.sampled_from(["a.py", "a.md", "a.rs", "a.csv", "a"]))
 def test_whatever_the_placeholder_gate_speaks_of_is_suspicious(
     own: tuple[MarkerSettings, ...], lines: list[bytes], name: str

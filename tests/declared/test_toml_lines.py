@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchgate.declared.toml_lines import Excess, Key, excess, lines
+from tests.amount import often
 
 SCALARS = [
     "1",
@@ -151,7 +152,7 @@ def paths(value: Any, key: Key = ()) -> Iterator[Key]:
 
 
 @given(documents())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=often(150), deadline=None)
 def test_every_key_of_a_printed_document_stands_where_it_was_printed(
     document: tuple[str, dict[Key, int]],
 ) -> None:

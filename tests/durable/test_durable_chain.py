@@ -18,6 +18,7 @@ from patchgate.durable.faults import Fault, Faults, Kind
 from patchgate.durable.lock import hold
 from patchgate.durable.record import MAX_LINE, START, Json, line_of
 from patchgate.errors import UndecidedError
+from tests.amount import often
 from tests.durable.durable_child import Child, run
 
 LETTERS = "abcd"
@@ -182,7 +183,7 @@ def test_any_byte_that_is_changed_dropped_or_added_is_found() -> None:
         path = _chain(Path(folder))
         content = path.read_bytes()
 
-        @settings(max_examples=400, deadline=None)
+        @settings(max_examples=often(400), deadline=None)
         @given(
             position=st.integers(0, len(content) - 1),
             byte=st.integers(0, 255),

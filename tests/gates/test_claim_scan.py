@@ -17,6 +17,7 @@ from patchgate.gates.claim_walk import HEAVY_FOLDERS
 from patchgate.gates.claims import decide
 from patchgate.gates.placeholder_matches import matches_in, text_of
 from patchgate.verdict.claim import Candidate, Claim, ClaimOutcome, Scan, Tier, Unscanned
+from tests.amount import often
 from tests.gates.claim_trees import (
     CLEAN,
     MARKERS,
@@ -435,7 +436,7 @@ CAPS = st.builds(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=often(200), deadline=None)
 @given(works(), CAPS, st.randoms(use_true_random=False), st.integers(1, 3))
 def test_what_is_contradicted_holds_no_placeholder_in_any_file_that_counts(
     work: tuple[Tree, list[Candidate]], caps: Caps, random: object, fewest: int

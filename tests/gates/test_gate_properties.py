@@ -17,6 +17,7 @@ from patchgate.gates.case import Case
 from patchgate.gates.gate import judge
 from patchgate.verdict.rules import Level
 from patchgate.verdict.verdict import GateOutcome, Outcome, Verdict
+from tests.amount import often
 from tests.gates.gate_cases import (
     Part,
     added,
@@ -229,7 +230,7 @@ def cases(draw: st.DrawFn) -> Case:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=often(150), deadline=None)
 @given(st.data())
 def test_the_verdict_does_not_depend_on_the_order_of_the_files(data: st.DataObject) -> None:
     first = data.draw(cases())
@@ -240,7 +241,7 @@ def test_the_verdict_does_not_depend_on_the_order_of_the_files(data: st.DataObje
     assert verdict(turned).id == verdict(first).id
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=often(200), deadline=None)
 @given(changes(), configs(), st.sampled_from(Profile), st.sampled_from(PREFIXES))
 def test_deny_beats_everything_that_allows(
     files: list[FileChange], start: Settings, profile: Profile, prefix: str
@@ -261,7 +262,7 @@ def test_deny_beats_everything_that_allows(
             assert file.path in refused
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=often(300), deadline=None)
 @given(st.data(), changes(), configs(), st.sampled_from(Profile))
 def test_a_stricter_policy_never_accepts_more(
     data: st.DataObject, files: list[FileChange], start: Settings, profile: Profile
@@ -274,7 +275,7 @@ def test_a_stricter_policy_never_accepts_more(
         assert after is Verdict.REJECTED
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=often(150), deadline=None)
 @given(cases())
 def test_a_change_is_accepted_exactly_if_every_gate_passes_or_does_not_apply(judged: Case) -> None:
     found = verdict(judged)
@@ -284,7 +285,7 @@ def test_a_change_is_accepted_exactly_if_every_gate_passes_or_does_not_apply(jud
     assert (found.verdict is Verdict.REJECTED) == any(each.level is Level.ERROR for each in found.findings)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=often(150), deadline=None)
 @given(
     st.lists(st.sampled_from(Outcome), max_size=6),
     st.lists(st.sampled_from(Outcome), max_size=2),

@@ -13,6 +13,7 @@ from patchgate.declared.vague import MOST_PLACES
 from patchgate.gates.message import examine
 from patchgate.verdict.rules import RULES, Level, Stage
 from patchgate.verdict.verdict import Finding
+from tests.amount import often
 from tests.gates.gate_cases import policy
 
 LONG, PERIOD = "message-subject-too-long", "message-subject-period"
@@ -273,7 +274,7 @@ MARKS = ["> ", "```\n", "Signed-off-by: ", "\t", "\r", "\0", "é", "\f", "- "]
 texts = st.lists(st.sampled_from(WORDS + MARKS))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=often(300), deadline=None)
 @given(words=texts, glue=st.sampled_from(["", " "]))
 def test_every_finding_points_at_a_line_of_the_message(words: list[str], glue: str) -> None:
     raw = glue.join(words).encode()
@@ -288,13 +289,13 @@ def test_every_finding_points_at_a_line_of_the_message(words: list[str], glue: s
             assert finding.excerpt in lines[finding.line - 1]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=often(300), deadline=None)
 @given(raw=st.binary(max_size=200), encoding=st.none() | st.text(max_size=20))
 def test_any_bytes_are_examined(raw: bytes, encoding: str | None) -> None:
     assert {finding.rule for finding in examine(Message(raw, encoding))} <= MESSAGE_RULES
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=often(300), deadline=None)
 @given(
     words=texts,
     stripped=st.lists(st.sampled_from(["# best practice as needed.", "#", "#etc."]), max_size=4),

@@ -16,6 +16,7 @@ from patchgate.declared.markers import Markers
 from patchgate.declared.settings import MarkerSettings
 from patchgate.gates.placeholder_matches import Match, matches_in, text_of
 from patchgate.verdict.rules import RULES
+from tests.amount import often
 from tests.gates.marker_cases import MUST, MUST_NOT
 
 MARKERS = Markers()
@@ -312,7 +313,7 @@ PIECES = some.sampled_from(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=often(150))
 @given(
     some.lists(PIECES, max_size=40).map("".join), some.sampled_from(NAMES), some.sampled_from([MARKERS, OWN])
 )

@@ -32,6 +32,7 @@ from patchgate.ledger.attempts import (
     records,
 )
 from patchgate.ledger.ledger import Ledger
+from tests.amount import often
 from tests.ledger.attempt_world import AT, attempt, touched
 
 HOSTILE = (b"a\nb", b"caf\xe9", "na\u202eme".encode(), b'"quoted"', b"\\", b"tab\t", b"plain \xc3\xa9")
@@ -244,7 +245,7 @@ def test_what_is_not_ours_is_left_out_and_the_rest_is_read(tmp_path: Path, wrong
     assert [each.attempt for each in records(ledger)] == ["a-0001", "a-0002"]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=often(150), deadline=None)
 @given(
     events=st.lists(
         st.dictionaries(

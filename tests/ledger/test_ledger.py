@@ -19,6 +19,7 @@ from patchgate.durable.lock import hold
 from patchgate.errors import UndecidedError
 from patchgate.ledger.event import Event
 from patchgate.ledger.ledger import Ledger
+from tests.amount import often
 from tests.ledger.ledger_child import finish, start
 
 ABOUT = {"hook": "pre-commit", "ref": "refs/heads/main", "commit": None, "rules": ["secret"]}
@@ -230,7 +231,7 @@ def test_any_byte_that_is_flipped_is_found() -> None:
         ledger = ledger_of(Path(folder), 3)
         content = ledger.path.read_bytes()
 
-        @settings(max_examples=300, deadline=None)
+        @settings(max_examples=often(300), deadline=None)
         @given(position=st.integers(0, len(content) - 1), bits=st.integers(1, 255))
         def flip(position: int, bits: int) -> None:
             flipped = content[position] ^ bits

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from patchgate.declared.content import SECRET_FORMS
 from patchgate.durable.record import Json
 from patchgate.ledger.masking import MASK, Masks, secret_values
+from tests.amount import often
 
 GITHUB = b"ghp_" + b"A1b2" * 9
 KEY = (
@@ -228,7 +229,7 @@ _VALUES = st.text(st.characters(codec="utf-8", exclude_characters="*"), min_size
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=often(200), deadline=None)
 @given(values=st.lists(_VALUES, max_size=4), parts=st.lists(st.text(max_size=20), max_size=6), data=st.data())
 def test_no_value_is_left_in_a_masked_text_and_what_is_changed_shows_it(
     values: list[str], parts: list[str], data: st.DataObject

@@ -12,6 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from patchgate.ledger.receipts import Receipts, settle, settled
+from tests.amount import often
 from tests.ledger.ledger_child import Triple, finish, receipt, start
 
 # What the shim of reference-transaction does, fifty times.
@@ -89,7 +90,7 @@ def test_only_the_end_of_the_file_is_looked_at_for_recent_ones(tmp_path: Path) -
     assert receipts.recent_parents() == {commit: parent for commit, _, parent in triples[-whole:]}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=often(200), deadline=None)
 @given(valid=st.lists(triples, min_size=1, max_size=4), cut=st.integers(1, 250), begin=st.integers(0, 250))
 def test_a_receipt_of_which_an_end_is_missing_is_no_recent_one(
     valid: list[Triple], cut: int, begin: int
@@ -147,7 +148,7 @@ def test_processes_in_python_and_sh_append_at_once_and_no_receipt_is_lost(tmp_pa
     assert (folder / "receipts").read_bytes().count(line_of(landing)) == 150
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=often(200), deadline=None)
 @given(
     valid=st.lists(triples, max_size=4), garbage=st.lists(st.binary(max_size=200), min_size=1), data=st.data()
 )
@@ -163,7 +164,7 @@ def test_garbage_lines_are_no_receipts_and_hide_none(
             assert (commit, parent) in receipts.by_tree(tree)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=often(200), deadline=None)
 @given(
     valid=st.lists(triples, min_size=1, max_size=4),
     cut=st.integers(0, 200),
@@ -208,7 +209,7 @@ def test_a_line_that_ends_otherwise_is_no_receipt(tmp_path: Path, end: bytes) ->
     assert (receipts.has(commit), receipts.by_tree(tree), receipts.commits()) == (False, [], set())
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=often(200), deadline=None)
 @given(triple=triples, position=st.integers(0, 200), byte=st.integers(0, 255))
 def test_a_line_with_one_byte_changed_is_another_receipt_or_none(
     triple: Triple, position: int, byte: int

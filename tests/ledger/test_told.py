@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from patchgate.ledger.receipts import Receipts, settle
 from patchgate.ledger.told import Told
+from tests.amount import often
 
 MAIN, SIDE = "refs/heads/main", "refs/heads/side"
 
@@ -187,7 +188,7 @@ def histories(draw: st.DrawFn) -> tuple[list[list[int]], set[int], int, set[int]
     return parents, set(range(size)) - unanswered, draw(numbers), draw(st.sets(numbers, max_size=1))
 
 
-@rounds(max_examples=600, deadline=None)
+@rounds(max_examples=often(600), deadline=None)
 @given(history=histories())
 def test_whatever_is_covered_has_nothing_below_it_that_nobody_answered_for(
     history: tuple[list[list[int]], set[int], int, set[int]],

@@ -14,6 +14,7 @@ from patchgate.change.quoting import is_printable
 from patchgate.operations.land.review import MOST_FEEDBACK, CommandRun, Tried, feedback, review
 from patchgate.verdict.rules import RULES, Level
 from patchgate.verdict.verdict import Attempt, Finding, Report, Retry
+from tests.amount import often
 from tests.verdict.verdict_reports import HOSTILE, POLICY, entry, finding, judged, path
 
 SHA = "sha256:" + "9" * 64
@@ -182,7 +183,7 @@ def test_an_error_without_a_hint_has_that_of_its_rule() -> None:
     assert f"help: {RULES['deny-prefix'].fix}" in feedback(refused(finding(hint=None)))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=often(200), deadline=None)
 @given(
     texts=st.lists(st.text(max_size=1500), max_size=40),
     notes=st.lists(st.text(max_size=400), max_size=9),
@@ -238,7 +239,7 @@ def test_hostile_names_and_texts_stand_in_code_alone(raw: bytes) -> None:
         assert all(is_printable(each) or each in "\n\t" for each in written)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=often(300), deadline=None)
 @given(text=st.text(st.sampled_from("`~ \n\t<>[]()!*_#|&\\-+1.ab\x1b\u202e"), max_size=60))
 def test_no_text_gets_out_of_its_code(text: str) -> None:
     report, tried = hostile_report(f"{text}MARK{text}", f"{text}MARK{text}".encode())

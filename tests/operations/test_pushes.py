@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from patchgate.errors import UndecidedError
 from patchgate.git.pushes import RefUpdate, read_pushed
 from patchgate.git.repository import open_repository
+from tests.amount import often
 from tests.operations.push_world import POLICY, WEAK, ZERO, Local, commits, pair, rules, snapshot
 from tests.signing import REF, SIGNERS, Key, needs_ssh_keygen, put_note, statement_for
 from tests.world import Repo
@@ -801,7 +802,7 @@ names = st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]
 oids = st.text("0123456789abcdef", min_size=40, max_size=40)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=often(200), deadline=None)
 @given(name=names, new=oids, old=oids)
 def test_a_local_name_may_hold_anything_but_a_line_feed(
     tmp_path_factory: pytest.TempPathFactory, name: str, new: str, old: str

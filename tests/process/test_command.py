@@ -24,6 +24,7 @@ from patchgate.errors import UndecidedError
 from patchgate.process import strays
 from patchgate.process.command import Ended, StartFault, run_command
 from patchgate.process.spool import TAIL, Spool
+from tests.amount import often
 
 ENV = {"PATH": os.environ["PATH"]}
 IS_LINUX = sys.platform.startswith("linux")
@@ -445,7 +446,7 @@ def test_progress_is_told_with_the_seconds_since_the_start(room: Room) -> None:
     st.integers(0, 6000),
     st.booleans(),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=often(200), deadline=None)
 def test_a_spool_counts_every_byte_and_keeps_the_end(pieces: list[bytes], most: int, masked: bool) -> None:
     reading, writing = os.pipe()
     try:

@@ -21,6 +21,7 @@ from patchgate.ledger.adjudications import Adjudicated
 from patchgate.ledger.event import KINDS, Event
 from patchgate.ledger.ledger import Ledger
 from patchgate.operations.tell import history
+from tests.amount import often
 from tests.world import EXECUTABLE, Repo
 
 COMMIT = "1234567890" * 4
@@ -332,7 +333,7 @@ _VALUES: st.SearchStrategy[Json] = st.recursive(
 _KEYS = st.sampled_from(["kind", "at", "commit", "commits", "source", "ref", "hook", "remote"]) | st.text()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=often(300), deadline=None)
 @given(st.dictionaries(_KEYS, _VALUES, max_size=8))
 def test_whatever_an_event_holds_it_is_written_on_lines_of_its_own(about: dict[str, Json]) -> None:
     event = Event.from_record(about, START)

@@ -19,6 +19,7 @@ from patchgate.tools.environment import command_environment, find_program
 from patchgate.tools.outcome import CommandOutcome, Status, finding_of, show_command, tail_lines
 from patchgate.tools.runner import run
 from patchgate.verdict.verdict import Fixer
+from tests.amount import often
 
 SYSTEM = os.environ["PATH"]
 
@@ -345,7 +346,7 @@ def test_a_line_whose_beginning_was_cut_is_left_out_if_there_is_another() -> Non
 
 
 @given(st.binary(max_size=400) | st.text(max_size=200).map(str.encode), st.booleans())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=often(300), deadline=None)
 def test_whatever_a_command_writes_is_shown_as_safe_lines(tail: bytes, is_cut: bool) -> None:
     lines = tail_lines(tail, is_cut)
     assert len(lines) <= 40

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from patchgate.change.quoting import is_printable
 from patchgate.tools import json_stream
 from patchgate.tools.json_stream import MAX_DEPTH, JsonStream, NotReadError
+from tests.amount import often
 
 VALUES = st.recursive(
     st.none()
@@ -52,7 +53,7 @@ def read(raw: bytes | BinaryIO) -> object:
     return found
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=often(300), deadline=None)
 @given(VALUES, st.integers(1, 9), st.sampled_from([None, 1]))
 def test_in_any_pieces_a_document_is_what_it_is_at_once(value: object, size: int, indent: int | None) -> None:
     raw = json.dumps(value, indent=indent, ensure_ascii=bool(size % 2)).encode()
@@ -65,7 +66,7 @@ def test_in_any_pieces_a_document_is_what_it_is_at_once(value: object, size: int
     stream.end()
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=often(500), deadline=None)
 @given(
     st.binary(max_size=60)
     | st.text('{}[]",:\\ue0123456789-+.tfn \n', max_size=60).map(str.encode)

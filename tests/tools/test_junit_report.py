@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchgate.tools.junit import Counts, read_report, said_broken_off, said_nothing_ran
+from tests.amount import often
 
 MIXED = """
 import pytest
@@ -140,7 +141,7 @@ def test_what_is_no_whole_report_is_refused(raw: bytes) -> None:
         read_report(raw)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=often(300), deadline=None)
 @given(st.binary(max_size=200))
 def test_bytes_that_are_no_report_end_in_one_kind_of_error(raw: bytes) -> None:
     for content in (raw, b"<testsuite>" + raw + b"</testsuite>"):

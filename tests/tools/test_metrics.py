@@ -16,6 +16,7 @@ from patchgate.tools import metrics
 from patchgate.tools.json_stream import NotReadError
 from patchgate.tools.metrics import read_metrics
 from patchgate.verdict.comparison import Measurement
+from tests.amount import often
 
 
 def metric(**more: Any) -> dict[str, Any]:
@@ -139,7 +140,7 @@ ANYTHING = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=often(300), deadline=None)
 @given(
     st.binary(max_size=60)
     | ANYTHING.map(lambda value: json.dumps(value).encode())

@@ -25,6 +25,7 @@ from patchgate.tools.json_stream import NotReadError
 from patchgate.tools.sarif import read_sarif
 from patchgate.tools.tree_files import TreeFiles
 from patchgate.verdict.comparison import Result
+from tests.amount import often
 
 ROOT = "/scratch/the tree"
 URL = "file:///scratch/the%20tree"
@@ -638,7 +639,7 @@ def spots(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 SPOTS = spots(FULL)[1:]
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=often(500), deadline=None)
 @given(st.sampled_from(SPOTS), ANYTHING, st.sampled_from(SPOTS), ANYTHING)
 def test_whatever_stands_in_a_document_it_is_read_or_refused_in_words(
     first: tuple[Any, ...], one_value: Any, second: tuple[Any, ...], other_value: Any
@@ -651,7 +652,7 @@ def test_whatever_stands_in_a_document_it_is_read_or_refused_in_words(
     require_read_or_refused(json.dumps(changed).encode())
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=often(300), deadline=None)
 @given(
     st.binary(max_size=100)
     | ANYTHING.map(lambda value: json.dumps(value).encode())
