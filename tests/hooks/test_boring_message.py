@@ -22,7 +22,6 @@ from patchgate.change.message import CUT_LINE, Cleanup, Message, clean, is_aband
 from patchgate.declared.vague import phrases
 from patchgate.gates.message import examine
 from patchgate.operations.land.hook_texts import hook_text
-from tests.amount import often
 from tests.hooks.hook_world import Recorder, install
 from tests.world import Repo
 
@@ -158,7 +157,7 @@ def message(seed: int) -> bytes:
 def test_what_sh_takes_for_boring_no_rule_speaks_of(shell: str, editor: str) -> None:
     seen: list[int] = []
 
-    @settings(max_examples=often(400) if IS_LONG else 5, deadline=None, database=None)
+    @settings(max_examples=400 if IS_LONG else 5, deadline=None, database=None)
     @given(st.integers(0, 1 << 40))
     def holds(seed: int) -> None:
         batch = [message(seed + number) for number in range(400)]
