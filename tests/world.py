@@ -34,8 +34,13 @@ def pinned_environment(home: Path) -> dict[str, str]:
     return _environment(home)
 
 
-def _environment(home: Path) -> dict[str, str]:
+def server_variables() -> dict[str, str]:
+    """Return what lets hooks find the server that forks them (`tests/children.py`)."""
     forked = server(EXECUTABLE)
+    return {} if forked is None else dict(forked.variables)
+
+
+def _environment(home: Path) -> dict[str, str]:
     who = {
         f"GIT_{role}_{key}": value
         for role in ("AUTHOR", "COMMITTER")
@@ -55,7 +60,7 @@ def _environment(home: Path) -> dict[str, str]:
         "TZ": "UTC",
         "PYTHONDONTWRITEBYTECODE": "1",
         **{key: os.environ[key] for key in ("TMPDIR",) if key in os.environ},
-        **(forked.variables if forked is not None else {}),
+        **server_variables(),
         **who,
     }
 

@@ -15,7 +15,7 @@ import pytest
 from bench.bypass_cases import CASES, Case
 from bench.bypass_managers import patchgate
 from bench.bypass_place import REASON, Place
-from tests.world import EXECUTABLE
+from tests.world import EXECUTABLE, server_variables
 
 # What the refusal has to name: its rules, and the path or ref.
 NAMED = {
@@ -34,9 +34,8 @@ BY_NUMBER = {case.number: case for case in CASES}
 
 def place(folder: Path, case: Case, *, bad: bool = True) -> Place:
     """Make a case's world with patchgate installed."""
-    return Place(
-        folder, patchgate(EXECUTABLE.parent), bad=bad, merges=case.merges, PYTHONDONTWRITEBYTECODE="1"
-    )
+    variables = {"PYTHONDONTWRITEBYTECODE": "1", **server_variables()}
+    return Place(folder, patchgate(EXECUTABLE.parent), bad=bad, merges=case.merges, **variables)
 
 
 def test_there_are_26_cases() -> None:

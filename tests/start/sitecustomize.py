@@ -20,7 +20,10 @@ def _hand_over(server: str, program: str) -> None:
     ending = _signal.SIGTERM, _signal.SIGHUP
     if any(_signal.getsignal(each) != _signal.SIG_DFL for each in ending):
         return
-    if _signal.getsignal(_signal.SIGINT) == _signal.SIG_IGN or os.environ.get("LC_ALL") != "C":
+    if _signal.getsignal(_signal.SIGINT) == _signal.SIG_IGN or os.environ.get("LC_ALL") not in {
+        "C",
+        "C.UTF-8",
+    }:
         return
     steering = {name for name in os.environ if name.startswith(("PYTHON", "LC_", "LANG"))}
     if not steering <= {"LC_ALL", "PYTHONDONTWRITEBYTECODE", "PYTHONPATH"}:
