@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from patchgate.change.folders import folders_above
 from patchgate.change.patch_model import Patch, Section
 from patchgate.change.patch_names import unquote
 from patchgate.change.path import RepoPath
@@ -29,7 +30,8 @@ def narrow(patch: Patch, paths: Sequence[RepoPath]) -> bytes:
 
 def untouched(patch: Patch, paths: Iterable[RepoPath]) -> tuple[RepoPath, ...]:
     """Name the paths of which no section speaks: most often a slip of the pen."""
-    named = {folder for section in patch.sections for path in _paths(section) for folder in _and_above(path)}
+    touched = {path for section in patch.sections for path in _paths(section)}
+    named = folders_above(touched) | {path.raw for path in touched}
     return tuple(path for path in paths if path.raw not in named)
 
 

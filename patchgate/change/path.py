@@ -97,8 +97,15 @@ class RepoPath:
         """The key under which names collide: NFC, then case folded; bytes that are not UTF-8 stay."""
         return fold(self.raw)
 
+    @property
+    def is_too_long(self) -> bool:
+        """Tell whether no file can have this name: more than 4,096 bytes, or 255 in one component."""
+        if len(self.raw) > MAX_PATH:
+            return True
+        return len(self.raw) > MAX_COMPONENT and max(map(len, self.raw.split(b"/"))) > MAX_COMPONENT
+
     def parents(self) -> Iterator[bytes]:
-        """Yield each folder above the path, the root (empty) first."""
+        """Yield each folder above the path, the root (empty) first; for those of many paths see `folders`."""
         yield b""
         position = self.raw.find(b"/")
         while position >= 0:
@@ -113,11 +120,27 @@ class RepoPath:
         return self.quoted
 
 
+def bounded(raw: bytes) -> bytes:
+    """Give what patterns see of a path: of one that is too long the first folders and the end of its name.
+
+    No change may bring such a path, but it may remove one. Matching takes time for each folder above a name.
+    """
+    if len(raw) <= MAX_PATH:
+        return raw
+    above = raw[:MAX_PATH].rpartition(b"/")[0]
+    name = raw.rpartition(b"/")[2][-MAX_COMPONENT:]
+    return above + b"/" + name if above else name
+
+
 def fold(raw: bytes) -> str:
     """Fold a name as a case-insensitive, normalising file system would: NFC, then case folding."""
     if raw.isascii():
         return raw.decode("ascii").lower()
     text = raw.decode("utf-8", "surrogateescape")
+    if len(raw) > MAX_PATH:
+        return (
+            text.casefold()
+        )  # to normalise takes time quadratic in the accents, and no file has such a name
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
@@ -141,12 +164,14 @@ def faults(path: RepoPath, *, from_text: bool = False) -> tuple[str, ...]:
         found.append("path-traversal")
     if b"" in components[1:]:
         found.append("path-empty")
+    is_too_long = path.is_too_long
     if not all(_BORING.fullmatch(component) for component in components):
-        if any(is_git_alias(component) for component in components):
+        # To normalise a name takes time quadratic in its accents, so none that is too long is.
+        if not is_too_long and any(is_git_alias(component) for component in components):
             found.append("path-git-dir")
         if _CONTROL.search(raw):
             found.append("path-control")
-    if len(raw) > MAX_PATH or any(len(component) > MAX_COMPONENT for component in components):
+    if is_too_long:
         found.append("path-too-long")
     if from_text and b":" in raw and "path-drive-letter" not in found:
         found.append("path-colon")
@@ -158,7 +183,9 @@ def faults(path: RepoPath, *, from_text: bool = False) -> tuple[str, ...]:
 def is_git_alias(component: bytes) -> bool:
     """Tell whether one component is `.git` to some file system: case, HFS+, NTFS short names and streams."""
     text = component.decode("utf-8", "surrogateescape").translate(_HFS_IGNORED)
-    text = unicodedata.normalize("NFC", text).casefold()
+    if len(component) <= MAX_PATH:  # see `fold`; nothing else becomes one of these letters by it
+        text = unicodedata.normalize("NFC", text)
+    text = text.casefold()
     if _MALFORMED.split(text, maxsplit=1)[0] == ".git":
         return True
     # NTFS: a stream follows a colon, a backslash separates, trailing dots and spaces are dropped.

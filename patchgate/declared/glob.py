@@ -18,6 +18,8 @@ from patchgate.change.path import fold
 
 _SPECIAL = re.compile(r"[*?\[\\]")
 _STARRED = re.compile(r"[^*?\[\\]+\*\*+")
+# The time for one name grows with the folders above it and with those that a pattern names.
+_MOST_SEGMENTS = 128
 _TOKEN = re.compile(
     r"(?P<end>/|\\/)|(?P<star>\*+)|(?P<any>\?)|(?P<class>\[[!^]?+(?:\\.|[^\\])(?:\\.|[^\]\\])*\])"
     r"|\\(?P<escaped>.)|(?P<text>[^*?\[\\/]+)",
@@ -151,6 +153,8 @@ def parse(pattern: str, folded: bool) -> list[Segment]:
         raise PatternError("an empty component matches nothing; write one / between names")
     if not is_anchored and not segments[0].is_any_depth:
         segments.insert(0, Segment("**", (STAR,)))
+    if len(segments) > _MOST_SEGMENTS:
+        raise PatternError(f"a pattern may have at most {_MOST_SEGMENTS} components")
     if segments[-1].is_any_depth:
         segments.append(Segment("*", (STAR,)))
     return segments

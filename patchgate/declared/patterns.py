@@ -21,7 +21,7 @@ import re
 from collections.abc import Iterator, Sequence
 from sys import maxsize
 
-from patchgate.change.path import fold
+from patchgate.change.path import bounded, fold
 from patchgate.declared.glob import PatternError, Segment, readings
 
 __all__ = ["PatternError", "PatternSet", "PrefixSet"]
@@ -225,6 +225,7 @@ class PatternSet:
 
     def match(self, path: bytes) -> int | None:
         """Find the first pattern of the list that matches the path or a folder above it, if any."""
+        path = bounded(path)
         best = self._find(fold(path) if self._folded else path.decode("latin-1"))
         if self._folded and (self._has_negated or not path.isascii()) and self.patterns:
             if self._bytewise is None:
@@ -245,14 +246,18 @@ class PatternSet:
         """Walk to a folder from the nearest one above that is remembered, remembering those on the way."""
         if len(self._folders) >= _MAX_FOLDERS:
             self._folders = {"": self._root}
+        # Only what may be remembered is cut at each folder: of a long path that would be a long text each.
+        near = path if len(path) <= _MAX_REMEMBERED else path[: _MAX_REMEMBERED + 1].rpartition("/")[0]
+        deeper = path[len(near) + 1 :] if near else path
         unknown: list[str] = []
-        while (folder := self._folders.get(path)) is None:
-            unknown.append(path)
-            path = path.rpartition("/")[0]
+        while (folder := self._folders.get(near)) is None:
+            unknown.append(near)
+            near = near.rpartition("/")[0]
         for each in reversed(unknown):
             folder = folder.below(each.rpartition("/")[2])
-            if len(each) <= _MAX_REMEMBERED:
-                self._folders[each] = folder
+            self._folders[each] = folder
+        for name in deeper.split("/") if deeper else ():
+            folder = folder.below(name)
         return folder
 
 
@@ -280,6 +285,7 @@ class PrefixSet:
 
     def match(self, path: bytes) -> int | None:
         """Find the first prefix of the list that is the path or a folder above it; None if none is."""
+        path = bounded(path)
         text = fold(path) if self._folded else path.decode("utf-8", "surrogateescape")
         best = min(self._indexes.get("", _NONE), self._indexes.get(text, _NONE))
         position = text.find("/")

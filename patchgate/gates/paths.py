@@ -59,16 +59,14 @@ def _shown(path: RepoPath) -> str:
 def _collisions(case: Case) -> Iterator[Finding]:
     """Compare each new name, and each new folder, with its neighbours in the resulting tree."""
     folded: dict[bytes, dict[str, list[bytes]]] = {}
-    told: set[tuple[bytes, bytes]] = set()
+    seen: set[bytes] = set()
     for file in case.change.files:
         if not file.is_introduced:
             continue
-        components = file.path.raw.split(b"/")
-        for depth, name in enumerate(components):
-            folder = b"/".join(components[:depth])
-            if (folder, name) in told:
-                continue
-            told.add((folder, name))
+        if file.path.is_too_long:
+            continue  # it is refused already, and nobody listed the folders above it
+        for path in _new_names(file.path.raw, seen):
+            folder, _, name = path.rpartition(b"/")
             listing = case.folders.get(folder)
             if listing is None:
                 if file.path in case.behind or faults(file.path, from_text=case.from_text):
@@ -77,9 +75,10 @@ def _collisions(case: Case) -> Iterator[Finding]:
                 raise UndecidedError(f"the {f'folder {shown}' if folder else 'root folder'} was not listed")
             if folder not in folded:
                 folded[folder] = _by_key(listing)
-            others = [other for other in folded[folder].get(fold(name), ()) if other != name]
-            if others:
-                other = RepoPath(folder + b"/" + min(others) if folder else min(others))
+            same = folded[folder].get(fold(name), [])
+            other_name = next((other for other in same if other != name), None)
+            if other_name is not None:
+                other = RepoPath(folder + b"/" + other_name if folder else other_name)
                 yield find(
                     "path-collision",
                     f"{_shown(file.path)} and {_shown(other)} are one name to a file system that "
@@ -88,6 +87,16 @@ def _collisions(case: Case) -> Iterator[Finding]:
                     f"rename it, or remove {_shown(other)} in this change",
                     details={"actual": other.quoted},
                 )
+
+
+def _new_names(path: bytes, seen: set[bytes]) -> list[bytes]:
+    """List a path and the folders above it that were not seen before, the uppermost first."""
+    new: list[bytes] = []
+    while path and path not in seen:
+        seen.add(path)
+        new.append(path)
+        path = path.rpartition(b"/")[0]
+    return new[::-1]
 
 
 def _by_key(names: Sequence[bytes]) -> dict[str, list[bytes]]:
@@ -99,4 +108,6 @@ def _by_key(names: Sequence[bytes]) -> dict[str, list[bytes]]:
     keys: dict[str, list[bytes]] = {}
     for name in names:
         keys.setdefault(fold(name), []).append(name)
+    for names_of_key in keys.values():
+        names_of_key.sort()
     return keys

@@ -12,7 +12,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from itertools import accumulate, takewhile
+from itertools import accumulate, islice, takewhile
 from typing import NamedTuple
 
 from patchgate.declared.marker_forms import EMPTY_BODY, NOT_IMPLEMENTED
@@ -306,7 +306,7 @@ class _File:
 def _raised(tokens: list[str]) -> str:
     """Give the last part of the name that is raised."""
     last = ""
-    for token in tokens[1:]:
+    for token in islice(tokens, 1, None):
         if token.isidentifier() and token != "from":
             last = token
         elif token != "." and (token != "(" or last):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from patchgate.change.folders import Descent
 from patchgate.change.model import FileChange
 from patchgate.change.path import RepoPath
 from patchgate.gates.case import Case
@@ -93,7 +94,7 @@ def _apart(case: Case) -> tuple[list[list[RepoPath]], list[list[RepoPath]]]:
     if not case.governance.alone:
         return [], units
     controls = [unit for unit in units if any(map(case.is_control, unit))]
-    return controls, [unit for unit in units if unit not in controls] if controls else units
+    return controls, [unit for unit in units if not any(map(case.is_control, unit))] if controls else units
 
 
 def _units(case: Case) -> list[list[RepoPath]]:
@@ -107,9 +108,15 @@ def _units(case: Case) -> list[list[RepoPath]]:
         return path
 
     pairs = [*case.change.renames.items(), *case.together]
-    names = {path.raw for path in above}
-    for path in above:
-        pairs.extend((path, RepoPath(folder)) for folder in path.parents() if folder in names)
+
+    def nearest(path: RepoPath | None, folder: bytes) -> RepoPath | None:
+        return RepoPath(folder) if RepoPath(folder) in above else path
+
+    # The nearest is enough: it is a pair with the next above it.
+    descent = Descent[RepoPath | None](None, nearest)
+    # One that is too long is refused whatever else the part holds.
+    reached = ((path, descent.at(path.parent)) for path in above if not path.is_too_long)
+    pairs.extend((path, folder) for path, folder in reached if folder is not None)
     for one, other in pairs:
         if one in above and other in above:
             first, last = sorted((top(one), top(other)))

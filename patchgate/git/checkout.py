@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 
+from patchgate.change.folders import Descent
 from patchgate.change.model import EXECUTABLE, REGULAR, SYMLINK
 from patchgate.change.path import RepoPath
 from patchgate.errors import UndecidedError
@@ -119,17 +120,16 @@ class ContentAttributes:
         self._everywhere = _names_content(
             os.path.join(os.fsencode(repository.common_dir), b"info", b"attributes")
         )
-        self._folders: dict[bytes, bool] = {}
+        self._folders = Descent(
+            self._names_content_in(b""), lambda above, folder: above or self._names_content_in(folder)
+        )
 
     def reach(self, path: RepoPath) -> bool:
         """Tell whether such an attribute may be set for a path."""
-        return self._everywhere or any(self._named_in(folder) for folder in path.parents())
+        return self._everywhere or self._folders.at(path.parent)
 
-    def _named_in(self, folder: bytes) -> bool:
-        if folder not in self._folders:
-            place = os.path.join(self._root, folder, b".gitattributes")
-            self._folders[folder] = _names_content(place)
-        return self._folders[folder]
+    def _names_content_in(self, folder: bytes) -> bool:
+        return _names_content(os.path.join(self._root, folder, b".gitattributes"))
 
 
 def _names_content(place: bytes) -> bool:

@@ -26,6 +26,8 @@ _MOST_KNOWN = 100_000
 # Of an object that is read in part, so many bytes more are taken and dropped.
 _DRAINED = 8 << 20
 _TREE_BYTES = 4 << 20
+# How many trees are kept: more than a path can have folders.
+_KEPT_TREES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +231,7 @@ class Objects:
         """
         listed = self._trees.get(oid)
         if listed is None:
-            if len(self._trees) > 2000:
+            if len(self._trees) >= _KEPT_TREES:
                 self._trees.clear()
             listed = {} if oid == self.empty_tree else parse_tree(self.read(oid, kind="tree"), oid)
             self._trees[oid] = listed

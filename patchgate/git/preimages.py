@@ -11,7 +11,9 @@ import os
 import stat
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
+from patchgate.change.folders import Descent, folders_above
 from patchgate.change.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, Entry, FileChange
 from patchgate.change.patch_names import quote
 from patchgate.change.path import RepoPath
@@ -52,15 +54,37 @@ def ground_of_tree(
     """
     entries: dict[RepoPath, Entry | None] = {}
     blocked: dict[RepoPath, RepoPath] = {}
+    above = Descent(_Above(tree), partial(_below, objects, removed))
     for path in paths:
-        entry = objects.entry(tree, path.raw)
+        folder = above.at(path.parent)
+        entry = objects.tree(folder.tree).get(path.name) if folder.tree is not None else None
         if entry is not None and entry.mode == TREE_MODE and _is_emptied(objects, entry.oid, path, removed):
             entry = None
         entries[path] = entry
-        behind = _blocking_in_tree(objects, tree, path, removed)
-        if behind is not None:
-            blocked[path] = behind
+        if folder.blocking is not None:
+            blocked[path] = folder.blocking
     return Ground(tree, {}, entries, blocked)
+
+
+@dataclass(frozen=True, slots=True)
+class _Above:
+    """A folder above a path: its tree, None where there is none, and what is there instead."""
+
+    tree: str | None
+    blocking: RepoPath | None = None
+
+
+def _below(objects: Objects, removed: Collection[RepoPath], above: _Above, folder: bytes) -> _Above:
+    """Go down to a folder; no folder of the tree is there, or a file that is removed makes room for one."""
+    if above.tree is None:
+        return above
+    entry = objects.tree(above.tree).get(folder.rpartition(b"/")[2])
+    if entry is None:
+        return _Above(None)
+    if entry.mode == TREE_MODE:
+        return _Above(entry.oid)
+    path = RepoPath(folder)
+    return _Above(None, None if entry.is_file and path in removed else path)
 
 
 def ground_on_disk(
@@ -95,10 +119,11 @@ def ground_on_disk(
     blocked = dict(in_index.blocked)
     modes: dict[RepoPath, str] = {}
     _refuse_special_attributes(repository, in_index.entries)
+    on_disk = Descent[RepoPath | bool](True, partial(_below_on_disk, repository, removed))
     for path, known in in_index.entries.items():
-        behind = _blocking_on_disk(repository, path, removed)
-        if behind is not None or path in blocked:
-            blocked[path] = behind or blocked[path]
+        behind = on_disk.at(path.parent)
+        if isinstance(behind, RepoPath) or path in blocked:
+            blocked[path] = behind if isinstance(behind, RepoPath) else blocked[path]
             entries[path] = None
             continue
         found = _on_disk(repository, store, path, known, removed)
@@ -137,51 +162,41 @@ def staged_files(repository: Repository, tree: str) -> dict[RepoPath, FileChange
     return {record.path: record for record in records}
 
 
-def _blocking_in_tree(
-    objects: Objects, tree: str, path: RepoPath, removed: Collection[RepoPath]
-) -> RepoPath | None:
-    """Find a parent in a tree that is no folder, and no file that makes room."""
-    for folder in path.parents():
-        above = objects.entry(tree, folder) if folder else None
-        if above is not None and above.mode != TREE_MODE:
-            blocking = RepoPath(folder)
-            return None if above.is_file and blocking in removed else blocking
-    return None
-
-
 def _is_emptied(objects: Objects, tree: str, folder: RepoPath, removed: Collection[RepoPath]) -> bool:
     """Tell whether all that a folder holds is removed; looks no further than the first that is not."""
-    for name, entry in objects.tree(tree).items():
-        path = RepoPath(folder.raw + b"/" + name)
-        if entry.mode == TREE_MODE:
-            if not _is_emptied(objects, entry.oid, path, removed):
+    waiting = [(folder.raw, tree)]
+    while waiting:
+        place, oid = waiting.pop()
+        for name, entry in objects.tree(oid).items():
+            path = place + b"/" + name
+            if entry.mode == TREE_MODE:
+                waiting.append((path, entry.oid))
+            elif RepoPath(path) not in removed:
                 return False
-        elif path not in removed:
-            return False
     return True
 
 
-def _blocking_on_disk(
-    repository: Repository, path: RepoPath, removed: Collection[RepoPath]
-) -> RepoPath | None:
-    """Find a parent on disk that is no folder: a symlink above all; a file that makes room is none."""
-    root = os.fsencode(repository.work_tree or "")
-    for folder in path.parents():
-        if not folder:
-            continue
-        try:
-            mode = os.lstat(os.path.join(root, folder)).st_mode
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        if stat.S_ISREG(mode) and RepoPath(folder) in removed:
-            return None
-        if not stat.S_ISDIR(mode):
-            return RepoPath(folder)
-        if os.path.lexists(os.path.join(root, folder, b".git")) or is_own_git_folder(
-            repository, os.path.join(root, folder)
-        ):
-            return RepoPath(folder)
-    return None
+def _below_on_disk(
+    repository: Repository, removed: Collection[RepoPath], above: RepoPath | bool, folder: bytes
+) -> RepoPath | bool:
+    """Go down to a folder on disk: True where it is one, False where nothing or a removed file is there.
+
+    Anything else that is there is given: a symlink above all, a file, another repository.
+    """
+    if above is not True:
+        return above
+    place = os.path.join(os.fsencode(repository.work_tree or ""), folder)
+    try:
+        mode = os.lstat(place).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    path = RepoPath(folder)
+    if stat.S_ISREG(mode) and path in removed:
+        return False
+    if not stat.S_ISDIR(mode):
+        return path
+    is_repository = os.path.lexists(os.path.join(place, b".git")) or is_own_git_folder(repository, place)
+    return path if is_repository else True
 
 
 def is_own_git_folder(repository: Repository, place: bytes) -> bool:
@@ -231,7 +246,7 @@ def special_file(path: RepoPath) -> UndecidedError:
 def _refuse_special_attributes(repository: Repository, paths: Iterable[RepoPath]) -> None:
     """See to it that git finds no special file where it looks for the attributes of some paths."""
     root = os.fsencode(repository.work_tree or "")
-    for folder in {folder for path in paths for folder in path.parents()}:
+    for folder in folders_above(paths):
         attributes = os.path.join(folder, b".gitattributes")
         try:
             mode = os.lstat(os.path.join(root, attributes)).st_mode

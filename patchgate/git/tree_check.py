@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from patchgate.change.folders import folders_above
 from patchgate.change.model import FileChange
 from patchgate.change.path import RepoPath, faults
 from patchgate.errors import UndecidedError
@@ -111,13 +112,13 @@ def _wanted(touched: Touched, files: Iterable[FileChange]) -> dict[bytes, str]:
     """Map the folders above new names to their resulting trees."""
     after = {path: new for path, _, new in touched.folders}
     found: dict[bytes, str] = {}
-    for file in files:
-        if file.is_introduced:
-            for folder in file.path.parents():
-                oid = after.get(folder)
-                if oid is None:
-                    raise UndecidedError("a tree does not hold what its diff says", "run git fsck")
-                found[folder] = oid
+    # The neighbours of a path that is too long are not compared: it is refused anyway.
+    new_paths = (file.path for file in files if file.is_introduced and not file.path.is_too_long)
+    for folder in folders_above(new_paths):
+        oid = after.get(folder)
+        if oid is None:
+            raise UndecidedError("a tree does not hold what its diff says", "run git fsck")
+        found[folder] = oid
     return found
 
 

@@ -8,8 +8,9 @@ Also gives the neighbours of new names, for collisions. A malformed folder of th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from patchgate.change.folders import Descent
 from patchgate.change.model import Entry, FileChange
 from patchgate.errors import UndecidedError
 from patchgate.git.objects import Objects
@@ -45,42 +46,53 @@ def resulting_tree(
     folders: dict[bytes, Listing] = {}
     if not touched:
         return Result(base, folders)
-    return Result(_apply(objects, base, touched, b"", folders, keep) or objects.empty_tree, folders)
+    made: str | None = None
+    for place, folder in reversed(list(_opened(objects, base, touched).items())):
+        for name, entry in folder.here.items():
+            if name in folder.below and name in folder.entries:
+                raise UndecidedError("the index holds a file and a folder of one name", "run git status")
+            folder.entries[name] = entry
+        folders[place] = tuple(folder.entries)
+        made = None
+        if folder.entries:
+            content = print_tree(folder.entries)
+            keep("tree", content)
+            made = objects.hash("tree", content)
+        if folder.above is not None and made is not None:
+            folder.above.entries[place.rpartition(b"/")[2]] = Entry(TREE_MODE, made)
+    return Result(made or objects.empty_tree, folders)
 
 
-def _apply(
-    objects: Objects,
-    base: str | None,
-    touched: Mapping[bytes, Entry | None],
-    place: bytes,
-    folders: dict[bytes, Listing],
-    keep: Callable[[str, bytes], object],
-) -> str | None:
-    """Apply changes to one folder; paths are relative to it. None where nothing is left of it."""
-    entries = dict(objects.tree(base)) if base else {}
-    below: dict[bytes, dict[bytes, Entry | None]] = {}
-    here: dict[bytes, Entry] = {}
+@dataclass(slots=True)
+class _Folder:
+    """One folder that the change touches: what it held, what is put into it, its subfolders that change."""
+
+    above: _Folder | None
+    entries: dict[bytes, Entry]
+    here: dict[bytes, Entry] = field(default_factory=dict)
+    below: set[bytes] = field(default_factory=set)
+
+
+def _opened(objects: Objects, base: str, touched: Mapping[bytes, Entry | None]) -> Mapping[bytes, _Folder]:
+    """Open the folders above the touched paths, each after the one above it, and enter the paths.
+
+    Not by recursion: git accepts a path of 2,000 folders.
+    """
+
+    def enter(above: _Folder | None, place: bytes) -> _Folder:
+        assert above is not None
+        name = place.rpartition(b"/")[2]
+        above.below.add(name)
+        old = above.entries.pop(name, None)
+        is_folder = old is not None and old.mode == TREE_MODE
+        return _Folder(above, dict(objects.tree(old.oid)) if old is not None and is_folder else {})
+
+    opened = Descent(_Folder(None, dict(objects.tree(base))), enter)
     for path, entry in touched.items():
-        name, slash, rest = path.partition(b"/")
-        if slash:
-            below.setdefault(name, {})[rest] = entry
-        elif entry is None:
-            entries.pop(name, None)
+        place, _, name = path.rpartition(b"/")
+        folder = opened.at(place)
+        if entry is not None:
+            folder.here[name] = entry
         else:
-            here[name] = entry
-    for name, inside in below.items():
-        old = entries.pop(name, None)
-        folder = old.oid if old is not None and old.mode == TREE_MODE else None
-        oid = _apply(objects, folder, inside, place + name + b"/", folders, keep)
-        if oid is not None:
-            entries[name] = Entry(TREE_MODE, oid)
-    for name, entry in here.items():
-        if name in below and name in entries:
-            raise UndecidedError("the index holds a file and a folder of one name", "run git status")
-        entries[name] = entry
-    folders[place.rstrip(b"/")] = tuple(entries)
-    if not entries:
-        return None
-    content = print_tree(entries)
-    keep("tree", content)
-    return objects.hash("tree", content)
+            folder.entries.pop(name, None)
+    return opened.known

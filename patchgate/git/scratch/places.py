@@ -222,27 +222,53 @@ def remove(path: str | bytes, *, within: int | None = None) -> bool:
         except FileNotFoundError:
             return True
         except (OSError, RecursionError):
-            with contextlib.suppress(OSError, RecursionError):
-                _give_rights(path, within)
+            with contextlib.suppress(OSError):
+                _flatten(path, within)
         else:
             return True
     return False
 
 
-def _give_rights(path: str | bytes, within: int | None) -> None:
-    """Let the owner into every folder below `path`."""
+def _flatten(path: str | bytes, within: int | None) -> None:
+    """Let the owner into every folder below `path`, and move each folder right below it.
+
+    `rmtree` enters a folder within a folder by recursion, and git accepts 2,000 of them.
+    """
+    top = _open_folder(path, within)
+    try:
+        with os.scandir(top) as entries:
+            waiting = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+        number = 0
+        while waiting:
+            descriptor = _open_folder(waiting.pop(), top)
+            try:
+                with os.scandir(descriptor) as entries:
+                    folders = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+                for name in folders:
+                    number += 1
+                    moved = f".patchgate-{os.getpid()}-{number}"
+                    with contextlib.suppress(OSError):
+                        os.chmod(name, 0o700, dir_fd=descriptor)
+                    os.rename(name, moved, src_dir_fd=descriptor, dst_dir_fd=top)
+                    waiting.append(moved)
+            finally:
+                os.close(descriptor)
+    finally:
+        os.close(top)
+
+
+def _open_folder(path: str | bytes, within: int | None) -> int:
+    """Open a folder, not through a link, and give its owner every right to it."""
     with contextlib.suppress(OSError):
         if stat.S_ISDIR(os.lstat(path, dir_fd=within).st_mode):
             os.chmod(path, 0o700, dir_fd=within)
     descriptor = os.open(path, _FOLDER, dir_fd=within)
     try:
         os.fchmod(descriptor, 0o700)
-        with os.scandir(descriptor) as entries:
-            folders = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-        for name in folders:
-            _give_rights(name, descriptor)
-    finally:
+    except OSError:
         os.close(descriptor)
+        raise
+    return descriptor
 
 
 @contextlib.contextmanager

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from patchgate.change.folders import folders_above
 from patchgate.change.path import RepoPath
 from patchgate.durable.lock import hold
 from patchgate.errors import UndecidedError
@@ -134,7 +135,7 @@ def _small(
     """Make an index of some paths of a tree, and of the attributes that speak of them."""
     wanted = {path: objects.entry(tree, path.raw) for path in paths}
     names = frozenset(path for path, entry in wanted.items() if entry is not None and entry.mode != TREE_MODE)
-    for folder in {folder for path in names for folder in path.parents()}:
+    for folder in folders_above(names):
         path = RepoPath((folder + b"/" if folder else b"") + b".gitattributes")
         wanted.setdefault(path, objects.entry(tree, path.raw))
     seed = b"".join(

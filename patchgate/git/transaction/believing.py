@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from itertools import chain
 
+from patchgate.change.folders import folders_above
 from patchgate.change.path import RepoPath, is_git_alias
 from patchgate.git.transaction.places import EXECUTABLE, FILE, LINK, Place, Trace
 
@@ -47,7 +47,7 @@ def refuse_unbelievable(journal: Journal, name: str) -> None:
     _require(not journal.prefix or _is_plain(journal.prefix))
     _require_places(journal, os.fsencode(index_name))
     written = [RepoPath(each.path) for each in journal.places if each.new and not each.is_index]
-    above = set(chain.from_iterable(path.parents() for path in written))
+    above = folders_above(written)
     _require(all(_is_writable(path) and path in above for path in journal.made))
     made_room = {path.raw for path in written}
     for path, bits in journal.vanishing:

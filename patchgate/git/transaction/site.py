@@ -11,6 +11,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from patchgate.change.folders import folders_above
 from patchgate.change.path import RepoPath
 from patchgate.change.quoting import quote_path
 from patchgate.durable.folder import Folder, is_folder
@@ -121,10 +122,12 @@ class Site:
     def touch_all(self, places: Iterable[Place], folders: Iterable[bytes]) -> None:
         """Note every folder in which a landing of these places may have changed a name."""
         self.touch_index()
-        for place in places:
-            above = {place.folder, *RepoPath(place.path).parents()}
-            self._touched |= {(place.is_index, path) for path in above}
-        self._touched |= {(False, path) for folder in folders for path in RepoPath(folder).parents()}
+        known = list(places)
+        for is_index in (False, True):
+            here = [place for place in known if place.is_index == is_index]
+            above = folders_above(RepoPath(place.path) for place in here)
+            self._touched |= {(is_index, path) for path in (*above, *(place.folder for place in here))}
+        self._touched |= {(False, path) for path in folders_above(map(RepoPath, folders))}
         self.forget_gone()
 
     def forget_gone(self) -> None:

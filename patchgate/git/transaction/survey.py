@@ -10,6 +10,7 @@ import stat
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from patchgate.change.folders import Descent
 from patchgate.change.path import RepoPath, is_git_alias
 from patchgate.durable.folder import Folder, is_folder
 from patchgate.errors import UndecidedError
@@ -77,7 +78,7 @@ class _Surveyor:
     def __init__(self, site: Site, deleted: set[bytes]) -> None:
         self._tree = site.tree
         self._deleted = deleted
-        self._folders: dict[bytes, bool] = {b"": True}
+        self._folders = Descent(True, self._stands_in)
         self.made: set[bytes] = set()
         self.vanishing: dict[bytes, int] = {}
 
@@ -101,12 +102,10 @@ class _Surveyor:
 
     def _stands(self, folder: bytes) -> bool:
         """Tell whether a path below the root is a real folder of this working tree."""
-        known = self._folders.get(folder)
-        if known is None:
-            above = parent_of(folder)
-            known = self._stands(above) and self._is_own_folder(above, name_of(folder))
-            self._folders[folder] = known
-        return known
+        return self._folders.at(folder)
+
+    def _stands_in(self, above: bool, folder: bytes) -> bool:
+        return above and self._is_own_folder(parent_of(folder), name_of(folder))
 
     def _is_own_folder(self, above: bytes, name: bytes) -> bool:
         with self._tree.child(above) as folder:

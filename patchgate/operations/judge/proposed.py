@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from patchgate.change.folders import Descent, folders_above
 from patchgate.change.model import GITLINK, REGULAR, SYMLINK, Entry, FileChange, Line
 from patchgate.change.patch_model import Kind, Patch, Section
 from patchgate.change.path import RepoPath, faults
@@ -121,14 +122,19 @@ def behind_links(patch: Patch) -> dict[RepoPath, RepoPath]:
     }
     if not links:
         return {}
-    made = (section.new_path for section in patch.sections if section.new_path is not None)
-    return {path: RepoPath(folder) for path in made for folder in path.parents() if RepoPath(folder) in links}
+    made = [section.new_path for section in patch.sections if section.new_path is not None]
+
+    def nearest(above: RepoPath | None, folder: bytes) -> RepoPath | None:
+        return RepoPath(folder) if RepoPath(folder) in links else above
+
+    descent = Descent[RepoPath | None](None, nearest)
+    return {path: link for path in made if (link := descent.at(path.parent)) is not None}
 
 
 def standing(files: Iterable[FileChange], blocked: Mapping[RepoPath, RepoPath]) -> list[FileChange]:
     """Leave out the files that could stand in no tree: behind something, misnamed, or above another one."""
     reached = [file for file in files if file.path not in blocked and not faults(file.path, from_text=True)]
-    folders = {folder for file in reached if file.new is not None for folder in file.path.parents()}
+    folders = folders_above(file.path for file in reached if file.new is not None)
     return [file for file in reached if file.new is None or file.path.raw not in folders]
 
 

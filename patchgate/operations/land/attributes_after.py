@@ -14,6 +14,7 @@ import stat
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from patchgate.change.folders import folders_above
 from patchgate.change.model import REGULAR, SYMLINK, Entry, FileChange
 from patchgate.change.path import RepoPath
 from patchgate.errors import UndecidedError
@@ -80,7 +81,7 @@ def _make_copy(repository: Repository, folder: bytes, written: Mapping[RepoPath,
     """Make the working tree as it will be: what is written as files in folders, links to the rest."""
     root = os.fsencode(repository.work_tree or "")
     made = {path: content for path, content in written.items() if content is not None}
-    above = sorted({b""} | {each for path in made for each in path.parents()})
+    above = sorted({b""} | folders_above(made))
     for inside in above:
         os.mkdir(os.path.join(folder, inside))
     own = {*above, *(path.raw for path in written)}

@@ -20,7 +20,7 @@ from patchgate.gates.claim_walk import Walk
 from patchgate.git.listing import index_names, name_of
 from patchgate.git.no_follow import InTheWay, Kind, folder_above, is_there, open_file, open_root
 from patchgate.git.repository import Repository
-from patchgate.operations.hold.claims.named import is_in_git, is_too_long
+from patchgate.operations.hold.claims.named import is_in_git
 from patchgate.verdict.claim import Unscanned
 
 _PIECE = 1 << 20
@@ -83,7 +83,7 @@ class DiskSnapshot:
                 yield RepoPath.from_git(name_of(record))
 
     def _look(self, path: RepoPath) -> Looked:
-        if is_too_long(path):
+        if path.is_too_long:
             return Looked(fault=Unscanned.MISSING)
         if is_in_git(path):
             return Looked(fault=Unscanned.OUTSIDE)

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from patchgate.change.path import MAX_COMPONENT, MAX_PATH, RepoPath, is_git_alias
+from patchgate.change.path import RepoPath, is_git_alias
 
 _DRIVE = re.compile(r"[A-Za-z]:")
 
@@ -28,13 +28,6 @@ class Named:
 
     literal: RepoPath | None
     plain: RepoPath | None
-
-
-def is_too_long(path: RepoPath) -> bool:
-    """Tell whether no file can have this path: more than 4,096 bytes, or 255 in one component."""
-    if len(path.raw) > MAX_PATH:
-        return True
-    return len(path.raw) > MAX_COMPONENT and max(map(len, path.raw.split(b"/"))) > MAX_COMPONENT
 
 
 def is_in_git(path: RepoPath) -> bool:
@@ -82,7 +75,7 @@ def _resolved(text: str) -> RepoPath | None:
 def _outside_git(text: str) -> RepoPath | None:
     """Make it a path; None where that leads into `.git`. One that no file can have leads nowhere at all."""
     path = RepoPath.from_git(text.encode("utf-8", "surrogateescape"))
-    return None if not is_too_long(path) and is_in_git(path) else path
+    return None if not path.is_too_long and is_in_git(path) else path
 
 
 def _inside(text: str, work_tree: str) -> str | None:

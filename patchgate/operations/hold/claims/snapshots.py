@@ -17,7 +17,6 @@ from patchgate.gates.claim_walk import Walk
 from patchgate.git.listing import Records, entry_of, name_of
 from patchgate.git.objects import Objects
 from patchgate.git.tree_format import TREE_MODE
-from patchgate.operations.hold.claims.named import is_too_long
 from patchgate.verdict.claim import Unscanned
 
 
@@ -91,7 +90,7 @@ class ObjectSnapshot:
 
     def _find(self, path: RepoPath) -> Entry | Unscanned | None:
         """Walk down to a path, until nothing is there; a fault where a link or a repository is above."""
-        if is_too_long(path):
+        if path.is_too_long:
             return None
         tree: str | None = self._tree
         for folder in list(path.parents())[1:]:
