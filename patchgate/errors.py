@@ -84,3 +84,7 @@ class UndecidedError(PatchgateError):
 
     kind = "undecided"
     exit_code = 3
+
+
+class OutOfTimeError(Exception):
+    """Some work has used up its time; whoever asked for the work says what it was."""

@@ -149,7 +149,9 @@ class ContentTable(Section):
         ContentSettings().conflict_markers, description="Whether left-over conflict markers are refused."
     )
     deny: Annotated[tuple[Expression, ...], Field(strict=False)] = Field(
-        (), description="Regular expressions (Python, for bytes) that no added line may match."
+        (),
+        description="Regular expressions (Python, for bytes) that no added line may match. Each may use 10 s "
+        "of processor time, in pre-receive 2 s; then the verdict is undecided.",
     )
 
 

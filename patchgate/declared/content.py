@@ -2,7 +2,8 @@
 
 Decides which expressions there are and which lines are worth a look. `suspects` is a plain byte search for
 the literals that every expression needs, so that a clean change costs next to nothing; the `content` gate
-judges what is left. Every expression here is bounded: no line can make it slow.
+judges what is left. Every expression here is bounded: no line can make it slow. The policy's
+own have a limit of processor time.
 
 Forms of tokens: the issuers' own documentation (GitHub, GitLab, AWS, Slack, Stripe, Google, npm, PyPI,
 SendGrid, OpenAI, Anthropic, HashiCorp, Azure).
@@ -11,8 +12,11 @@ SendGrid, OpenAI, Anthropic, HashiCorp, Azure).
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from patchgate.declared.time_limit import NoLimit, TimeLimit, earned_by, too_slow
+from patchgate.errors import OutOfTimeError
 
 _WINDOW = 4096
 _OVERLAP = 512
@@ -76,11 +80,16 @@ def is_conflict_marker(line: bytes) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ContentRules:
-    """The content rules of one policy; `denied` are its own expressions, in their order."""
+    """The content rules of one policy; `denied` are its own expressions, in their order.
+
+    `limit` is the time that these have, `named` names one of them with its place in the policy.
+    """
 
     secrets: bool
     conflict_markers: bool
-    denied: tuple[re.Pattern[bytes], ...]
+    denied: tuple[re.Pattern[bytes], ...] = ()
+    limit: TimeLimit = field(default_factory=NoLimit, compare=False, repr=False)
+    named: Callable[[int], str] = field(default="content.deny[{}]".format, compare=False, repr=False)
 
     def __bool__(self) -> bool:
         return self.secrets or self.conflict_markers or bool(self.denied)
@@ -90,7 +99,11 @@ class ContentRules:
         return bool(self.denied) or _ANY.search(text, start, stop) is not None
 
     def suspects(self, lines: Sequence[bytes]) -> list[int]:
-        """Pick the positions of the lines that some rule may object to; none is missed."""
+        """Pick the positions of the lines that some rule may object to; none is missed.
+
+        Raises:
+            UndecidedError: an expression of the policy took too long.
+        """
         block = b"\n" + b"\n".join(lines)
         found: set[int] = set()
         if self.secrets and any(literal in block for literal in _LITERALS):
@@ -99,8 +112,9 @@ class ContentRules:
             )
         if self.conflict_markers and any(b"\n" + marker in block for marker in _MARKERS):
             found.update(index for index, line in enumerate(lines) if is_conflict_marker(line))
-        if self.denied:
-            found.update(index for index, line in enumerate(lines) if self.denied_in(line) is not None)
+        for number in range(len(self.denied)):
+            left = [index for index in range(len(lines)) if index not in found]
+            found.update(self._search(number, lines, left))
         return sorted(found)
 
     def secret_in(self, line: bytes) -> SecretForm | None:
@@ -115,11 +129,30 @@ class ContentRules:
     def denied_in(self, line: bytes) -> int | None:
         """Find the first of the policy's own expressions that matches a line.
 
-        A long line is searched in overlapping windows of 4 KiB, so that no expression can take long; `^` is
-        its real beginning, `$` also the end of a window.
+        A long line is searched in overlapping windows of 4 KiB, so that most expressions take time linear in
+        its length; `^` is its real beginning, `$` also the end of a window.
+
+        Raises:
+            UndecidedError: an expression of the policy took too long.
         """
-        for index, expression in enumerate(self.denied):
-            for start in range(0, max(1, len(line) - _OVERLAP), _WINDOW - _OVERLAP):
-                if expression.search(line, start, start + _WINDOW):
-                    return index
-        return None
+        return next((number for number in range(len(self.denied)) if self._search(number, [line], [0])), None)
+
+    def _search(self, number: int, lines: Sequence[bytes], places: Sequence[int]) -> list[int]:
+        """Search some lines for one of the policy's expressions, for no longer than it may take."""
+        search = self.denied[number].search
+
+        def is_in(line: bytes) -> bool:
+            if len(line) <= _WINDOW:
+                return search(line) is not None
+            starts = range(0, len(line) - _OVERLAP, _WINDOW - _OVERLAP)
+            return any(search(line, start, start + _WINDOW) for start in starts)
+
+        earned = earned_by(len(places), sum(len(lines[place]) for place in places))
+        try:
+            return self.limit.run(
+                self.denied[number].pattern,
+                lambda: [place for place in places if is_in(lines[place])],
+                earned,
+            )
+        except OutOfTimeError:
+            raise too_slow(self.named(number), self.limit) from None

@@ -20,6 +20,8 @@ from operator import or_
 from patchgate.declared.literals import literals_of
 from patchgate.declared.marker_forms import EMPTY_BODY, MARKERS, NOT_IMPLEMENTED, OWN, Marker
 from patchgate.declared.settings import MarkerSettings
+from patchgate.declared.time_limit import NoLimit, TimeLimit, earned_by, too_slow
+from patchgate.errors import OutOfTimeError
 
 
 def _needed(markers: Sequence[Marker]) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
@@ -74,10 +76,12 @@ class Markers:
 
     Args:
         own: those of `[claims] markers`, whose expressions compile.
+        limit: the time that these have; None: any.
     """
 
-    def __init__(self, own: Sequence[MarkerSettings] = ()) -> None:
+    def __init__(self, own: Sequence[MarkerSettings] = (), limit: TimeLimit | None = None) -> None:
         self.own = tuple(own)
+        self._limit = limit or NoLimit()
 
     @cached_property
     def all(self) -> tuple[Marker, ...]:
@@ -109,6 +113,18 @@ class Markers:
             expression of the policy has none, so that every line is suspicious.
         """
         return None if self._blind else self._literals
+
+    def own_in(self, marker: Marker, line: bytes) -> bool:
+        """Tell whether a marker of the policy's own is in a line.
+
+        Raises:
+            UndecidedError: its expression took too long.
+        """
+        try:
+            name = marker.expression.pattern
+            return self._limit.run(name, lambda: marker.found_in(line), earned_by(1, len(line)))
+        except OutOfTimeError:
+            raise too_slow(f"the marker {marker.name} of claims.markers", self._limit) from None
 
     def may_suspect(self, text: bytes, start: int, stop: int) -> bool:
         """Tell whether `suspects` may pick a line between two places of a text, at a glance."""

@@ -15,7 +15,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from patchgate.change.path import RepoPath, fold
+from patchgate.change.path import RepoPath, bounded, fold
 from patchgate.change.quoting import printable
 from patchgate.declared.classes import CLASSES
 from patchgate.declared.component import Components
@@ -23,6 +23,7 @@ from patchgate.declared.content import ContentRules
 from patchgate.declared.control import is_control_by_name
 from patchgate.declared.patterns import PatternSet, PrefixSet
 from patchgate.declared.settings import Config, ProfileSettings
+from patchgate.declared.time_limit import NoLimit, TimeLimit
 from patchgate.verdict.rules import RULES, RULES_VERSION, Level, Stage
 from patchgate.verdict.rules.message import MESSAGE_RULES
 from patchgate.verdict.rules.placeholders import PLACEHOLDER_RULES
@@ -104,10 +105,14 @@ class Policy:
     Args:
         config: the config.
         file: the name of its file, and `raw` its bytes, to name lines; empty for the built-in defaults.
+        limit: the time that its own expressions have; None: any.
     """
 
-    def __init__(self, config: Config, file: str = "", raw: bytes = b"") -> None:
+    def __init__(
+        self, config: Config, file: str = "", raw: bytes = b"", limit: TimeLimit | None = None
+    ) -> None:
         self.config = config
+        self.limit = limit or NoLimit()
         self.file = file
         self.raw = raw
         section = config.policy
@@ -136,7 +141,13 @@ class Policy:
         """The content rules."""
         section = self.config.content
         denied = tuple(re.compile(text.encode("utf-8")) for text in section.deny)
-        return ContentRules(section.secrets, section.conflict_markers, denied)
+        return ContentRules(section.secrets, section.conflict_markers, denied, self.limit, self._denied_at)
+
+    def _denied_at(self, number: int) -> str:
+        """Name an expression of `content.deny`, with its text and its line."""
+        text = printable(self.config.content.deny[number], 80)
+        place = self.line_of(("content", "deny", number))
+        return f"content.deny[{number}] ({text}{f', {place}' if place else ''})"
 
     @cached_property
     def markers(self) -> Markers:
@@ -144,7 +155,7 @@ class Policy:
         # Most commits are judged without them.
         from patchgate.declared.markers import Markers
 
-        return Markers(self.config.claims.markers)
+        return Markers(self.config.claims.markers, self.limit)
 
     @cached_property
     def components(self) -> Components:
@@ -214,14 +225,14 @@ class Policy:
 
     def _rule(self, path: RepoPath) -> PathRuling:
         section = self.config.policy
-        raw = path.raw
+        raw = bounded(path.raw)
         rule, denied = None, None
         for name, key, matcher in self._denies:
             if (index := matcher.match(raw)) is not None:
                 rule, denied = name, Decision(("policy", key, index), getattr(section, key)[index])
                 break
         is_control = is_control_by_name(path)
-        folded = path.folded
+        folded = fold(raw)
         suffix = next((each for each, text in enumerate(self._suffixes) if folded.endswith(text)), None)
         return PathRuling(
             rule,

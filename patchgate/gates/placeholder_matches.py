@@ -182,6 +182,7 @@ class _Search:
     def __init__(self, text: bytes, language: Language, markers: Markers, is_policy: bool) -> None:
         self._text = text
         self._language = language
+        self._markers = markers
         self._all = [(1 << place, marker) for place, marker in enumerate(markers.all)]
         if is_policy:
             self._all = [each for each in self._all if each[1].rule != OWN]
@@ -221,7 +222,7 @@ class _Search:
             return undone_in(line, self._language, self._around)
         if rule == OWN:
             # It is searched as it stands there.
-            return line.strip() if marker.found_in(line) else None
+            return line.strip() if self._markers.own_in(marker, line) else None
         if not marker.found_in(read):
             return None
         found = marker.expression.search(read)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from patchgate.change.quoting import printable
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.process import DEFAULT_MEMORY, Child, Completed, allowed_environment, run
+from patchgate.process.cpu_time import CpuAllowance
 
 MINIMUM_GIT = (2, 39, 2)
 _PINNED = (
@@ -58,7 +59,8 @@ class Repository:
     `work_tree` is None in a bare repository, `prefix` is the folder inside it where the user stands,
     `limits` says in sentences why libgit2 could not read it. `doubts` are what is to be told of its policies
     when the command ends, each once: values that cannot be used as they are. `namespace` is the one that a
-    push goes into (gitnamespaces); no child gets it.
+    push goes into (gitnamespaces); no child gets it. `expression_time` is the processor time that the regular
+    expressions of its policies have.
     """
 
     git_dir: str
@@ -72,6 +74,7 @@ class Repository:
     _shallow: frozenset[str] = field(default=frozenset())
     namespace: str = ""
     doubts: list[str] = field(default_factory=list, compare=False, repr=False)
+    expression_time: CpuAllowance = field(default_factory=CpuAllowance, compare=False, repr=False)
 
     @property
     def zero_oid(self) -> str:

@@ -116,7 +116,7 @@ def _louder(policy: Policy) -> Policy:
         return policy
     level = PlaceholdersSettings("error")
     written = {**config.written, "placeholders": {"level": level.level}}
-    return Policy(replace(config, placeholders=level, written=written), policy.file, policy.raw)
+    return Policy(replace(config, placeholders=level, written=written), policy.file, policy.raw, policy.limit)
 
 
 def _judged(

@@ -6,15 +6,17 @@ Which tree's policy judges a change is decided in `cases`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
+from typing import TypeVar
 
 from patchgate import __version__
 from patchgate.change.model import Entry
 from patchgate.declared.control import CONFIG_FILE, PRE_COMMIT_FILE, PYPROJECT_FILE
 from patchgate.declared.policy import Decision, Policy
 from patchgate.declared.settings import Config
-from patchgate.errors import ConfigError, Mistake, UndecidedError
+from patchgate.errors import ConfigError, Mistake, OutOfTimeError, UndecidedError
 from patchgate.git.objects import Objects
 from patchgate.git.repository import BIG_FILE
 from patchgate.git.tree_format import TREE_MODE
@@ -22,6 +24,9 @@ from patchgate.operations.judge.policy_cache import PolicyCache
 
 _KEPT = 64
 _MOST_DOUBTS = 10
+# What each config adds to the processor time of all expressions: a range may have many.
+_CONFIG_SECONDS = 0.2
+_Read = TypeVar("_Read")
 Key = tuple[str | None, str | None]
 
 
@@ -52,6 +57,7 @@ class Policies:
         self._objects = objects
         repository = objects.repository
         self._cache = PolicyCache(repository.common_dir, is_writable=not repository.is_receiving)
+        self._limit = repository.expression_time
         self._found: dict[Key, Found] = {}
         self._speaking: dict[str, bool] = {}
 
@@ -101,7 +107,7 @@ class Policies:
                 fault = error
         speaks = project is not None or fault is not None
         if config_oid is None:
-            policy = Policy(project, "pyproject.toml", project_raw) if project else None
+            policy = Policy(project, "pyproject.toml", project_raw, self._limit) if project else None
             return Found(policy, fault, speaks)
         if speaks:
             message = "both patchgate.toml and [tool.patchgate] in pyproject.toml hold a policy"
@@ -113,14 +119,14 @@ class Policies:
             config = self._parse(raw)
         except ConfigError as error:
             return Found(None, error, speaks)
-        return Found(Policy(config, "patchgate.toml", raw), None, speaks)
+        return Found(Policy(config, "patchgate.toml", raw, self._limit), None, speaks)
 
     def _parse(self, raw: bytes) -> Config:
         config = self._cache.load(raw, "patchgate.toml")
         if config is None:
             from patchgate.declared.config import parse
 
-            config = parse(raw, "patchgate.toml")
+            config = self._in_time(raw, lambda: parse(raw, "patchgate.toml"))
             self._cache.store(raw, "patchgate.toml", config)
         return config
 
@@ -132,10 +138,18 @@ class Policies:
         if config is None:
             from patchgate.declared.config import parse_pyproject
 
-            config = parse_pyproject(raw, "pyproject.toml")
+            config = self._in_time(raw, lambda: parse_pyproject(raw, "pyproject.toml"))
             if config is not None:
                 self._cache.store(raw, "pyproject.toml", config)
         return config
+
+    def _in_time(self, raw: bytes, read: Callable[[], _Read]) -> _Read:
+        """Read a config: each expression in it is compiled, and searched in its example."""
+        try:
+            return self._limit.run(raw, read, _CONFIG_SECONDS)
+        except OutOfTimeError:
+            message = "the config takes too long to read"
+            raise _fault(message, "make its regular expressions simpler, and use fewer of them") from None
 
     def _content(self, oid: str) -> bytes:
         """Read a config; the parser refuses what is larger than a config may be.

@@ -18,6 +18,7 @@ from patchgate.git.symrefs import as_written, symbolic_refs
 from patchgate.operations.judge.pushes import judge_received
 from patchgate.operations.judge.ref_terms import USUAL_BRANCHES
 from patchgate.operations.judge.terms import trusted
+from patchgate.process.cpu_time import RECEIVE_SECONDS, CpuAllowance
 from patchgate.verdict.verdict import Report, Verdict
 
 _APPROVALS = "refs/notes/patchgate-approvals"
@@ -39,7 +40,11 @@ def judge_receive(repository: Repository, lines: bytes, now: float | None = None
         return Report(())
     # With this variable git refuses to update refs, whoever starts it; and no policy is cached.
     guard = {QUARANTINE: os.path.join(repository.common_dir, "objects")}
-    repository = replace(repository, environment={**guard, **repository.environment})
+    repository = replace(
+        repository,
+        environment={**guard, **repository.environment},
+        expression_time=CpuAllowance(RECEIVE_SECONDS),
+    )
     _require_no_namespace(repository)
     symbolic = symbolic_refs(repository)
     updates, said = as_written(repository, updates, symbolic)

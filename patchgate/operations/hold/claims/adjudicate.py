@@ -68,7 +68,7 @@ def _scanned(
     end = clock() + settings.contradiction_scan_timeout_seconds
     with judged.snapshot() as snapshot:
         candidates = candidates_of(judged, snapshot, claim, now)
-        markers = Markers(settings.markers)
+        markers = Markers(settings.markers, judged.repository.expression_time)
         seen = scan(snapshot, candidates.files, caps_of(settings), markers, lambda: clock() >= end)
     return replace(seen, skipped=(*seen.skipped, *candidates.unread)), candidates.warnings
 
