@@ -21,7 +21,7 @@ _COMMENT = re.compile(r"<!-- held by: (.*?) -->", re.DOTALL)
 
 
 @cache
-def tests_of(name: str) -> frozenset[str]:
+def functions_of(name: str) -> frozenset[str]:
     """Name the tests of a file; none where there is no such file."""
     place = TESTS / name
     if not place.is_file():
@@ -33,7 +33,7 @@ def tests_of(name: str) -> frozenset[str]:
 def is_there(name: str) -> bool:
     """Tell whether `FILE` or `FILE::TEST` names a test."""
     file, _, test = name.partition("::")
-    found = {each for each in tests_of(file) if each.startswith("test_")}
+    found = {each for each in functions_of(file) if each.startswith("test_")}
     return test in found if test else bool(found)
 
 
