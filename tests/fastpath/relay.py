@@ -31,7 +31,7 @@ class Asking:
         self.env = {name: env[name] for name in ("PATH", "HOME", "XDG_CONFIG_HOME")}
         self.env |= dict(word.split("=") for word in words[:start] if re.fullmatch(r"\w+=[\w/]+", word))
         self.env["GIT_INDEX_FILE"] = repository.index_file
-        self.git = [word.replace('"$git_dir"', repository.git_dir) for word in words[start:-1]]
+        self.git = [word.replace('"', "").replace("$git_dir", repository.git_dir) for word in words[start:-1]]
         assert words[-1] == '"$@"'
         (asked,) = re.findall(r'ask_git "\$command" (.*?) "\$@"', text)
         self.flags = asked.split()
