@@ -55,7 +55,7 @@ def repeat(folder: Path, step: tuple[object, ...], run: Callable[[], T]) -> T:
         return run()
     try:
         before = _read(folder)
-    except TooMuchError:
+    except (TooMuchError, RecursionError):
         return run()
     key = _key(before, step)
     if (known := _kept.get(key)) is not None:
@@ -64,7 +64,7 @@ def repeat(folder: Path, step: tuple[object, ...], run: Callable[[], T]) -> T:
     answer = run()
     try:
         after = _read(folder)
-    except TooMuchError:
+    except (TooMuchError, RecursionError):
         return answer
     changed = {name: file for name, file in after.items() if before.get(name) != file}
     if str(folder) not in repr(answer):

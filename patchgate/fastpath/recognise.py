@@ -102,6 +102,39 @@ def entries(tree: bytes, width: int) -> list[tuple[bytes, str]]:
     return found
 
 
+def resulting(
+    files: list[tuple[bytes, bytes, bytes]], trees: dict[bytes, dict[bytes, str]], width: int
+) -> bytes:
+    """Compute the tree that git writes for a change, from the folders that it touches; `trees` is used up."""
+    try:
+        # hashlib takes 3 ms to import; some builds have nothing else.
+        from _sha1 import sha1
+    except ImportError:
+        from hashlib import sha1
+    make = sha1
+    if width == 32:
+        from hashlib import sha256 as make
+    for path, status, blob in files:
+        folder, _, name = path.rpartition(b"/")
+        mode = trees[folder].pop(name, "").partition(".")[0] if status != b"A" else "100644"
+        if status != b"D":
+            trees[folder][name] = f"{mode}.{blob.decode('ascii')}"
+    oid = ""
+    for folder in sorted(trees, key=len, reverse=True):
+        rows = [(name, *each.encode("ascii").split(b".")) for name, each in trees[folder].items()]
+        rows.sort(key=lambda row: row[0] + b"/" * (row[1] == b"40000"))
+        tree = b"".join(
+            [b"%s %s\0%b" % (mode, name, bytes.fromhex(new.decode())) for name, mode, new in rows]
+        )
+        oid = make(b"tree %d\0%b" % (len(tree), tree)).hexdigest()
+        outer, _, name = folder.rpartition(b"/")
+        if rows and folder:
+            trees[outer][name] = f"40000.{oid}"
+        elif folder and trees[outer].get(name, "").startswith("40000."):
+            del trees[outer][name]
+    return oid.encode("ascii")
+
+
 def above(path: bytes) -> list[bytes]:
     """Name the folders above a path, but for the root."""
     parts = path.split(b"/")
@@ -217,8 +250,8 @@ def leave(path: str, content: bytes | None) -> None:
         posix.unlink(path)
 
 
-def recognise(output: bytes, base: bytes, branch: bytes, *place: str) -> "tuple[Policy, bytes, bytes]":
-    """Recognise a change on a commit, which a branch has; return policy, the commit's id, raw difference."""
+def recognise(output: bytes, base: bytes, branch: bytes, *place: str) -> "tuple[Policy, bytes, bytes, bytes]":
+    """Recognise a change on a commit that a branch has; return policy, commit, resulting tree, difference."""
     git_dir, common_dir, version = place
     raw, files, added, patch = read_difference(output)
     new = [path for path, status, _ in files if status == b"A"]
@@ -246,31 +279,33 @@ def recognise(output: bytes, base: bytes, branch: bytes, *place: str) -> "tuple[
     require(not policy["has_components"] or len(blobs) == len(files))
     for kind, size in sizes:
         require(kind == b"blob" and (policy["max_file_bytes"] is None or size <= policy["max_file_bytes"]))
+    trees = {b"": root}
     listings = {b"": list(root)} if new else {}
     for folder in folders:
         _, kind, _, tree = take(said, with_content=True)
         require(kind in (b"tree", b"missing"))
-        listings[folder + b"/"] = [name for name, _ in entries(tree, len(head) // 2)]
-    for _ in touched[len(folders) :]:
+        trees[folder] = dict(entries(tree, len(head) // 2))
+        listings[folder + b"/"] = list(trees[folder])
+    for folder in touched[len(folders) :]:
         _, kind, _, tree = take(said, with_content=True)
         require(kind == b"tree")
-        entries(tree, len(head) // 2)
+        trees[folder] = dict(entries(tree, len(head) // 2))
     check_collisions(folders + new, listings)
     if policy["reads_contents"]:
         said = listen(ask(git_dir, [b"contents %s\n" % blob for blob in blobs]))
         require(not any(b"\0" in take(said, with_content=True)[3][:8000] for _ in blobs))
-    return policy, head, raw
+    return policy, head, resulting(files, trees, len(head) // 2), raw
 
 
 def main(git_dir: str, common_dir: str, version: str, ref: str) -> None:
     """Recognise what is staged, and leave its pending receipt."""
     branch = ref.encode("utf-8", "surrogateescape")
-    policy, head, raw = recognise(bytes(listen(0)), b"HEAD", branch, git_dir, common_dir, version)
+    policy, head, tree, raw = recognise(bytes(listen(0)), b"HEAD", branch, git_dir, common_dir, version)
     require(not posix.access(git_dir + "/MERGE_HEAD", posix.F_OK))
     require(not read(f"{common_dir}/{ref}").startswith(b"ref:"))
     check_answered(common_dir, head, ref, branch)
-    pending = b"patchgate.pending/1 %s accepted\n%s %s\n- -\n" % (version.encode(), head, branch) + raw
-    leave(git_dir + "/patchgate-pending", None if policy["refuses_messages"] else pending)
+    about = b"patchgate.pending/2 %s accepted %s\n%s %s\n- -\n" % (version.encode(), tree, head, branch)
+    leave(git_dir + "/patchgate-pending", None if policy["refuses_messages"] else about + raw)
     leave(git_dir + "/patchgate-quiet", None if policy["judges_messages"] else version.encode() + b"\n")
 
 

@@ -21,6 +21,7 @@ from patchgate.git.tree_format import MalformedTreeError
 from patchgate.git.trees import Listing
 
 _MOST_KEPT = 100_000
+_MISSING = ""
 FOLDERS = ("-r", "-t")
 """The options by which diff-tree lists folders too."""
 
@@ -69,9 +70,12 @@ class TreeCheck:
         """
         wanted = [_wanted(touched, files) for touched, files in changes]
         listed = {oid for each in wanted for oid in each.values()}
+        # A malformed tree says itself what is wrong with it.
         names = self._check([touched for touched, _ in changes], listed)
         for touched, _ in changes:
             self._check_empty(touched)
+        if _MISSING in listed:
+            raise UndecidedError("a tree does not hold what its diff says", "run git fsck")
         return [{folder: names[oid] for folder, oid in each.items()} for each in wanted]
 
     def _check(self, touched: Sequence[Touched], listed: Collection[str]) -> dict[str, Listing]:
@@ -115,10 +119,7 @@ def _wanted(touched: Touched, files: Iterable[FileChange]) -> dict[bytes, str]:
     # The neighbours of a path that is too long are not compared: it is refused anyway.
     new_paths = (file.path for file in files if file.is_introduced and not file.path.is_too_long)
     for folder in folders_above(new_paths):
-        oid = after.get(folder)
-        if oid is None:
-            raise UndecidedError("a tree does not hold what its diff says", "run git fsck")
-        found[folder] = oid
+        found[folder] = after.get(folder) or _MISSING
     return found
 
 

@@ -39,30 +39,24 @@ def recognise_push(said: bytes, git_dir: str, common_dir: str, version: str) -> 
     # A text can hold the end of a section, but never the id of the commit that it comes with.
     require([parent for _, parent in heads[1:]] == commits[:-1])
     outputs = [section.partition(b"\n")[2] + b"\0" + recognise.ENDED for section in sections]
-    folders: dict[bytes, None] = {}
-    for commit, output in zip(commits, outputs, strict=True):
-        _, files, _, _ = recognise.read_difference(output)
-        names = [each for path, status, _ in files if status != b"D" for each in recognise.above(path)]
-        folders |= dict.fromkeys(b"%s:%s" % (commit, name) for name in (b"", *names))
-    requests = [b"contents %s\n" % each for each in (*commits, *folders)]
+    requests = [b"contents %s\n" % commit for commit in commits]
     requests.append(b"contents HEAD^{tree}\n")
     # Heard at the end: git answers meanwhile.
     descriptor = recognise.ask(git_dir, requests)
+    trees = []
     for output, (_, parent) in zip(outputs, heads, strict=True):
-        policy, _, _ = recognise.recognise(output, parent, parent, git_dir, common_dir, version)
+        policy, _, tree, _ = recognise.recognise(output, parent, parent, git_dir, common_dir, version)
         require(not policy["refuses_messages"] and not policy["has_components"])
         require(not policy["verifies_pushes"])
+        trees.append(tree)
     answers = recognise.listen(descriptor)
-    for commit in commits:
+    for commit, tree in zip(commits, trees, strict=True):
         oid, kind, _, text = recognise.take(answers, with_content=True)
+        # A tree that git did not write can be malformed: its difference may lie.
+        require(oid == commit and kind == b"commit" and text.startswith(b"tree %s\n" % tree))
         # A trailer of ours can ask for other limits, another encoding can hide one.
-        require(oid == commit and kind == b"commit" and b"\npatchgate-" not in text.lower())
+        require(b"\npatchgate-" not in text.lower())
         require(b"\nencoding " not in text.partition(b"\n\n")[0])
-    # A tree that git did not write can be malformed (unsorted, a slash in a name): its difference may lie.
-    for _ in folders:
-        _, kind, _, tree = recognise.take(answers, with_content=True)
-        require(kind == b"tree")
-        recognise.entries(tree, len(heads[0][0]) // 2)
     # Whether pushes are verified, HEAD's policy says as well, whatever branch is pushed.
     root = dict(recognise.entries(recognise.take(answers, with_content=True)[3], len(heads[0][0]) // 2))
     at_head = recognise.load_policy(common_dir + "/patchgate/fast", root, version)

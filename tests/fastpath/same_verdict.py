@@ -233,7 +233,8 @@ class Batch:
         """Tell what the full tier leaves; the first time by letting it."""
         policy, zero = verdict.policy, self._repository.zero_oid
         assert verdict.source.base_commit == self._base
-        pending = f"patchgate.pending/1 {__version__} accepted\n{self._base} {BRANCH}\n- -\n".encode()
+        pending = f"patchgate.pending/2 {__version__} accepted {verdict.change.after}\n".encode()
+        pending += f"{self._base} {BRANCH}\n- -\n".encode()
         pending += raw_diff(verdict.change, zero)
         if is_first:
             place = {"status": "accepted", "head": self._base, "branch": BRANCH}

@@ -56,7 +56,8 @@ class Session:
         head = head or self.repo.ask("rev-parse", "HEAD")
         if raw is None:
             raw = self.repo.git("diff-index", "--cached", *RAW, "HEAD")
-        text = f"patchgate.pending/1 {version} {status}\n{head} {ref}\n{policy}\n"
+        tree = self.repo.ask("write-tree")
+        text = f"patchgate.pending/2 {version} {status} {tree}\n{head} {ref}\n{policy}\n"
         (self.git_dir / "patchgate-pending").write_bytes(text.encode("utf-8") + raw)
 
     def commit(self, *arguments: str, message: str = "Second") -> str:

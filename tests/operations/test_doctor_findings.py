@@ -704,7 +704,7 @@ def test_what_a_killed_hook_left_is_a_note_with_the_line_that_removes_it(tmp_pat
     git_dir = repo.path / ".git"
     (git_dir / "patchgate-landing").write_text(f"{'1' * 40} {'2' * 40} -\n")
     (git_dir / "patchgate-pending").write_text(
-        f"patchgate.pending/1 0 accepted\n{'1' * 40} refs/heads/main\n- -\n"
+        f"patchgate.pending/2 0 accepted\n{'1' * 40} refs/heads/main\n- -\n"
     )
     told = findings(examined(repo))
     assert [each.level for each in told] == [Level.NOTE, Level.NOTE]
@@ -716,7 +716,7 @@ def test_what_a_killed_hook_left_is_a_note_with_the_line_that_removes_it(tmp_pat
 def test_a_pending_receipt_of_the_commit_at_hand_is_no_leftover(tmp_path: Path) -> None:
     repo = installed(tmp_path)
     head = repo.ask("rev-parse", "HEAD")
-    text = f"patchgate.pending/1 {__version__} accepted\n{head} refs/heads/main\n- -\n"
+    text = f"patchgate.pending/2 {__version__} accepted\n{head} refs/heads/main\n- -\n"
     (repo.path / ".git/patchgate-pending").write_text(text)
     assert findings(examined(repo)) == []
 

@@ -66,8 +66,8 @@ def test_a_pending_receipt_holds_head_branch_and_policy_before_the_diff(tmp_path
         blob = objects.hash("blob", b"a\n")
     place = repo.path / ".git" / "patchgate-pending"
     lines = place.read_bytes().split(b"\n", 3)
-    assert lines[0].startswith(b"patchgate.pending/1 ")
-    assert lines[0].endswith(b" accepted")
+    assert lines[0].startswith(b"patchgate.pending/2 ")
+    assert lines[0].endswith(b" accepted " + repo.ask("write-tree").encode())
     assert lines[1:3] == [b"0" * 40 + b" refs/heads/main", b"- -"]
     assert lines[3] == b":000000 100644 " + b"0" * 40 + b" " + blob.encode() + b" A\0a\0"
     drop_pending(opened)

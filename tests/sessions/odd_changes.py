@@ -35,7 +35,8 @@ level = "off"
 """
 MOST_FILES = 20
 FILE, EXECUTABLE, SYMLINK, TREE, GITLINK = b"100644", b"100755", b"120000", b"40000", b"160000"
-_MODES = {FILE, EXECUTABLE, SYMLINK, TREE, GITLINK}
+# Git wrote 100664 in its first year, and reads it as 100644.
+_MODES = {FILE, EXECUTABLE, SYMLINK, TREE, GITLINK, b"100664"}
 _NULL = "0" * 40
 _NAMES = (
     *(

@@ -146,6 +146,24 @@ def test_no_branch_gets_a_malformed_tree_and_none_is_committed_on_it(tmp_path: P
     assert b"it holds app.py twice" in done.stderr
 
 
+@pytest.mark.parametrize("full", [False, True], ids=["fast path", "full tier"])
+@pytest.mark.parametrize("form", ["two names in one", "unsorted"])
+def test_git_commits_no_malformed_tree_that_it_keeps_beside_the_index(
+    tmp_path: Path, form: str, full: bool
+) -> None:
+    """Its entries look harmless in the index, so pre-commit sees another tree than git commits."""
+    repo = made(tmp_path)
+    repo.install()
+    old = repo.ask("rev-parse", "HEAD")
+    new = (FILE, b"docs/x" if form == "two names in one" else b"aa", blob(repo, b"new\n"))
+    rows = [*rows_of(repo, "HEAD"), new]
+    repo.git("read-tree", tree(repo, ordered(rows) if form == "two names in one" else rows))
+    done = repo.try_git("commit", "-m", "Add a file", PATCHGATE_FULL="1" if full else "")
+    assert done.returncode != 0, repo.ask("log", "-1", "--format=%T")
+    assert b"malformed" in done.stderr
+    assert repo.ask("rev-parse", "main") == old
+
+
 def test_a_malformed_merge_and_one_of_malformed_parents_is_undecided(tmp_path: Path) -> None:
     repo = made(tmp_path)
     base = repo.ask("rev-parse", "HEAD")

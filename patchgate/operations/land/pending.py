@@ -2,12 +2,14 @@
 
 Decides its bytes, which the shim of reference-transaction compares in sh with what git commits in the end:
 
-    patchgate.pending/1 VERSION accepted|told
+    patchgate.pending/2 VERSION accepted|told TREE
     HEAD-OID BRANCH
     POLICY-SPEC BLOB                      (- - where HEAD's own policy judged: HEAD pins it)
     the raw bytes of a pinned `git diff-index --cached --raw -z`, built from the change that was judged
 
-`told` is a refusal that does not hold here (observed, or on a draft ref): it passes, and gets no receipt.
+TREE is the tree that git writes for this change. The bytes of the difference are not enough: git can keep a
+malformed tree beside the index and commit it, and show no difference. `told` is a refusal that does not hold
+here (observed, or on a draft ref): it passes, and gets no receipt.
 """
 
 from __future__ import annotations
@@ -37,7 +39,8 @@ def leave_pending(
         branch: the full name of the branch that HEAD names.
         policy: a revision and path, and the blob that was read there; `-` and `-` for HEAD's own.
     """
-    header = f"patchgate.pending/1 {__version__} {status}\n{head} {branch}\n{policy[0]} {policy[1]}\n"
+    result = f"patchgate.pending/2 {__version__} {status} {change.after}\n"
+    header = f"{result}{head} {branch}\n{policy[0]} {policy[1]}\n"
     body = os.fsencode(header) + raw_diff(change, repository.zero_oid)
     try:
         write_atomically(_place(repository), body, mode=0o600)
