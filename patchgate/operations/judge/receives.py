@@ -8,11 +8,12 @@ What is refused, and by which policy, is decided in `pushes` and `ref_terms`.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from patchgate.change.quoting import printable
 from patchgate.errors import UndecidedError
-from patchgate.git.pushes import RefUpdate, default_branch, read_received, refs_below
+from patchgate.git.pushes import BRANCHES, RefUpdate, default_branch, read_received, refs_below
 from patchgate.git.repository import QUARANTINE, Repository
 from patchgate.git.symrefs import as_written, symbolic_refs
 from patchgate.operations.judge.pushes import judge_received
@@ -20,8 +21,11 @@ from patchgate.operations.judge.ref_terms import USUAL_BRANCHES
 from patchgate.operations.judge.terms import trusted
 from patchgate.process.cpu_time import RECEIVE_SECONDS, CpuAllowance
 from patchgate.verdict.verdict import Report, Verdict
+from patchgate.verdict.wording import SHORT_OID
 
 _APPROVALS = "refs/notes/patchgate-approvals"
+# Above this, all refs are listed instead of the named ones: an argument list has its limits.
+_MOST_NAMED = 100
 
 
 def judge_receive(repository: Repository, lines: bytes, now: float | None = None) -> Report:
@@ -49,9 +53,13 @@ def judge_receive(repository: Repository, lines: bytes, now: float | None = None
     symbolic = symbolic_refs(repository)
     updates, said = as_written(repository, updates, symbolic)
     default = default_branch(repository)
-    had = refs_below(repository, *USUAL_BRANCHES, *([default] if default else []))
+    named = [update.ref for update in updates]
+    had = refs_below(repository, *USUAL_BRANCHES, *([default] if default else []), *named[:_MOST_NAMED])
+    if len(named) > _MOST_NAMED:
+        had = refs_below(repository)
+    _require_old_values(updates, had)
     # A HEAD that names no branch says nothing: one of the usual names may be there.
-    default = default if default in had else None
+    default = default if default in had and default.startswith(BRANCHES) else None
     report = judge_received(repository, had, default, updates, trusted(repository), now, symbolic).report
     report = replace(report, warnings=(*report.warnings, *said))
     if report.verdict is Verdict.ACCEPTED:
@@ -59,6 +67,31 @@ def judge_receive(repository: Repository, lines: bytes, now: float | None = None
     from patchgate.operations.judge.approvals import honoured
 
     return honoured(repository, report, local=False, notes=_approvals(updates))
+
+
+def _require_old_values(updates: Sequence[RefUpdate], had: Mapping[str, str]) -> None:
+    """Refuse a push that does not say what its refs have here: the old values are the client's word.
+
+    Git compares them after this hook, when it writes a ref, and never those of a command without a change.
+
+    Args:
+        had: what each ref that the push names has here.
+
+    Raises:
+        UndecidedError: a ref has something else, or is named twice.
+    """
+    seen: set[str] = set()
+    for update in updates:
+        ref = printable(update.ref, 200)
+        if update.ref in seen:
+            raise UndecidedError(f"this push names {ref} twice", "push each ref once")
+        seen.add(update.ref)
+        old = had.get(update.ref)
+        if old != update.old:
+            has, says = (oid[:SHORT_OID] if oid else "nothing" for oid in (old, update.old))
+            raise UndecidedError(
+                f"{ref} has {has} here, and this push says that it has {says}", "git fetch, then push again"
+            )
 
 
 def _require_no_namespace(repository: Repository) -> None:

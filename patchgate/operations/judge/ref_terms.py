@@ -34,6 +34,7 @@ from patchgate.operations.judge.terms import Asked
 from patchgate.verdict.rules import Level
 from patchgate.verdict.verdict import ChangeVerdict, Finding, GateOutcome, Outcome
 
+_REPLACEMENTS = "refs/replace/"
 USUAL_BRANCHES = (BRANCHES + "main", BRANCHES + "master")
 
 
@@ -303,8 +304,14 @@ class RefTerms:
         return self._ancestry[pair]
 
     def _not_judged(self, update: RefUpdate) -> str | None:
-        """Say why what a ref gets holds no commit to judge; None where it does, or where nothing comes."""
-        if update.new is None or self._commits.get(update.new) is not None:
+        """Say why what a ref gets cannot be judged; None where it can, or where nothing comes."""
+        if update.new is None:
+            return None
+        if update.ref.startswith(_REPLACEMENTS):
+            # Its own commits are judged, and git shows them in the place of others (git-replace).
+            replaced = show_ref(update.ref)
+            return f"{replaced} would make git show one object in the place of another: leave it out"
+        if self._commits.get(update.new) is not None:
             return None
         kind = type_of(self._objects, update.new)
         if kind is None:
