@@ -116,9 +116,11 @@ def head_commit(objects: Objects) -> str | None:
     if own is None or not any(others):
         return own.oid if own is not None else None
     repository = objects.repository
-    branch = os.fsdecode(repository.git("symbolic-ref", "--quiet", "HEAD").out.rstrip(b"\n"))
-    is_there = not branch or repository.git("show-ref", "--verify", "--quiet", "--", branch).code == 0
-    return own.oid if is_there else None
+    branch = os.fsdecode(repository.git("symbolic-ref", "--quiet", "HEAD", answers=(0, 1)).out.rstrip(b"\n"))
+    if not branch:
+        return own.oid
+    exact = ("show-ref", "--verify", "--quiet", "--", branch)
+    return own.oid if repository.git(*exact, answers=(0, 1)).code == 0 else None
 
 
 def is_name(text: str) -> bool:
