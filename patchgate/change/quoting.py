@@ -15,14 +15,55 @@ _BIDIRECTIONAL = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u20
 _SEPARATORS = frozenset("\u2028\u2029\ufeff")
 _PLAIN = frozenset(range(0x20, 0x7F)) - {34, 92}
 
-# ECMA-48: colours and other controls of a terminal, and titles (OSC) up to their end.
-# None of them goes over the end of a line.
-_TERMINAL = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-Z\\^-~]")
+# ECMA-48: colours and other controls of a terminal (CSI), and strings such as titles (DCS, SOS, OSC, PM, APC)
+# up to their end; the introducers also as C1 controls in UTF-8. None of them goes over the end of a line.
+_STRING = (
+    rb"(?:\x1b[PX\]^_]|\xc2[\x90\x98\x9d-\x9f])"
+    rb"[^\x07\x1b\n\xc2]*(?:\xc2(?!\x9c)[^\x07\x1b\n\xc2]*)*(?:\x07|\x1b\\|\xc2\x9c)?"
+)
+_TERMINAL = re.compile(
+    _STRING + rb"|(?:\x1b\[|\xc2\x9b)[0-?]*[ -/]*[@-~]|\x1b(?:[ -/]+[0-~]|[0-OQ-WYZ\\`-~])"
+)
+# What is left of controls without its introducer: nothing of it is shown, and it may stand between letters.
+_UNSEEN = re.compile(
+    rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]|\xd8\x9c|\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0\xa6-\xa9]|\xef\xbb\xbf"
+)
+# What `neutral` looks at first: most output has nothing of it.
+_SUSPECT = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f-\xff]")
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+    "|\r(?!\n)"
+)
 
 
 def without_escapes(raw: bytes) -> bytes:
     """Take out what a terminal obeys and does not show; each line stays a line."""
-    return _TERMINAL.sub(b"", raw) if b"\x1b" in raw else raw
+    return _TERMINAL.sub(b"", raw) if b"\x1b" in raw or b"\xc2" in raw else raw
+
+
+def without_controls(raw: bytes) -> bytes:
+    """Take out escapes and every other character that is not shown, except tabs and the ends of lines."""
+    return _UNSEEN.sub(b"", without_escapes(raw))
+
+
+def neutral(raw: bytes) -> bytes:
+    """Write controls as `printable` does, so that no terminal obeys them; tabs, LF and CRLF stay.
+
+    Works on each character alone, so pieces that end between two characters give what the whole gives.
+    """
+    if _SUSPECT.search(raw) is None:
+        return raw
+    return _CONTROL.sub(_escaped, raw.decode("utf-8", "surrogateescape")).encode("utf-8")
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return _escape(ord(found[0]))
+
+
+def _escape(code: int) -> str:
+    if 0xDC80 <= code <= 0xDCFF:
+        return f"\\x{code - 0xDC00:02x}"
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
 def is_printable(character: str) -> bool:
@@ -69,12 +110,8 @@ def printable(raw: bytes | str, limit: int = 400) -> str:
         code = ord(character)
         if character == "\t" or is_printable(character):
             pieces.append(character)
-        elif 0xDC80 <= code <= 0xDCFF:
-            pieces.append(f"\\x{code - 0xDC00:02x}")
         elif code == 10:
             pieces.append("\\n")
-        elif code < 0x100:
-            pieces.append(f"\\x{code:02x}")
         else:
-            pieces.append(f"\\u{code:04x}")
+            pieces.append(_escape(code))
     return "".join(pieces) + ("…" if cut else "")

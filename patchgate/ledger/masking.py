@@ -1,4 +1,7 @@
-"""What looks like a secret, taken out of a text: credentials of known forms, and values of an environment.
+"""Take out of a text what looks like a secret.
+
+That is: credentials of known forms, values beside the name of a secret (`named_secrets`), passwords in
+addresses, and values of an environment.
 
 Decides which stretches of a log, a review or a report become `***`. It does not decide which texts are
 masked, and it knows no files. Each search runs once over the text, and every expression is bounded or ends
@@ -18,9 +21,10 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 
-from patchgate.change.quoting import printable, without_escapes
+from patchgate.change.quoting import printable, without_controls
 from patchgate.declared.content import SECRET_FORMS
 from patchgate.durable.record import Json
+from patchgate.ledger.named_secrets import named_values
 
 MASK = b"***"
 LEAST_VALUE = 6
@@ -41,7 +45,9 @@ _LOGIN = re.compile(rb"[^\s/?#\"<>:@\[]*:([^\s/?#\"<>]+)@")
 _ADDRESS = re.compile(r"[A-Za-z0-9+.-]{1,40}://[^\s/:@\[]*:(?![0-9]{1,5}[/?#])(.+)@", re.DOTALL)
 # What follows the first line of a private key, up to its last line or as far as it looks like one.
 _KEY_END = re.compile(rb"-----END [A-Z0-9 ]{0,40}-----")
-_KEY_LINES = re.compile(rb"(?:(?:\\[nr]|[\s+|>-]|\x1b\[[0-9;]{0,16}m){1,8}[A-Za-z0-9+/=]{16,256}){1,2000}")
+_KEY_LINES = re.compile(
+    rb"(?:(?:\\[nr]|[\s+|>-]|(?:\x1b|\\x1b)\[[0-9;]{0,16}m){1,8}[A-Za-z0-9+/=]{16,256}){1,2000}"
+)
 # An RSA key of 4,096 bits has 3.2 KB.
 _MOST_KEY = 8 << 10
 
@@ -114,13 +120,13 @@ class Masks:
         return b"".join([*pieces, content[at:]])
 
     def output(self, content: bytes) -> bytes:
-        """Mask what a command wrote, also where escapes of a terminal hide a secret.
+        """Mask what a command wrote, also where a secret is hidden by escapes or controls that are not shown.
 
-        A line with a secret that is found only without its escapes is kept without them.
+        A line with a secret that is found only without them is kept without them.
         """
         masked = self.raw(content)
-        bare = without_escapes(masked)
-        spans = [] if bare is masked else self._spans(bare)
+        bare = without_controls(masked)
+        spans = [] if bare == masked else self._spans(bare)
         if not spans:
             return masked
         # Escapes end with their line at the latest, so both have the same lines.
@@ -148,7 +154,9 @@ class Masks:
         return value
 
     def _spans(self, content: bytes) -> list[tuple[int, int]]:
-        return sorted([*_known_forms(content), *_logins(content), *self._known_values(content)])
+        return sorted(
+            [*_known_forms(content), *_logins(content), *named_values(content), *self._known_values(content)]
+        )
 
     def _known_values(self, content: bytes) -> Iterator[tuple[int, int]]:
         for value in self._values:

@@ -87,7 +87,11 @@ def show_command(argv: Sequence[bytes | str], mask: Callable[[bytes], bytes] | N
 
     words = (word if isinstance(word, bytes) else word.encode("utf-8", "surrogateescape") for word in argv)
     texts = ((mask(word) if mask else word).decode("utf-8", "surrogateescape") for word in words)
-    return printable(" ".join(map(shlex.quote, texts)), _MAX_SHOWN)
+    shown = " ".join(map(shlex.quote, texts))
+    if mask is not None:
+        # The name of an option is one word, its value the next.
+        shown = mask(shown.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
+    return printable(shown, _MAX_SHOWN)
 
 
 def finding_of(outcome: CommandOutcome) -> Finding | None:
