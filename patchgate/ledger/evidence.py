@@ -11,7 +11,8 @@ a report or a review says. What folders there are, and which may go, is `evidenc
 
 The candidate is flushed, with the names of all folders above it: it is what cannot be made again. The rest is
 not: the verdict and its rules stand in the ledger's event, which is, and five more flushes would cost a small
-patch more than its judgement. What looks like a secret is masked in all but the candidate.
+patch more than its judgement. What looks like a secret is masked in all but the candidate, and no log holds a
+control that a terminal would obey.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from types import TracebackType
 
-from patchgate.change.quoting import printable
+from patchgate.change.quoting import neutral, printable
 from patchgate.durable.filesystem import (
     flush,
     flush_folder,
@@ -160,7 +161,7 @@ class Evidence:
         feedback: str,
         events: Sequence[Mapping[str, Json]] | None = None,
     ) -> str | None:
-        """Mask the logs, write report, review and feedback, and after a refusal the bundle of all of it.
+        """Mask and clean the logs, write report, review, feedback, and after a refusal the bundle of it all.
 
         None, or one sentence to warn with; what can be written is written.
 
@@ -220,7 +221,10 @@ class Evidence:
             os.close(descriptor)
 
     def _mask_logs(self) -> list[str]:
-        """Take secrets out of the logs; one of which that fails goes, for no log is better than a secret."""
+        """Take secrets and controls out of the logs; one where that fails is removed.
+
+        Each line was masked and cleaned before it was logged. Here a secret of several lines is found too.
+        """
         failed: list[str] = []
         for name in evidence_files(self.dir):
             if not name.startswith("logs/"):
@@ -228,7 +232,7 @@ class Evidence:
             path = os.path.join(self.dir, name)
             try:
                 content = read_evidence(self.dir, name)
-                masked = self.masks.output(content)
+                masked = neutral(self.masks.output(content))
                 if masked is not content:
                     self._write(name + UNFINISHED, masked)
                     rename(path + UNFINISHED, path, self._faults)

@@ -59,10 +59,11 @@ class Ended:
 
     `code` is its exit code (negative: the signal), None where it was not started; then `fault` says why, and
     `reason` in the system's words. `tail` is the end of its output (4 KiB), `logged` and `dropped` count the
-    bytes of its output that went into the log and that did not; `log_fault` says why the log could not be
-    written. `survivors` counts the processes that could not be ended. Where its standard output went into a
-    file of its own, all of these are about its errors: `output_fault` says why that file could not be
-    written, and `has_flooded` that the command was ended since the file may not hold as much as it wrote.
+    bytes of its output, as it is logged, that went into the log and that did not; `has_more_than_tail` is
+    whether the tail is only the end of it. `log_fault` says why the log could not be written. `survivors`
+    counts the processes that could not be ended. Where its standard output went into a file of its own, all
+    of these are about its errors: `output_fault` says why that file could not be written, and `has_flooded`
+    that the command was ended since the file may not hold as much as it wrote.
     """
 
     code: int | None
@@ -70,6 +71,7 @@ class Ended:
     fault: StartFault | None = None
     reason: str = ""
     tail: bytes = b""
+    has_more_than_tail: bool = False
     seconds: float = 0.0
     logged: int = 0
     dropped: int = 0
@@ -92,6 +94,7 @@ def run_command(
     max_output: int = 128 << 20,
     grace: float = 2.0,
     mask: Callable[[bytes], bytes] | None = None,
+    clean: Callable[[bytes], bytes] | None = None,
     tick: Callable[[float], None] | None = None,
 ) -> Ended:
     """Run a command to its end, with nothing on its standard input.
@@ -111,12 +114,13 @@ def run_command(
         output: a descriptor that gets its standard output instead, as it is, without a mask.
         max_output: how many bytes of it at most; a command that writes more is ended.
         mask: what is done to whole lines (or 64 KiB of a longer one) before they are logged or kept.
+        clean: what is then done to what goes into the log; the tail stays without it.
         tick: called about once a second with the seconds since the start.
 
     Raises:
         UndecidedError: the working directory is not there.
     """
-    spool = Spool(log, max_log, mask)
+    spool = Spool(log, max_log, mask, clean)
     own = None if output is None else Spool(output, max_output)
     began = time.monotonic()
     before = strays.children()
@@ -260,6 +264,7 @@ class _Run:
             self.code,
             timed_out=self.timed_out,
             tail=spool.tail,
+            has_more_than_tail=spool.has_more_than_tail,
             seconds=seconds,
             logged=spool.logged,
             dropped=spool.dropped,

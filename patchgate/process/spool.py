@@ -2,15 +2,22 @@
 
 Decides how much is kept and where a line is taken to end. A log that cannot be written does not end the
 command: the fault is kept, and whoever asked for the log tells of it.
+
+A line longer than 64 KiB is masked in pieces that overlap: the end of a piece stays unmasked in memory and is
+masked again with what follows it, so no secret of up to 16 KiB is cut at the border.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 TAIL = 4096
 _LINE = 1 << 16
+_OVERLAP = 1 << 14
+# Where a border would cut a secret, one is sought further left, a step at a time.
+_STEP = 509
+_TRIES = 24
 
 
 class Spool:
@@ -18,16 +25,25 @@ class Spool:
 
     Args:
         log: a descriptor that is written to, or None.
-        most: how many bytes of output are logged; one line then says that more was dropped.
+        most: how many bytes are logged; one line then says that more was dropped.
         mask: what is done to whole lines, their ends included, before they are logged or kept.
+        clean: what is done to masked text before it is logged; it has to be the same for pieces.
     """
 
-    def __init__(self, log: int | None, most: int, mask: Callable[[bytes], bytes] | None = None) -> None:
+    def __init__(
+        self,
+        log: int | None,
+        most: int,
+        mask: Callable[[bytes], bytes] | None = None,
+        clean: Callable[[bytes], bytes] | None = None,
+    ) -> None:
         self._log = log
         self._most = most
         self._mask = mask
+        self._clean = clean
         self._partial = bytearray()
         self._end = bytearray()
+        self._taken = 0
         self.logged = 0
         self.dropped = 0
         self.fault: str | None = None
@@ -37,32 +53,59 @@ class Spool:
         """The last 4 KiB."""
         return bytes(self._end[-TAIL:])
 
+    @property
+    def has_more_than_tail(self) -> bool:
+        """Tell whether there was output before the tail."""
+        return self._taken > TAIL
+
     def add(self, data: bytes) -> None:
         """Take in a piece."""
-        if self._mask is None:
+        if self._mask is None and self._clean is None:
             self._keep(data)
             return
+        before = len(self._partial)
         self._partial += data
         # Only whole lines can be masked; one that does not end is taken in pieces.
-        whole = self._partial.rfind(b"\n") + 1
-        if whole == 0 and len(self._partial) >= _LINE:
-            whole = len(self._partial)
+        whole = data.rfind(b"\n") + 1
         if whole:
-            lines = bytes(self._partial[:whole])
-            del self._partial[:whole]
-            self._keep(self._mask(lines))
+            lines = bytes(self._partial[: before + whole])
+            del self._partial[: before + whole]
+            self._keep(self._masked(lines))
+        if len(self._partial) >= _LINE:
+            self._keep_piece()
 
     def close(self) -> None:
         """Take in the last line, which has no end."""
-        if self._mask is not None and self._partial:
+        if self._partial:
             last = bytes(self._partial)
             self._partial.clear()
-            self._keep(self._mask(last))
+            self._keep(self._masked(last))
+
+    def _keep_piece(self) -> None:
+        """Keep the beginning of a line that does not end yet, up to a border that cuts no secret."""
+        line = bytes(self._partial)
+        masked = self._masked(line)
+        for border in _borders(line):
+            rest = self._masked(line[border:])
+            if masked.endswith(rest):
+                del self._partial[:border]
+                self._keep(masked[: len(masked) - len(rest)])
+                return
+        # Secrets stand so close that each border would cut one: what was masked is not seen again.
+        border = next(_borders(masked), 0)
+        self._partial[:] = masked[border:]
+        self._keep(masked[:border])
+
+    def _masked(self, text: bytes) -> bytes:
+        return text if self._mask is None else self._mask(text)
 
     def _keep(self, data: bytes) -> None:
+        self._taken += len(data)
         self._end += data[-TAIL:]
         if len(self._end) > 4 * TAIL:
             del self._end[:-TAIL]
+        if self._clean is not None:
+            data = self._clean(data)
         room = 0 if self._log is None else self._most - self.logged
         taken = data[:room]
         self._write(taken)
@@ -83,3 +126,14 @@ class Spool:
                 rest = rest[os.write(self._log, rest) :]
         except OSError as error:
             self.fault = error.strerror or str(error)
+
+
+def _borders(line: bytes) -> Iterator[int]:
+    """Give places between two characters (of UTF-8) where a piece of a line may end, from right to left."""
+    for number in range(_TRIES):
+        border = len(line) - _OVERLAP - number * _STEP
+        if border <= 0:
+            return
+        for _ in range(3):
+            border -= 0x80 <= line[border] < 0xC0
+        yield border

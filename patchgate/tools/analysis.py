@@ -191,7 +191,7 @@ def _said(ended: Ended, mask: Callable[[bytes], bytes] | None) -> str:
     """Give the last lines of what it wrote to its standard error, safe to show."""
     from patchgate.tools.outcome import tail_lines
 
-    lines = tail_lines(ended.tail, ended.logged + ended.dropped > len(ended.tail), mask)
+    lines = tail_lines(ended.tail, ended.has_more_than_tail, mask)
     said = " / ".join(stripped for line in lines[-_LAST_LINES:] if (stripped := line.strip()))
     return f": {said[:_MAX_SAID]}" if said else ""
 

@@ -29,6 +29,7 @@ def run(
     environ: Mapping[str, str],
     log_path: str,
     mask: Callable[[bytes], bytes] | None = None,
+    clean: Callable[[bytes], bytes] | None = None,
     tick: Callable[[float], None] | None = None,
 ) -> CommandOutcome:
     """Run a command to its end; whatever becomes of it is told by the outcome.
@@ -41,6 +42,7 @@ def run(
         environ: the caller's environment.
         log_path: a file that does not exist yet; it is made only where the command has something to do.
         mask: what is done to whole lines of output before they are logged or shown, and to its arguments.
+        clean: what is then done to what goes into the log, where the log is kept.
         tick: called about once a second with the seconds since the start.
 
     Raises:
@@ -67,6 +69,7 @@ def run(
             executable=file,
             log=log,
             mask=mask,
+            clean=clean,
             tick=tick,
         )
     finally:
@@ -177,7 +180,7 @@ def _ended(
         exit_code=ended.code,
         reason=reason,
         hint=hint,
-        tail=tail_lines(ended.tail, ended.logged + ended.dropped > len(ended.tail), mask),
+        tail=tail_lines(ended.tail, ended.has_more_than_tail, mask),
         seconds=ended.seconds,
         log=log,
         dropped=ended.dropped,

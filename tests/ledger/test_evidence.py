@@ -121,7 +121,7 @@ def test_secrets_are_masked_in_everything_but_the_candidate(tmp_path: Path) -> N
         Path(evidence.log_path("lint")).write_bytes(b"nothing\n")
         events = [{"reason": f"it said {SECRET}"}]
         assert evidence.keep({"tail": [SECRET]}, f"x {SECRET}", f"y {SECRET}", events) is None
-    assert log.read_bytes() == b"\xff connecting with ***\n"
+    assert log.read_bytes() == b"\\xff connecting with ***\n"
     for name, _ in contents(evidence.dir):
         if name != "failure_bundle.zip":
             assert SECRET.encode() not in Path(evidence.dir, name).read_bytes(), name

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from patchgate.change.path import RepoPath
-from patchgate.change.quoting import printable
+from patchgate.change.quoting import neutral, printable
 from patchgate.declared.command import files_of, in_order
 from patchgate.declared.settings import CommandSettings
 from patchgate.errors import UndecidedError
@@ -182,6 +182,7 @@ def _run_all(
             environ=around.environ,
             log_path=evidence.log_path(name),
             mask=masks.output,
+            clean=neutral,
             tick=lambda seconds, name=name: around.tell(name, seconds),  # type: ignore[misc]
         )
         warnings.extend(outcome.warnings)
