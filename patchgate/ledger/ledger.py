@@ -63,7 +63,8 @@ class Ledger:
     def record(self, kind: str, about: Mapping[str, Json]) -> str | None:
         """Add one event, on the disk when this returns; None, or one sentence to warn with.
 
-        It never raises for what the system or another process does: the verdict stays what it is.
+        It never raises for what the system or another process does: the verdict stays what it is. A secret
+        that somebody wrote into the `reason` is masked.
 
         Raises:
             ValueError: `kind` or `about` is not what an event may hold, which is the caller's fault.
@@ -73,7 +74,7 @@ class Ledger:
 
         aside: list[Path] = []
         try:
-            for event in written_forms(kind, about, self._clock()):
+            for event in written_forms(kind, _without_secrets(about), self._clock()):
                 chain.append(
                     self._path,
                     event,
@@ -194,6 +195,15 @@ class Ledger:
         from patchgate.durable import head
 
         return head.compare(self._path)
+
+
+def _without_secrets(about: Mapping[str, Json]) -> Mapping[str, Json]:
+    reason = about.get("reason")
+    if not isinstance(reason, str):
+        return about
+    from patchgate.ledger.masking import Masks
+
+    return {**about, "reason": Masks().text(reason)}
 
 
 def _told(aside: list[Path]) -> str | None:

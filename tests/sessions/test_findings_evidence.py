@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from patchgate.ledger.ledger import Ledger
 from tests.proposals import ABC, change_of
 from tests.world import Answer, Repo
 
@@ -104,6 +105,29 @@ def test_the_candidate_is_kept_byte_for_byte_and_what_is_shown_of_it_is_masked(r
     assert not [name for name, content in written(repo).items() if SECRETS[0].encode() in content]
     assert SECRETS[0] not in answer.out + answer.err
     assert "password=***" in answer.out
+
+
+def test_the_messages_of_an_analysis_are_masked_where_they_are_kept_and_shown(repo: Repo) -> None:
+    told = {"ruleId": "B105", "message": {"text": f"Possible password: '{SECRETS[0]}' \x1b]0;owned\x07"}}
+    report = {"version": "2.1.0", "runs": [{"tool": {"driver": {"name": "told"}}, "results": [told]}]}
+    repo.policy(
+        '[analyses.told]\nformat = "sarif"\n'
+        f"command = {json.dumps(['sh', '-c', f'echo token={SECRETS[1]} >&2; cat told.sarif'])}\n"
+    )
+    repo.stage({"told.sarif": json.dumps(report)})
+    for form in ("text", "json", "sarif"):
+        answer = repo.cli("analyze", "--format", form)
+        assert "B105" in answer.out, answer.err
+        assert "Possible password: '***'" in answer.out
+        assert not [each for each in (*SECRETS, "\x1b") if each in answer.out + answer.err]
+    assert not [name for name, content in written(repo).items() if b"hunter2" in content]
+
+
+def test_a_reason_with_a_secret_is_recorded_without_it(repo: Repo) -> None:
+    ledger = Ledger(str(repo.path / ".git"))
+    reason = "the server was down, try password=hunter2-in-the-open"
+    assert ledger.record("skipped", {"hook": "pre-commit", "reason": reason}) is None
+    assert [each.about["reason"] for each in ledger.events()] == ["the server was down, try password=***"]
 
 
 def test_a_log_has_no_control_and_no_secret_while_the_command_still_runs(repo: Repo, tmp_path: Path) -> None:

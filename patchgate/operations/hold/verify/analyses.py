@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from patchgate.declared.analyses import digest_of, written
 from patchgate.declared.settings import AnalysisSettings
@@ -22,7 +23,10 @@ from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository
 from patchgate.operations.hold.verify.store import AnalysisStore, settled
 from patchgate.tools.analysis import analyse, tool_of
-from patchgate.verdict.comparison import AnalysisRun, Evaluated, TreeRuns
+from patchgate.verdict.comparison import AnalysisRun, Evaluated, Result, TreeRuns
+
+if TYPE_CHECKING:
+    from patchgate.ledger.masking import Masks
 
 FORM = "patchgate.analysis-key/1"
 _NAMED = 5
@@ -161,6 +165,7 @@ def _run(
         # Who had the scratch tree until now may have run the same.
         if kept is not None and wanted.key and (known := kept.find(wanted.key)) is not None:
             return known
+        masks = Masks([around.environ, wanted.settings.env])
         folder = os.path.join(beside.path, "told")
         os.mkdir(folder)
         run = analyse(
@@ -170,10 +175,10 @@ def _run(
             environ=around.environ,
             folder=folder,
             text_of=lines_of(objects, tree),
-            mask=Masks([around.environ, wanted.settings.env]).output,
+            mask=masks.output,
             tick=lambda seconds: around.tell(f"the analysis {wanted.name}", seconds),
         )
-        run = replace(run, key=wanted.key)
+        run = replace(_without_secrets(run, masks), key=wanted.key)
         try:
             changed = scratch.changed()
         except UndecidedError as error:
@@ -183,6 +188,20 @@ def _run(
             more = f", and {len(changed) - _NAMED} more" if len(changed) > _NAMED else ""
             return _spoilt(run, f"the analysis `{wanted.name}` changed {named}{more}", _MUST_NOT_WRITE)
     return settled(run) if kept is None or not wanted.key else kept.keep(run)
+
+
+def _without_secrets(run: AnalysisRun, masks: Masks) -> AnalysisRun:
+    """Mask the messages of a run, which is kept and shown; what it is compared by is not in them."""
+    # Many results have the same message.
+    masked: dict[str, str] = {}
+
+    def of(result: Result) -> Result:
+        message = masked.get(result.message)
+        if message is None:
+            message = masked[result.message] = masks.text(result.message)
+        return result if message == result.message else replace(result, message=message)
+
+    return replace(run, results=tuple(map(of, run.results)), suppressed=tuple(map(of, run.suppressed)))
 
 
 def _telling_pause(tell: Callable[[str, float], None]) -> Callable[[float], None]:
