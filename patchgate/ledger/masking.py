@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 
 from patchgate.change.quoting import printable, without_controls
@@ -137,6 +137,24 @@ class Masks:
                 lines[number] = bare_lines[number]
         return self.raw(b"\n".join(lines))
 
+    def stream(self) -> Callable[[bytes], bytes]:
+        """Give an `output` for pieces in their order: a private key may go on in the next one.
+
+        Only pieces of whole lines count; one without an end of line is masked as it is.
+        """
+        room = 0
+
+        def mask(piece: bytes) -> bytes:
+            nonlocal room
+            if not piece.endswith(b"\n"):
+                return self.output(piece)
+            bare = without_controls(piece)
+            end, goes_on = _rest_of_key(bare, room)
+            room = room - len(bare) if goes_on else _room_for_key(bare[end:])
+            return MASK + self.output(bare[end:]) if end else self.output(piece)
+
+        return mask
+
     def text(self, text: str) -> str:
         """Mask a text; a byte that is no UTF-8 stays what it was."""
         encoded = text.encode("utf-8", "surrogatepass")
@@ -184,6 +202,28 @@ def _logins(content: bytes) -> Iterator[tuple[int, int]]:
         if found is not None and found[1] != MASK:
             yield found.span(1)
         at = content.find(b"://", at + 3)
+
+
+def _room_for_key(lines: bytes) -> int:
+    """Tell how much of a private key that begins in these lines may follow them; 0: all of it is here."""
+    start = lines.rfind(b"-----BEGIN ")
+    if start < 0 or _KEY_END.search(lines, start) is not None:
+        return 0
+    goes_on = any(begin == start and not lines[end:].strip() for begin, end in _known_forms(lines))
+    return max(0, _MOST_KEY - (len(lines) - start)) if goes_on else 0
+
+
+def _rest_of_key(lines: bytes, room: int) -> tuple[int, bool]:
+    """Find the end of a private key that began before these lines, and tell whether it goes on after them."""
+    if room <= 0:
+        return 0, False
+    last = _KEY_END.search(lines, 0, room)
+    if last is not None:
+        return last.end(), False
+    # Each line of a key is taken to follow the end of another line.
+    found = _KEY_LINES.match(b"\n" + lines, 0, room + 1)
+    end = 0 if found is None else found.end() - 1
+    return end, not lines[end:].strip()
 
 
 def _end_of_key(content: bytes, start: int) -> int:

@@ -520,6 +520,14 @@ def test_a_secret_of_the_environment_is_not_shown(repo: Repo) -> None:
     assert "horse" not in "".join(each.run.tail)
 
 
+def test_a_value_beside_the_name_of_a_secret_is_not_shown(repo: Repo) -> None:
+    repo.stage({TESTS: "def test_it():\n    raise OSError('password=correct-' 'horse')\n"})
+    (each,) = captured(repo).components
+    assert each.run is not None
+    assert "password=***" in "".join(each.run.tail)
+    assert "correct-horse" not in "".join(each.run.tail)
+
+
 def test_what_a_test_prints_reaches_no_terminal_raw(repo: Repo) -> None:
     repo.stage({TESTS: "def test_it():\n    print('\\x1b]0;title\\x07')\n    assert False\n"})
     done = captured(repo)

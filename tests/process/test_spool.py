@@ -84,6 +84,24 @@ def test_where_every_border_would_cut_a_secret_the_line_is_masked_all_the_same(
     assert log == b"password=*** " * 20
 
 
+@pytest.mark.parametrize("before", [b"", b"+", b"\x1b[32m"])
+@pytest.mark.parametrize("n_lines", [1, 2, 7])
+def test_a_private_key_that_comes_line_by_line_is_masked_whole(
+    tmp_path: Path, before: bytes, n_lines: int
+) -> None:
+    body = [b"MIIEowIBAAKCAQEA7bq4c1fV0vW5w0aP9q3r/+Zk"] * 20
+    key = [b"-----BEGIN RSA PRIVATE KEY-----", *body, b"-----END RSA PRIVATE KEY-----"]
+    for lines in (key, key[:15]):
+        shown = [before + line + b"\n" for line in [b"first", *lines, b"the next line stays", *body[:1]]]
+        pieces = [b"".join(shown[at : at + n_lines]) for at in range(0, len(shown), n_lines)]
+        log, spool = spooled(tmp_path, pieces, Masks().stream())
+        assert log.count(body[0]) == 1
+        assert b"the next line stays\n" in log
+        assert b"first\n" in log
+        assert b"***" in log
+        assert spool.tail.count(body[0]) == 1
+
+
 def test_the_limit_is_one_of_the_log_and_the_tail_is_told_apart_from_all_output(tmp_path: Path) -> None:
     log, spool = spooled(tmp_path, [b"\x1b" * 1000 + b"\n"], most=100)
     assert log.startswith(b"\\x1b" * 25 + b"\npatchgate: the log ends here")

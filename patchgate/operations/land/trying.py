@@ -181,7 +181,7 @@ def _run_all(
             files=files,
             environ=around.environ,
             log_path=evidence.log_path(name),
-            mask=masks.output,
+            mask=masks.stream(),
             clean=neutral,
             tick=lambda seconds, name=name: around.tell(name, seconds),  # type: ignore[misc]
         )

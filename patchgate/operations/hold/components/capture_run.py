@@ -104,7 +104,7 @@ def run_tests(
         files=chosen(files) if is_pytest else files,
         environ=_environment(environ, source_roots, place, report),
         log_path=log,
-        mask=Masks([environ]).output,
+        mask=Masks([environ]).stream(),
         tick=tick,
     )
     said = _said(outcome, _read(log, _MOST_LOG))

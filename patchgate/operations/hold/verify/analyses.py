@@ -175,7 +175,7 @@ def _run(
             environ=around.environ,
             folder=folder,
             text_of=lines_of(objects, tree),
-            mask=masks.output,
+            mask=masks.stream(),
             tick=lambda seconds: around.tell(f"the analysis {wanted.name}", seconds),
         )
         run = replace(_without_secrets(run, masks), key=wanted.key)
