@@ -114,7 +114,7 @@ def _name_at(lower: bytes, at: int) -> _Name | None:
     follows = _ASSIGNS.match(lower, named.end())
     before = lower[max(0, at - 60) : at]
     if follows is None:
-        if _OPTION.search(before) is None:
+        if b"--" not in before or _OPTION.search(before) is None:
             return None
         follows = _FOLLOWS.match(lower, named.end())
         if follows is None:
