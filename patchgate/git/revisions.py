@@ -99,7 +99,8 @@ def tree_named(objects: Objects, text: str) -> tuple[str, str | None] | None:
         UndecidedError: git could not answer.
     """
     found = resolve(objects, text)
-    if found is None:
+    # `REV:PATH` names a folder: no policy and no analysis begins there.
+    if found is None or ":" in text:
         return None
     commit = objects.header(found.oid + "^{commit}")
     tree = objects.header((commit.oid if commit else found.oid) + "^{tree}")
