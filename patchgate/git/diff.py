@@ -39,6 +39,8 @@ _HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 # The records of a commit, the headers of a section, a whole hunk: each in one step where the buffer holds it,
 # for a third of the time. No group is possessive that could backtrack: CPython before 3.11.5 misreads those
 # (gh-106052).
+# A tree of a few hundred bytes can name the same folder again and again: 10 million files in eight objects.
+MOST_RECORDS = 1_000_000
 _RECORDS = re.compile(rb"(?::[^\0]*+\0[^\0]*+\0)*")
 _HEADER_LINES = re.compile(rb"(?:(?:index |--- |\+\+\+ |old mode|new mode|new file |deleted fil)[^\n]*+\n)*")
 _WHOLE_HUNK = re.compile(
@@ -111,8 +113,12 @@ class DiffReader:
         self._at = run.end()
         words = run[0].split(b"\0")
         found = [_record(words[place], words[place + 1]) for place in range(0, len(words) - 1, 2)]
-        while self._peek(1) == b":":
+        while len(found) <= MOST_RECORDS and self._peek(1) == b":":
             found.append(_record(self._until(b"\0"), self._until(b"\0")))
+        if len(found) > MOST_RECORDS:
+            raise UndecidedError(
+                f"a change has more than {MOST_RECORDS:,} files and folders", "split the change"
+            )
         files = [record for record in found if not _is_folder(record)]
         if len(files) < len(found):
             if not self._has_folders:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from patchgate.git import diff
 from patchgate.process import cpu_time
 from tests.proposals import addition
 from tests.world import Answer, Repo
@@ -163,3 +164,20 @@ def test_an_expression_that_may_take_exponential_time_is_an_error_of_the_policy(
     repo.stage({"patchgate.toml": f'[content]\ndeny = ["{expression}"]\n'})
     answer = repo.check()
     assert answer.errors == ["policy-invalid"]
+
+
+def test_a_change_of_more_files_than_can_be_read_is_undecided(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo = Repo.create(tmp_path)
+    repo.policy("[policy]\n")
+    repo.commit({f"many/{number}": "x\n" for number in range(40)})
+    assert repo.check("HEAD").verdict == "accepted"
+    monkeypatch.setattr(diff, "MOST_RECORDS", 40)
+    for arguments in (("HEAD",), ("HEAD~1..HEAD",), ("--policy-from", "HEAD~1", "HEAD~1..HEAD")):
+        answer = repo.check(*arguments)
+        assert answer.code == 3
+        assert "more than 40 files and folders" in answer.out
+    repo.git("reset", "-q", "--soft", "HEAD~1")
+    monkeypatch.setattr(diff, "MOST_RECORDS", 39)
+    assert repo.check().code == 3
