@@ -240,11 +240,14 @@ def _at_receive(name: str, arguments: tuple[str, ...], directory: str) -> int:
     signal.signal(signal.SIGALRM, _too_long)
     # Again each second: one gate that gives up does not end the whole.
     signal.setitimer(signal.ITIMER_REAL, _RECEIVE_SECONDS, 1)
-    repository = open_repository(os.environ, directory)
-    from patchgate.operations.judge.receives import judge_receive
+    try:
+        repository = open_repository(os.environ, directory)
+        from patchgate.operations.judge.receives import judge_receive
 
-    report = judge_receive(repository, _read_lines())
-    signal.setitimer(signal.ITIMER_REAL, 0)
+        report = judge_receive(repository, _read_lines())
+    finally:
+        # What is said of an error must not be broken off.
+        signal.setitimer(signal.ITIMER_REAL, 0)
     if report.warnings or any(change.findings for change in report.changes) or report.verdict != "accepted":
         _show_short(report)
     tell_doubts(repository.doubts)

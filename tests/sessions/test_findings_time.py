@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -181,3 +182,9 @@ def test_a_change_of_more_files_than_can_be_read_is_undecided(
     repo.git("reset", "-q", "--soft", "HEAD~1")
     monkeypatch.setattr(diff, "MOST_RECORDS", 39)
     assert repo.check().code == 3
+
+
+def test_no_timer_of_pre_receive_outlives_an_error(tmp_path: Path) -> None:
+    repo = Repo.create(tmp_path)
+    assert repo.cli("hook", "pre-receive", cwd=tmp_path).code != 0
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
