@@ -17,9 +17,14 @@ from patchgate.git.pairs import Records
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import failed
 from patchgate.git.tree_format import TREE_MODE
+from patchgate.git.tree_sides import files_unlike
 
 Sides = Mapping[bytes, tuple[str, ...]]
-"""Paths in conflict, each with the commits between which it is: where a step of an octopus was, its own."""
+"""Paths in conflict, each with the commits between which it is.
+
+The commit that a step of an octopus made is such a side only of a path that no earlier step had in conflict:
+at other paths it holds markers.
+"""
 
 _PINNED = (
     ("merge.renames", "true"),
@@ -58,13 +63,29 @@ def automatic_merges(store: PrivateStore, merges: Sequence[tuple[str, ...]]) -> 
     while under_way := [heads for heads in ours if len(heads) > step]:
         made = _merge(store, [(ours[heads], heads[step]) for heads in under_way])
         for heads, merged in zip(under_way, made, strict=True):
-            before = found.get(heads, Merged(""))
-            conflicts = _joined(before.conflicts, merged.conflicts)
-            found[heads] = Merged(merged.tree, conflicts, _joined(before.aside, merged.aside))
+            pair = (ours[heads], heads[step])
+            found[heads] = _after(store, found[heads], merged, pair) if heads in found else merged
             if len(heads) > step + 1:
                 ours[heads] = _commit(store, merged.tree, (ours[heads], heads[step]))
         step += 1
     return [found[heads] for heads in merges]
+
+
+def _after(store: PrivateStore, before: Merged, merged: Merged, pair: tuple[str, str]) -> Merged:
+    """Join what the earlier steps of an octopus made with the step that merged a pair of commits."""
+    if not before.conflicts:
+        return merged
+    conflicts = dict(merged.conflicts)
+    # A rename can carry markers of an earlier step to a path that is in no conflict.
+    with Objects(store.bare(), store.variables) as objects:
+        headers = objects.headers([f"{commit}^{{tree}}" for commit in pair])
+        trees = [header.oid for header in headers if header is not None]
+        conflicts.update(dict.fromkeys(files_unlike(objects, merged.tree, trees), pair))
+    fresh, aside = (
+        {path: pair[1:] if path in before.conflicts else pair for path in each}
+        for each in (conflicts, merged.aside)
+    )
+    return Merged(merged.tree, _joined(before.conflicts, fresh), _joined(before.aside, aside))
 
 
 def _merge(store: PrivateStore, pairs: Sequence[tuple[str, str]]) -> list[Merged]:
