@@ -113,6 +113,82 @@ def test_the_orphan_as_first_parent_is_none_the_less_the_later_root(repo: Repo, 
     assert repo.check(root).errors == ["max-files"]
 
 
+@pytest.mark.parametrize(
+    ("default", "branch", "name"),
+    [
+        ("main", "feature", ""),
+        ("main", "", "refs/heads/HEAD"),
+        ("main", "", "refs/tags/refs/remotes/origin/HEAD"),
+        ("trunk", "main", ""),
+        ("trunk", "", "refs/heads/HEAD"),
+    ],
+)
+def test_where_no_ref_names_the_default_branch_no_pushed_ref_makes_an_orphan_the_first(
+    repo: Repo, server: Repo, default: str, branch: str, name: str
+) -> None:
+    """A clone as continuous integration makes it, by init and fetch; an empty branch: HEAD is detached."""
+    root = orphan(repo)
+    repo.git("merge", "-q", "--allow-unrelated-histories", "--no-verify", "-m", "Join", "main")
+    server.git("branch", "-q", "-m", "main", default)
+    repo.git("push", "-q", "-f", "--no-verify", str(server.path), f"HEAD:refs/heads/{branch or 'feature'}")
+    if name:
+        repo.git("push", "-q", "--no-verify", str(server.path), f"{root}:{name}")
+    clone = repo.at(repo.path.parent / "ci")
+    clone.path.mkdir()
+    clone.git("init", "-q", "-b", "none")
+    clone.git("remote", "add", "origin", str(server.path))
+    everything = ("+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*")
+    clone.git("-c", "remote.origin.followRemoteHEAD=never", "fetch", "-q", "origin", *everything)
+    assert clone.try_git("symbolic-ref", "--quiet", "refs/remotes/origin/HEAD").returncode != 0
+    where = ("-B", branch) if branch else ("--detach",)
+    clone.git("checkout", "-q", *where, f"refs/remotes/origin/{branch or 'feature'}")
+    base = f"refs/remotes/origin/{default}"
+    for arguments in (
+        (f"{base}..HEAD",),
+        ("--policy-from", base, f"{base}..HEAD"),
+        ("--policy-from", base, root),
+    ):
+        answer = clone.check(*arguments)
+        assert (answer.verdict, answer.errors) == ("rejected", ["max-files"]), arguments
+    assert clone.check("--policy-from", f"{base}^{{tree}}", root).errors == ["max-files"]
+
+
+def test_a_root_of_a_range_is_judged_by_the_policy_of_the_ranges_start(repo: Repo) -> None:
+    loose: dict[str, Content] = {"patchgate.toml": "[policy]\n", "runs/record": "x\n"}
+    repo.git("branch", "-q", "-m", "main", "trunk")
+    root = orphan(repo, {**MANY, **loose})
+    repo.git("branch", "-q", "-m", "other", "main")
+    assert sorted(repo.check(f"trunk..{root}").errors) == ["deny-prefix", "max-files"]
+
+
+def test_where_branches_part_and_none_is_the_usual_one_their_policies_must_agree(repo: Repo) -> None:
+    repo.git("branch", "-q", "-m", "main", "trunk")
+    root = orphan(repo, {**MANY, "runs/record": "x\n"})
+    assert sorted(repo.check(root).errors) == ["deny-prefix", "max-files"]
+    repo.commit({"patchgate.toml": "[policy]\n"}, "Loosen")
+    repo.git("checkout", "-q", "--orphan", "again")
+    for arguments in ((root,), ()):
+        answer = repo.cli("check", *arguments)
+        assert (answer.code, "set-head" in answer.err) == (3, True)
+    assert sorted(repo.check("--policy-from", "trunk", root).errors) == ["deny-prefix", "max-files"]
+
+
+def test_under_a_trusted_ref_a_root_that_it_does_not_reach_is_not_the_first(repo: Repo) -> None:
+    """Neither in the transaction nor at a push to where nothing is known of, whatever the main line says."""
+    tip = repo.ask("rev-parse", "HEAD")
+    root = orphan(repo)
+    repo.git("update-ref", "refs/remotes/up/stream", tip)
+    repo.git("update-ref", "refs/heads/topic", tip)
+    repo.git("update-ref", "refs/heads/main", root)
+    shutil.rmtree(repo.path / ".git" / "logs")
+    repo.git("config", "patchgate.trustRef", "refs/remotes/up/stream")
+    assert errors(transaction(repo, "refs/heads/topic", tip, root)) == ["max-files"]
+    elsewhere = str(repo.path.parent / "elsewhere")
+    line = f"refs/heads/x {root} refs/heads/x {ZERO}\n".encode()
+    repository = open_repository(repo.env, str(repo.path))
+    assert errors(judge_push(repository, elsewhere, elsewhere, line)) == ["max-files"]
+
+
 def test_an_orphan_on_a_new_branch_counts(repo: Repo, server: Repo) -> None:
     root = orphan(repo)
     assert errors(receive(repo, server, ("refs/heads/other", ZERO, root))) == ["max-files"]

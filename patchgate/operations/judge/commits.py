@@ -18,7 +18,7 @@ from patchgate.git.repository import Repository
 from patchgate.git.sources import Reading
 from patchgate.operations.judge.cases import BUILT_IN, Rules, is_control, judge_reading
 from patchgate.operations.judge.policies import Found, Key, Policies, built_in
-from patchgate.operations.judge.terms import Asked, asked_policy, detail_for, policy_beside
+from patchgate.operations.judge.terms import Asked, asked_policy, detail_for, known_history, policy_beside
 from patchgate.verdict.verdict import ChangeVerdict, Report
 
 
@@ -30,6 +30,8 @@ def check_revision(repository: Repository, revision: str, asked: Asked) -> Repor
     """
     with Objects(repository) as objects:
         chosen = commits_of(repository, objects, revision)
+    if chosen.between is not None:
+        asked = replace(asked, since=chosen.between[0])
     report = judge_commits(repository, chosen.commits, asked)
     if chosen.commits or chosen.between is None:
         return report
@@ -62,6 +64,7 @@ class _History:
         self._walk = walk
         self._policies = Policies(walk.objects)
         self._asked = asked_policy(walk.objects, self._policies, asked)
+        self._terms = asked
         self._fallback = self._find_fallback(asked.fallback)
         self._place = asked.place
         self._borrowed = asked.fallback or ""
@@ -136,14 +139,19 @@ class _History:
         if commit.oid not in self._is_first:
             from patchgate.git.roots import is_first
 
-            self._is_first[commit.oid] = is_first(self._repository, commit.oid, commit.tree)
+            known = known_history(self._walk.objects, self._terms)
+            self._is_first[commit.oid] = is_first(self._repository, commit.oid, commit.tree, known=known)
         return self._is_first[commit.oid]
 
     def _find_main(self) -> tuple[Found, str]:
-        """Read the policy of the repository's main line, and name the commit."""
+        """Read the policy of where a range begins, else of the repository's main line; name the commit."""
         if self._main is None:
-            beside = policy_beside(self._walk.objects, self._policies)
-            self._main = beside or (Found(), "")
+            since = self._terms.since
+            found = self._find_fallback(since)
+            if since is not None and not found.is_absent:
+                self._main = found, since
+            else:
+                self._main = policy_beside(self._walk.objects, self._policies) or (Found(), "")
         return self._main
 
     def _find_fallback(self, revision: str | None) -> Found:

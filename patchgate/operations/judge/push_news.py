@@ -77,12 +77,19 @@ class News:
         """Tell whether a commit is new to a ref."""
         return commit in self._new[kind_of(ref, self._is_protected)]
 
-    def firsts(self, updates: Sequence[RefUpdate], had: Iterable[str], default: str | None) -> frozenset[str]:
+    def firsts(
+        self,
+        updates: Sequence[RefUpdate],
+        had: Iterable[str],
+        default: str | None,
+        known: Sequence[str] | None,
+    ) -> frozenset[str]:
         """Find the root commits that begin a history: in notes any, else one, where there is nothing yet.
 
         Args:
             had: the objects that refs of the other side have.
             default: the full name of its default branch.
+            known: the commit whose history counts; None: the main line does.
 
         Raises:
             UndecidedError: git failed, or an object is missing.
@@ -97,7 +104,9 @@ class News:
         # Few pushes bring a root commit.
         from patchgate.git.roots import is_first
 
-        firsts = {each.oid for each in roots if is_first(self._repository, each.oid, each.tree)} - notes
+        firsts = {
+            each.oid for each in roots if is_first(self._repository, each.oid, each.tree, known=known)
+        } - notes
         ordered = sorted(updates, key=lambda each: (each.ref != default, each.ref not in USUAL_BRANCHES))
         ends = (self._end(tip) for each in ordered if (tip := self._peeled.get(each.new or "")))
         chosen = next((oid for oid in ends if oid in firsts), None)

@@ -24,7 +24,7 @@ from patchgate.operations.judge.commits import judged
 from patchgate.operations.judge.policies import Key
 from patchgate.operations.judge.push_news import Kind, Known, News, is_known_to
 from patchgate.operations.judge.ref_terms import Destination, RefTerms
-from patchgate.operations.judge.terms import Asked
+from patchgate.operations.judge.terms import Asked, known_history
 from patchgate.operations.judge.tips import with_steps, with_tips
 from patchgate.verdict.verdict import ChangeVerdict, Report, Verdict, WayOut
 from patchgate.verdict.wording import SHORT_OID
@@ -186,7 +186,8 @@ class _Judging:
         warnings = dict.fromkeys(self._terms.warnings)
         whole = [commit for commit in fresh.values() if commit.oid not in shallow]
         alike = _Alike(self._terms, fresh)
-        firsts = self._news.firsts(updates, self._destination.had.values(), self._destination.default)
+        known = known_history(self._objects, self._asked)
+        firsts = self._news.firsts(updates, self._destination.had.values(), self._destination.default, known)
         for group in groups:
             ref_of = self._news.first_refs(group.refs)
             commits = [each for each in whole if each.oid in ref_of and not alike.has(each, group)]

@@ -15,7 +15,7 @@ from patchgate.git.diff import Detail, Glance, Watch
 from patchgate.git.objects import Objects
 from patchgate.git.repository import ANY_CODE, Repository
 from patchgate.git.revisions import NAME_ONE, resolve, tree_named
-from patchgate.operations.judge.policies import Found, Policies, usable
+from patchgate.operations.judge.policies import Found, Key, Policies, usable
 from patchgate.verdict.wording import SHORT_OID
 
 if TYPE_CHECKING:
@@ -32,8 +32,9 @@ class Asked:
     to an object id; `policy` is one that is not in the repository yet.
     `fallback` is a revision whose policy counts for commits before which there was none: what comes to a
     branch with a policy is judged by one. `firsts` are those root commits that count as the first of their
-    repository; None where that is to be looked up. `making` are the commits that are made under the intents
-    of this worktree.
+    repository; None where that is to be looked up. `since` is the commit that a range begins after: no root
+    in the range is the first, and its policy judges one. `making` are the commits that are made under the
+    intents of this worktree.
     """
 
     policy_from: str | None = None
@@ -43,6 +44,7 @@ class Asked:
     firsts: frozenset[str] | None = None
     making: Making | None = None
     policy_name: str | None = None
+    since: str | None = None
 
     @property
     def place(self) -> str | None:
@@ -69,6 +71,21 @@ def asked_policy(objects: Objects, policies: Policies, asked: Asked) -> Found | 
     if found.fault is not None:
         raise found.fault
     return replace(found, tree=tree)
+
+
+def known_history(objects: Objects, asked: Asked) -> list[str] | None:
+    """Name the commit whose first commit counts as that of the repository: the one whose policy judges.
+
+    Empty where what was asked for names no commit, None where the main line decides.
+
+    Raises:
+        UsageError: the name is ambiguous.
+        UndecidedError: git could not answer.
+    """
+    if asked.policy_from is None:
+        return None if asked.since is None else [asked.since]
+    named = tree_named(objects, asked.policy_from)
+    return [named[1]] if named is not None and named[1] is not None else []
 
 
 def asked_from(repository: Repository, policy_from: str) -> Asked:
@@ -171,16 +188,30 @@ def policy_beside(objects: Objects, policies: Policies) -> tuple[Found, str] | N
     None where no branch has a commit: then the change is the first one.
 
     Raises:
-        UndecidedError: git failed, or an object is missing.
+        UndecidedError: git failed, an object is missing, or nothing tells which of several branches is the
+            main line, and their policies are not alike.
     """
     # A commit without a parent is rare.
-    from patchgate.git.roots import main_line
+    from patchgate.git.roots import main_lines
 
-    commit = main_line(objects.repository)
-    header = objects.header(commit + "^{tree}") if commit is not None else None
-    if commit is None or header is None:
-        return None
-    return replace(policies.at(policies.key(header.oid)), tree=header.oid), commit
+    commits = main_lines(objects.repository)
+    headers = objects.headers([commit + "^{tree}" for commit in commits])
+    found: dict[Key, tuple[Found, str]] = {}
+    for commit, header in zip(commits, headers, strict=True):
+        if header is not None:
+            key = policies.key(header.oid)
+            found.setdefault(key, (replace(policies.at(key), tree=header.oid), commit))
+    # A branch without a policy, as of a site's pages, has no say beside those that have one.
+    alike = [each for each in found.values() if not each[0].is_absent] or list(found.values())
+    if len(alike) > 1:
+        named = " and ".join(commit[:SHORT_OID] for _, commit in alike[:2])
+        raise UndecidedError(
+            f"the policies of several branches differ ({named}), and nothing tells which branch is the main "
+            "line, whose policy judges a commit without a parent",
+            "git remote set-head origin --auto; or name the policy: git patchgate check --policy-from REV, "
+            "git patchgate install --trust-ref REF",
+        )
+    return next(iter(alike), None)
 
 
 def _require_untracked(repository: Repository, file: str) -> None:

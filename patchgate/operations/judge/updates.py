@@ -20,7 +20,7 @@ from patchgate.git.repository import Repository
 from patchgate.ledger.receipts import Receipts, settled
 from patchgate.operations.judge.commits import judge_commits
 from patchgate.operations.judge.policies import Policies
-from patchgate.operations.judge.terms import Asked
+from patchgate.operations.judge.terms import Asked, known_history
 from patchgate.verdict.verdict import ChangeVerdict, Report, Verdict
 from patchgate.verdict.wording import SHORT_OID, count
 
@@ -119,20 +119,24 @@ def judge_unanswered(
     judged = [commit for commit in commits if commit.oid in fresh]
     if not judged:
         return Report(())
-    terms = replace(
-        asked(), fallback=over, firsts=_firsts(repository, judged, over), making=making(unanswered)
-    )
+    terms = asked()
+    firsts = _firsts(repository, judged, over, terms)
+    terms = replace(terms, fallback=over, firsts=firsts, making=making(unanswered))
     return judge_commits(repository, require_parents(repository, judged), terms)
 
 
-def _firsts(repository: Repository, commits: Sequence[Commit], over: str | None) -> frozenset[str]:
+def _firsts(
+    repository: Repository, commits: Sequence[Commit], over: str | None, asked: Asked
+) -> frozenset[str]:
     """Find the root commits among some that are the first of the repository, also where it is amended."""
     roots = [commit for commit in commits if not commit.parents]
     if not roots:
         return frozenset()
     from patchgate.git.roots import is_first
 
-    firsts = [each.oid for each in roots if is_first(repository, each.oid, each.tree, over)]
+    with Objects(repository) as objects:
+        known = known_history(objects, asked)
+    firsts = [each.oid for each in roots if is_first(repository, each.oid, each.tree, over, known)]
     # Of several that come at once only one can be.
     return frozenset(firsts[:1])
 
