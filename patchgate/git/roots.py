@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from patchgate.git.pushes import BRANCHES
+from patchgate.git.pushes import BRANCHES, TAGS
 from patchgate.git.repository import Repository
 
-_ASIDE = ("refs/notes/*", "refs/patchgate/*", "refs/replace/*")
-_NO_HISTORY = tuple(f"--exclude={each}" for each in _ASIDE)
+_NO_HISTORY = ("--exclude=refs/notes/*", "--exclude=refs/patchgate/*", "--exclude=refs/replace/*")
 _REMOTE = "refs/remotes/origin/"
 _USUAL = (BRANCHES + "main", BRANCHES + "master", _REMOTE + "main", _REMOTE + "master")
 _ROOTS = ("rev-list", "--max-parents=0", "--format=%H %T", "--no-commit-header")
@@ -67,7 +66,7 @@ def is_first(
 def main_lines(repository: Repository) -> list[str]:
     """Name the tip of the default branch, as far as it is known here; else of each branch that may be it.
 
-    Empty where no ref has a commit.
+    Empty where no branch and no tag has a commit.
 
     Raises:
         UndecidedError: git failed, or an object is missing.
@@ -83,7 +82,7 @@ def _lines(repository: Repository) -> list[tuple[str, str]]:
     """List the refs that may be the main line, each with its object.
 
     One ref, where the HEAD of a bare repository or of `origin` names it; else those of the usual names, else
-    every branch, else every ref. A ref `refs/remotes/origin/HEAD` that is not symbolic is a branch `HEAD`
+    every branch, else every tag. A ref `refs/remotes/origin/HEAD` that is not symbolic is a branch `HEAD`
     that somebody pushed.
     """
     refs = _listed(repository, BRANCHES, "refs/remotes/")
@@ -96,8 +95,7 @@ def _lines(repository: Repository) -> list[tuple[str, str]]:
     usual = [(ref, named[ref]) for ref in _USUAL if ref in named]
     if usual or named:
         return usual or list(named.items())
-    aside = tuple(each.rstrip("*") for each in _ASIDE)
-    return [(ref, oid) for _, ref, oid, _ in _listed(repository) if not ref.startswith(aside)]
+    return [(ref, oid) for _, ref, oid, _ in _listed(repository, TAGS)]
 
 
 def _listed(repository: Repository, *folders: str) -> list[tuple[bool, str, str, str]]:

@@ -147,7 +147,7 @@ def test_the_default_branch_of_a_bare_repository_is_its_head(tmp_path: Path) -> 
     assert (asked(bare, first), asked(bare, other)) == (True, False)
 
 
-def test_without_a_branch_any_other_ref_tells_of_the_history(tmp_path: Path) -> None:
+def test_without_a_branch_a_tag_tells_of_the_history(tmp_path: Path) -> None:
     repo = Repo.create(tmp_path)
     first = repo.commit({"a": "x\n"})
     repo.git("tag", "-a", "-m", "x", "v1")
