@@ -155,9 +155,11 @@ class Walk:
             from patchgate.git.merges import automatic_merges
             from patchgate.git.private import PrivateStore
 
-            store = self._stack.enter_context(PrivateStore(repository))
-            self._variables = store.variables
-            trees = automatic_merges(store, merges)
+            with contextlib.ExitStack() as stack:
+                store = stack.enter_context(PrivateStore(repository))
+                self._variables = store.variables
+                trees = automatic_merges(store, merges)
+                self._stack = stack.pop_all()
             self._merged = dict(zip(merges, trees, strict=True))
         self.objects = self._stack.enter_context(Objects(repository, self._variables or None))
         self._trees_checked = TreeCheck(self.objects)

@@ -3,10 +3,14 @@
 What a person added while merging is the difference between that merge and the result. Only a path in conflict
 has no such base: it may be as either side has it, anything else is judged, as a change of the first parent.
 An octopus is merged head by head. Source: git-merge-tree, `--write-tree --stdin`.
+
+Where branches merged each other again and again, git first merges the bases of a merge, and theirs before:
+the work grows manyfold with each level (measured: 60 small merges, more than 45 s). So there is a time limit.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -18,6 +22,7 @@ from patchgate.git.private import PrivateStore
 from patchgate.git.repository import failed
 from patchgate.git.tree_format import TREE_MODE
 from patchgate.git.tree_sides import files_unlike
+from patchgate.process import TimeLimitError
 
 Sides = Mapping[bytes, tuple[str, ...]]
 """Paths in conflict, each with the commits between which it is.
@@ -31,6 +36,10 @@ _PINNED = (
     ("merge.directoryRenames", "conflict"),
     ("merge.renameLimit", "7000"),
 )
+SECONDS = 20.0
+"""How long git may take for the merges of one walk, and for one merge."""
+_MORE_EACH = 0.1
+_TRIED_AGAIN = 20
 # In the year 2096: git looks for a merge base from the youngest commit on. With a date of 0 it went through
 # the whole history first (measured: 100,000 commits, 300 ms instead of 3).
 _WHO = "patchgate <patchgate> 4000000000 +0000"
@@ -55,13 +64,18 @@ def automatic_merges(store: PrivateStore, merges: Sequence[tuple[str, ...]]) -> 
     The trees live in `store`. No setting or attribute of the repository counts.
 
     Raises:
-        UndecidedError: git failed, or an object is missing.
+        UndecidedError: git failed, an object is missing, or git took longer than it may.
     """
+    deadline = time.monotonic() + SECONDS + _MORE_EACH * len(merges)
     found: dict[tuple[str, ...], Merged] = {}
     ours = {heads: heads[0] for heads in merges}
     step = 1
     while under_way := [heads for heads in ours if len(heads) > step]:
-        made = _merge(store, [(ours[heads], heads[step]) for heads in under_way])
+        pairs = [(ours[heads], heads[step]) for heads in under_way]
+        try:
+            made = _merge(store, pairs, deadline - time.monotonic())
+        except TimeLimitError as error:
+            raise _too_slow(under_way[_slow(store, pairs)]) from error
         for heads, merged in zip(under_way, made, strict=True):
             pair = (ours[heads], heads[step])
             found[heads] = _after(store, found[heads], merged, pair) if heads in found else merged
@@ -88,12 +102,36 @@ def _after(store: PrivateStore, before: Merged, merged: Merged, pair: tuple[str,
     return Merged(merged.tree, _joined(before.conflicts, fresh), _joined(before.aside, aside))
 
 
-def _merge(store: PrivateStore, pairs: Sequence[tuple[str, str]]) -> list[Merged]:
-    """Merge pairs of commits, through one child."""
+def _slow(store: PrivateStore, pairs: Sequence[tuple[str, str]]) -> int:
+    """Find which of some merges took too long together: the last one that takes much of the time by itself.
+
+    The work grows with each level, so the last of all is named where none of those tried does.
+    """
+    last = len(pairs) - 1
+    for index in range(last, max(last - _TRIED_AGAIN, 0), -1):
+        try:
+            _merge(store, [pairs[index]], SECONDS / _TRIED_AGAIN)
+        except TimeLimitError:
+            return index
+    return last
+
+
+def _too_slow(heads: Sequence[str]) -> UndecidedError:
+    named = ", ".join(head[:12] for head in heads[:-1]) + f" and {heads[-1][:12]}"
+    return UndecidedError(
+        f"git takes too long to merge {named} anew, and against that a merge commit is judged",
+        f"replace this merge by a line of commits: git rebase {heads[0][:12]} {heads[1][:12]}",
+    )
+
+
+def _merge(store: PrivateStore, pairs: Sequence[tuple[str, str]], seconds: float) -> list[Merged]:
+    """Merge pairs of commits, through one child that may live so long."""
     settings = [part for name, value in _PINNED for part in ("-c", f"{name}={value}")]
     arguments = (*settings, "merge-tree", "--write-tree", "--no-messages", "--allow-unrelated-histories")
     asked = b"".join(" ".join(pair).encode("ascii") + b"\n" for pair in pairs)
-    done = store.bare().git(*arguments, "--stdin", "-z", stdin=asked, variables=store.variables)
+    done = store.bare().git(
+        *arguments, "--stdin", "-z", stdin=asked, variables=store.variables, seconds=seconds
+    )
     # Git 2.39 takes a tree that is missing for an empty one, says so, and ends with 0.
     if b"error:" in done.err:
         raise failed("merge-tree", done)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from patchgate.change.quoting import printable
 from patchgate.errors import UndecidedError, UsageError
-from patchgate.process import DEFAULT_MEMORY, Child, Completed, allowed_environment, run
+from patchgate.process import DEFAULT_MEMORY, DEFAULT_SECONDS, Child, Completed, allowed_environment, run
 from patchgate.process.cpu_time import CpuAllowance
 
 MINIMUM_GIT = (2, 39, 2)
@@ -113,6 +113,7 @@ class Repository:
         variables: Mapping[str, str] | None = None,
         in_work_tree: bool = False,
         memory: int = DEFAULT_MEMORY,
+        seconds: float = DEFAULT_SECONDS,
         answers: Container[int] = (0,),
     ) -> Completed:
         """Run git plumbing to its end; `variables` are added to its environment.
@@ -129,6 +130,7 @@ class Repository:
             cwd=self.work_tree if in_work_tree else self.git_dir,
             env={**self.environment, **(variables or {})},
             stdin=stdin,
+            seconds=seconds,
             memory=memory,
         )
         if done.code not in answers:

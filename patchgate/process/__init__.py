@@ -11,7 +11,15 @@ becomes of it is a value. Of that one nothing lives on, not even what left its p
 
 from __future__ import annotations
 
-from patchgate.process.child import DEFAULT_MEMORY, Child, Completed, run
+from patchgate.process.child import DEFAULT_MEMORY, DEFAULT_SECONDS, Child, Completed, TimeLimitError, run
 from patchgate.process.environment import allowed_environment
 
-__all__ = ["DEFAULT_MEMORY", "Child", "Completed", "allowed_environment", "run"]
+__all__ = [
+    "DEFAULT_MEMORY",
+    "DEFAULT_SECONDS",
+    "Child",
+    "Completed",
+    "TimeLimitError",
+    "allowed_environment",
+    "run",
+]

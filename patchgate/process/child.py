@@ -39,6 +39,10 @@ class Completed:
     err: bytes
 
 
+class TimeLimitError(UndecidedError):
+    """A child took longer than it may."""
+
+
 def run(
     argv: Sequence[str],
     *,
@@ -61,7 +65,7 @@ def run(
         memory: how many bytes it may allocate (on Linux).
 
     Raises:
-        UndecidedError: it could not start, took too long, or wrote too much.
+        UndecidedError: it could not start, took too long (`TimeLimitError`), or wrote too much.
     """
     deadline = time.monotonic() + seconds
     child = _start(argv, cwd, env, subprocess.PIPE if stdin else subprocess.DEVNULL, memory)
@@ -70,7 +74,7 @@ def run(
         # It may have closed its output and live on.
         return Completed(child.wait(max(0.0, deadline - time.monotonic())), out, err)
     except subprocess.TimeoutExpired as error:
-        raise UndecidedError(f"{argv[0]} took longer than {seconds:g} s and was ended") from error
+        raise TimeLimitError(f"{argv[0]} took longer than {seconds:g} s and was ended") from error
     except _TooMuchError as error:
         raise UndecidedError(f"{argv[0]} wrote more than {max_output >> 20} MiB and was ended") from error
     finally:
@@ -250,7 +254,7 @@ class Child:
         _kill_group(self._child)
         self._drain.join(timeout=5)
         if self._late:
-            raise UndecidedError(f"{self._name} took longer than {self._seconds:g} s and was ended")
+            raise TimeLimitError(f"{self._name} took longer than {self._seconds:g} s and was ended")
         return Completed(code, b"", bytes(self._errors))
 
     def __enter__(self) -> Child:
