@@ -170,6 +170,11 @@ def test_where_branches_part_and_none_is_the_usual_one_their_policies_must_agree
     for arguments in ((root,), ()):
         answer = repo.cli("check", *arguments)
         assert (answer.code, "set-head" in answer.err) == (3, True)
+    bare = repo.at(repo.path.parent / "bare.git")
+    repo.git("clone", "-q", "--bare", str(repo.path), str(bare.path))
+    bare.git("symbolic-ref", "HEAD", "refs/heads/none")
+    answer = bare.cli("check", root)
+    assert (answer.code, "git symbolic-ref HEAD" in answer.err) == (3, True)
     assert sorted(repo.check("--policy-from", "trunk", root).errors) == ["deny-prefix", "max-files"]
 
 

@@ -204,14 +204,19 @@ def policy_beside(objects: Objects, policies: Policies) -> tuple[Found, str] | N
     # A branch without a policy, as of a site's pages, has no say beside those that have one.
     alike = [each for each in found.values() if not each[0].is_absent] or list(found.values())
     if len(alike) > 1:
-        named = " and ".join(commit[:SHORT_OID] for _, commit in alike[:2])
-        raise UndecidedError(
-            f"the policies of several branches differ ({named}), and nothing tells which branch is the main "
-            "line, whose policy judges a commit without a parent",
-            "git remote set-head origin --auto; or name the policy: git patchgate check --policy-from REV, "
-            "git patchgate install --trust-ref REF",
-        )
+        raise _no_main_line(objects.repository, [commit for _, commit in alike])
     return next(iter(alike), None)
+
+
+def _no_main_line(repository: Repository, commits: Sequence[str]) -> UndecidedError:
+    named = " and ".join(commit[:SHORT_OID] for commit in commits[:2])
+    is_bare = repository.work_tree is None
+    step = "git symbolic-ref HEAD refs/heads/NAME" if is_bare else "git remote set-head origin --auto"
+    return UndecidedError(
+        f"the policies of several branches differ ({named}), and nothing tells which branch is the main "
+        "line, whose policy judges a commit without a parent",
+        f"{step}; or name the policy: git patchgate check --policy-from REV, or install --trust-ref REF",
+    )
 
 
 def _require_untracked(repository: Repository, file: str) -> None:
