@@ -215,6 +215,15 @@ def test_an_orphan_that_is_staged_counts_and_is_judged_by_the_main_lines_policy(
     assert repo.check("--patch", str(patch)).errors == ["deny-prefix"]
 
 
+def test_an_orphan_that_is_staged_counts_where_only_the_named_policy_has_a_history(repo: Repo) -> None:
+    tip = repo.ask("rev-parse", "HEAD")
+    repo.git("checkout", "-q", "--orphan", "other")
+    repo.git("update-ref", "-d", "refs/heads/main")
+    assert repo.check().verdict == "accepted"
+    assert "max-files" in repo.check("--policy-from", tip).errors
+    assert "max-files" not in repo.check("--policy-from", f"{tip}^{{tree}}").errors
+
+
 def test_a_root_does_not_judge_itself_beside_a_policy(repo: Repo, server: Repo) -> None:
     loose: dict[str, Content] = {"patchgate.toml": "[policy]\n", "runs/record": "x\n"}
     root = orphan(repo, loose)

@@ -14,7 +14,7 @@ from patchgate.git.sources import Base, Reading, is_merging, pending_base, stage
 from patchgate.operations.judge.cases import Rules, is_control, judge_reading
 from patchgate.operations.judge.intents import active_here, profile_under, touch, with_scope
 from patchgate.operations.judge.policies import Found, Key, Policies, built_in
-from patchgate.operations.judge.terms import Asked, asked_policy, detail_for, policy_beside
+from patchgate.operations.judge.terms import Asked, asked_policy, detail_for, known_history, policy_beside
 from patchgate.verdict.verdict import Report
 from patchgate.verdict.wording import SHORT_OID
 
@@ -73,7 +73,7 @@ def _pending(
     if base.commit is None:
         from patchgate.git.roots import has_commits
 
-        is_first = not has_commits(repository)
+        is_first = not (known_history(objects, asked) or has_commits(repository))
         beside = policy_beside(objects, policies) if before.is_absent else None
         if beside is not None:
             before, place, is_borrowed = beside[0], beside[1][:SHORT_OID], True
