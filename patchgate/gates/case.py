@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -39,12 +39,22 @@ class LinksNear:
 
     `escapes` says of each link that the change adds or changes why it does not stay in the repository.
     `redirected` names what the change turns into something else, a link that it does not touch and that no
-    longer stays inside because of that, and why. `fault` says why none of it is known.
+    longer stays inside because of that, and why; for a link that a merge brings, both can be the link.
+    `fault` says why none of it is known.
     """
 
     escapes: Mapping[RepoPath, str] = field(default_factory=dict)
     redirected: tuple[tuple[RepoPath, RepoPath, str], ...] = ()
     fault: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MergedFolder:
+    """A folder that a merge has as none of its parents: its path, its names, the names in each parent."""
+
+    path: bytes
+    names: Sequence[bytes]
+    parents: Sequence[Collection[bytes]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +65,8 @@ class Case:
     or edits proposed, `copied`, `behind` and `together` are as in `git.sources.Reading`. `has_budgets` is
     false for the first commit, and where all tracked files are judged. `components` tells of those near the
     change; None where none is. `placeholders` are those in it; None where nobody looked for any. `links` says
-    where symlinks lead; None where the change has none, or no tree results from it.
+    where symlinks lead; None where the change has none, or no tree results from it. `merged` lists the
+    folders that a merge has as none of its parents.
     """
 
     change: Change
@@ -71,6 +82,7 @@ class Case:
     components: ComponentsNear | None = None
     placeholders: PlaceholdersNear | None = None
     links: LinksNear | None = None
+    merged: Sequence[MergedFolder] = ()
 
     def is_control(self, path: RepoPath) -> bool:
         """Tell whether a path is a control file in this change."""

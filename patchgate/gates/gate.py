@@ -61,10 +61,11 @@ def _speaks_of_placeholders(case: Case) -> bool:
 
 
 ORDER: tuple[Gate, ...] = (
-    Gate("paths", paths.examine),
+    # A merge without changes of its own can join what no parent has together.
+    Gate("paths", paths.examine, lambda case: bool(case.change.files or case.merged)),
     Gate("policy", policy.examine),
     Gate("content", content.examine, content.applies),
-    Gate("shape", shape.examine),
+    Gate("shape", shape.examine, lambda case: bool(case.change.files) or case.links is not None),
     Gate("governance", governance.examine, governance.applies),
     Gate("contracts", _contracts, _have_contracts),
     Gate("drift", _drift, _can_drift),

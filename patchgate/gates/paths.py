@@ -6,11 +6,11 @@ one: it is never looked up. What each rule means stands in `change.path`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from patchgate.change.path import RepoPath, faults, fold
 from patchgate.errors import UndecidedError
-from patchgate.gates.case import Case, find
+from patchgate.gates.case import Case, MergedFolder, find
 from patchgate.verdict.rules import RULES
 from patchgate.verdict.verdict import Finding
 
@@ -87,6 +87,38 @@ def _collisions(case: Case) -> Iterator[Finding]:
                     f"rename it, or remove {_shown(other)} in this change",
                     details={"actual": other.quoted},
                 )
+
+    yield from _merged_collisions(case, seen)
+
+
+def _merged_collisions(case: Case, judged: Collection[bytes]) -> Iterator[Finding]:
+    """Find the names that collide in a merge, and that no parent has both.
+
+    Args:
+        judged: the paths of own changes, whose neighbours were compared already.
+    """
+    for folder in case.merged:
+        for same in _by_key(folder.names).values():
+            for name in same:
+                beside = (other for other in same if other != name and not _has_both(folder, name, other))
+                other_name = next(beside, None)
+                if other_name is None or name in folder.parents[0]:
+                    continue
+                start = folder.path + b"/" if folder.path else b""
+                path, other = RepoPath(start + name), RepoPath(start + other_name)
+                if path.raw not in judged and other.raw not in judged:
+                    yield find(
+                        "path-collision",
+                        f"this merge joins {_shown(path)} and {_shown(other)}, which are one name to a file "
+                        "system that folds case or normalises Unicode",
+                        path,
+                        f"rename one of the two before the merge, or remove {_shown(path)} in the merge",
+                        details={"actual": other.quoted},
+                    )
+
+
+def _has_both(folder: MergedFolder, one: bytes, other: bytes) -> bool:
+    return any(one in names and other in names for names in folder.parents)
 
 
 def _new_names(path: bytes, seen: set[bytes]) -> list[bytes]:

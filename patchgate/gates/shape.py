@@ -103,13 +103,22 @@ def _redirected(case: Case) -> Iterator[Finding]:
     if case.links.fault is not None:
         raise UndecidedError(f"where the symlinks lead is not known: {case.links.fault}")
     for turned, link, why in case.links.redirected:
-        if case.policy.limits(case.profile, case.policy.ruling(link).owner).allow_symlinks is not True:
+        if case.policy.limits(case.profile, case.policy.ruling(link).owner).allow_symlinks is True:
+            continue
+        if turned == link:
             yield find(
                 "symlink",
-                f"with this change of {turned.quoted} the symlink {link.quoted} {why}",
-                turned,
-                f"change {link.quoted} too, so that it stays inside, or leave {turned.quoted} as it is",
+                f"in the tree of this merge the symlink {link.quoted} {why}",
+                link,
+                f"change {link.quoted} in the merge, so that it stays inside, or remove it there",
             )
+            continue
+        yield find(
+            "symlink",
+            f"with this change of {turned.quoted} the symlink {link.quoted} {why}",
+            turned,
+            f"change {link.quoted} too, so that it stays inside, or leave {turned.quoted} as it is",
+        )
 
 
 def stays_inside(folder: bytes, target: bytes) -> bool:

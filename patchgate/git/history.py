@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from patchgate.change.model import Change, FileChange, Source
@@ -304,7 +304,11 @@ class Walk:
             parent = commit.parents[0] if commit.parents else None
             # Of a merge with conflicts the files are not all that lies over its base.
             reading = Reading(change, Source(kind, commit.oid, parent), around)
-            yield reading.over(commit.tree, ()) if kind == "merge" else reading
+            yield self._of_merge(reading, commit) if kind == "merge" else reading
+
+    def _of_merge(self, reading: Reading, commit: Commit) -> Reading:
+        parents = tuple(self.tree_of(parent) for parent in commit.parents)
+        return replace(reading.over(commit.tree, ()), parents=parents)
 
 
 def _next(reader: DiffReader, following: bytes, detail: Detail) -> Records:

@@ -41,7 +41,8 @@ class Reading:
     `behind` maps a path to what stands in its way and is no folder (a symlink, a submodule); `together` are
     the two names of each rename and copy, which no part of the patch can have one by one; `laid` is a tree
     that can be read and what lies over it in the resulting one, None where git could not make its effect.
-    A merge with conflicts has it as well: the change is only what it did itself.
+    A merge with conflicts has it as well: the change is only what it did itself. `parents` are the trees of a
+    merge's parents; then the tree `change.after` can be read.
     """
 
     change: Change
@@ -53,6 +54,7 @@ class Reading:
     behind: Mapping[RepoPath, RepoPath] = field(default_factory=dict)
     together: tuple[tuple[RepoPath, RepoPath], ...] = ()
     laid: tuple[str, Mapping[bytes, Entry | None]] | None = None
+    parents: tuple[str, ...] = ()
 
     def over(self, tree: str, files: Iterable[FileChange]) -> Reading:
         """Say on which tree that can be read which files lie in the resulting one."""
@@ -64,7 +66,7 @@ class Base:
     """What a pending change starts from: the tree, HEAD's commit, and HEAD's own tree (where the policy is).
 
     `heads` are HEAD and what is being merged into it; with a conflict, `tree` is HEAD's and `merged` what git
-    made of the merge. Both are read under `variables`.
+    made of the merge. Both are read through `store`.
     """
 
     tree: str
@@ -72,7 +74,7 @@ class Base:
     policy_tree: str
     heads: tuple[str, ...] = ()
     merged: Merged | None = None
-    variables: Mapping[str, str] = field(default_factory=dict)
+    store: PrivateStore | None = None
 
 
 def pending_base(
@@ -100,8 +102,8 @@ def pending_base(
     merge = (head, *merging)
     (merged,) = automatic_merges(store, [merge])
     if merged.conflicts:
-        return Base(tree, head, tree, merge, merged, store.variables)
-    return Base(merged.tree, head, tree, merge, None, store.variables)
+        return Base(tree, head, tree, merge, merged, store)
+    return Base(merged.tree, head, tree, merge, None, store)
 
 
 def _require_unborn(repository: Repository) -> None:
@@ -150,7 +152,8 @@ def staged(repository: Repository, objects: Objects, base: Base, detail: Detail)
         UsageError: there is no working tree.
     """
     _require_work_tree(repository)
-    reading = _against_index(repository, objects, base, detail, base.variables)
+    variables = {} if base.store is None else base.store.variables
+    reading = _against_index(repository, objects, base, detail, variables)
     kind = "merge" if base.heads else "staged"
     return replace(reading, source=Source(kind, None, base.commit))
 
@@ -213,7 +216,11 @@ def _against_index(
     # What is only intended to be added (`git add -N`) is no part of the next commit.
     command = ("diff-index", "--cached", "--ita-invisible-in-index")
     records, binary = read_difference(repository, objects, command, [base.tree], detail, variables)
-    result = resulting_tree(objects, base.tree, records)
+    # What a merge makes of its sides is read from its tree, which nobody has written yet.
+    keep = (
+        _dropped if base.store is None else partial(base.store.write, object_format=repository.object_format)
+    )
+    result = resulting_tree(objects, base.tree, records, keep)
     folders, laid = result.folders, None
     root = {record.path.raw: record.new for record in records if b"/" not in record.path.raw}
     if base.merged is not None:
@@ -227,7 +234,12 @@ def _against_index(
         records, binary = own_changes(objects, base.merged, sides, elsewhere, (records, binary))
     records = complete(objects, records, binary, detail)
     change = Change.of(base.tree, result.tree, records, objects.empty_blob)
-    return Reading(change, Source("staged"), folders, root, laid=laid)
+    parents = tuple(_tree_of(objects, head) for head in base.heads)
+    return Reading(change, Source("staged"), folders, root, laid=laid, parents=parents)
+
+
+def _dropped(kind: str, content: bytes) -> None:
+    """Keep nothing of a tree that only its id is needed of."""
 
 
 def _require_index(repository: Repository, variables: Mapping[str, str]) -> None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from patchgate.change.model import Entry
+from patchgate.change.model import GITLINK, SYMLINK, Entry
 from patchgate.git.objects import Objects
-from patchgate.git.tree_format import TREE_MODE
+from patchgate.git.tree_format import TREE_MODE, MalformedTreeError
 
 Entries = dict[bytes, Entry]
 
@@ -32,20 +32,23 @@ class Unlike:
 def folders_unlike(objects: Objects, tree: str, others: Sequence[str]) -> Iterator[Unlike]:
     """List the folders of `tree` that differ from the folder of the same path in each of `others`.
 
-    A folder that `tree` has not, and each of the others has, is listed too, as one without entries.
+    A folder that `tree` has not, and each of the others has, is listed too, as one without entries. A
+    malformed folder of the others counts as one without entries.
 
     Raises:
-        UndecidedError: a tree is missing or malformed.
+        UndecidedError: a tree is missing, or one below `tree` is malformed.
     """
     waiting: list[tuple[bytes, str | None, tuple[str | None, ...]]] = [(b"", tree, tuple(others))]
     while waiting:
         path, here, there = waiting.pop()
         if here in there:
             continue
-        found = Unlike(path, _entries(objects, here), tuple(_entries(objects, each) for each in there))
+        entries = {} if here is None else objects.tree(here)
+        found = Unlike(path, entries, tuple(_entries(objects, each) for each in there))
         yield found
-        for name in {name for entries in (found.entries, *found.others) for name in entries}:
-            below, *beside = (_folder(entries, name) for entries in (found.entries, *found.others))
+        sides = (found.entries, *found.others)
+        for name in {name for side in sides for name, entry in side.items() if entry.mode == TREE_MODE}:
+            below, *beside = (_folder(side, name) for side in sides)
             waiting.append((found.path_of(name), below, tuple(beside)))
 
 
@@ -53,7 +56,7 @@ def files_unlike(objects: Objects, tree: str, others: Sequence[str]) -> Iterator
     """List the paths of files, links and submodules that `tree` has as none of `others` has them.
 
     Raises:
-        UndecidedError: a tree is missing or malformed.
+        UndecidedError: a tree is missing, or one below `tree` is malformed.
     """
     for folder in folders_unlike(objects, tree, others):
         for name, entry in folder.entries.items():
@@ -61,8 +64,26 @@ def files_unlike(objects: Objects, tree: str, others: Sequence[str]) -> Iterator
                 yield folder.path_of(name)
 
 
+def links_unlike(objects: Objects, tree: str, other: str) -> set[bytes]:
+    """List the paths at which one of two trees has a symlink or a submodule, and the other has not the same.
+
+    Raises:
+        UndecidedError: a tree is missing, or one below `tree` is malformed.
+    """
+    return {
+        folder.path_of(name)
+        for folder in folders_unlike(objects, tree, [other])
+        for entries in (folder.entries, folder.others[0])
+        for name, entry in entries.items()
+        if entry.mode in {SYMLINK, GITLINK} and folder.entries.get(name) != folder.others[0].get(name)
+    }
+
+
 def _entries(objects: Objects, tree: str | None) -> Entries:
-    return {} if tree is None else objects.tree(tree)
+    try:
+        return {} if tree is None else objects.tree(tree)
+    except MalformedTreeError:
+        return {}
 
 
 def _folder(entries: Entries, name: bytes) -> str | None:

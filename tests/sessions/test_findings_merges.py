@@ -131,3 +131,142 @@ def test_the_hooks_refuse_an_octopus_with_markers(repo: Repo) -> None:
     done = repo.try_git("update-ref", "refs/heads/main", bad)
     assert done.returncode != 0
     assert b"conflict-marker" in done.stderr
+
+
+# --- a link that leaves the repository in the merge only
+
+LEADING = ("x", "p/q/../../README")
+TURNING = ("p/q", "..")
+
+
+def merge(repo: Repo, onto: str, *others: str) -> str:
+    """Merge other lines into one, and give the commit."""
+    repo.git("checkout", "-q", "-f", onto)
+    repo.git("merge", "-q", "--no-ff", "--no-verify", "-m", "Merge", *others)
+    return repo.ask("rev-parse", "HEAD")
+
+
+@pytest.mark.parametrize("onto", ["one", "two"])
+def test_a_link_that_leaves_by_what_the_other_side_brings_is_refused(repo: Repo, onto: str) -> None:
+    for side in (line(repo, "one", None, LEADING), line(repo, "two", None, TURNING)):
+        accepted(repo, side)
+    tip = merge(repo, onto, "two" if onto == "one" else "one")
+    refused(repo, tip, "symlink")
+    answer = repo.check(tip)
+    assert answer.files == {}
+    (found,) = answer.findings
+    assert found["path"] == ("p/q" if onto == "one" else "x")
+    assert "the symlink x leaves the repository" in found["message"]
+
+
+def test_a_link_that_leaves_in_a_merge_with_a_conflict_is_refused(repo: Repo) -> None:
+    line(repo, "one", {"value": "1\n"}, LEADING)
+    line(repo, "two", {"value": "2\n"}, TURNING)
+    repo.git("checkout", "-q", "one")
+    assert repo.try_git("merge", "two").returncode == 1
+    repo.stage({"value": "both\n"})
+    pending = [repo.check(), repo.check("--worktree")]
+    assert [each.errors for each in pending] == [["symlink"]] * 2
+    refused(repo, repo.commit(), "symlink")
+
+
+def test_a_link_that_leaves_by_three_parents_is_refused(repo: Repo) -> None:
+    line(repo, "one", None, ("x", "p/q/r/../../../README"))
+    line(repo, "two", None, ("p/q", "../d/e"))
+    line(repo, "three", None, ("d/e/r", "../.."))
+    tip = merge(repo, "one", "two", "three")
+    refused(repo, tip, "symlink")
+
+
+def test_a_link_that_left_in_a_parent_is_no_fault_of_the_merge(repo: Repo) -> None:
+    line(repo, "one", None, LEADING, TURNING)
+    line(repo, "two", {"other": "x\n"}, ("y", "README"))
+    for onto, other in (("one", "two"), ("two", "one")):
+        tip = merge(repo, onto, other)
+        for answer in (repo.check(tip), repo.check("--policy-from", "base", tip)):
+            assert (answer.code, answer.errors) == (0, [])
+        repo.git("reset", "-q", "--hard", "HEAD^1")
+
+
+def test_links_that_stay_inside_are_merged(repo: Repo) -> None:
+    line(repo, "one", None, ("x", "p/q/../README"))
+    line(repo, "two", None, ("p/q", "../d"))
+    accepted(repo, merge(repo, "one", "two"))
+
+
+# --- names that collide in the merge only
+
+
+@pytest.mark.parametrize(
+    "names", [("Foo", "foo"), ("deep/in/Foo", "deep/in/foo"), ("Foo/a", "foo/b"), ("\u00c5", "A\u030a")]
+)
+@pytest.mark.parametrize("onto", ["one", "two"])
+def test_names_that_collide_in_a_merge_are_refused(repo: Repo, names: tuple[str, str], onto: str) -> None:
+    for branch, name in zip(("one", "two"), names, strict=True):
+        accepted(repo, line(repo, branch, {name: f"{branch}\n"}))
+    tip = merge(repo, onto, "two" if onto == "one" else "one")
+    refused(repo, tip, "path-collision")
+    assert repo.check(tip).files == {}
+
+
+def test_names_that_collide_in_a_merge_with_a_conflict_are_refused(repo: Repo) -> None:
+    line(repo, "one", {"value": "1\n", "Foo": "x\n"})
+    line(repo, "two", {"value": "2\n", "foo": "x\n"})
+    repo.git("checkout", "-q", "one")
+    assert repo.try_git("merge", "two").returncode == 1
+    repo.stage({"value": "both\n"})
+    pending = [repo.check(), repo.check("--worktree")]
+    assert [each.errors for each in pending] == [["path-collision"]] * 2
+    refused(repo, repo.commit(), "path-collision")
+
+
+def test_a_merge_that_removes_one_of_two_names_is_accepted(repo: Repo) -> None:
+    line(repo, "one", {"Foo": "x\n"})
+    line(repo, "two", {"foo": "x\n"})
+    repo.git("checkout", "-q", "one")
+    repo.git("merge", "-q", "--no-commit", "two")
+    repo.git("rm", "-q", "-f", "foo")
+    assert repo.check().errors == []
+    accepted(repo, repo.commit())
+
+
+def test_names_that_collide_in_a_parent_are_no_fault_of_the_merge(repo: Repo) -> None:
+    line(repo, "one", {"deep/Foo": "x\n", "deep/foo": "y\n"})
+    line(repo, "two", {"deep/other": "x\n"})
+    for onto, other in (("one", "two"), ("two", "one")):
+        tip = merge(repo, onto, other)
+        for answer in (repo.check(tip), repo.check("--policy-from", "base", tip)):
+            assert (answer.code, answer.errors) == (0, [])
+        repo.git("reset", "-q", "--hard", "HEAD^1")
+
+
+# --- the hooks
+
+
+def test_the_hooks_refuse_a_merge_and_the_server_its_push(repo: Repo) -> None:
+    line(repo, "link", None, LEADING)
+    line(repo, "turn", None, TURNING)
+    line(repo, "Foo", {"Foo": "x\n"})
+    line(repo, "foo", {"foo": "x\n"})
+    line(repo, "plain", {"plain": "x\n"})
+    server = repo.at(repo.path.parent / "srv.git")
+    repo.git("clone", "-q", "--bare", str(repo.path), str(server.path))
+    server.install("--server")
+    repo.install()
+    for onto, other, rule in (("link", "turn", b"symlink"), ("Foo", "foo", b"path-collision")):
+        repo.git("checkout", "-q", "-f", onto)
+        done = repo.try_git("merge", "-m", "Merge", other)
+        assert done.returncode == 1
+        assert rule in done.stderr + done.stdout
+        repo.git("merge", "--abort")
+        done = repo.try_git("merge", "--no-verify", "-m", "Merge", other)
+        assert done.returncode != 0
+        assert rule in done.stderr + done.stdout
+        repo.git("reset", "-q", "--hard")
+        tree = repo.ask("merge-tree", "--write-tree", onto, other)
+        tip = octopus(repo, tree, onto, other)
+        done = repo.try_git("push", "--no-verify", str(server.path), f"{tip}:refs/heads/main")
+        assert done.returncode != 0
+        assert rule in done.stderr
+        repo.git("merge", "-q", "-m", "Merge", "plain")
+        repo.git("push", "-q", str(server.path), onto)

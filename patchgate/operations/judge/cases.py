@@ -15,7 +15,7 @@ from patchgate.change.path import RepoPath
 from patchgate.declared.control import PRE_COMMIT_FILE, PYPROJECT_FILE, is_control_by_name
 from patchgate.declared.policy import Policy, Profile
 from patchgate.errors import ConfigError, PatchgateError, UndecidedError
-from patchgate.gates.case import Case, Governance
+from patchgate.gates.case import Case, Governance, MergedFolder
 from patchgate.gates.gate import ORDER, judge
 from patchgate.gates.shape import budgets
 from patchgate.git.objects import Objects
@@ -104,6 +104,7 @@ def judge_reading(reading: Reading, rules: Rules, profile: Profile, objects: Obj
     try:
         policy, place, governance = _choose(rules, controls)
         require_version(policy)
+        merged = _merged_folders(objects, reading)
     except PatchgateError as error:
         return _undecided(reading, rules, profile, error)
     own = rules.after.policy if controls and rules.after.policy is not policy else None
@@ -125,6 +126,7 @@ def judge_reading(reading: Reading, rules: Rules, profile: Profile, objects: Obj
         components=near,
         placeholders=_placeholders_near(objects, reading, policy, profile),
         links=links_near(objects, reading, policy, profile),
+        merged=merged,
     )
     outcomes, findings = judge(case)
     if own is not None:
@@ -151,6 +153,23 @@ def judge_reading(reading: Reading, rules: Rules, profile: Profile, objects: Obj
         outcomes,
         findings,
         limits=_limits(case),
+    )
+
+
+def _merged_folders(objects: Objects, reading: Reading) -> tuple[MergedFolder, ...]:
+    """List the folders that a merge has as none of its parents; of another change, nothing.
+
+    Raises:
+        UndecidedError: a tree is missing, or the merge has a malformed one.
+    """
+    if not reading.parents:
+        return ()
+    # Most changes are no merge.
+    from patchgate.git.tree_sides import folders_unlike
+
+    return tuple(
+        MergedFolder(folder.path, tuple(folder.entries), folder.others)
+        for folder in folders_unlike(objects, reading.change.after, reading.parents)
     )
 
 
