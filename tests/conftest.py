@@ -7,7 +7,9 @@ This removes no proof: the tests of durability cut the power at each flush, and 
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
+import random
 import shutil
 import sys
 import tempfile
@@ -15,6 +17,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from tests.amount import IS_LONG
 
 # A loaded machine is no fault: no test has a time limit.
 settings.register_profile("patchgate", deadline=None)
@@ -81,3 +85,28 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     room, _ = session.config.stash.get(ROOM, (None, -1))
     if room is not None and exitstatus != pytest.ExitCode.TESTS_FAILED:
         clear(room)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep a sample of the cases of each sweep of faults (`@pytest.mark.sweep(N)`); the long form has all."""
+    if IS_LONG or any("::" in each for each in config.args):
+        return
+    sweeps: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("sweep") is not None:
+            sweeps.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    dropped: set[pytest.Item] = set()
+    for name, cases in sweeps.items():
+        marker = cases[0].get_closest_marker("sweep")
+        assert marker is not None
+        kept = random.Random(name).sample(cases, min(marker.args[0], len(cases)))
+        dropped.update(each for each in cases if each not in kept)
+    if dropped:
+        config.hook.pytest_deselected(items=sorted(dropped, key=lambda item: item.nodeid))
+        items[:] = [each for each in items if each not in dropped]
+
+
+def pytest_collection_finish() -> None:
+    """What is collected stays to the end: the collector of garbage need not look at it again and again."""
+    gc.collect()
+    gc.freeze()

@@ -20,7 +20,7 @@ tree shows in `git worktree list`. Price: some hundred lines that lend it object
 Decision: git's word on "binary" counts nowhere. A tracked `.gitattributes` with `-diff` turned 490 added
 lines into `-`; `core.worktree` and `attr.tree` brought such attributes back where only trees are compared
 (measured). So git gets neither of them, trees are diffed without an index, and each side of each change is
-looked at, byte for byte. Price: every blob is read; a range of 1,056 commits took 1.05 times the CPU.
+looked at, byte for byte. Price: every blob is read; a range of 1,056 commits took 1.06 times the CPU.
 
 Decision: a git child has answered only if it ended as its command ends. Context: what a child wrote before
 it died looks like a whole answer; a commit that needed too much memory was accepted as empty. So

@@ -38,6 +38,7 @@ def broken(plan: Plan, part: str) -> list[str]:
     return told
 
 
+@pytest.mark.sweep(1)
 @BOTH
 def test_a_kill_at_any_call_leaves_all_old_or_all_new_after_recover(tmp_path: Path, program: Program) -> None:
     """hardening, “Apply”: the index with it, no litter, `git fsck` clean, the chain whole."""

@@ -1,6 +1,7 @@
 """The fast path gives the verdict of the full tier: many changes in one process, and some by real commits.
 
-The long form is `python -m tests.fastpath.same_verdict --changes 1000000`.
+`PATCHGATE_LONG=1` tries twice as many; the long form is
+`python -m tests.fastpath.same_verdict --changes 1000000`.
 """
 
 from __future__ import annotations
@@ -14,24 +15,26 @@ from pathlib import Path
 import pytest
 
 from patchgate.fastpath import recognise
+from tests.amount import IS_LONG
 from tests.fastpath.same_verdict import try_many, try_quietly
 from tests.sessions.test_commit_hooks import receipts, said
 from tests.world import Repo
 
 SEED = 5
+BATCHES = 24 if IS_LONG else 12
 
 
 def test_whatever_is_recognised_the_full_tier_accepts_in_silence_with_the_same_pending_receipt() -> None:
-    counts, failures = try_many(SEED, [(number, 200) for number in range(24)], jobs=2)
+    counts, failures = try_many(SEED, [(number, 200) for number in range(BATCHES)], jobs=2)
     assert not failures, "\n".join(failures)
-    assert counts.changes == 4800
+    assert counts.changes == 200 * BATCHES
     # A proof about changes that never are recognised would prove nothing, and help nobody.
     assert counts.recognised >= counts.changes // 10
     assert counts.ordinary_silent >= counts.changes // 20
     assert counts.ordinary_recognised >= counts.ordinary_silent // 2
     # The random changes meet the conditions of the recogniser, each line of them by itself.
     assert len(counts.why) >= 14, counts.why
-    assert counts.compared >= 50
+    assert counts.compared >= 2 * BATCHES
 
 
 @pytest.mark.parametrize("name", ["check_names", "check_collisions"])

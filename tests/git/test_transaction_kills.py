@@ -55,6 +55,7 @@ def test_a_landing_that_nothing_disturbs_writes_exactly_what_was_asked(case: Cas
         here.assert_settled(expected(case))
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("case", CASES, ids=names)
 def test_a_kill_at_each_step_leaves_all_old_or_all_new(case: Case) -> None:
     new, seen = expected(case), set()
@@ -86,6 +87,7 @@ def test_a_kill_on_the_way_back_from_a_failed_last_flush_leaves_all_old(case: Ca
     assert ends == {KILLED, 1}
 
 
+@pytest.mark.sweep(1)
 @pytest.mark.parametrize("case", CASES, ids=names)
 def test_a_kill_while_recovering_and_another_while_recovering_from_that(case: Case) -> None:
     new = expected(case)
@@ -113,6 +115,7 @@ def _steps_of_recovery(case: Case, kills: list[int]) -> int:
         return faults.steps
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("case", CASES, ids=names)
 @pytest.mark.parametrize("kind", [Kind.EIO, Kind.ENOSPC, Kind.EINTR])
 def test_an_error_while_recovering_is_told_and_the_next_recovery_goes_on(case: Case, kind: Kind) -> None:

@@ -82,6 +82,7 @@ def names(case: Case) -> str:
     return case.name
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("case", CASES, ids=names)
 def test_a_power_loss_at_any_point_of_a_landing_leaves_all_old_or_all_new(case: Case) -> None:
     with world(case) as here:
@@ -101,6 +102,7 @@ def test_a_power_loss_in_the_very_first_landing_of_a_repository_leaves_old_or_ne
         assert landing(here).failures() == []
 
 
+@pytest.mark.sweep(1)
 @pytest.mark.parametrize("case", QUICK, ids=names)
 def test_without_any_one_flush_a_landing_would_not_survive(case: Case) -> None:
     with world(case) as here:
@@ -116,6 +118,7 @@ def test_without_any_one_flush_a_landing_would_not_survive(case: Case) -> None:
         assert [number for number in late if not trial.failures(without=number, most=1)] == []
 
 
+@pytest.mark.sweep(1)
 @pytest.mark.parametrize("case", QUICK, ids=names)
 def test_a_power_loss_while_recovering_from_a_kill_leaves_what_the_recovery_says(case: Case) -> None:
     with world(case) as other:

@@ -125,6 +125,7 @@ NOTES: dict[str, tuple[Callable[[Repo], object], str]] = {
 }
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_what_keeps_the_fast_path_from_working_is_one_warning_that_fix_mends(
     tmp_path: Path, fault: str
@@ -143,6 +144,7 @@ def test_what_keeps_the_fast_path_from_working_is_one_warning_that_fix_mends(
     assert examined(repo).findings == ()
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("fault", NOTES)
 def test_a_compiled_policy_that_cannot_be_used_is_one_note_that_fix_mends(tmp_path: Path, fault: str) -> None:
     repo = installed(tmp_path)

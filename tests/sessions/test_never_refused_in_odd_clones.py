@@ -55,6 +55,7 @@ def bad_upstream(twins: Twins) -> None:
             each.upstream(files)
 
 
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("command", TAKE_OVER)
 @pytest.mark.parametrize("ahead", [False, True])
 def test_taking_over_what_the_remote_has(twins: Twins, command: str, ahead: bool) -> None:
@@ -68,6 +69,7 @@ def test_taking_over_what_the_remote_has(twins: Twins, command: str, ahead: bool
     twins.git(*command.split())
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("option", ["--depth=1", "--depth=2", "--filter=blob:none", "--filter=tree:0"])
 @pytest.mark.parametrize("form", ["--ff-only", "--rebase", "--no-rebase"])
 def test_a_pull_in_a_clone_that_lacks_something(twins: Twins, option: str, form: str) -> None:
@@ -131,6 +133,7 @@ def break_the_records(each: Household) -> None:
 BROKEN = [break_policy, miss_the_trusted_ref, break_the_records]
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("broken", BROKEN)
 def test_ways_back_stay_open_where_nothing_can_be_judged(twins: Twins, broken: object) -> None:
     assert callable(broken)
@@ -160,6 +163,7 @@ def test_ways_back_stay_open_where_nothing_can_be_judged(twins: Twins, broken: o
     twins.git("reset", "-q", "--hard", "origin/main")
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("broken", BROKEN)
 def test_a_pull_where_nothing_can_be_judged(twins: Twins, broken: object) -> None:
     assert callable(broken)
