@@ -130,20 +130,7 @@ def judge_reading(reading: Reading, rules: Rules, profile: Profile, objects: Obj
     )
     outcomes, findings = judge(case)
     if own is not None:
-        near = components_near(objects, reading, own, declaring)
-        under_own = judge(
-            Case(
-                reading.change,
-                own,
-                profile,
-                governance,
-                reading.folders,
-                has_budgets=False,
-                components=near,
-                placeholders=_placeholders_near(objects, reading, own, profile),
-                links=links_near(objects, reading, own, profile),
-            )
-        )
+        under_own = _judged_under_own(reading, own, declaring, profile, governance, objects)
         outcomes, findings = _both(outcomes, findings, *under_own)
     return ChangeVerdict(
         reading.change,
@@ -153,6 +140,30 @@ def judge_reading(reading: Reading, rules: Rules, profile: Profile, objects: Obj
         outcomes,
         findings,
         limits=_limits(case),
+    )
+
+
+def _judged_under_own(
+    reading: Reading,
+    own: Policy,
+    declaring: Policy,
+    profile: Profile,
+    governance: Governance,
+    objects: Objects,
+) -> tuple[tuple[GateOutcome, ...], tuple[Finding, ...]]:
+    """Judge a change to the rules under the policy that it brings, without budgets."""
+    return judge(
+        Case(
+            reading.change,
+            own,
+            profile,
+            governance,
+            reading.folders,
+            has_budgets=False,
+            components=components_near(objects, reading, own, declaring),
+            placeholders=_placeholders_near(objects, reading, own, profile),
+            links=links_near(objects, reading, own, profile),
+        )
     )
 
 
