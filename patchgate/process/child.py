@@ -25,6 +25,7 @@ from patchgate.errors import UndecidedError
 _CHUNK = 1 << 16
 _STDERR_KEPT = 1 << 16
 _WIDE_PIPE = 1 << 20
+_PATIENCE = 5.0
 DEFAULT_SECONDS = 300.0
 DEFAULT_OUTPUT = 256 << 20
 DEFAULT_MEMORY = 1 << 30
@@ -191,6 +192,7 @@ class Child:
         self._errors = bytearray()
         self._late = False
         self._ended = False
+        self._feeder: threading.Thread | None = None
         self._drain = threading.Thread(target=self._drain_errors, daemon=True)
         self._drain.start()
         self._seconds = seconds
@@ -236,7 +238,8 @@ class Child:
                 self.write(data)
                 self.close_input()
 
-        threading.Thread(target=send, daemon=True).start()
+        self._feeder = threading.Thread(target=send, daemon=True)
+        self._feeder.start()
 
     def close_input(self) -> None:
         """Tell the child that nothing more comes."""
@@ -252,7 +255,7 @@ class Child:
         """
         code = self._child.wait()
         _kill_group(self._child)
-        self._drain.join(timeout=5)
+        self._drain.join(timeout=_PATIENCE)
         if self._late:
             raise TimeLimitError(f"{self._name} took longer than {self._seconds:g} s and was ended")
         return Completed(code, b"", bytes(self._errors))
@@ -266,16 +269,31 @@ class Child:
         self.end()
 
     def end(self) -> None:
-        """End the child and everything that it started; doing it twice changes nothing."""
+        """End the child and everything that it started; doing it twice changes nothing.
+
+        A stream is closed only when no thread uses it any more: its number may be another child's a moment
+        later.
+        """
         self._watch.cancel()
-        if self._child.stdin is not None:
-            with contextlib.suppress(OSError):
-                self._child.stdin.close()
         if not self._ended:
             self._ended = True
             _kill_group(self._child)
             self._child.wait()
-        self._drain.join(timeout=5)
-        for stream in (self._child.stdout, self._child.stderr):
-            if stream is not None:
+        if _is_over(self._feeder):
+            self._close(self._child.stdin)
+        if _is_over(self._drain):
+            self._close(self._child.stderr)
+        self._close(self._child.stdout)
+
+    @staticmethod
+    def _close(stream: IO[bytes] | None) -> None:
+        if stream is not None:
+            with contextlib.suppress(OSError):
                 stream.close()
+
+
+def _is_over(thread: threading.Thread | None) -> bool:
+    """Wait for a thread whose child has ended; a process that got away may keep its pipe open."""
+    if thread is not None:
+        thread.join(timeout=_PATIENCE)
+    return thread is None or not thread.is_alive()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import select
 import signal
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -169,6 +171,22 @@ def test_ending_a_child_twice_changes_nothing() -> None:
     child.end()
     child.end()
     assert child.finish().code == -signal.SIGKILL
+
+
+class _SlowlyFed(Child):
+    def write(self, data: bytes) -> None:
+        assert self._child.stdin is not None
+        number = self._child.stdin.fileno()
+        time.sleep(0.2)
+        os.write(number, data)
+
+
+def test_nothing_is_fed_any_more_when_a_child_was_ended() -> None:
+    """The number of its pipe may be another child's then, which would read what was not meant for it."""
+    before = threading.enumerate()
+    with _SlowlyFed(["sleep", "600"], cwd=None, env=ENV) as child:
+        child.feed(b"late")
+    assert [thread for thread in threading.enumerate() if thread not in before] == []
 
 
 def test_what_is_fed_while_answers_are_read_arrives_whole() -> None:
