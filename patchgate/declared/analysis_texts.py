@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FINDINGS, NEW_FINDINGS = "findings", "findings:new"
 METRIC = "[A-Za-z_][A-Za-z0-9_.:/-]{0,99}"
 MAX_THRESHOLDS = 100
-_LIKE = '["ruff", "check", "--output-format", "sarif", "--exit-zero", "."]'
+_LIKE = '["ruff", "check", "--no-fix", "--output-format", "sarif", "--exit-zero", "."]'
 
 
 def check_analysis(text: str) -> str:

@@ -50,7 +50,7 @@ def check_words(value: object) -> object:
     if isinstance(value, str):
         raise TextError(
             "a command is a list of arguments, and no shell takes a string apart",
-            'write each argument by itself, like ["ruff", "check", "{files}"]',
+            'write each argument by itself, like ["ruff", "check", "--no-fix", "{files}"]',
         )
     return value
 
@@ -112,7 +112,7 @@ def check_command(words: tuple[str, ...]) -> tuple[str, ...]:
     Raises:
         ValueError: they name no program, or the files twice.
     """
-    return command_with(words, FILES, '["ruff", "check", "{files}"]')
+    return command_with(words, FILES, '["ruff", "check", "--no-fix", "{files}"]')
 
 
 def check_timeout(value: float | str) -> float | str:

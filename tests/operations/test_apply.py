@@ -101,6 +101,38 @@ def test_lint_comes_before_tests_and_stops_them(repo: Repo) -> None:
     assert (repo.path / "f").read_text() == ABC
 
 
+def test_a_lint_command_that_changes_files_has_judged_other_bytes(repo: Repo) -> None:
+    """E22: what lands is what the commands have seen; the level is the policy's, and a test only warns."""
+    fixes = "echo fixed >f"
+    cases = [
+        (command("lint", fixes), 1, ["error"]),
+        (command("lint", f"{fixes}; exit 1"), 1, ["error", "error"]),
+        ('[rules]\ncommand-changed-files = "note"\n' + command("lint", fixes), 0, ["note"]),
+        ('[rules]\ncommand-changed-files = "off"\n' + command("lint", fixes), 0, []),
+        (command("test", fixes), 0, ["warning"]),
+        ('[rules]\ncommand-changed-files = "error"\n' + command("test", fixes), 1, ["error"]),
+        (command("lint", f"{fixes}; sleep 60", timeout=0.3), 3, ["error"]),
+    ]
+    for policy, code, levels in cases:
+        repo.policy(policy)
+        answer = apply(repo, change_of(), "--dry-run")
+        assert (answer.code, [each["level"] for each in answer.findings]) == (code, levels), policy
+        changed = [each for each in answer.findings if each["rule"] == "command-changed-files"]
+        assert [(each["path"], each["details"]["actual"]) for each in changed] in ([], [("f", ["f"])])
+    assert answer.errors == ["command-timed-out"]
+
+
+def test_the_linter_of_the_page_about_apply_refuses_what_it_could_fix(repo: Repo) -> None:
+    """A project whose own settings say `fix = true` is linted all the same."""
+    page = (Path(__file__).parents[2] / "docs/apply.md").read_text()
+    repo.policy(page[page.index("[commands.ruff]") : page.index("[commands.tests]")])
+    repo.commit({"pyproject.toml": "[tool.ruff]\nfix = true\n", "m.py": '"""A module."""\n'})
+    imports = b'--- a/m.py\n+++ b/m.py\n@@ -1 +1,3 @@\n """A module."""\n+\n+import json\n'
+    answer = apply(repo, b"diff --git a/m.py b/m.py\n" + imports)
+    assert (answer.code, answer.errors) == (1, ["lint-failed"])
+    assert (repo.path / "m.py").read_text() == '"""A module."""\n'
+
+
 def test_a_test_that_fails_refuses_with_its_exit_code_and_the_end_of_its_output(repo: Repo) -> None:
     """E23: build-failed."""
     repo.policy(command("test", "for i in 1 2 3; do echo line $i; done; exit 7"))
@@ -416,7 +448,8 @@ def test_what_looks_like_a_secret_is_masked_in_logs_and_never_in_the_candidate(r
 
 @pytest.mark.parametrize("arguments", [(), ("--keep-scratch",)])
 def test_what_one_command_changes_the_next_does_not_see(repo: Repo, arguments: tuple[str, ...]) -> None:
-    repo.policy(command("lint", "echo B >f") + command("test", "cat f"))
+    allowed = '[rules]\ncommand-changed-files = "warning"\n'
+    repo.policy(allowed + command("lint", "echo B >f") + command("test", "cat f"))
     answer = apply(repo, change_of(), *arguments)
     assert (attempt_of(answer) / "logs/test.log").read_text() == "a\nB\nc\n"
     assert "command-changed-files" in answer.rules

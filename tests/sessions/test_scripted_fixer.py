@@ -127,7 +127,7 @@ NOT_MECHANICAL = {
     "eol-adapted": "a note, which refuses nothing",
     "lock-without-manifest": "a note, which refuses nothing by itself",
     "policy-repaired": "a note, which refuses nothing",
-    "command-changed-files": "a warning, which refuses nothing",
+    "command-changed-files": "the command of the policy is to be changed",
 }
 """The rules that no script can mend honestly, each with the reason."""
 NOT_BY_AN_AGENT = frozenset({"secret", "policy-removed", "retry-exhausted"})

@@ -49,7 +49,7 @@ conflict_markers = true
 # is judged, and not tried.
 # [commands.lint]
 # kind = "lint"
-# command = ["ruff", "check", "."]
+# command = ["ruff", "check", "--no-fix", "."]
 # [commands.tests]
 # kind = "test"
 # command = ["python", "-m", "pytest", "-q"]

@@ -14,13 +14,14 @@ from dataclasses import dataclass, replace
 from patchgate.change.path import RepoPath
 from patchgate.change.quoting import neutral, printable
 from patchgate.declared.command import files_of, in_order
+from patchgate.declared.policy import Profile
 from patchgate.declared.settings import CommandSettings
 from patchgate.errors import UndecidedError
 from patchgate.git.repository import Repository
 from patchgate.ledger.evidence import Evidence
 from patchgate.operations.judge.patches import Judged
 from patchgate.operations.land.review import CommandRun
-from patchgate.verdict.rules import RULES
+from patchgate.verdict.rules import RULES, Level
 from patchgate.verdict.verdict import Finding, Fixer, GateOutcome, Outcome
 
 KINDS = ("lint", "test")
@@ -196,23 +197,25 @@ def _run_all(
                 f"logs/{outcome.log}" if outcome.log else None,
             )
         )
-        found = finding_of(outcome)
-        if found is not None:
-            findings.append(found)
-        if outcome.status is not Status.NOTHING_TO_DO and (changed := trees.changed(settings.scope)):
-            findings.append(_changed(name, changed))
         if outcome.status is Status.NOTHING_TO_DO:
             ended[settings.kind].append(Outcome.NOT_APPLICABLE)
-        else:
-            ended[settings.kind].append(_outcome_of(found))
+            continue
+        changed = trees.changed(settings.scope)
+        # One that was ended in the middle has judged nothing, and that is what is reported of it.
+        has_ended = outcome.status in {Status.PASSED, Status.FAILED}
+        written = _changed(judged, name, settings.kind, changed) if has_ended else None
+        said = [each for each in (finding_of(outcome), written) if each is not None]
+        findings += said
+        ended[settings.kind].append(_outcome_of(said))
     gates = tuple(_gate(kind, ended[kind], findings) for kind in KINDS)
     return Tried(gates, tuple(findings), tuple(runs), tuple(warnings), trees.kept, trees.tree)
 
 
-def _outcome_of(found: Finding | None) -> Outcome:
-    if found is None:
-        return Outcome.PASS
-    return Outcome.UNDECIDED if found.definition.undecided else Outcome.FAIL
+def _outcome_of(findings: list[Finding]) -> Outcome:
+    errors = [each for each in findings if each.level is Level.ERROR]
+    if any(not each.definition.undecided for each in errors):
+        return Outcome.FAIL
+    return Outcome.UNDECIDED if errors else Outcome.PASS
 
 
 def _gate(kind: str, outcomes: list[Outcome], findings: list[Finding]) -> GateOutcome:
@@ -226,15 +229,22 @@ def _gate(kind: str, outcomes: list[Outcome], findings: list[Finding]) -> GateOu
     return GateOutcome(kind, Outcome.PASS)
 
 
-def _changed(name: str, paths: list[RepoPath]) -> Finding:
+def _changed(judged: Judged, name: str, kind: str, paths: list[RepoPath]) -> Finding | None:
+    """Report the tracked files that a command changed: it has judged other bytes than those that land."""
+    if not paths or judged.policy is None:
+        return None
+    from patchgate.gates.gate import levelled
+
     named = ", ".join(path.quoted for path in paths[:5]) + (", …" if len(paths) > 5 else "")
     definition = RULES["command-changed-files"]
-    return Finding(
+    # Tests write snapshots and caches; what they judge is what was there when they began.
+    level = definition.level if kind == "lint" else Level.WARNING
+    finding = Finding(
         definition.id,
-        definition.level,
+        level,
         f"command `{name}` changed {named}, which does not land",
         paths[0],
-        hint=definition.fix,
+        hint=definition.fix[:1].lower() + definition.fix[1:],
         who_can_fix=Fixer.PERSON,
         details={
             "pattern": None,
@@ -243,3 +253,4 @@ def _changed(name: str, paths: list[RepoPath]) -> Finding:
             "command": name,
         },
     )
+    return levelled(judged.policy, Profile(judged.verdict.profile), finding)

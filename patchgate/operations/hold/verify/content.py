@@ -27,8 +27,8 @@ from patchgate.operations.judge.terms import policy_of_analyses
 STAGED, WORKTREE = "staged", "worktree"
 REVISION = "a commit, a branch or a tag"
 _TO_DECLARE = (
-    'write [analyses.NAME] with command = ["ruff", "check", "--output-format", "sarif", "--exit-zero", "."] '
-    "into patchgate.toml, and commit it"
+    'write [analyses.NAME] with command = ["ruff", "check", "--no-fix", "--output-format", "sarif", '
+    '"--exit-zero", "."] into patchgate.toml, and commit it'
 )
 
 
