@@ -85,8 +85,9 @@ def run(arguments: list[str]) -> int:
     except Exception as error:  # noqa: BLE001 - a crash of ours must be a refusal with one sentence
         if _asked:
             return _tell_end(_asked[-1])
-        kind = type(error).__name__
-        return fail(PatchgateError(f"patchgate itself failed ({kind})", "please report it"), arguments)
+        from patchgate.surfaces.internal import internal_error
+
+        return fail(internal_error(error, arguments), arguments)
 
 
 def _tell_end(number: int) -> int:

@@ -66,6 +66,16 @@ def test_a12_an_intent_that_makes_nothing_worse_is_accepted(shop: Workshop) -> N
     assert told["contract_violations"] == []
 
 
+def test_an_analysis_that_takes_longer_than_a_second_is_verified_under_an_intent(shop: Workshop) -> None:
+    # Progress is reported once a second, and renews the lease.
+    name = shop.declare("a.py")
+    shop.rewrite(name, seen=hours_ago(0.5))
+    (shop.beside / "slow").touch()
+    shop.stage({"a.py": "2\n"})
+    assert shop.verify()["status"] == "accepted"
+    assert not (shop.beside / "slow").exists()
+
+
 def test_a13_what_somebody_else_brings_is_external_and_named(shop: Workshop) -> None:
     shop.declare("a.py")
     other = shop.commit({"b.py": BAD}, "Somebody else's work")

@@ -21,10 +21,14 @@ from patchgate.operations.hold.verify.document import json_schema
 from tests.world import Answer, Content, Repo
 
 _TELLER = """\
-import json, os, sys
+import json, os, sys, time
 beside = os.path.dirname(os.path.abspath(__file__))
 with open(os.path.join(beside, "runs"), "a") as file:
     file.write("run\\n")
+slow = os.path.join(beside, "slow")
+if os.path.exists(slow):
+    os.remove(slow)
+    time.sleep(2)
 if os.path.exists("stop"):
     sys.exit("this tool stops here")
 results, metrics = [], []

@@ -7,7 +7,7 @@ declared; the file alone is nobody's word.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -185,10 +185,15 @@ def touching(
 
 def touching_here(repository: Repository, around: Around) -> Around:
     """Keep the leases of the active intents of this worktree alive, now and whenever progress is told."""
+    here = active_here(repository)
+    return keeping_alive(repository, here.active if here else (), around)
+
+
+def keeping_alive(repository: Repository, intents: Sequence[Intent], around: Around) -> Around:
+    """Renew the leases of these intents now, and give what renews them whenever progress is reported."""
     from patchgate.ledger.intents import present
 
-    here = active_here(repository)
-    touches = [touching(repository, intent, present) for intent in (here.active if here else ())]
+    touches = [touching(repository, intent, present) for intent in intents]
     for touch in touches:
         touch()
 

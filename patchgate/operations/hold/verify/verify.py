@@ -194,18 +194,11 @@ def held_against(scene: Scene, intent: Intent, after: Analysed, *, with_staged: 
     """
     from patchgate.gates.scope import check_scope
     from patchgate.ledger.intents import present
-    from patchgate.operations.hold.verify.intent import capture, standing_of, touching
+    from patchgate.operations.hold.verify.intent import capture, keeping_alive, standing_of
     from patchgate.operations.hold.verify.work import still_dirty, work_of
 
     repository, objects = scene.repository, scene.objects
-    touch = touching(repository, intent, present)
-    touch()
-
-    def tell(what: str, seconds: float) -> None:
-        touch()
-        scene.around.tell(what, seconds)
-
-    scene = replace(scene, around=replace(scene.around, tell=tell))
+    scene = replace(scene, around=keeping_alive(repository, [intent], scene.around))
     if objects.header(intent.tree + "^{tree}") is None:
         raise UndecidedError(
             f"the tree that {printable(intent.id, _MOST_SHOWN)} began on is not here",
