@@ -162,13 +162,13 @@ def _at_ref(name: str, arguments: tuple[str, ...], directory: str) -> int:
     from patchgate.verdict.wording import count
 
     if reason is not None:
-        number, warnings = skip_transaction(repository, lines, reason)
+        number, warnings = skip_transaction(repository, lines, reason, _process_above)
         if number:
             _tell_skip(count(number, "commit"), reason)
         for warning in warnings:
             complain(f"warning: {warning}")
         return 0
-    judged = judge_transaction(repository, lines, _command_at_work, _is_fetch)
+    judged = judge_transaction(repository, lines, _command_at_work, _process_above)
     # Commits that a hook let through just now are not judged again here, and nothing is told again.
     return _answered(repository, judged, doubts=repository.doubts if judged.report.changes else ())
 
@@ -176,18 +176,14 @@ def _at_ref(name: str, arguments: tuple[str, ...], directory: str) -> int:
 def _command_at_work() -> str:
     # Merges and pulls say it themselves (git, GIT_REFLOG_ACTION); of the rest only the process tells.
     action = os.environ.get("GIT_REFLOG_ACTION", "").split(" ")[0]
-    if action:
-        return action
-    from patchgate.git.progress import command_at_work
-
-    return command_at_work(os.getppid())
+    return action or _process_above()
 
 
-def _is_fetch() -> bool:
+def _process_above() -> str:
     # A variable is anybody's to set; the process above is git's own.
     from patchgate.git.progress import command_at_work
 
-    return command_at_work(os.getppid()) == "fetch"
+    return command_at_work(os.getppid())
 
 
 def _at_push(name: str, arguments: tuple[str, ...], directory: str) -> int:

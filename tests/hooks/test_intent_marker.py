@@ -101,7 +101,7 @@ def test_a_worktree_without_a_marker_reads_nothing_of_intents(tmp_path: Path) ->
         "repository = open_repository(os.environ, '.');"
         "assert not judge_commit(repository, 'pre-commit').stops;"
         f"line = b'{'0' * 40} {oid} refs/heads/main\\n';"
-        "assert not judge_transaction(repository, line, lambda: '', lambda: False).stops;"
+        "assert not judge_transaction(repository, line, lambda: '', lambda: '').stops;"
         "print([name for name in sys.modules if 'intent' in name or name == 'patchgate.gates.scope'])"
     )
     done = subprocess.run(

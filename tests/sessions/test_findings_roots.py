@@ -81,7 +81,7 @@ def transaction(repo: Repo, ref: str, old: str, new: str) -> Report:
     """Judge what reference-transaction would."""
     repository = open_repository(repo.env, str(repo.path))
     line = f"{old} {new} {ref}\n".encode()
-    return judge_transaction(repository, line, lambda: "update-ref", lambda: False).report
+    return judge_transaction(repository, line, lambda: "update-ref", lambda: "update-ref").report
 
 
 def test_a_merged_orphan_counts_as_what_it_adds_at_every_door(repo: Repo, server: Repo) -> None:

@@ -72,7 +72,7 @@ def test_a_ref_that_would_get_such_a_merge_is_undecided(repo: Repo, tip: str) ->
     with pytest.raises(UndecidedError) as received:
         judge_receive(repository, line)
     with pytest.raises(UndecidedError) as moved:
-        judge_transaction(repository, line, lambda: "update-ref", lambda: False)
+        judge_transaction(repository, line, lambda: "update-ref", lambda: "update-ref")
     for caught in (received, moved):
         require_named(f"{caught.value.message} {caught.value.hint}", repo, tip)
 

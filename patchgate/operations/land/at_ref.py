@@ -29,16 +29,19 @@ from patchgate.verdict.verdict import ChangeVerdict, Json, Report, Verdict
 if TYPE_CHECKING:
     from patchgate.operations.judge.made_commits import Making
 
+FETCH, RECEIVE = "fetch", "receive-pack"
+
 
 def judge_transaction(
-    repository: Repository, lines: bytes, command: Callable[[], str], is_fetch: Callable[[], bool]
+    repository: Repository, lines: bytes, command: Callable[[], str], process: Callable[[], str]
 ) -> Judged:
     """Judge the branches of a transaction that is prepared.
 
     Args:
         lines: what git sends: old value, new value and name of each ref.
         command: finds git's command that is at work; asked only where something is refused.
-        is_fetch: tells whether that is a fetch, for certain; asked only where a branch is created.
+        process: names git's command that runs the hook, for certain; asked only where a branch is created,
+            and where this worktree has an intent.
 
     Raises:
         PatchgateError: it could not be read.
@@ -56,6 +59,7 @@ def judge_transaction(
             return None
         from patchgate.operations.judge.made_commits import made_under
 
+        fresh = made_in_place(repository, fresh, process)
         found = made_under(repository, here(), update, fresh, settled=known.settled, arriving=known.arriving)
         makings.extend([found] if found is not None else [])
         return found
@@ -63,7 +67,7 @@ def judge_transaction(
     updates = list(updates_of(repository, lines))
     warnings |= dict.fromkeys(told_of(repository, [update.ref for update in updates]))
     for update in updates:
-        report = judge_update(repository, update, known, asked, is_fetch, making)
+        report = judge_update(repository, update, known, asked, lambda: process() == FETCH, making)
         if report.verdict is not Verdict.ACCEPTED:
             from patchgate.operations.judge.approvals import honoured
 
@@ -88,8 +92,13 @@ def judge_transaction(
     return Judged(replace(whole, ways_out=ways_out(repository, stopping, command())), stops=True)
 
 
-def skip_transaction(repository: Repository, lines: bytes, reason: str) -> tuple[int, tuple[str, ...]]:
+def skip_transaction(
+    repository: Repository, lines: bytes, reason: str, process: Callable[[], str]
+) -> tuple[int, tuple[str, ...]]:
     """Record which commits land unjudged because somebody said so.
+
+    Args:
+        process: as `judge_transaction` asks it.
 
     Returns:
         How many they are, and warnings of the ledger.
@@ -118,13 +127,32 @@ def skip_transaction(repository: Repository, lines: bytes, reason: str) -> tuple
             from patchgate.operations.judge.made_commits import made_under
 
             unseen = [oid for oid in commits if not known.receipts.has(oid)]
+            here_made = made_in_place(repository, unseen, process)
             making = made_under(
-                repository, here, update, unseen, settled=known.settled, arriving=known.arriving
+                repository, here, update, here_made, settled=known.settled, arriving=known.arriving
             )
             if making is not None:
                 making.bind_all(repository)
                 warnings += record_made(repository, [making])
     return number, tuple(warning for warning in warnings if warning)
+
+
+def made_in_place(
+    repository: Repository, commits: Sequence[str], process: Callable[[], str]
+) -> Sequence[str]:
+    """Leave out the commits that somebody else pushes into this repository: no intent of it binds them.
+
+    What the reflog of this worktree shows as made here stays, for a repository can be pushed to from itself.
+
+    Raises:
+        UndecidedError: the reflog cannot be read.
+    """
+    if process() != RECEIVE:
+        return commits
+    from patchgate.git.reflog import made_in
+
+    made = made_in(repository.git_dir, 0)
+    return [oid for oid in commits if oid in made]
 
 
 def record_made(repository: Repository, makings: Sequence[Making]) -> list[str]:

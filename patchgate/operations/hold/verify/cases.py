@@ -120,7 +120,7 @@ class _Scene:
         text = f"tree {tree}\nparent {self._head}\nauthor {_WHO}\ncommitter {_WHO}\n\n{message}\n".encode()
         oid = self.repository.output("hash-object", "-t", "commit", "-w", "--stdin", stdin=text).strip()
         line = b"%b %b refs/heads/new\n" % (self.repository.zero_oid.encode(), oid)
-        judged = judge_transaction(self.repository, line, lambda: "commit", lambda: False)
+        judged = judge_transaction(self.repository, line, lambda: "commit", lambda: "commit")
         return (each for change in judged.report.changes for each in change.findings)
 
     def verify(self) -> Iterable[Finding]:
