@@ -1,4 +1,4 @@
-"""An internal error: one sentence, the traceback in a file that it names, and no traceback on the terminal."""
+"""An internal error: one sentence, its traceback in a file that it names, and none on the terminal."""
 
 from __future__ import annotations
 
