@@ -52,6 +52,11 @@ class Mistake:
         self.message: Final = message
         self.hint: Final = hint
 
+    @property
+    def place(self) -> str:
+        """The file, with the line where there is one: `patchgate.toml:3`."""
+        return self.file if self.line is None else f"{self.file}:{self.line}"
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Mistake) and self._held() == other._held()
 
@@ -65,6 +70,10 @@ class Mistake:
         return self.file, self.line, self.key, self.message, self.hint
 
 
+_MOST_MISTAKES = 20
+_LONGEST_HINT = 80
+
+
 class ConfigError(PatchgateError):
     """A config that cannot be used; `mistakes` names every fault of it at once."""
 
@@ -73,10 +82,20 @@ class ConfigError(PatchgateError):
 
     def __init__(self, mistakes: tuple[Mistake, ...]) -> None:
         first = mistakes[0]
-        place = first.file if first.line is None else f"{first.file}:{first.line}"
         more = f" (and {len(mistakes) - 1} more)" if len(mistakes) > 1 else ""
-        super().__init__(f"{place}: {first.message}{more}", first.hint)
+        super().__init__(f"{first.place}: {first.message}{more}", first.hint)
         self.mistakes = mistakes
+
+    @property
+    def in_one_line(self) -> str:
+        """The first 20 mistakes with their hints, for where there is room for one sentence only."""
+        told = [
+            f"{each.place}: {each.message}"
+            + (f" ({each.hint})" if each.hint and len(each.hint) <= _LONGEST_HINT else "")
+            for each in self.mistakes[:_MOST_MISTAKES]
+        ]
+        more = len(self.mistakes) - _MOST_MISTAKES
+        return "; ".join(told) + (f"; and {more} more" if more > 0 else "")
 
 
 class UndecidedError(PatchgateError):

@@ -6,7 +6,8 @@ judges what is left. Every expression here is bounded: no line can make it slow.
 own have a limit of processor time.
 
 Forms of tokens: the issuers' own documentation (GitHub, GitLab, AWS, Slack, Stripe, Google, npm, PyPI,
-SendGrid, OpenAI, Anthropic, HashiCorp, Azure).
+SendGrid, OpenAI, Anthropic, HashiCorp, Azure). Examples that are no secrets: AWS (IAM User Guide: every key
+that ends in EXAMPLE), Slack (incoming webhooks), Azure (Azurite).
 """
 
 from __future__ import annotations
@@ -24,45 +25,76 @@ _OVERLAP = 512
 
 @dataclass(frozen=True, slots=True)
 class SecretForm:
-    """One form of credential: its name, the literals of which one is in every match, and the expression."""
+    """One form of credential: its name with its article, the expression, and literals of it.
 
-    name: str
+    One of the literals is in every match. `examples` matches the keys that the issuer's documentation shows.
+    """
+
+    phrase: str
     literals: tuple[bytes, ...]
     expression: re.Pattern[bytes]
+    examples: re.Pattern[bytes] | None = None
+
+    @property
+    def name(self) -> str:
+        """The name alone: `AWS access key`."""
+        return self.phrase.partition(" ")[2]
+
+    def is_in(self, line: bytes) -> bool:
+        """Tell whether a line has one that is no documented example."""
+        if not any(literal in line for literal in self.literals):
+            return False
+        if self.examples is None:
+            return self.expression.search(line) is not None
+        return any(self.examples.fullmatch(found[0]) is None for found in self.expression.finditer(line))
 
 
-def _form(name: str, literals: tuple[bytes, ...], expression: bytes) -> SecretForm:
-    return SecretForm(name, literals, re.compile(expression))
+def _form(
+    phrase: str, literals: tuple[bytes, ...], expression: bytes, examples: bytes | None = None
+) -> SecretForm:
+    return SecretForm(phrase, literals, re.compile(expression), re.compile(examples) if examples else None)
 
 
 SECRET_FORMS = (
     _form(
-        "private key",
+        "a private key",
         (b"PRIVATE KEY",),
         rb"-----BEGIN (?:RSA |EC |DSA |OPENSSH |ENCRYPTED |PGP )?PRIVATE KEY(?: BLOCK)?-----",
     ),
-    _form("AWS access key", (b"AKIA", b"ASIA"), rb"\b(?:AKIA|ASIA)[A-Z2-7]{16}\b"),
     _form(
-        "GitHub token",
+        "an AWS access key",
+        (b"AKIA", b"ASIA"),
+        rb"\b(?:AKIA|ASIA)[A-Z2-7]{16}\b",
+        rb"A[KS]IA[A-Z2-7]{9}EXAMPLE",
+    ),
+    _form(
+        "a GitHub token",
         (b"ghp_", b"gho_", b"ghu_", b"ghs_", b"ghr_", b"github_pat_"),
         rb"\b(?:gh[pousr]_[A-Za-z0-9]{36}|github_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59})",
     ),
-    _form("GitLab token", (b"glpat-",), rb"\bglpat-[A-Za-z0-9_-]{20}"),
-    _form("Slack token", (b"xox",), rb"\bxox[abeoprs]-[0-9]{8,14}-[A-Za-z0-9-]{10,250}"),
+    _form("a GitLab token", (b"glpat-",), rb"\bglpat-[A-Za-z0-9_-]{20}"),
+    _form("a Slack token", (b"xox",), rb"\bxox[abeoprs]-[0-9]{8,14}-[A-Za-z0-9-]{10,250}"),
     _form(
-        "Slack webhook",
+        "a Slack webhook",
         (b"hooks.slack.com/services/",),
         rb"hooks\.slack\.com/services/T[A-Z0-9]{8,12}/B[A-Z0-9]{8,12}/[A-Za-z0-9]{20}",
+        rb"hooks\.slack\.com/services/T0+/B0+/X+",
     ),
-    _form("Stripe key", (b"k_live_",), rb"\b[sr]k_live_[A-Za-z0-9]{20}"),
-    _form("Google API key", (b"AIza",), rb"\bAIza[A-Za-z0-9_-]{35}"),
-    _form("npm token", (b"npm_",), rb"\bnpm_[A-Za-z0-9]{36}\b"),
-    _form("PyPI token", (b"pypi-AgEI",), rb"\bpypi-AgEI[A-Za-z0-9_-]{60}"),
-    _form("SendGrid key", (b"SG.",), rb"\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}"),
-    _form("OpenAI key", (b"T3BlbkFJ",), rb"\bsk-[A-Za-z0-9_-]{0,180}T3BlbkFJ[A-Za-z0-9_-]{20}"),
-    _form("Anthropic key", (b"sk-ant-",), rb"\bsk-ant-(?:api|admin|sid)[0-9]{2}-[A-Za-z0-9_-]{80}"),
-    _form("Vault token", (b"hvs.",), rb"\bhvs\.[A-Za-z0-9_-]{24}"),
-    _form("Azure storage key", (b"AccountKey=",), rb"AccountKey=[A-Za-z0-9+/]{86}=="),
+    _form("a Stripe key", (b"k_live_",), rb"\b[sr]k_live_[A-Za-z0-9]{20}"),
+    _form("a Google API key", (b"AIza",), rb"\bAIza[A-Za-z0-9_-]{35}"),
+    _form("an npm token", (b"npm_",), rb"\bnpm_[A-Za-z0-9]{36}\b"),
+    _form("a PyPI token", (b"pypi-AgEI",), rb"\bpypi-AgEI[A-Za-z0-9_-]{60}"),
+    _form("a SendGrid key", (b"SG.",), rb"\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}"),
+    _form("an OpenAI key", (b"T3BlbkFJ",), rb"\bsk-[A-Za-z0-9_-]{0,180}T3BlbkFJ[A-Za-z0-9_-]{20}"),
+    _form("an Anthropic key", (b"sk-ant-",), rb"\bsk-ant-(?:api|admin|sid)[0-9]{2}-[A-Za-z0-9_-]{80}"),
+    _form("a Vault token", (b"hvs.",), rb"\bhvs\.[A-Za-z0-9_-]{24}"),
+    _form(
+        "an Azure storage key",
+        (b"AccountKey=",),
+        rb"AccountKey=[A-Za-z0-9+/]{86}==",
+        # The account of the storage emulator has the same key everywhere.
+        rb"AccountKey=Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==",
+    ),
 )
 _LITERALS = tuple(literal for form in SECRET_FORMS for literal in form.literals)
 _MARKERS = (b"<<<<<<<", b">>>>>>>", b"|||||||")
@@ -122,7 +154,7 @@ class ContentRules:
         if not self.secrets:
             return None
         for form in SECRET_FORMS:
-            if any(literal in line for literal in form.literals) and form.expression.search(line):
+            if form.is_in(line):
                 return form
         return None
 

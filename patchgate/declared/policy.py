@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from patchgate.change.path import RepoPath, bounded, fold
 from patchgate.change.quoting import printable
@@ -286,6 +286,27 @@ class Policy:
             override is None or override.max_files is not None,
             override is None or override.max_added_lines is not None,
         )
+
+    def key_of(self, limit: str, profile: Profile, owner: int | None) -> Key:
+        """Name the key that sets a limit for the files of one owner: the override's, else the profile's."""
+        if owner is not None and getattr(self.config.overrides[owner], limit) is not None:
+            return ("overrides", owner, limit)
+        return ("policy", limit) if limit == "max_file_bytes" else ("policy", profile.value, limit)
+
+    def key_of_class(self, name: str, profile: Profile, owner: int | None) -> Key:
+        """Name the list that denies a class to the files of one owner; no override lifts the root's."""
+        if name in self.config.policy.deny_classes:
+            return ("policy", "deny_classes")
+        return self.key_of("deny_classes", profile, owner)
+
+    def is_written(self, key: Key) -> bool:
+        """Tell whether the config sets a key, so that no default decides."""
+        value: Any = self.config.written
+        for part in key:
+            if not (part in value if isinstance(value, Mapping) else isinstance(value, list)):
+                return False
+            value = value[part]
+        return True
 
     def all_limits(self, profile: Profile) -> Sequence[FileLimits]:
         """List the limits of the profile and of every override."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from patchgate.change.model import Change
 from patchgate.change.path import RepoPath
 from patchgate.declared.policy import Decision, Policy, Profile
+from patchgate.errors import Mistake
 from patchgate.verdict.rules import RULES
 from patchgate.verdict.verdict import Finding, Fixer, Json
 
@@ -23,14 +24,14 @@ class Governance:
 
     `controls` are the control files it touches; `alone` is whether the rule that they stand alone holds
     here (not for the first commit, nor where nothing before had a policy). `removed`, `repaired` and
-    `proposed_faults` (one sentence each) tell what becomes of the policy.
+    `proposed_faults` (every mistake of the proposed policy) tell what becomes of the policy.
     """
 
     controls: frozenset[RepoPath] = frozenset()
     alone: bool = True
     removed: bool = False
     repaired: bool = False
-    proposed_faults: tuple[str, ...] = ()
+    proposed_faults: tuple[Mistake, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from patchgate.declared.content import is_conflict_marker
 from patchgate.declared.policy import Decision, Profile
 from patchgate.errors import UndecidedError
 from patchgate.gates.case import Case, find
+from patchgate.gates.remedies import decided_by
 from patchgate.verdict.rules import Level
 from patchgate.verdict.verdict import Finding, Fixer
 
@@ -49,7 +50,7 @@ def _findings(case: Case, file: FileChange, line: Line) -> Iterator[Finding]:
     if (form := rules.secret_in(line.text)) is not None:
         yield find(
             "secret",
-            f"an added line of {file.path.quoted} holds what looks like a {form.name}",
+            f"an added line of {file.path.quoted} has what looks like {form.phrase}",
             file.path,
             "remove it, revoke it if it was ever real, and read it from the environment",
             line=line.number,
@@ -68,14 +69,15 @@ def _findings(case: Case, file: FileChange, line: Line) -> Iterator[Finding]:
         )
     if (index := rules.denied_in(line.text)) is not None:
         text = case.policy.config.content.deny[index]
+        decision = Decision(("content", "deny", index), text)
         yield find(
             "deny-content",
             f"an added line of {file.path.quoted} matches content.deny[{index}] ({printable(text, 80)})",
             file.path,
-            "remove the matching text",
+            "remove the matching text" + decided_by(case, decision, "To allow it, take that entry out"),
             line=line.number,
             excerpt=line.text,
-            decision=Decision(("content", "deny", index), text),
+            decision=decision,
         )
 
 

@@ -34,8 +34,15 @@ def examine(case: Case) -> Iterator[Finding]:
             side="old",
             who=Fixer.PERSON,
         )
-    for fault in facts.proposed_faults:
-        yield find("policy-invalid", f"the new policy cannot be used: {fault}", holder, "mend that line")
+    for mistake in facts.proposed_faults:
+        key = f"{mistake.key}: " if mistake.key else ""
+        yield find(
+            "policy-invalid",
+            f"the new policy cannot be used: {mistake.place}: {key}{mistake.message}",
+            holder,
+            mistake.hint or "fix that line",
+            line=mistake.line,
+        )
     if facts.alone and controls and others:
         named = ", ".join(path.quoted for path in others[:3]) + (", …" if len(others) > 3 else "")
         yield find(

@@ -13,9 +13,12 @@ from patchgate.change.quoting import printable
 from patchgate.declared.classes import MANIFESTS
 from patchgate.declared.policy import Decision, PathRuling
 from patchgate.gates.case import Case, find
+from patchgate.gates.remedies import decided_by, or_add, or_take_out, undo
 from patchgate.verdict.rules import Level
 from patchgate.verdict.verdict import Finding, Fixer
 
+_ROOTS = ("policy", "allow_roots")
+_REMOVE = "To allow it, take that entry out"
 _DOES = {
     "added": "adds",
     "deleted": "deletes",
@@ -57,7 +60,7 @@ def _copies(case: Case) -> Iterator[Finding]:
                 ruling.rule,
                 f"the change copies {path.quoted}, which is protected ({ruling.denied.shown})",
                 path,
-                f"leave {path.quoted} alone; {_where(case, ruling.denied)} denies it",
+                f"copy from elsewhere{decided_by(case, ruling.denied, _REMOVE)}",
                 decision=ruling.denied,
             )
         if ruling.outside and not refused and not case.is_control(path):
@@ -73,9 +76,11 @@ def _denied(case: Case, file: FileChange, ruling: PathRuling, denied: Decision, 
     assert ruling.rule is not None
     does = "moves away" if is_moved else _DOES[file.status.value]
     what = "deny_prefixes" if ruling.rule == "deny-prefix" else "deny"
-    hint = f"leave {file.path.quoted} as it was; {_where(case, denied)} denies it"
+    hint = undo(file, case.change.renames.get(file.path), is_moved=is_moved)
     if file.new is None:
-        hint += f". A person can list it in policy.allow_delete: {file.path.quoted}"
+        hint += or_add(case, ("policy", "allow_delete"), file.path) + decided_by(case, denied, "")
+    else:
+        hint += decided_by(case, denied, _REMOVE)
     return find(
         ruling.rule,
         f"the change {does} {file.path.quoted}, which {what} protects ({denied.shown})",
@@ -84,11 +89,6 @@ def _denied(case: Case, file: FileChange, ruling: PathRuling, denied: Decision, 
         decision=denied,
         side="old" if file.new is None else "new",
     )
-
-
-def _where(case: Case, decision: Decision) -> str:
-    place = case.policy.line_of(decision.key)
-    return f"{decision.dotted} in {place}" if place else decision.dotted
 
 
 def _outside(case: Case, file: FileChange) -> Finding:
@@ -102,8 +102,8 @@ def _outside(case: Case, file: FileChange) -> Finding:
         "outside-allow-roots",
         f"{file.path.quoted} lies outside allow_roots ({allowed})",
         file.path,
-        "keep the change inside the allowed folders, or have a person widen policy.allow_roots",
-        decision=Decision(("policy", "allow_roots"), allowed),
+        f"keep the change inside the allowed folders{or_add(case, _ROOTS, file.path)}",
+        decision=Decision(_ROOTS, allowed),
         side="old" if file.new is None else "new",
     )
 
@@ -116,7 +116,7 @@ def _kinds(case: Case, file: FileChange, ruling: PathRuling) -> Iterator[Finding
             "deny-suffix",
             f"{file.path.quoted} ends in {ruling.suffix.shown}",
             file.path,
-            f"leave the file out; {_where(case, ruling.suffix)} denies it",
+            undo(file, came_from) + decided_by(case, ruling.suffix, _REMOVE),
             decision=ruling.suffix,
         )
     classes = set(ruling.classes)
@@ -126,13 +126,14 @@ def _kinds(case: Case, file: FileChange, ruling: PathRuling) -> Iterator[Finding
         classes -= before.classes | ({"binary"} if file.binary else set())
     limits = case.policy.limits(case.profile, ruling.owner)
     for name in sorted(classes & limits.deny_classes):
+        key = case.policy.key_of_class(name, case.profile, ruling.owner)
         yield find(
             "deny-class",
             f"{file.path.quoted} is of the class {name}, which the {case.profile} profile denies",
             file.path,
-            "leave the file out, or have a person commit it",
+            undo(file, came_from) + or_take_out(case, key, name),
             who=Fixer.AGENT,
-            decision=Decision(("policy", case.profile.value, "deny_classes"), name),
+            decision=Decision(key, name),
         )
 
 

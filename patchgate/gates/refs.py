@@ -54,7 +54,7 @@ def examine(move: RefMove) -> Iterator[Finding]:
             "ref-deleted",
             f"{name} is protected and would be deleted",
             None,
-            f"leave the deletion out of the push; a person can {_unprotect(move)}",
+            f"leave the deletion out of the push, or {_unprotect(move)}",
             decision=move.decision,
             who=Fixer.PERSON,
             details=details,
@@ -82,4 +82,4 @@ def show_ref(ref: str) -> str:
 def _unprotect(move: RefMove) -> str:
     if move.decision is None:
         return "name the protected refs in [push] protected_refs; without it the default branch is one"
-    return f"take it out of {move.decision.dotted}"
+    return f"take {move.decision.shown} out of {move.decision.dotted.rpartition('[')[0]}"

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 
 from patchgate.change.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, FileChange
 from patchgate.change.path import is_git_alias
-from patchgate.declared.policy import FileLimits
+from patchgate.declared.policy import Decision, FileLimits
 from patchgate.errors import UndecidedError
 from patchgate.gates.case import Case, find
+from patchgate.gates.remedies import or_raise, or_set, undo
 from patchgate.gates.splitting import Split, propose_split
 from patchgate.verdict.verdict import Budget, Finding, Json
 
@@ -26,7 +27,7 @@ def examine(case: Case) -> Iterator[Finding]:
         if file.new is not None and not (file.old is not None and file.old.mode == file.new.mode == REGULAR):
             yield from _mode(case, file, limits)
             yield from _symlink(case, file, limits)
-            yield from _gitlink(file, limits)
+            yield from _gitlink(case, file, limits)
     yield from _redirected(case)
     if case.has_budgets and not _is_surely_within(case):
         yield from _budgets(case)
@@ -40,12 +41,13 @@ def _size(case: Case, file: FileChange, limit: int) -> Iterator[Finding]:
     if file.size is None:
         raise UndecidedError(f"the size of {file.path.quoted} was not read")
     if file.size > limit:
+        key = case.policy.key_of("max_file_bytes", case.profile, case.policy.ruling(file.path).owner)
         yield find(
             "max-file-bytes",
             f"{file.path.quoted} has {file.size:,} bytes; the limit is {limit:,}",
             file.path,
-            "keep large files elsewhere (Git LFS, a release, object storage)",
-            details={"limit": limit, "actual": file.size},
+            "keep large files elsewhere (Git LFS, a release, object storage)" + or_raise(case, key),
+            details={"limit": limit, "actual": file.size, "key": Decision(key, "").dotted},
         )
 
 
@@ -57,24 +59,29 @@ def _mode(case: Case, file: FileChange, limits: FileLimits) -> Iterator[Finding]
     if file.old is not None and not file.old.is_file:
         was = False
     if was != now:
+        key = case.policy.key_of("allow_modes", case.profile, limits.owner)
         yield find(
             "mode-change",
             f"{file.path.quoted} {'becomes' if now else 'is no longer'} executable",
             file.path,
-            f"keep the mode: git update-index --chmod={'-x' if now else '+x'} -- {file.path.quoted}",
-            details={"actual": file.new.mode},
+            f"keep the mode: git update-index --chmod={'-x' if now else '+x'} -- {file.path.quoted}"
+            + or_set(case, key, True),
+            details={"actual": file.new.mode, "key": Decision(key, "").dotted},
         )
 
 
 def _symlink(case: Case, file: FileChange, limits: FileLimits) -> Iterator[Finding]:
     if file.new is None or file.new.mode != SYMLINK or file.new == file.old or limits.allow_symlinks is True:
         return
+    key = case.policy.key_of("allow_symlinks", case.profile, limits.owner)
+    details: dict[str, Json] = {"key": Decision(key, "").dotted}
     if limits.allow_symlinks is False:
         yield find(
             "symlink",
             f"{file.path.quoted} is a symlink",
             file.path,
-            "use a regular file, or have a person commit the symlink",
+            "use a regular file" + or_set(case, key, "inside"),
+            details=details,
         )
         return
     if file.link_target is None:
@@ -93,6 +100,7 @@ def _symlink(case: Case, file: FileChange, limits: FileLimits) -> Iterator[Findi
         f"{file.path.quoted} is a symlink that {why}",
         file.path,
         "point it to a relative path inside the repository, or use a regular file",
+        details=details,
     )
 
 
@@ -141,17 +149,19 @@ def stays_inside(folder: bytes, target: bytes) -> bool:
     return True
 
 
-def _gitlink(file: FileChange, limits: FileLimits) -> Iterator[Finding]:
+def _gitlink(case: Case, file: FileChange, limits: FileLimits) -> Iterator[Finding]:
     if file.new is None or file.new.mode != GITLINK or file.new == file.old or limits.allow_gitlinks is True:
         return
     is_bump = file.old is not None and file.old.mode == GITLINK
     if limits.allow_gitlinks == "bump" and is_bump:
         return
+    key = case.policy.key_of("allow_gitlinks", case.profile, limits.owner)
     yield find(
         "gitlink",
         f"{file.path.quoted} is a submodule's entry that this change {'moves' if is_bump else 'adds'}",
         file.path,
-        "leave the submodule as it was, or have a person commit it",
+        undo(file, case.change.renames.get(file.path)) + or_set(case, key, "bump" if is_bump else True),
+        details={"key": Decision(key, "").dotted},
     )
 
 
@@ -229,17 +239,19 @@ def _budgets(case: Case) -> Iterator[Finding]:
             costs = [(getattr(each, key), key, files) for each, key, _, files in _spent(case)]
             proposal = propose_split(case, costs)
         whose = "" if limits.owner is None else f" of overrides[{limits.owner}]"
+        key = case.policy.key_of(name, case.profile, limits.owner)
         unit = "files" if name == "max_files" else "added lines"
         details: dict[str, Json] = {
             "limit": limit,
             "actual": used,
             "split": [[path.quoted for path in part] for part in proposal.parts],
             "too_large": [path.quoted for path in proposal.too_large],
+            "key": Decision(key, "").dotted,
         }
         yield find(
             name.replace("_", "-"),
             f"the change has {used:,} {unit}; the limit{whose} is {limit:,}",
             None,
-            proposal.hint,
+            proposal.hint + or_raise(case, key),
             details=details,
         )

@@ -35,10 +35,11 @@ class Split:
             return f"split it into {number} changes ({names})"
         large = ", ".join(path.quoted for path in self.too_large[:3])
         alone = f"{large}{', …' if len(self.too_large) > 3 else ''} alone is past the limit"
-        smaller = f"{alone}: change it in smaller steps, or have a person raise the limit"
+        smaller = f"{alone}: change it in smaller steps"
         if not self.parts:
             return smaller
-        return f"{smaller}; the rest makes {number} change{'s' if number > 1 else ''} ({names})"
+        rest = f"the rest makes {number} change{'s' if number > 1 else ''}"
+        return f"{smaller}; {rest} ({names})"
 
 
 def propose_split(case: Case, budgets: Iterable[Spending]) -> Split:

@@ -113,6 +113,7 @@ def _at_message(name: str, arguments: tuple[str, ...], directory: str) -> int:
     from patchgate.operations.judge.intents import active_here, profile_under, touch
     from patchgate.operations.judge.message import check_message
     from patchgate.operations.land.refusals import Judged, holds, record_refusals
+    from patchgate.operations.land.repeats import note_shown
 
     # So git tells a hook that no editor was opened; then it keeps lines that look like comments.
     edited = os.environ.get("GIT_EDITOR") != ":"
@@ -128,6 +129,7 @@ def _at_message(name: str, arguments: tuple[str, ...], directory: str) -> int:
     warnings = record_refusals(repository, "commit-msg", report, branch)
     report = replace(report, warnings=(*report.warnings, *warnings))
     judged = Judged(report, any(holds(change, branch) for change in report.changes))
+    note_shown(repository, report, begins=False)
     # The hook that judged the commit has told them.
     return _answered(repository, judged, doubts=())
 

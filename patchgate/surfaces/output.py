@@ -139,9 +139,8 @@ def fail(error: PatchgateError, arguments: list[str]) -> int:
     complain(f"error: {error.message}")
     if isinstance(error, ConfigError):
         for mistake in error.mistakes:
-            place = mistake.file if mistake.line is None else f"{mistake.file}:{mistake.line}"
             key = f" {mistake.key}:" if mistake.key else ""
-            complain(f"  {place}:{key} {mistake.message}")
+            complain(f"  {mistake.place}:{key} {mistake.message}")
             if mistake.hint:
                 complain(f"    help: {mistake.hint}")
     elif error.hint:

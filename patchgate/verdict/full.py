@@ -192,20 +192,18 @@ def _ways_out(report: Report) -> list[str]:
     lines: list[str] = []
     inline = sorted({each.rule for each, profile in errors if each.definition.inline and profile == "commit"})
     if inline:
-        lines.append(
-            f'way out: a line that is meant says why on itself: "patchgate: allow {inline[0]} REASON"'
-        )
-    if any(_is_by_policy(each) for each, _ in errors):
+        lines.append(f'way out: if the line is meant, append to it: "patchgate: allow {inline[0]} REASON"')
+    by_policy = {profile for each, profile in errors if _is_by_policy(each)}
+    if by_policy:
         # Judged by what another tree has: there the policy has to change first.
         first = ", which lands there first" if any(each.policy.tree for each in report.changes) else ""
-        lines.append(
-            f"way out: a person can change the policy, in a commit of its own before this one{first}"
-        )
+        who = "a maintainer can change" if by_policy == {"agent"} else "change"
+        lines.append(f"way out: {who} the policy, in a commit of its own before this one{first}")
     return lines
 
 
 def _is_by_policy(finding: Finding) -> bool:
-    """Tell whether a person could allow it by another policy."""
+    """Tell whether another policy could allow it."""
     rule = finding.definition
     is_about_files = rule.gate != "refs"
     return rule.stage is Stage.POLICY and is_about_files and not (rule.invariant or rule.inline)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from patchgate.change.message import Message
 from patchgate.change.model import EXECUTABLE
+from patchgate.errors import Mistake
 from patchgate.gates import refs
 from patchgate.gates.case import Case, Governance
 from patchgate.gates.message import examine
@@ -89,8 +90,11 @@ def _ref(rule: str, broken: refs.RefMove, kept: refs.RefMove) -> RuleCase:
     return RuleCase(rule, named(broken), named(kept), RULES[rule].level)
 
 
+FAULT = Mistake("patchgate.toml", 3, "policy.deni", "unknown key `deni`", "did you mean `deny`?")
+
+
 def _proposed(fault: bool) -> Governance:
-    return Governance(frozenset({path("patchgate.toml")}), proposed_faults=("line 3: no such key",) * fault)
+    return Governance(frozenset({path("patchgate.toml")}), proposed_faults=(FAULT,) * fault)
 
 
 KEY = b"-----BEGIN " + b"PRIVATE KEY-----"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from patchgate.errors import Mistake
 from patchgate.gates.case import Case, Governance
 from patchgate.verdict.rules import Level
 from patchgate.verdict.verdict import Fixer, Outcome, Verdict
@@ -97,7 +98,7 @@ def test_removing_the_policy_is_refused() -> None:
 
 @pytest.mark.parametrize("holder", [CONFIG, "pyproject.toml"])
 def test_the_file_that_held_the_policy_is_named_whatever_else_changes(holder: str) -> None:
-    facts = governed(SIGNERS, holder, removed=True, proposed_faults=("no such key",), repaired=True)
+    facts = governed(SIGNERS, holder, removed=True, proposed_faults=(MISTAKES[0],), repaired=True)
     found = findings(case(modified(SIGNERS), modified(holder), governance=facts))
     assert {each.rule: each.path for each in found} == {
         "policy-removed": path(holder),
@@ -106,13 +107,18 @@ def test_the_file_that_held_the_policy_is_named_whatever_else_changes(holder: st
     }
 
 
+MISTAKES = (
+    Mistake("patchgate.toml", 1, "policy.deni", "unknown", "did you mean `deny`?"),
+    Mistake("patchgate.toml", None, "", "two of them"),
+)
+
+
 def test_every_fault_of_a_proposed_policy_is_told() -> None:
-    facts = governed(CONFIG, proposed_faults=("line 1: a", "line 2: b"))
+    facts = governed(CONFIG, proposed_faults=MISTAKES)
     found = findings(case(modified(CONFIG), governance=facts))
-    assert [each.message for each in found] == [
-        "the new policy cannot be used: line 1: a",
-        "the new policy cannot be used: line 2: b",
-    ]
+    assert [each.line for each in found] == [1, None]
+    assert [each.hint for each in found] == ["did you mean `deny`?", "fix that line"]
+    assert "patchgate.toml:1: policy.deni: unknown" in found[0].message
 
 
 def test_mending_a_policy_is_noted_and_refuses_nothing() -> None:

@@ -11,7 +11,15 @@ from patchgate.verdict.rules import RULES, Level, Stage
 from patchgate.verdict.verdict import Finding
 from tests.gates.component_rule_cases import CONTRACTS, DRIFT
 from tests.gates.gate_cases import HOSTILE_NAMES, added, agents, case, findings, modified, path, rules
-from tests.gates.rule_cases import CASES, KEY, ONLY_IN_PATCHES, RAISED_BY_PATCHES, WITHOUT_PATH, RuleCase
+from tests.gates.rule_cases import (
+    CASES,
+    FAULT,
+    KEY,
+    ONLY_IN_PATCHES,
+    RAISED_BY_PATCHES,
+    WITHOUT_PATH,
+    RuleCase,
+)
 
 NAMES = (b"name", *HOSTILE_NAMES)
 every_rule = pytest.mark.parametrize("given", CASES, ids=lambda given: str(given.rule))
@@ -128,7 +136,7 @@ def test_colons_and_backslashes_are_names_like_others_in_a_commit() -> None:
 
 def test_a_control_file_with_a_hostile_name_is_named_safely() -> None:
     name = b".patchgate/a\x1b[2J"
-    facts = Governance(frozenset({path(name)}), removed=True, proposed_faults=("fault",), repaired=True)
+    facts = Governance(frozenset({path(name)}), removed=True, proposed_faults=(FAULT,), repaired=True)
     found = findings(case(modified(name), modified("b\n"), governance=facts))
     assert len(found) >= 4
     for finding in found:

@@ -169,10 +169,7 @@ def test_the_split_keeps_every_part_within_the_budgets_and_leaves_out_what_none_
 def test_one_file_that_is_too_large_cannot_be_split() -> None:
     finding = only(agents(added("a.py", lines=401)))
     assert (finding.details["split"], finding.details["too_large"]) == ([], ["a.py"])
-    assert (
-        finding.hint
-        == "a.py alone is past the limit: change it in smaller steps, or have a person raise the limit"
-    )
+    assert str(finding.hint).startswith("a.py alone is past the limit: change it in smaller steps, or ")
 
 
 def test_the_report_tells_the_budgets_and_their_use() -> None:

@@ -69,8 +69,8 @@ help: resolve the conflict
 warning[max-files]: 51 files, limit 50
 
 warning: the policy on the remote differs
-way out: a line that is meant says why on itself: "patchgate: allow conflict-marker REASON"
-way out: a person can change the policy, in a commit of its own before this one
+way out: if the line is meant, append to it: "patchgate: allow conflict-marker REASON"
+way out: change the policy, in a commit of its own before this one
 rejected: 2 errors, 1 warning in 2 files (policy HEAD:patchgate.toml)
 retry 2 of 5: send the whole patch again: git patchgate apply - --retry-of a-7f3a
 """
@@ -95,7 +95,7 @@ undecided: content could not decide (object 9af3 is missing)
 
 undecided: shape was not run
 
-way out: a person can change the policy, in a commit of its own before this one
+way out: change the policy, in a commit of its own before this one
 3 commits: 1 accepted, 1 undecided, 1 rejected
 rejected: 1 error in 1 file (policy HEAD:patchgate.toml); \
 content could not decide (object 9af3 is missing); shape was not run

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from patchgate.change.path import RepoPath
 from patchgate.declared.control import PRE_COMMIT_FILE, PYPROJECT_FILE, is_control_by_name
 from patchgate.declared.policy import Policy, Profile
-from patchgate.errors import ConfigError, PatchgateError, UndecidedError
+from patchgate.errors import PatchgateError, UndecidedError
 from patchgate.gates.case import Case, Governance, MergedFolder
 from patchgate.gates.gate import ORDER, judge
 from patchgate.gates.shape import budgets
@@ -232,10 +232,13 @@ def _limits(case: Case) -> dict[str, Budget]:
         return {}
 
 
+_MOST_MISTAKES = 20
+
+
 def _choose(rules: Rules, controls: frozenset[RepoPath]) -> tuple[Policy, str, Governance]:
     """Pick the policy that judges and say where it is from, and tell what the change does to the rules."""
     before, after = rules.before, rules.after
-    faults = _sentences(after.fault) if after.fault is not None and controls else ()
+    faults = after.fault.mistakes[:_MOST_MISTAKES] if after.fault is not None and controls else ()
     if before.is_absent:
         governance = Governance(controls, alone=False, proposed_faults=faults)
         if after.policy is not None:
@@ -248,8 +251,8 @@ def _choose(rules: Rules, controls: frozenset[RepoPath]) -> tuple[Policy, str, G
             governance = Governance(controls, removed=after.is_absent, proposed_faults=faults)
             return built_in(), BUILT_IN, governance
         raise UndecidedError(
-            f"the policy before this change cannot be read: {before.fault.message}",
-            "mend it in a change of its own; control files alone may change until then",
+            f"the policy before this change cannot be read: {before.fault.in_one_line}",
+            "fix it in a change of its own; control files alone may change until then",
         )
     assert before.policy is not None
     # A line that never had a policy takes none away.
@@ -258,13 +261,6 @@ def _choose(rules: Rules, controls: frozenset[RepoPath]) -> tuple[Policy, str, G
         before.policy,
         rules.place,
         Governance(controls, alone=not rules.is_borrowed, removed=removed, proposed_faults=faults),
-    )
-
-
-def _sentences(fault: ConfigError) -> tuple[str, ...]:
-    return tuple(
-        f"{mistake.file}{f':{mistake.line}' if mistake.line else ''}: {mistake.message}"
-        for mistake in fault.mistakes[:20]
     )
 
 

@@ -142,8 +142,8 @@ def policy_of_pending(repository: Repository, objects: Objects) -> tuple[Policy,
     fault = before.fault or own.fault
     if fault is not None:
         raise UndecidedError(
-            f"the policy that judges this commit cannot be read: {fault.message}",
-            "mend it in a change of its own",
+            f"the policy that judges this commit cannot be read: {fault.in_one_line}",
+            "fix it in a change of its own",
         )
     return built_in(), BUILT_IN
 

@@ -191,7 +191,7 @@ class RefTerms:
         if found.fault is not None:
             self._unreadable[
                 f"the policy of {chosen[:12]}, which {self._destination.name} has, cannot be read "
-                f"({found.fault.message}): each commit was judged by its parent's"
+                f"({found.fault.in_one_line}): each commit was judged by its parent's"
             ] = None
         return chosen if found.policy is not None else None
 
@@ -230,7 +230,7 @@ class RefTerms:
                 if keeps is None:
                     reason = reason or _cut_off(update.old)
             elif self._governing.fault is not None and (update.new is None or not keeps):
-                fault = self._governing.fault.message
+                fault = self._governing.fault.in_one_line
                 reason = reason or f"the policy that names the protected refs cannot be read: {fault}"
         if not findings and reason is None:
             return None

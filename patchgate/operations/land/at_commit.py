@@ -22,6 +22,7 @@ from patchgate.operations.judge.terms import Asked, trusted
 from patchgate.operations.judge.updates import Known, judge_unanswered
 from patchgate.operations.land.pending import drop_pending, leave_pending, leave_quiet
 from patchgate.operations.land.refusals import Judged, holds, record_refusals
+from patchgate.operations.land.repeats import drop_shown, note_shown
 from patchgate.operations.land.unseen import tell_unseen
 from patchgate.operations.land.ways_out import way_out_of_commit
 from patchgate.verdict.rules import Level
@@ -48,6 +49,7 @@ def judge_commit(
     """
     asked = trusted(repository)
     drop_pending(repository)
+    drop_shown(repository)
     branch = current_branch(repository)
     report = check_pending(repository, asked, heads=heads)
     (staged,) = report.changes
@@ -76,7 +78,13 @@ def judge_commit(
 
         renew_at_head(repository)
     report = replace(report, warnings=(*report.warnings, *warnings))
+    if leaves and not stops and (staged.policy.refuses_messages or _says_anything(report)):
+        note_shown(repository, report, begins=True)
     return Judged(replace(report, ways_out=way_out_of_commit(repository, hook)) if stops else report, stops)
+
+
+def _says_anything(report: Report) -> bool:
+    return bool(report.warnings) or any(change.findings for change in report.changes)
 
 
 def skip_commit(repository: Repository, hook: str, reason: str, *, is_alone: bool) -> tuple[str, ...]:

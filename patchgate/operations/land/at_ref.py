@@ -22,6 +22,7 @@ from patchgate.operations.judge.terms import trusted
 from patchgate.operations.judge.updates import Known, judge_update
 from patchgate.operations.land.receipts import add_receipts
 from patchgate.operations.land.refusals import Judged, holds, record_refusals
+from patchgate.operations.land.repeats import without_repeats
 from patchgate.operations.land.unseen import tell_unseen
 from patchgate.operations.land.ways_out import ways_out
 from patchgate.verdict.verdict import ChangeVerdict, Json, Report, Verdict
@@ -87,6 +88,8 @@ def judge_transaction(
     if stopping is None:
         warnings |= dict.fromkeys(record_made(repository, makings))
     whole = Report(tuple(changes), tuple(warnings))
+    if updates:
+        whole = without_repeats(repository, whole, stops=stopping is not None)
     if stopping is None:
         return Judged(whole, stops=False)
     return Judged(replace(whole, ways_out=ways_out(repository, stopping, command())), stops=True)

@@ -75,7 +75,7 @@ def policy_findings(
 def _about_policy(worktree: Worktree, found: Found, place: str) -> Iterator[Finding]:
     show = f"{git_in(worktree)} patchgate policy show"
     if found.fault is not None:
-        what = f"the policy at {safe(place)} cannot be used: {safe(found.fault.message)}"
+        what = f"the policy at {safe(place)} cannot be used: {safe(found.fault.in_one_line)}"
         yield Finding(Level.ERROR, f"{what}; only a commit that mends it is accepted", show)
         return
     policy = found.policy

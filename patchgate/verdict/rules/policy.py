@@ -21,7 +21,7 @@ POLICY_RULES = (
         "A path lies outside every folder in `allow_roots`.",
         "The policy names the only places that changes may touch.",
         'allow_roots = ["src"] and a change to infra/main.tf',
-        "Leave the path out of the change, or have a person widen `allow_roots`.",
+        "Leave the path out of the change, or add its folder to `allow_roots`.",
     ),
     _rule(
         "policy",
@@ -30,7 +30,7 @@ POLICY_RULES = (
         "A path is, or lies below, an entry of `deny_prefixes`; both sides of a change count.",
         "The policy protects that folder from being added to, changed, emptied, or renamed out of.",
         'deny_prefixes = ["runs"] and a change to runs/x',
-        "Leave that path as it was; a person can allow a deletion by `allow_delete`.",
+        "Leave that path as it was, or take the entry out; `allow_delete` allows only its deletion.",
     ),
     _rule(
         "policy",
@@ -39,7 +39,7 @@ POLICY_RULES = (
         "A path matches a pattern of `deny`; both sides of a change count.",
         "The policy protects the files that the pattern names.",
         'deny = ["*.pem"] and a change to keys/server.pem',
-        "Leave that path as it was; a person can allow a deletion by `allow_delete`.",
+        "Leave that path as it was, or take the entry out; `allow_delete` allows only its deletion.",
     ),
     _rule(
         "policy",
@@ -57,7 +57,7 @@ POLICY_RULES = (
         "An added or changed file belongs to a class in `deny_classes`: lock, binary, media or artifact.",
         "Files of that class are made by a tool, or cannot be read in a review.",
         "dist/app.whl (artifact)",
-        "Leave the file out, or have a person add it.",
+        "Leave the file out of the change, or take the class out of `deny_classes`.",
     ),
     _rule(
         "policy",
@@ -142,7 +142,7 @@ POLICY_RULES = (
         "The change brings a policy that cannot be read, or a second one.",
         "The next change could not be judged.",
         'max_files = "five"',
-        "Mend the lines that the message names.",
+        "Fix the line that the message names.",
     ),
     Rule(
         "policy-repaired",
