@@ -105,5 +105,13 @@ class UndecidedError(PatchgateError):
     exit_code = 3
 
 
+class DamagedIntentError(UndecidedError):
+    """The record of an intent is damaged or was edited; `intent` is its id, None where nobody knows it."""
+
+    def __init__(self, message: str, hint: str | None = None, *, intent: str | None = None) -> None:
+        super().__init__(message, hint)
+        self.intent = intent
+
+
 class OutOfTimeError(Exception):
     """Some work has used up its time; whoever asked for the work says what it was."""

@@ -15,7 +15,13 @@ from patchgate.declared.analysis_texts import (
     check_most,
 )
 from patchgate.declared.command import check_words
-from patchgate.declared.settings import AnalysisFormat, AnalysisSettings, Strictness, VerifySettings
+from patchgate.declared.settings import (
+    AnalysisFormat,
+    AnalysisSettings,
+    Preexisting,
+    Strictness,
+    VerifySettings,
+)
 from patchgate.declared.table import ENV_TEXT, TIMEOUT_TEXT, TOOLS_TEXT, Section, Timeout, Tools, Variables
 
 
@@ -61,6 +67,11 @@ class VerifyTable(Section):
     strictness: Strictness = Field(
         VerifySettings().strictness,
         description="`relaxed`: regressions and thresholds are told, and refuse nothing.",
+    )
+    preexisting: Preexisting = Field(
+        VerifySettings().preexisting,
+        description="`refuse`: without an intent every threshold that fails counts, also one that failed "
+        "before and is no worse. `report`: such a one is reported, and refuses nothing.",
     )
     baselines: Annotated[
         tuple[Annotated[str, AfterValidator(check_baseline_file)], ...], Field(strict=False)

@@ -22,6 +22,7 @@ CommandKind = Literal["lint", "test"]
 CommandScope = Literal["files", "tree"]
 AnalysisFormat = Literal["sarif", "metrics"]
 Strictness = Literal["strict", "relaxed"]
+Preexisting = Literal["report", "refuse"]
 TEST_COMMAND = ("python", "-m", "pytest", "-q", "{tests}")
 Values = TypeVar("Values")
 Runnable = TypeVar("Runnable", "CommandSettings", "AnalysisSettings")
@@ -176,6 +177,7 @@ class VerifySettings:
 
     on_push: bool = False
     strictness: Strictness = "strict"
+    preexisting: Preexisting = "report"
     baselines: tuple[str, ...] = ()
 
 

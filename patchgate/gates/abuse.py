@@ -1,7 +1,8 @@
 """Whether a change accepts debt instead of mending it: when growth of baselines counts, and what code is.
 
 Decides which triggers there are, and what is functional code. It looks at the whole repository: no scope
-excuses a baseline (A19). What growth of one file is, `growth` decides.
+excuses a baseline (A19). While there are regressions any change of a baseline counts, also one that only
+moves or removes entries; else its growth does. What growth of one file is, `growth` decides.
 """
 
 from __future__ import annotations
@@ -28,23 +29,27 @@ _NO_PROSE = re.compile(rb"cmakelists\.txt|(?:.*[-_])?(?:requirements|constraints
 
 
 def triggers(
-    *, has_grown: bool, has_intent: bool, has_code: bool, comparison: Comparison | None
+    *, has_changed: bool, has_grown: bool, has_intent: bool, has_code: bool, comparison: Comparison | None
 ) -> tuple[str, ...]:
-    """Name why growth is suspicious; nothing where nothing grew.
+    """Name why a change of baselines is suspicious; nothing where nothing changed.
 
     Args:
+        has_changed: a listed baseline is not what it was.
         has_grown: a listed baseline, or the set of suppressions, grew.
         has_intent: the work is declared.
         has_code: functional code was changed with it.
         comparison: of the two trees; None where nothing can be said of regressions.
     """
-    if not has_grown:
-        return ()
     regressed = comparison is not None and bool(comparison.new)
     greened = comparison is not None and any(
         state.failed_before and not state.fails_after for state in comparison.thresholds
     )
-    said = (regressed, has_code, not has_intent, greened)
+    said = (
+        regressed and (has_changed or has_grown),
+        has_grown and has_code,
+        has_grown and not has_intent,
+        has_grown and greened,
+    )
     return tuple(trigger for trigger, is_so in zip(TRIGGERS, said, strict=True) if is_so)
 
 

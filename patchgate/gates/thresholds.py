@@ -1,9 +1,8 @@
 """What the thresholds say before and after, and by which signals each of them is passed.
 
-Decides when a metric is worse, when a threshold fails, which very signals are over it, and whether one of
-them is a piece of work's own. A signal is blamed only for the threshold that it is itself over:
-a harmless 1 → 2 inside the scope never answers for a crossing elsewhere. What is the same symbol is its file,
-its name and the metric; of two values of one, the higher counts.
+Decides when a metric is worse, when a threshold fails, which signals are over it, and whether a piece of work
+caused that: it did where the threshold is worse, and the metric rose in one of the work's own files. What is
+the same symbol is its file, its name and the metric; of two values of one, the higher counts.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from typing import TypeAlias
 from patchgate.change.path import RepoPath
 from patchgate.declared.analysis_texts import FINDINGS, NEW_FINDINGS
 from patchgate.declared.settings import ThresholdSettings
-from patchgate.gates.attribution import IsOwn
 from patchgate.verdict.comparison import Result, ThresholdState, TreeRuns, Worsened
 
 Values: TypeAlias = dict[tuple[RepoPath, str, str], float]
@@ -83,9 +81,17 @@ def states(
     return tuple(found)
 
 
-def caused_by(state: ThresholdState, is_own: IsOwn) -> bool:
-    """Tell whether a threshold that held before fails by a signal that is the work's own (A10)."""
-    return state.has_worsened and any(map(is_own, state.over))
+def caused_by(state: ThresholdState, own: Sequence[Result | Worsened]) -> bool:
+    """Tell whether a piece of work made a threshold worse (A10).
+
+    Args:
+        own: its own new findings, and its own symbols of which a metric rose.
+    """
+    if not state.is_worse:
+        return False
+    if state.metric in {FINDINGS, NEW_FINDINGS}:
+        return any(isinstance(each, Result) for each in own)
+    return any(isinstance(each, Worsened) and each.name == state.metric for each in own)
 
 
 def _by_metric(values: Values) -> dict[str, Values]:

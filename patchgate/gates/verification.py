@@ -12,19 +12,24 @@ from dataclasses import dataclass, replace
 
 from patchgate.change.path import RepoPath
 from patchgate.declared.intent import Intent, State
-from patchgate.declared.settings import Strictness
+from patchgate.declared.settings import Preexisting, Strictness
+from patchgate.errors import DamagedIntentError
 from patchgate.gates import verification_reasons as reasons
-from patchgate.gates.abuse import triggers
+from patchgate.gates.abuse import WHILE_REGRESSIONS, triggers
 from patchgate.gates.attribution import own_of, part
 from patchgate.gates.thresholds import caused_by
 from patchgate.gates.verification_reasons import Obstacle
 from patchgate.verdict.comparison import Comparison, Evaluated, ThresholdState, TreeRuns
-from patchgate.verdict.verification import ExternalCommit, ScopeCheck, Status, Verification
-
-REGRESSIONS = "structural_regressions"
-GATE_FAILURES = "gate_failures"
-SCOPE_VIOLATION = "scope_violation"
-BASELINE_ABUSE = "baseline_abuse"
+from patchgate.verdict.verification import (
+    BASELINE_ABUSE,
+    GATE_FAILURES,
+    REGRESSIONS,
+    SCOPE_VIOLATION,
+    ExternalCommit,
+    ScopeCheck,
+    Status,
+    Verification,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +38,10 @@ class Question:
 
     `comparison` is that of `before` and `after`; `same_tree` is whether the two trees that were asked for are
     one. `faults` say why the intent is expired, `unverified` why nothing can be verified, as far as only the
-    caller knows; the first of each is the reason. `grown` are the listed baselines that grew, `has_code` is
-    whether functional code was changed. `dirty` are the files that are as they were changed before the intent
-    was declared: what is found there is not its own. The rest is passed on.
+    caller knows; the first of each is the reason. `changed` are the listed baselines that changed, `grown`
+    those of them that grew, `has_code` is whether functional code was changed. `dirty` are the files that are
+    as they were changed before the intent was declared: what is found there is not its own. `preexisting` is
+    whether a threshold that fails as it did before counts without an intent. The rest is passed on.
     """
 
     before: TreeRuns | None
@@ -46,9 +52,11 @@ class Question:
     faults: tuple[Obstacle, ...] = ()
     unverified: tuple[Obstacle, ...] = ()
     scope: ScopeCheck | None = None
+    changed: tuple[RepoPath, ...] = ()
     grown: tuple[RepoPath, ...] = ()
     has_code: bool = False
     strictness: Strictness = "strict"
+    preexisting: Preexisting = "report"
     external_commits: tuple[ExternalCommit, ...] = ()
     dirty: tuple[RepoPath, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -75,6 +83,11 @@ def decide(question: Question) -> Verification:
     )
     status, why = _status(question, facts, obstacles)
     return replace(facts, status=status, reason=why.reason, next_step=why.next_step or None)
+
+
+def damaged(error: DamagedIntentError) -> Verification:
+    """Answer where the record of the intent cannot be relied on: nothing was compared."""
+    return Verification(Status.EXPIRED, error.message, error.intent, next_step=error.hint)
 
 
 def obstacles_of(question: Question) -> Iterator[Obstacle]:
@@ -116,6 +129,13 @@ def _facts(question: Question, compared: Comparison | None) -> Verification:
     """Tell everything that is known, without a status; nothing is parted where no intent is in force (A1)."""
     intent = question.intent
     suppressed = compared.suppressed if compared is not None else ()
+    abuse = triggers(
+        has_changed=bool(question.changed),
+        has_grown=bool(question.grown or suppressed),
+        has_intent=intent is not None,
+        has_code=question.has_code,
+        comparison=compared,
+    )
     facts = Verification(
         Status.UNVERIFIED,
         "",
@@ -124,16 +144,12 @@ def _facts(question: Question, compared: Comparison | None) -> Verification:
         after=question.after,
         comparison=compared,
         scope=question.scope,
-        abuse=triggers(
-            has_grown=bool(question.grown or suppressed),
-            has_intent=intent is not None,
-            has_code=question.has_code,
-            comparison=compared,
-        ),
+        abuse=abuse,
         external_commits=question.external_commits,
         dirty=question.dirty,
         warnings=question.warnings,
-        baselines=question.grown,
+        baselines=(question.changed if WHILE_REGRESSIONS in abuse else ()) or question.grown,
+        grown=question.grown,
     )
     if compared is None:
         return facts
@@ -152,7 +168,7 @@ def _facts(question: Question, compared: Comparison | None) -> Verification:
     caused = tuple(
         state
         for state in compared.thresholds
-        if (state.fails_after if is_own is None else caused_by(state, is_own))
+        if (_counts(question, state) if is_own is None else caused_by(state, (*own, *own_worsened)))
     )
     return replace(
         facts,
@@ -163,9 +179,18 @@ def _facts(question: Question, compared: Comparison | None) -> Verification:
         intent_caused_gate=intent is not None and bool(caused),
         caused=caused,
         external_thresholds=tuple(
-            state for state in compared.thresholds if state.has_worsened and state not in caused
+            state for state in compared.thresholds if state.is_worse and state not in caused
+        ),
+        preexisting=tuple(
+            state for state in compared.thresholds if state.is_preexisting and state not in caused
         ),
     )
+
+
+def _counts(question: Question, state: ThresholdState) -> bool:
+    """Tell whether a threshold counts without an intent: where it is worse, or the policy is absolute."""
+    is_absolute = question.preexisting == "refuse" and not question.same_tree
+    return state.fails_after if is_absolute else state.is_worse
 
 
 def _untold(compared: Comparison) -> Iterator[ThresholdState]:

@@ -12,13 +12,12 @@ from typing import TypeVar
 
 from patchgate.gates.case import find
 from patchgate.gates.scope import findings_of as scope_findings
-from patchgate.gates.verification import GATE_FAILURES, REGRESSIONS
 from patchgate.gates.verification_reasons import WHY_ABUSE, describe_state
 from patchgate.verdict.comparison import Result, ThresholdState, Worsened
 from patchgate.verdict.rules import RULES, Level
 from patchgate.verdict.signal_words import name_signal, worsened_from
 from patchgate.verdict.verdict import Finding, Fixer, Verdict
-from patchgate.verdict.verification import Status, Verification
+from patchgate.verdict.verification import GATE_FAILURES, REGRESSIONS, Status, Verification
 from patchgate.verdict.wording import count, safe, show_path
 
 MOST = 20
@@ -48,6 +47,7 @@ def findings_of(verification: Verification) -> Iterator[Finding]:
     for finding in _thresholds("threshold-crossed", verification.caused):
         yield replace(finding, level=Level.WARNING) if relaxed else finding
     yield from _thresholds("threshold-external", verification.external_thresholds)
+    yield from _thresholds("threshold-preexisting", verification.preexisting)
 
 
 def _scope(verification: Verification) -> Iterator[Finding]:
@@ -64,7 +64,8 @@ def _abuse(verification: Verification) -> Iterator[Finding]:
     about = {"triggers": list(verification.abuse)}
     hint = _fix(rule)
     for path in verification.baselines[:MOST]:
-        yield find(rule, f"{show_path(path)} grew {why}", path, hint, details=about)
+        how = "grew" if path in verification.grown else "changed"
+        yield find(rule, f"{show_path(path)} {how} {why}", path, hint, details=about)
     yield from _rest(rule, verification.baselines, "baseline")
     suppressed = verification.suppressed
     for each in suppressed[:MOST]:

@@ -95,12 +95,14 @@ def out_of_scope(check: ScopeCheck) -> Obstacle:
 
 
 def abused(facts: Verification) -> Obstacle:
-    """Say what grew, and why that counts."""
+    """Say what grew or changed, and why that counts."""
     why = " and ".join(WHY_ABUSE[trigger] for trigger in facts.abuse)
-    grown = [show_path(path) for path in facts.baselines]
+    named = [show_path(path) for path in facts.baselines]
+    has_grown = facts.baselines == facts.grown
     if facts.suppressed:
-        grown.append(count(len(facts.suppressed), "suppression"))
-    return Obstacle(f"{_few(grown)} grew {why}", "take the new entries out, mend what they hide, " + _AGAIN)
+        named.append(count(len(facts.suppressed), "suppression"))
+    step = "take the new entries out, fix what they hide, " if has_grown else "fix the new findings first, "
+    return Obstacle(f"{_few(named)} {'grew' if has_grown else 'changed'} {why}", step + _AGAIN)
 
 
 def regressed(facts: Verification) -> Obstacle:
@@ -113,7 +115,7 @@ def regressed(facts: Verification) -> Obstacle:
 
 
 def crossed(facts: Verification) -> Obstacle:
-    """Say which thresholds fail, and whether they held before."""
+    """Say which thresholds fail, and whether they failed before."""
     said = [describe_state(state) for state in facts.caused]
     return Obstacle(_few(said, " and "), "bring the value down to the limit, " + _AGAIN)
 
@@ -146,7 +148,10 @@ def accepted(facts: Verification) -> Obstacle:
 
 def describe_state(state: ThresholdState) -> str:
     """Say of a failing threshold by how much, and whether it failed before."""
-    before = "failed before too" if state.failed_before else "held before"
+    before = "passed before"
+    if state.failed_before:
+        worse = "in more places" if state.after == state.before else f"{number(state.before)} before"
+        before = worse if state.is_worse else "pre-existing"
     over = f"{safe(state.metric)} is {number(state.after)}, over {number(state.max)}"
     return f"the threshold {safe(state.name)} fails: {over} ({before})"
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from patchgate.errors import UndecidedError
+from patchgate.errors import DamagedIntentError
 from patchgate.ledger.intent_form import ID
 
 TYPE_CHECKING = False
@@ -32,7 +32,7 @@ def marked(git_dir: str) -> tuple[str, ...]:
     """Give the ids that the marker of a worktree names; none where it has no marker.
 
     Raises:
-        UndecidedError: it cannot be read, or holds something else.
+        DamagedIntentError: it cannot be read, or holds something else.
     """
     place = os.path.join(git_dir, MARKER)
     try:
@@ -41,13 +41,15 @@ def marked(git_dir: str) -> tuple[str, ...]:
         return ()
     except OSError as error:
         is_file = os.path.isfile(place) and not os.path.islink(place)
-        raise UndecidedError(
+        raise DamagedIntentError(
             f"{place!r} cannot be read: {error.strerror or error}",
             "mend the mode of that file" if is_file else _TO_REMOVE,
         ) from error
     names = raw.decode("ascii", "replace").split("\n")
     if names[-1] or not all(ID.fullmatch(name) for name in names[:-1]):
-        raise UndecidedError(f"{place!r} is damaged: it has to name the intents of this worktree", _TO_REMOVE)
+        raise DamagedIntentError(
+            f"{place!r} is damaged: it has to name the intents of this worktree", _TO_REMOVE
+        )
     return tuple(dict.fromkeys(names[:-1]))
 
 
@@ -55,7 +57,7 @@ def mark(git_dir: str, name: str) -> None:
     """Name an intent in the marker of its worktree, on the disk when this returns; before it is written.
 
     Raises:
-        UndecidedError: the marker is damaged.
+        DamagedIntentError: the marker is damaged.
         OSError: as the system gave it.
     """
     names = marked(git_dir)
@@ -69,7 +71,7 @@ def unmark(git_dir: str, name: str) -> None:
     A worktree that is gone, and an intent that is not named, change nothing.
 
     Raises:
-        UndecidedError: the marker is damaged.
+        DamagedIntentError: the marker is damaged.
         OSError: as the system gave it.
     """
     names = marked(git_dir)

@@ -19,7 +19,7 @@ from enum import StrEnum
 
 from patchgate.declared.intent import Holder, Intent, Moment
 from patchgate.durable.owner import Owner, boot_id
-from patchgate.errors import UndecidedError
+from patchgate.errors import DamagedIntentError, UndecidedError
 from patchgate.ledger.intent_form import ID, MOST_BYTES, DamagedError, moment_from, moment_text, read, written
 from patchgate.ledger.intent_marker import content_of, marked, unmark
 
@@ -266,6 +266,7 @@ def _sorted(found: list[Intent]) -> tuple[Intent, ...]:
     return tuple(sorted(found, key=lambda intent: (intent.declared.wall, intent.id)))
 
 
-def _unreadable(place: str, why: str, name: str) -> UndecidedError:
+def _unreadable(place: str, why: str, name: str) -> DamagedIntentError:
     how = "remove that folder" if os.path.isdir(place) else f"git patchgate intent clear {name} removes it"
-    return UndecidedError(f"the intent {place!r} cannot be read: {why}", f"{how}; then declare the work anew")
+    hint = f"{how}; then declare the work anew"
+    return DamagedIntentError(f"the intent {place!r} cannot be read: {why}", hint, intent=name)

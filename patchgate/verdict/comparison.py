@@ -111,6 +111,11 @@ class Worsened:
     before: float | None
     after: float
 
+    @property
+    def is_worse(self) -> bool:
+        """Tell whether the value is higher than before, or new; what is over a limit may be neither."""
+        return self.before is None or self.after > self.before
+
 
 @dataclass(frozen=True, slots=True)
 class ThresholdState:
@@ -134,6 +139,20 @@ class ThresholdState:
     def has_worsened(self) -> bool:
         """Tell whether it held before and fails after (A9)."""
         return self.fails_after and not self.failed_before
+
+    @property
+    def is_worse(self) -> bool:
+        """Tell whether it fails and did not before, or fails by more: another symbol, or a higher value."""
+        if not self.fails_after or not self.failed_before:
+            return self.fails_after
+        if self.before is not None and self.after is not None and self.after > self.before:
+            return True
+        return any(isinstance(each, Worsened) and each.is_worse for each in self.over)
+
+    @property
+    def is_preexisting(self) -> bool:
+        """Tell whether it fails as it did before."""
+        return self.fails_after and not self.is_worse
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
 from patchgate.change.path import RepoPath
 from patchgate.verdict.comparison import Comparison, Result, ThresholdState, TreeRuns, Worsened
 from patchgate.verdict.verdict import Verdict
+
+REGRESSIONS = "structural_regressions"
+GATE_FAILURES = "gate_failures"
+SCOPE_VIOLATION = "scope_violation"
+BASELINE_ABUSE = "baseline_abuse"
 
 
 class Status(StrEnum):
@@ -64,9 +70,10 @@ class Verification:
     for. `violations` are the contract violations that count, `told` those that `relaxed` only tells.
     `next_step` is one sentence, None where nothing is to be done. `reason` is one sentence. `dirty` are files
     that were changed before the intent began and still are as they were. `before_gate` and `after_gate` tell
-    whether any threshold fails (None: nobody knows), `caused` are the failing thresholds that count, and
-    `external_thresholds` those that held before and fail by signals that are all others'. `baselines` are the
-    listed files that grew.
+    whether any threshold fails (None: nobody knows), `caused` are the failing thresholds that count,
+    `external_thresholds` those that others made worse, `preexisting` those that fail as they did before and
+    do not count. `grown` are the listed baselines that grew, `baselines` those that are reported: these, or
+    where there are regressions all that changed.
     """
 
     status: Status
@@ -85,6 +92,7 @@ class Verification:
     intent_caused_gate: bool = False
     caused: tuple[ThresholdState, ...] = ()
     external_thresholds: tuple[ThresholdState, ...] = ()
+    preexisting: tuple[ThresholdState, ...] = ()
     scope: ScopeCheck | None = None
     abuse: tuple[str, ...] = ()
     violations: tuple[str, ...] = ()
@@ -95,6 +103,22 @@ class Verification:
     warnings: tuple[str, ...] = ()
     baselines: tuple[RepoPath, ...] = ()
     base: str | None = None
+    grown: tuple[RepoPath, ...] = ()
+
+    def rules_of(self, violations: Iterable[str]) -> tuple[str, ...]:
+        """Name the rules of some violations, each once: the word that people read."""
+        scope = self.scope or ScopeCheck()
+        names = {
+            REGRESSIONS: ("regression",),
+            GATE_FAILURES: ("threshold-crossed",),
+            SCOPE_VIOLATION: (
+                *(("scope-forbidden",) if scope.forbidden else ()),
+                *(("scope-unexpected",) if scope.unexpected else ()),
+            ),
+            BASELINE_ABUSE: ("baseline-abuse",),
+        }
+        found = [rule for each in violations for rule in names.get(each.partition(":")[0], ())]
+        return tuple(dict.fromkeys(found))
 
     @property
     def suppressed(self) -> tuple[Result, ...]:

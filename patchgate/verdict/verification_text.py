@@ -13,14 +13,15 @@ from collections.abc import Callable, Iterator, Sequence
 from patchgate.verdict.comparison import Evaluated, Result, ThresholdState, TreeRuns, Worsened
 from patchgate.verdict.signal_words import MOST_NAME, name_signal, name_symbol, place_of
 from patchgate.verdict.verdict import Verdict
-from patchgate.verdict.verification import Status, Verification
+from patchgate.verdict.verification import Verification
 from patchgate.verdict.wording import SHORT_OID, count, number, safe, show_path, some
 
 DEFAULT_LIMIT = 20
 _MOST_MESSAGE = 300
 _MOST_ALSO = 2
 _MOST_OVER = 3
-_GRAPHICS = {Status.VIOLATED: "1;31", Status.UNVERIFIED: "1;33", Status.EXPIRED: "1;33"}
+_GRAPHICS = {Verdict.REJECTED: "1;31", Verdict.UNDECIDED: "1;33", Verdict.ACCEPTED: "1;32"}
+_UNDECIDED = "unverified"
 
 
 def render(verification: Verification, *, color: bool, limit: int = DEFAULT_LIMIT) -> str:
@@ -32,7 +33,10 @@ def render(verification: Verification, *, color: bool, limit: int = DEFAULT_LIMI
         limit: how many entries of each list are written out.
     """
     blocks = [
-        [f"{_ink(verification.status, color)}: {_sentence(verification.reason)}", *_sides(verification)],
+        [
+            f"{_ink(verification.status.verdict, color)}: {_sentence(verification.reason)}",
+            *_sides(verification),
+        ],
         *_regressions(verification, limit),
         *_gates(verification, limit),
         *_scope(verification, limit),
@@ -42,8 +46,8 @@ def render(verification: Verification, *, color: bool, limit: int = DEFAULT_LIMI
     return "\n\n".join("\n".join(lines) for lines in blocks if lines) + "\n"
 
 
-def _ink(status: Status, color: bool) -> str:
-    return f"\x1b[{_GRAPHICS.get(status, '1;32')}m{status.value}\x1b[0m" if color else status.value
+def _ink(verdict: Verdict, color: bool) -> str:
+    return f"\x1b[{_GRAPHICS[verdict]}m{verdict.value}\x1b[0m" if color else verdict.value
 
 
 def _sentence(text: str) -> str:
@@ -126,10 +130,10 @@ def _gates(verification: Verification, limit: int) -> Iterator[list[str]]:
     )
     states = verification.comparison.thresholds if verification.comparison else ()
     lines = [_threshold(each, verification) for each in states if each.fails_after or each.failed_before]
-    # Of a metric that nobody tells nobody knows whether it holds.
-    held = sum(each.after is not None for each in states if not (each.fails_after or each.failed_before))
-    if held:
-        lines.append(f"{count(held, 'threshold')} held before and {'holds' if held == 1 else 'hold'}")
+    # Of a metric that no analysis reports nobody knows whether it passes.
+    passed = sum(each.after is not None for each in states if not (each.fails_after or each.failed_before))
+    if passed:
+        lines.append(f"{count(passed, 'threshold')} passed before and {'passes' if passed == 1 else 'pass'}")
     yield _cut("thresholds:", lines, len(lines))
 
 
@@ -153,16 +157,18 @@ def _threshold(state: ThresholdState, verification: Verification) -> str:
 
 def _fate(state: ThresholdState, verification: Verification) -> str:
     if not state.fails_after:
-        return "holds, and failed before"
-    if state.failed_before:
-        return "fails, as it did before"
+        return "passes, and failed before"
+    if state.is_preexisting:
+        refused = state in verification.caused
+        return "fails as it did before (preexisting is refuse)" if refused else "fails as it did before"
+    fails = "fails by more than before" if state.failed_before else "fails, and passed before"
     if verification.intent is None:
-        return "fails, and held before"
+        return fails
     if state in verification.external_thresholds:
-        return "fails, and held before; what is over it lies outside the intent"
+        return f"{fails}; what rose lies outside the intent"
     shown = [name_signal(each) for each in state.over[:_MOST_OVER]]
     more = f" and {len(state.over) - _MOST_OVER} more" if len(state.over) > _MOST_OVER else ""
-    return "fails, and held before" + (f" (over it: {', '.join(shown)}{more})" if shown else "")
+    return fails + (f" (over it: {', '.join(shown)}{more})" if shown else "")
 
 
 def _scope(verification: Verification, limit: int) -> Iterator[list[str]]:
@@ -179,8 +185,8 @@ def _scope(verification: Verification, limit: int) -> Iterator[list[str]]:
     grown = [show_path(path) for path in verification.baselines]
     if verification.suppressed:
         grown.append(count(len(verification.suppressed), "suppression"))
-    triggers = ", ".join(safe(each, MOST_NAME) for each in verification.abuse)
-    yield _cut(f"exceptions that grew ({triggers}):" if triggers else "exceptions that grew:", grown, limit)
+    how = "grew" if verification.baselines == verification.grown else "changed"
+    yield _cut(f"lists of exceptions that {how}:", grown, limit)
 
 
 def _others(verification: Verification, limit: int) -> Iterator[list[str]]:
@@ -198,22 +204,26 @@ def _closing(verification: Verification, color: bool) -> list[str]:
     """Write the end in its fixed order: help, verdict."""
     lines = []
     if verification.told:
-        told = ", ".join(safe(each, MOST_NAME) for each in verification.told)
-        lines.append(f"told only, for strictness is relaxed: {told}")
+        told = ", ".join(verification.rules_of(verification.told))
+        lines.append(f"reported only, because strictness is relaxed: {told}")
     if verification.next_step:
         lines.append(f"help: {safe(verification.next_step)}")
-    verdict = verification.status.verdict.value
-    counted = ", ".join(safe(each, MOST_NAME) for each in verification.violations)
-    word = f"\x1b[{_GRAPHICS.get(verification.status, '1;32')}m{verdict}\x1b[0m" if color else verdict
-    lines.append(f"{word}: {counted or _counted(verification)}")
+    verdict = verification.status.verdict
+    lines.append(f"{_ink(verdict, color)}: {', '.join(_rules(verification)) or _counted(verification)}")
     return lines
 
 
+def _rules(verification: Verification) -> tuple[str, ...]:
+    """Name the rules for which it was not accepted."""
+    found = verification.rules_of(verification.violations)
+    return (_UNDECIDED, *found) if verification.status.verdict is Verdict.UNDECIDED else found
+
+
 def _counted(verification: Verification) -> str:
-    """Say what an answer without violations rests on."""
+    """Say what an accepted answer rests on."""
     compared = verification.comparison
-    if verification.status.verdict is not Verdict.ACCEPTED or compared is None:
-        return verification.status.value
+    if compared is None:
+        return verification.status.verdict.value
     new = len(verification.intent_regressions)
     said = [f"{new or 'no'} new {'finding' if new == 1 else 'findings'}"]
     said += (

@@ -36,6 +36,7 @@ max = 10.5
 [verify]
 on_push = true
 strictness = "relaxed"
+preexisting = "refuse"
 baselines = ["ruff-baseline.json"]
 """
 
@@ -57,7 +58,7 @@ def test_every_key_is_read_and_survives_being_written_down() -> None:
         ThresholdSettings("no-new-findings", "findings:new", 0),
         ThresholdSettings("complexity", "complexity", 10.5),
     )
-    assert config.verify == VerifySettings(True, "relaxed", ("ruff-baseline.json",))
+    assert config.verify == VerifySettings(True, "relaxed", "refuse", ("ruff-baseline.json",))
     assert settings_from(config.written) == config
 
 

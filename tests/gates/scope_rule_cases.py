@@ -82,10 +82,11 @@ def _runs(*told: Result | Measurement, tree: str = "1", reason: str | None = Non
 def _verified(
     *told: Result | Measurement,
     given: Intent | None = None,
+    had: Measurement | None = None,
     grown: Sequence[bytes] = (),
     reason: str | None = None,
 ) -> Sequence[Finding]:
-    before, after = _runs(), _runs(*told, tree="2", reason=reason)
+    before, after = _runs(*([had] if had else [])), _runs(*told, tree="2", reason=reason)
     question = Question(
         before,
         after,
@@ -121,6 +122,10 @@ VERIFY: Mapping[str, tuple[Findings, Findings]] = {
     "threshold-external": (
         lambda n: _verified(_height(n, 11), given=intent(b"other")),
         lambda n: _verified(_height(n, 10), given=intent(b"other")),
+    ),
+    "threshold-preexisting": (
+        lambda n: _verified(_height(n, 11), had=_height(n, 11), given=intent(n)),
+        lambda n: _verified(_height(n, 10), had=_height(n, 11), given=intent(n)),
     ),
     "baseline-abuse": (
         lambda n: _verified(grown=[n]),

@@ -52,8 +52,9 @@ def asked(
 ) -> Question:
     """Ask about one row of the table."""
     names = ["in.py"] * own + ["out.py"] * external
-    thresholds = (crossed("in.py" if caused else "out.py"),) if worsened else (crossed("in.py", 1, 2),)
-    comparison = Comparison(new=tuple(map(found, names)), thresholds=thresholds)
+    state = crossed("in.py" if caused else "out.py") if worsened else crossed("in.py", 1, 2)
+    higher = (worse("in.py" if caused else "out.py"),) if worsened else ()
+    comparison = Comparison(new=tuple(map(found, names)), worsened=higher, thresholds=(state,))
     if not intent:
         return question(comparison, intent=None, **more)
     return question(comparison, scope=VIOLATED if scope else CLEAN, **more)
@@ -117,35 +118,49 @@ def test_only_the_intents_regressions_are_structural() -> None:
 
 
 def test_without_an_intent_everything_is_the_changes_own() -> None:
-    """A1 and A6: nothing is attributed, nothing external; a threshold counts even if it failed before."""
+    """A1 and A6: nothing is attributed, nothing external."""
     answer = decide(question(Comparison(new=(found("out.py"),)), intent=None))
     assert (answer.intent, answer.scope) == (None, None)
     assert answer.intent_regressions == (found("out.py"),)
     assert answer.external_regressions == ()
-    still = decide(question(Comparison(thresholds=(crossed("x.py", 11, 11),)), intent=None))
-    assert still.violations == ("gate_failures",)
-    assert (still.gate_worsened, still.before_gate, still.after_gate) == (False, True, True)
-    assert "failed before too" in still.reason
-    assert not still.intent_caused_gate
 
 
-def test_a_threshold_that_failed_before_is_told_under_an_intent_and_no_violation() -> None:
-    """A9."""
-    answer = decide(question(Comparison(thresholds=(crossed("in.py", 11, 30),))))
-    assert answer.status is Status.ACCEPTED
-    assert (answer.before_gate, answer.after_gate, answer.gate_worsened) == (True, True, False)
-    assert "failed before too" in answer.reason
+def test_a_threshold_that_fails_as_it_did_before_is_reported_and_refuses_nothing() -> None:
+    """A9: with an intent and without one; `preexisting = "refuse"` counts it without one."""
+    same = Comparison(thresholds=(crossed("in.py", 11, 11),))
+    for asked_ in (question(same), question(same, intent=None), question(same, preexisting="refuse")):
+        answer = decide(asked_)
+        assert (answer.status, answer.violations) == (Status.ACCEPTED, ())
+        assert (answer.before_gate, answer.after_gate, answer.gate_worsened) == (True, True, False)
+        assert answer.preexisting == same.thresholds
+        assert "(pre-existing)" in answer.reason
+        assert [(each.rule, each.level) for each in findings_of(answer)] == [
+            ("threshold-preexisting", Level.NOTE)
+        ]
+    absolute = question(same, intent=None, preexisting="refuse")
+    assert decide(absolute).violations == ("gate_failures",)
+    assert decide(absolute).preexisting == ()
+    # A tree has nothing that differs from itself.
+    assert decide(replace(absolute, same_tree=True)).status is Status.ACCEPTED
+    higher = Comparison(worsened=(worse("in.py", 11, 30),), thresholds=(crossed("in.py", 11, 30),))
+    for asked_ in (question(higher), question(higher, intent=None)):
+        assert decide(asked_).violations == ("gate_failures",)
+        assert "(11 before)" in decide(asked_).reason
 
 
-def test_a_crossing_counts_only_by_the_very_signals_that_are_over_it() -> None:
-    """A10 and A11: other worsened metrics in scope do not make an external crossing the intent's."""
-    harmless = Worsened(path("in.py"), "g", "complexity", 1, 2)
-    comparison = Comparison(worsened=(harmless, worse("out.py")), thresholds=(crossed("out.py"),))
-    answer = decide(question(comparison))
-    assert answer.status is Status.ACCEPTED_WITH_EXTERNAL_CHANGES
-    assert (answer.gate_worsened, answer.intent_caused_gate, answer.caused) == (True, False, ())
-    assert answer.intent_worsened == (harmless,)
-    assert answer.external_worsened == (worse("out.py"),)
+def test_a_crossing_counts_where_a_symbol_of_the_intent_rose_in_that_metric() -> None:
+    """A10 and A11: in another metric, or only in other files, it is not the intent's."""
+    for own, is_caused in (
+        (Worsened(path("in.py"), "g", "complexity", 1, 2), True),
+        (Worsened(path("in.py"), "g", "lines", 1, 2), False),
+        (Worsened(path("other.py"), "g", "complexity", 1, 2), False),
+    ):
+        answer = decide(
+            question(Comparison(worsened=(own, worse("out.py")), thresholds=(crossed("out.py"),)))
+        )
+        status = Status.VIOLATED if is_caused else Status.ACCEPTED_WITH_EXTERNAL_CHANGES
+        assert (answer.status, answer.intent_caused_gate, answer.gate_worsened) == (status, is_caused, True)
+        assert worse("out.py") in answer.external_worsened
 
 
 def test_an_answer_has_both_sides_of_everything() -> None:
@@ -242,7 +257,7 @@ SUSPICIOUS = {"grown": (BASELINE,), "has_code": True}
 
 def test_the_first_reason_in_the_order_decides() -> None:
     """Expired, queued, scope, unverified, abuse, regressions, thresholds."""
-    comparison = Comparison(new=(found("in.py"),), thresholds=(crossed("in.py"),))
+    comparison = Comparison((found("in.py"),), worsened=(worse("in.py"),), thresholds=(crossed("in.py"),))
     lost = Obstacle("HEAD has others", "declare anew")
     worst = question(comparison, faults=(GONE,), scope=VIOLATED, unverified=(lost,), **SUSPICIOUS)
     queued = replace(worst, faults=(), intent=intent_of(SCOPE, State.QUEUED))
@@ -276,6 +291,17 @@ def test_abuse_is_a_violation_though_the_regression_is_external() -> None:
     assert answer.violations == ("baseline_abuse:baseline_updated_while_regressions_present",)
 
 
+def test_any_change_of_a_baseline_counts_while_there_are_regressions() -> None:
+    """A20: also entries that were moved or taken out; without a regression only growth does."""
+    for new, status in (((found("out.py"),), Status.VIOLATED), ((), Status.ACCEPTED)):
+        answer = decide(question(Comparison(new=new), changed=(BASELINE,), has_code=True))
+        assert answer.status is status
+        assert (answer.baselines, answer.grown) == (((BASELINE,), ()) if new else ((), ()))
+    answer = decide(question(Comparison(new=(found("out.py"),)), changed=(BASELINE,)))
+    assert answer.reason == "ruff-baseline.json changed while there are new findings"
+    assert [each.message for each in findings_of(answer) if each.rule == "baseline-abuse"] == [answer.reason]
+
+
 def test_suppressions_that_grew_are_abuse_like_a_baseline() -> None:
     """A19 and A20."""
     answer = decide(question(Comparison(suppressed=(found("out.py"), found("x.py"))), has_code=True))
@@ -292,7 +318,7 @@ def test_a_baseline_that_grew_without_an_intent_is_a_violation() -> None:
 
 
 def test_relaxed_tells_regressions_and_thresholds_and_refuses_nothing_for_them() -> None:
-    comparison = Comparison(new=(found("in.py"),), thresholds=(crossed("in.py"),))
+    comparison = Comparison((found("in.py"),), worsened=(worse("in.py"),), thresholds=(crossed("in.py"),))
     for intent in (INTENT, None):
         answer = decide(question(comparison, intent=intent, strictness="relaxed"))
         assert answer.status is Status.ACCEPTED
@@ -381,7 +407,7 @@ def test_a_verification_end_to_end_from_reports() -> None:
     scope = intent_of(scope_of("in.py", "new.py"))
     answer = decide(Question(before, after, moved, intent=scope, scope=CLEAN))
     assert answer.violations == ("gate_failures",)
-    assert answer.reason == "the threshold complexity fails: complexity is 12, over 10 (held before)"
+    assert answer.reason == "the threshold complexity fails: complexity is 12, over 10 (passed before)"
 
 
 HOSTILE = "F\x1b[2J\u202e1\n::error::"
@@ -430,7 +456,8 @@ def test_an_accepted_verification_without_anything_new_has_no_findings() -> None
 def test_findings_tell_what_is_whose_and_where() -> None:
     comparison = Comparison(
         new=(found("in.py", line=7), found("out.py", line=8), found("")),
-        thresholds=(crossed("in.py"), replace(crossed("out.py"), name="second")),
+        worsened=(worse("in.py"), replace(worse("out.py"), name="lines")),
+        thresholds=(crossed("in.py"), replace(crossed("out.py"), name="second", metric="lines")),
         suppressed=(found("s.py", line=9),),
     )
     answer = decide(question(comparison, scope=VIOLATED, grown=(BASELINE,)))
@@ -527,9 +554,10 @@ def test_one_number_and_one_finding_are_written_alike_wherever_they_are_told() -
     from patchgate.verdict.verification_text import render
 
     over = replace(crossed("in.py", 9, 10.1234567), over=(found("in.py", line=7),))
-    answer = decide(question(Comparison(new=(found("in.py", line=7),), thresholds=(over,))))
-    only = decide(question(Comparison(thresholds=(over,))))
-    assert "complexity is 10.1234567, over 10 (held before)" in only.reason
+    higher = (worse("in.py", 9, 10.1234567),)
+    answer = decide(question(Comparison((found("in.py", line=7),), worsened=higher, thresholds=(over,))))
+    only = decide(question(Comparison(worsened=higher, thresholds=(over,))))
+    assert "complexity is 10.1234567, over 10 (passed before)" in only.reason
     assert "in.py:7 F401" in answer.reason
     told = render(answer, color=False)
     assert "complexity 9 → 10.1234567, at most 10" in told

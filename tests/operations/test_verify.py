@@ -121,15 +121,49 @@ def test_a14_a_file_that_was_not_declared_violates_an_intent(shop: Workshop) -> 
     assert told["contract_violations"] == ["scope_violation"]
 
 
-def test_somebody_elses_crossing_is_not_blamed_on_a_small_rise_in_scope(shop: Workshop) -> None:
-    # A10: of the signals that are over the threshold none is the intent's.
+def test_somebody_elses_crossing_counts_where_a_metric_rose_in_scope(shop: Workshop) -> None:
+    """A10 and A11: a crossing is the intent's where a symbol of its files rose in that metric."""
     shop.declare("a.py")
     shop.commit({"b.py": IF})
+    shop.stage({"a.py": "2\n"})
+    told = shop.verify()
+    assert (told["status"], told["gate_worsened"]) == ("accepted_with_external_changes", True)
     shop.stage({"a.py": "1\nif a\n"})
     told = shop.verify()
-    assert told["status"] == "accepted_with_external_changes"
+    assert (told["status"], told["contract_violations"]) == ("violated", ["gate_failures"])
     assert [each["path"] for each in told["intent_worsened"]] == ["a.py"]
     assert [each["path"] for each in told["external_worsened"]] == ["b.py"]
+
+
+def test_a_threshold_that_failed_before_refuses_only_what_makes_it_worse(tmp_path: Path) -> None:
+    """A9: without an intent the difference is judged."""
+    shop = Workshop.open(tmp_path, {"a.py": IF}, thresholds=(IFS,))
+    told = shop.verify("HEAD", "--base", "HEAD")
+    assert (told["status"], told["thresholds"][0]["preexisting"]) == ("accepted", True)
+    for files, status in (
+        ({"b.py": "2\n"}, "accepted"),
+        ({"a.py": IF + "if d\n"}, "violated"),
+        # As high as the highest, in another place.
+        ({"b.py": IF}, "violated"),
+    ):
+        shop.stage(dict(files))
+        told = shop.verify()
+        assert (told["status"], told["before_gate"], told["after_gate"]) == (status, True, True)
+        assert told["thresholds"][0]["preexisting"] is (status == "accepted")
+        shop.git("reset", "-q", "--hard")
+    shop.stage({"b.py": "2\n"})
+    assert "few-ifs: ifs 3 → 3, at most 2: fails as it did before" in shop.cli("verify").out
+
+
+def test_preexisting_refuse_counts_every_threshold_that_fails(tmp_path: Path) -> None:
+    absolute = '[verify]\npreexisting = "refuse"\n'
+    shop = Workshop.open(tmp_path, {"a.py": IF}, thresholds=(IFS,), more=absolute)
+    assert shop.verify("HEAD", "--base", "HEAD")["status"] == "accepted"
+    shop.stage({"b.py": "2\n"})
+    told = shop.verify()
+    assert (told["status"], told["contract_violations"]) == ("violated", ["gate_failures"])
+    shop.declare("b.py")
+    assert shop.verify()["status"] == "accepted"
 
 
 def test_a_new_file_over_the_threshold_counts(shop: Workshop) -> None:
@@ -447,6 +481,21 @@ def test_a_baseline_that_grows_while_somebody_else_regresses_is_abuse(tmp_path: 
     assert places(told["external_regressions"]) == [("b.py", 2)]
 
 
+def test_any_change_of_a_baseline_is_abuse_while_something_got_worse(tmp_path: Path) -> None:
+    """A20: shrunk, reordered, gone or made executable; while nothing got worse only growth is."""
+    listed = '[verify]\nbaselines = ["debt.json"]\n'
+    shop = Workshop.open(tmp_path, {"debt.json": '{"a": 1, "b": 2}\n'}, more=listed)
+    shop.declare("a.py", "debt.json")
+    for content in ('{"a": 1}\n', '{"b": 2, "a": 1}\n', None):
+        for bad, is_abuse in ((BAD, True), ("1\n", False)):
+            if content is None:
+                (shop.path / "debt.json").unlink(missing_ok=True)
+            shop.stage({"a.py": bad, **({} if content is None else {"debt.json": content})})
+            told = shop.verify()["baseline_abuse"]
+            assert told["detected"] is is_abuse
+            assert told["baselines"] == (["debt.json"] if is_abuse else [])
+
+
 def test_a_baseline_that_shrinks_is_none(tmp_path: Path) -> None:
     shop = Workshop.open(tmp_path, {"known": "x\ny\n"}, more='[verify]\nbaselines = ["known"]\n')
     shop.stage({"known": "y\n", "a.py": "2\n"})
@@ -576,13 +625,18 @@ def test_a_policy_without_analyses_says_what_to_write(tmp_path: Path) -> None:
     assert "[analyses." in done.err
 
 
-def test_a_damaged_intent_is_undecided_with_a_next_step(shop: Workshop) -> None:
+def test_a16_a_damaged_intent_is_expired_with_a_next_step(shop: Workshop) -> None:
     name = shop.declare("a.py")
     (shop.path / ".git" / "patchgate" / "intents" / f"{name}.json").write_bytes(b"\0garbage")
-    done = shop.answer()
-    assert done.code == 3
-    assert "cannot be read" in done.error["message"]
-    assert name in done.error["hint"]
+    told = shop.verify()
+    assert (told["status"], told["intent"]) == ("expired", name)
+    assert "cannot be read" in told["reason"]
+    assert name in told["next_step"]
+    assert shop.verify("--intent", name)["status"] == "expired"
+    assert shop.cli("verify").out.splitlines()[-1] == "undecided: unverified"
+    (shop.path / ".git" / "patchgate-intents").write_bytes(b"\0garbage")
+    told = shop.verify()
+    assert (told["status"], told["intent"]) == ("expired", None)
 
 
 def test_a_conflicted_index_is_undecided(shop: Workshop) -> None:

@@ -69,6 +69,22 @@ def test_what_makes_nothing_worse_is_pushed_in_silence(shop: Workshop) -> None:
     assert shop.runs == 4
 
 
+def test_a_verification_of_pushes_can_be_turned_on_where_a_threshold_fails_already(tmp_path: Path) -> None:
+    """A9: what failed before is reported, and only what is worse is refused."""
+    shop = connected(tmp_path, more="")
+    shop.commit({"a.py": "1\nif a\nif b\nif c\n"})
+    shop.git("push", "-q", "--no-verify")
+    shop.policy((shop.path / "patchgate.toml").read_text() + ON_PUSH)
+    for files in ({}, {"b.py": "2\n"}):
+        shop.commit(files)
+        done = shop.try_git("push", "-q")
+        assert done.returncode == 0, said(done)
+        assert "note[threshold-preexisting]" in said(done)
+    shop.commit({"a.py": "1\n" + "if a\n" * 4})
+    done = shop.try_git("push", "-q")
+    assert (done.returncode, "error[threshold-crossed]" in said(done)) == (1, True)
+
+
 def test_nothing_runs_where_the_policy_does_not_ask(tmp_path: Path) -> None:
     shop = connected(tmp_path, more="")
     land(shop, {"a.py": BAD})

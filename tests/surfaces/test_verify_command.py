@@ -44,11 +44,11 @@ def test_a_whole_piece_of_work_with_real_ruff(tmp_path: Path) -> None:
     refused = repo.cli("verify")
     assert refused.code == 1
     lines = refused.out.splitlines()
-    assert lines[0] == "violated: 1 finding is new in the files of the intent: prices.py:1 F401"
+    assert lines[0] == "rejected: 1 finding is new in the files of the intent: prices.py:1 F401"
     assert "  prices.py:1  F401  `os` imported but unused" in lines
     assert lines[-2:] == [
         "help: mend what the analyses tell, then git patchgate verify",
-        "rejected: structural_regressions, gate_failures",
+        "rejected: regression, threshold-crossed",
     ]
     repo.stage({"prices.py": PRICES.replace("count * price", "round(count * price, 2)")})
     assert repo.cli("verify").code == 0
@@ -58,7 +58,7 @@ def test_a_whole_piece_of_work_with_real_ruff(tmp_path: Path) -> None:
     repo.git("stash", "pop", "-q", "--index")
     told = repo.cli("verify")
     assert told.code == 0
-    assert told.out.startswith("accepted_with_external_changes: ")
+    assert told.out.startswith("accepted: ")
     assert "new findings elsewhere, not the intent's (1):" in told.out
     assert "  stock.py:1  F401  `os` imported but unused" in told.out
     assert "Count the stock" in told.out
@@ -83,7 +83,7 @@ def test_a_syntax_error_is_a_finding_of_real_ruff_and_leaves_real_bandit_without
     other.stage({"stock.py": "def left(:\n"})
     told = other.cli("verify")
     assert told.code == 3
-    assert told.out.splitlines()[0].startswith("unverified: ")
+    assert told.out.splitlines()[0].startswith("undecided: ")
     assert "stock.py" in told.out
     assert told.out.splitlines()[-1] == "undecided: unverified"
 
@@ -108,7 +108,7 @@ def test_quiet_prints_nothing_for_what_is_accepted(tmp_path: Path) -> None:
     shop = Workshop.open(tmp_path)
     assert shop.cli("verify", "-q").out == ""
     shop.stage({"a.py": "1\nBAD\n"})
-    assert shop.cli("verify", "-q").out.startswith("violated: ")
+    assert shop.cli("verify", "-q").out.startswith("rejected: ")
 
 
 def test_colour_is_as_asked_for(tmp_path: Path) -> None:

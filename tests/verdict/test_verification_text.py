@@ -46,13 +46,22 @@ def test_the_verdict_stands_first_with_its_reason_and_last_with_what_counts() ->
         next_step="mend what the analyses tell",
     )
     told = lines(verification)
-    assert told[0] == "violated: 1 finding is new"
-    assert told[-2:] == ["help: mend what the analyses tell", "rejected: structural_regressions"]
+    assert told[0] == "rejected: 1 finding is new"
+    assert told[-2:] == ["help: mend what the analyses tell", "rejected: regression"]
 
 
 @pytest.mark.parametrize("status", Status)
-def test_the_last_line_is_the_verdict_that_goes_with_the_status(status: Status) -> None:
-    assert lines(replace(ACCEPTED, status=status))[-1] == f"{status.verdict}: {status}"
+def test_the_first_and_the_last_line_say_the_verdict_and_the_rules_and_never_the_status(
+    status: Status,
+) -> None:
+    violations = ("gate_failures", "scope_violation", "baseline_abuse:x", "baseline_abuse:y")
+    scope = ScopeCheck((path("c.py"),), (path("patchgate.toml"),))
+    told = replace(ACCEPTED, status=status, scope=scope, violations=violations)
+    first, last = lines(told)[0], lines(told)[-1]
+    assert first == f"{status.verdict}: nothing got worse"
+    rules = "threshold-crossed, scope-forbidden, scope-unexpected, baseline-abuse"
+    undecided = "unverified, " if status.verdict == "undecided" else ""
+    assert last == f"{status.verdict}: {undecided}{rules}"
 
 
 def test_what_is_accepted_says_at_the_end_on_what_it_rests() -> None:
@@ -115,19 +124,19 @@ def test_a_threshold_says_how_it_went_and_by_what_it_is_over() -> None:
     held = ThresholdState("held", "findings:new", 0, 0, 0, False, False)
     comparison = Comparison(thresholds=(crossed, old, mended, held))
     told = lines(replace(ACCEPTED, comparison=comparison, intent="i-1", caused=(crossed,)))
-    limit = "  limit: complexity 9.5 → 11, at most 10: fails, and held before (over it: src/a.py f 11)"
+    limit = "  limit: complexity 9.5 → 11, at most 10: fails, and passed before (over it: src/a.py f 11)"
     assert limit in told
-    assert "  debt: findings 3 → 3, at most 0: fails, as it did before" in told
-    assert "  mended: findings 3 → 0, at most 0: holds, and failed before" in told
-    assert "  1 threshold held before and holds" in told
+    assert "  debt: findings 3 → 3, at most 0: fails as it did before" in told
+    assert "  mended: findings 3 → 0, at most 0: passes, and failed before" in told
+    assert "  1 threshold passed before and passes" in told
     unknown = replace(held, metric="lines", before=None, after=None)
     assert not any(
-        "held before" in line
+        "passed before" in line
         for line in lines(replace(ACCEPTED, comparison=Comparison(thresholds=(unknown,))))
     )
     theirs = {"intent": "i-1", "external_thresholds": (crossed,)}
     external = lines(replace(ACCEPTED, comparison=comparison, **theirs))  # type: ignore[arg-type]
-    assert any(line.endswith("what is over it lies outside the intent") for line in external)
+    assert any(line.endswith("what rose lies outside the intent") for line in external)
 
 
 def test_scope_abuse_commits_and_dirty_files_are_named() -> None:
@@ -140,6 +149,7 @@ def test_scope_abuse_commits_and_dirty_files_are_named() -> None:
                 scope=scope,
                 abuse=("baseline_updated_without_intent",),
                 baselines=(path("ruff.json"),),
+                grown=(path("ruff.json"),),
                 comparison=Comparison(suppressed=(result(), result("b.py"))),
                 external_commits=(ExternalCommit("c0ffee" + "0" * 34, "Somebody else's"),),
                 dirty=(path("d.py"),),
@@ -153,11 +163,11 @@ def test_scope_abuse_commits_and_dirty_files_are_named() -> None:
         "touched, and forbidden (1):\n  patchgate.toml",
         "touched related files (1):\n  tests/t.py",
         "allowed, and not touched (1):\n  src/b.py",
-        "exceptions that grew (baseline_updated_without_intent):\n  ruff.json\n  2 suppressions",
+        "lists of exceptions that grew:\n  ruff.json\n  2 suppressions",
         "commits that are not the intent's (1):\n  c0ffee000000 Somebody else's",
         "changed before the intent began, and not blamed on it (1):\n  d.py",
         "warning: the base is gone",
-        "told only, for strictness is relaxed: structural_regressions",
+        "reported only, because strictness is relaxed: regression",
     ):
         assert block in told
 
@@ -210,5 +220,5 @@ def test_nothing_foreign_writes_anything_but_itself(name: str) -> None:
 def test_colour_adds_nothing_but_colour() -> None:
     verification = replace(ACCEPTED, status=Status.EXPIRED)
     colored = render(verification, color=True)
-    assert colored.startswith("\x1b[1;33mexpired\x1b[0m: ")
+    assert colored.startswith("\x1b[1;33mundecided\x1b[0m: ")
     assert colored.replace("\x1b[1;33m", "").replace("\x1b[0m", "") == render(verification, color=False)

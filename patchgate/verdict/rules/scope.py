@@ -85,8 +85,9 @@ VERIFY_RULES = (
     _verify(
         "threshold-crossed",
         Level.ERROR,
-        "A threshold fails. With an intent only if it held before, and one of the very signals that are over "
-        "it lies in one of the intent's files. A warning where `strictness` is `relaxed`.",
+        "A threshold fails that passed before, or fails by more than before; with an intent, where the "
+        'metric rose in one of the intent\'s files. With `preexisting = "refuse"` and without an intent, '
+        "any that fails. A warning where `strictness` is `relaxed`.",
         "A limit that somebody set is not passed unseen.",
         "a function of complexity 11, and a threshold of 10",
         "Bring the value down to the limit, then `git patchgate verify`; of commits, `verify HEAD --base "
@@ -95,16 +96,25 @@ VERIFY_RULES = (
     _verify(
         "threshold-external",
         Level.NOTE,
-        "A threshold that held before fails, by signals that all lie outside the files of the intent.",
+        "A threshold that passed before fails, or fails by more, and the metric rose only outside the files "
+        "of the intent.",
         "Somebody else crossed it: it is told, and blamed on nobody here.",
         "a pull brought a function that is over the limit",
         "Nothing has to be done here; tell whoever works there.",
     ),
     _verify(
+        "threshold-preexisting",
+        Level.NOTE,
+        "A threshold fails as it did before: no value that is over it is new or higher.",
+        "Nobody made it worse here; it is reported so that it is not forgotten.",
+        "a threshold of 10, and a function of complexity 12 that the change does not touch",
+        'Nothing has to be done here; `[verify] preexisting = "refuse"` makes it count.',
+    ),
+    _verify(
         "baseline-abuse",
         Level.ERROR,
-        "A file of `[verify] baselines`, or the set of suppressions, grew: with regressions around, with "
-        "changed code, without an intent, or so that a failing threshold passes.",
+        "A file of `[verify] baselines` changed while there are new findings; or one, or the set of "
+        "suppressions, grew: with changed code, without an intent, or so that a failing threshold passes.",
         "A finding that is written into a list of exceptions is not mended.",
         "the same commit adds a finding, and its entry in ruff-baseline.json",
         "Take the new entries out, mend what they hide, and verify again.",

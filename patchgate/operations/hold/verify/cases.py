@@ -108,6 +108,14 @@ class _Scene:
             oid = self.repository.output("hash-object", "-w", "--stdin", stdin=text.encode()).decode().strip()
             self.repository.output("update-index", "--add", "--cacheinfo", f"100644,{oid},{path}")
 
+    def land(self, **files: str) -> None:
+        """Stage files, and let HEAD have them without being judged."""
+        self.stage(**files)
+        tree = self.repository.output("write-tree").decode().strip()
+        text = f"tree {tree}\nauthor {_WHO}\ncommitter {_WHO}\n\nMore\n".encode()
+        oid = self.repository.output("hash-object", "-t", "commit", "-w", "--stdin", stdin=text)
+        self.repository.output("update-ref", "HEAD", oid.decode().strip())
+
     def check(self) -> Iterable[Finding]:
         """Judge what is staged."""
         return (
@@ -173,6 +181,12 @@ def _verified(*allowed: str, **files: str) -> Story:
     return story
 
 
+def _still_high(scene: _Scene) -> Iterable[Finding]:
+    scene.land(heights=_heights(2))
+    scene.stage(f="two\n")
+    return scene.verify()
+
+
 _OWN, _OTHER = _verified("f", told=_told("f")), _verified("g", told=_told("f"))
 _HIGH, _HIGH_ELSEWHERE = _verified("f", heights=_heights(2)), _verified("g", heights=_heights(2))
 
@@ -189,6 +203,7 @@ _CASES: Mapping[str, tuple[tuple[str, Story], tuple[str, Story]]] = {
     "regression-external": ((_POLICY, _OTHER), (_POLICY, _OWN)),
     "threshold-crossed": ((_POLICY, _HIGH), (_POLICY, _HIGH_ELSEWHERE)),
     "threshold-external": ((_POLICY, _HIGH_ELSEWHERE), (_POLICY, _HIGH)),
+    "threshold-preexisting": ((_POLICY, _still_high), (_POLICY, _HIGH)),
     "baseline-abuse": (
         (_POLICY, _verified(known='{"R1": 1}\n')),
         (_POLICY, _verified("known", known='{"R1": 1}\n')),

@@ -129,6 +129,7 @@ def _threshold(state: ThresholdState) -> Json:
         "after": state.after,
         "failed_before": state.failed_before,
         "fails_after": state.fails_after,
+        "preexisting": state.is_preexisting,
         "over": [
             result_document(each) if isinstance(each, Result) else _worsened(each) for each in state.over
         ],
@@ -177,7 +178,7 @@ def json_schema() -> dict[str, Any]:
     abuse = {
         "detected": _BOOL,
         "triggers": {"type": "array", "items": {"enum": list(TRIGGERS)}},
-        "baselines": {**_TEXTS, "description": "the listed files that grew"},
+        "baselines": {**_TEXTS, "description": "the listed files that grew; with new findings, that changed"},
         "suppressed": _list(result_schema()),
     }
     properties = {
@@ -285,6 +286,7 @@ def _threshold_schema() -> dict[str, Any]:
         "after": _MAYBE_NUMBER,
         "failed_before": _BOOL,
         "fails_after": _BOOL,
+        "preexisting": {**_BOOL, "description": "it fails as it did before"},
         "over": _list({"anyOf": list(over)}),
     }
     return _object(properties)

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from patchgate.change.path import RepoPath
 from patchgate.change.quoting import printable
 from patchgate.declared.policy import Policy
-from patchgate.errors import UndecidedError, UsageError
-from patchgate.gates.verification import Question, decide
+from patchgate.errors import DamagedIntentError, UndecidedError, UsageError
+from patchgate.gates.verification import Question, damaged, decide
 from patchgate.gates.verification_reasons import Obstacle
 from patchgate.git.objects import Objects
 from patchgate.git.private import PrivateStore
@@ -107,7 +107,10 @@ def verify(repository: Repository, asked: Asked, around: Around) -> Verification
                 f"{after.tree[:SHORT_OID]} is a tree, and has no parent",
                 "name a commit" if asked.intent else "name a commit, or give --base REV",
             )
-        intent = intent_for(scene, asked, after)
+        try:
+            intent = intent_for(scene, asked, after)
+        except DamagedIntentError as error:
+            return damaged(error)
         warnings: tuple[str, ...] = ()
         if intent is not None:
             if asked.revision is None or not was_before(scene, intent, after):
@@ -288,23 +291,29 @@ def _question(
     comparison = None if sides[0] is None else _comparison(scene, *sides)
     suppressed = comparison is not None and bool(comparison.suppressed)
     listed = tuple(RepoPath.from_git(name.encode("utf-8", "surrogateescape")) for name in settings.baselines)
-    grown = tuple(path for path in listed if _has_grown(scene, path, before.tree, after.tree))
+    changed = tuple(path for path in listed if _has_changed(scene, path, before.tree, after.tree))
+    grown = tuple(path for path in changed if _has_grown(scene, path, before.tree, after.tree))
     has_code = bool(grown or suppressed) and _has_code(scene, before.tree, after.tree, listed)
     return Question(
         before=sides[0],
         after=sides[1],
         comparison=comparison,
         same_tree=before.tree == after.tree,
+        changed=changed,
         grown=grown,
         has_code=has_code,
         strictness=settings.strictness,
+        preexisting=settings.preexisting,
     )
+
+
+def _has_changed(scene: Scene, path: RepoPath, before: str, after: str) -> bool:
+    old, new = (scene.objects.entry(tree, path.raw) for tree in (before, after))
+    return old != new
 
 
 def _has_grown(scene: Scene, path: RepoPath, before: str, after: str) -> bool:
     old, new = (scene.objects.entry(tree, path.raw) for tree in (before, after))
-    if old == new:
-        return False
     if (new is not None and not new.is_file) or _is_behind_a_link(scene, path, after):
         # A symlink, a folder, a submodule: what a tool finds there, nobody knows.
         return True
