@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from patchgate.change.patch_names import DEV_NULL, quote, split_equal_names, unquote
 
 _START = b"diff --git "
-_MODE = re.compile(rb"100[0-7]{3}|120000|160000")
+_FILE_MODE = re.compile(rb"(?:100|0)?([0-7])[0-7]{2}")
+_OTHER = {b"100644": b"100755", b"100755": b"100644"}
 _PREFIXES = (
     *(b"old mode ", b"new mode ", b"new file mode ", b"deleted file mode ", b"index ", b"--- ", b"+++ "),
     *(b"similarity index ", b"dissimilarity index "),
@@ -24,17 +25,23 @@ def candidates(headers: Sequence[bytes], *, has_hunks: bool) -> Iterator[bytes]:
 
     Args:
         headers: the lines from `diff --git` up to the first hunk, without LF.
-        has_hunks: whether a hunk follows.
+        has_hunks: whether a hunk follows; without one, headers that promise some are never left out.
     """
     texts = [line.rstrip(b"\r") for line in headers]
     if texts != list(headers):
         yield b"\n".join(texts)
+    if not has_hunks and any(text.startswith((b"index ", b"--- ", b"+++ ")) for text in texts):
+        return
     without_index = [text for text in texts if not text.startswith(b"index ")]
     if without_index != texts:
         yield b"\n".join(without_index)
     name = _only_name(texts)
-    if name is None:
-        return
+    if name is not None:
+        yield from _whole_blocks(texts, name, has_hunks=has_hunks)
+
+
+def _whole_blocks(texts: Sequence[bytes], name: bytes, *, has_hunks: bool) -> Iterator[bytes]:
+    """Write the headers anew from their values, where each is known and agrees with the others."""
     values = {prefix: _value(texts, prefix) for prefix in _PREFIXES}
     known = all(text in {b"---", b"+++"} or text.startswith(_PREFIXES) for text in texts[1:])
     if not known or not _agrees(values, name):
@@ -51,11 +58,12 @@ def candidates(headers: Sequence[bytes], *, has_hunks: bool) -> Iterator[bytes]:
         yield b"\n".join(lines)
 
 
-def begin_section(minus: bytes, plus: bytes) -> bytes | None:
+def begin_section(minus: bytes, plus: bytes, above: Sequence[bytes] = ()) -> bytes | None:
     """Write the headers for `---` and `+++` lines without `diff --git`; None where the names differ.
 
     Args:
         minus: what stands behind `--- `, plus: what stands behind `+++ `; both may lack `a/` and `b/`.
+        above: the headers above these lines.
     """
     minus, plus = (_plain_token(token) for token in (minus, plus))
     is_new, is_gone = minus == DEV_NULL, plus == DEV_NULL
@@ -65,12 +73,10 @@ def begin_section(minus: bytes, plus: bytes) -> bytes | None:
     name = new if is_new else old
     if not name or (not is_new and not is_gone and old != new):
         return None
-    lines = [_START + quote(b"a/" + name, high=True) + b" " + quote(b"b/" + name, high=True)]
-    if is_new:
-        lines.append(b"new file mode 100644")
-    if is_gone:
-        lines.append(b"deleted file mode 100644")
-    return b"\n".join((*lines, *name_lines(name, is_new=is_new, is_gone=is_gone)))
+    git_line = _START + quote(b"a/" + name, high=True) + b" " + quote(b"b/" + name, high=True)
+    texts = (git_line, *above, *name_lines(name, is_new=is_new, is_gone=is_gone))
+    *_, block = (None, *_whole_blocks([text.rstrip(b"\r") for text in texts], name, has_hunks=True))
+    return block
 
 
 def name_lines(name: bytes, *, is_new: bool, is_gone: bool) -> tuple[bytes, bytes]:
@@ -106,32 +112,35 @@ def _agrees(values: dict[bytes, bytes | None], name: bytes) -> bool:
 
 
 def _modes(values: dict[bytes, bytes | None]) -> list[bytes] | None:
-    """Write the lines of the modes; None where they contradict each other."""
+    """Write the lines of the modes; None where they contradict each other, or cannot be known."""
     added, gone = values[b"new file mode "], values[b"deleted file mode "]
     minus, plus = values[b"--- "], values[b"+++ "]
-    old, new = _canonical(values[b"old mode "]), _canonical(values[b"new mode "])
     if added is None and gone is None:
         added = b"100644" if minus == DEV_NULL else None
         gone = b"100644" if plus == DEV_NULL else None
-    if added is not None and gone is not None:
+    old, new = values[b"old mode "], values[b"new mode "]
+    if sum(each is not None for each in (added, gone, old or new)) > 1:
         return None
-    for word, mode in ((b"new", _canonical(added)), (b"deleted", _canonical(gone))):
+    for word, mode in ((b"new", added), (b"deleted", gone)):
         if mode is not None:
-            return [word + b" file mode " + mode]
-    if old is None or new is None or old == new:
+            known = _canonical(mode)
+            return None if known is None else [word + b" file mode " + known]
+    if old is None and new is None:
         return []
+    old, new = (None if mode is None else _canonical(mode) for mode in (old, new))
+    # A file has one of two modes, so that one tells the other.
+    old, new = old or _OTHER.get(new or b""), new or _OTHER.get(old or b"")
+    if old is None or new is None or old == new:
+        return None
     return [b"old mode " + old, b"new mode " + new]
 
 
-def _canonical(mode: bytes | None) -> bytes | None:
+def _canonical(mode: bytes) -> bytes | None:
     """Give the mode that git keeps: of a file only whether its owner may run it (git's `create_ce_mode`)."""
-    if mode is None:
-        return None
-    if not _MODE.fullmatch(mode):
-        return b"100644"
-    if mode.startswith(b"100"):
-        return b"100755" if int(mode[3:4]) & 1 else b"100644"
-    return mode
+    if mode in {b"120000", b"160000"}:
+        return mode
+    match = _FILE_MODE.fullmatch(mode)
+    return None if match is None else (b"100755" if int(match[1]) & 1 else b"100644")
 
 
 def _plain_token(token: bytes) -> bytes:

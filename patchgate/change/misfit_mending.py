@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from patchgate.change.header_mending import name_lines
 from patchgate.change.lines import FileLines, HunkLines
+from patchgate.change.patch_line_faults import is_elided
 from patchgate.change.patch_model import Hunk, Kind, Mending, Section, mend, range_text
 
 _MOST_LINES = 200
@@ -91,6 +92,9 @@ def with_context(
     body = section.body(hunk).split(b"\n")
     text = body[patch_line - hunk.line - 1]
     if text != b" " + lines.old[index] or have[index] == lines.old[index]:
+        return None
+    # A removed or added line that lost its sign, or an ellipsis, is no context.
+    if have[index] == b" " + lines.old[index] or is_elided(lines.old[index]):
         return None
     return mend(patch_line, b" " + have[index])
 

@@ -15,10 +15,11 @@ from collections.abc import Iterator
 from patchgate.change.patch_header_faults import explain_headers
 from patchgate.change.patch_headers import SECTION, read_section
 from patchgate.change.patch_hunk_faults import explain_hunk
-from patchgate.change.patch_hunks import scan_hunks
+from patchgate.change.patch_hunks import Scan, scan_hunks
 from patchgate.change.patch_line_faults import ONLY_THE_DIFF, Place, carriage_return, foreign, lines_of, prose
 from patchgate.change.patch_mendings import with_mendings
 from patchgate.change.patch_model import (
+    MARKER,
     MAX_FAULTS,
     MAX_HEADER_BYTES,
     MAX_HUNKS,
@@ -37,6 +38,7 @@ from patchgate.change.patch_names import DEV_NULL, quote
 __all__ = ["Fault", "Hunk", "Kind", "Patch", "Section", "parse", "print_patch"]
 
 _START = b"diff --git "
+_HUNK = b"\n@@"
 _BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 _BLANK_LINES = re.compile(rb"\n*+")
 # A second look behind a missing last newline copies the patch; past this size the first fault is enough.
@@ -53,11 +55,16 @@ def parse(raw: bytes) -> Patch | tuple[Fault, ...]:
     if isinstance(found, Patch):
         return found
     whole = raw if raw.endswith(b"\n") else raw + b"\n"
-    return with_mendings(whole, found, lambda text: isinstance(_read(text), Patch))
+    return with_mendings(whole, found, _count_faults)
+
+
+def _count_faults(raw: bytes) -> int:
+    found = _read(raw)
+    return len(found) if isinstance(found, tuple) else 0
 
 
 def _read(raw: bytes) -> Patch | tuple[Fault, ...]:
-    """Read a patch; for bytes that are none, at most one fault for each hunk or header block."""
+    """Read a patch; for bytes that are none, the faults of each hunk and each block of headers."""
     fault = _find_unreadable(raw)
     if fault:
         return (fault,)
@@ -110,13 +117,30 @@ def _read_one(raw: bytes, position: int, line: int) -> tuple[Section, int] | lis
         section = read_section(match, scan.rows, line, scan.position)
         return [section] if isinstance(section, Fault) else (section, scan.line)
     end = raw.find(b"\n" + _START, position) + 1 or len(raw)
-    if not scan.is_sound:
-        previous = scan.rows[-1] if scan.rows else None
-        return explain_hunk(raw, scan.position, end, scan.line, previous)
-    if scan.rows:
-        previous = scan.rows[-2] if len(scan.rows) > 1 else None
-        return explain_hunk(raw, scan.rows[-1][6], end, scan.rows[-1][5], previous)
-    return [explain_headers(_header_lines(raw, position, end, line))]
+    if not scan.is_sound or scan.rows:
+        return _hunk_faults(raw, scan, end)
+    headers = explain_headers(_header_lines(raw, position, end, line))
+    found = raw.find(_HUNK, position, end) + 1
+    if not found or headers.rule == "carriage-return-in-header":
+        return [headers]
+    below = scan_hunks(raw, found, line + raw.count(b"\n", position, found))
+    return [headers, *_hunk_faults(raw, below, end)]
+
+
+def _hunk_faults(raw: bytes, scan: Scan, end: int) -> list[Fault]:
+    """Say what is wrong with the hunks of a section that ends at `end`, each read for itself."""
+    faults: list[Fault] = []
+    while not (scan.is_sound and scan.position >= end) and len(faults) < MAX_FAULTS:
+        start, line, above = scan.position, scan.line, scan.rows
+        if scan.is_sound:
+            # What follows the last hunk is no part of a section.
+            start, line, above = scan.rows[-1][6], scan.rows[-1][5], scan.rows[:-1]
+        faults += explain_hunk(raw, start, end, line, above[-1] if above else None)
+        found = raw.find(_HUNK, start, end) + 1
+        if not found:
+            break
+        scan = scan_hunks(raw, found, line + raw.count(b"\n", start, found))
+    return faults
 
 
 def _header_lines(raw: bytes, position: int, end: int, line: int) -> Iterator[Place]:
@@ -172,14 +196,17 @@ def _too_large(what: str, line: int) -> Fault:
 
 
 def _missing_newline(raw: bytes) -> Fault:
+    """Refuse a patch without its last newline; an added line may have been cut, so it gets no mending."""
     start = raw.rfind(b"\n") + 1
     line = raw.count(b"\n") + 1
+    last = raw[start:]
+    is_known = last.startswith((b" ", b"-")) or last == MARKER
     return Fault(
         "newline-missing",
         line,
         "the last line of the patch has no newline at its end",
-        "end the patch with a newline; it may have been cut off",
-        mend(line, raw[start:] + b"\n") if len(raw) - start <= 4096 else None,
+        "end the patch with a newline" + ("" if is_known else ", if its last line is whole"),
+        mend(line, last + b"\n") if is_known and len(last) <= 4096 else None,
     )
 
 

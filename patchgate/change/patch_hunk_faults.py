@@ -6,13 +6,23 @@ Decides which fault a person would name first. It walks line by line and is only
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from patchgate.change.patch_hunks import HEADER
-from patchgate.change.patch_line_faults import Place, explain_hunk_header, foreign, lines_of, prose
-from patchgate.change.patch_model import MARKER, MAX_FAULTS, Fault, Row, mend, range_text
+from patchgate.change.patch_line_faults import (
+    Place,
+    elided,
+    explain_hunk_header,
+    foreign,
+    is_elided,
+    lines_of,
+    prose,
+)
+from patchgate.change.patch_model import MARKER, MAX_FAULTS, Detail, Fault, Row, mend, range_text
 from patchgate.change.quoting import printable
 
 _BODY = (b" ", b"+", b"-", b"\\")
+_FENCES = (b"```", b"~~~")
 
 
 def explain_hunk(raw: bytes, start: int, end: int, line: int, previous: Row | None) -> list[Fault]:
@@ -32,7 +42,9 @@ def explain_hunk(raw: bytes, start: int, end: int, line: int, previous: Row | No
     old_start, old_count, new_start, new_count = (
         1 if number is None else int(number) for number in match.groups()[:4]
     )
-    walk = _Walk(line, (old_start, new_start), (old_count, new_count), match[5] or b"")
+    walk = _Walk(
+        line, (old_start, new_start), (old_count, new_count), match[5] or b"", is_last=end == len(raw)
+    )
     faults = walk.follow(lines_of(raw, match.end(), end, line + 1))
     if faults:
         return faults
@@ -43,9 +55,18 @@ class _Walk:
     """Follows one hunk line by line: what its header promised, and what has been seen."""
 
     def __init__(
-        self, line: int, starts: tuple[int, int], counts: tuple[int, int], section_text: bytes
+        self,
+        line: int,
+        starts: tuple[int, int],
+        counts: tuple[int, int],
+        section_text: bytes,
+        *,
+        is_last: bool,
     ) -> None:
         self.line = line
+        self.is_last = is_last
+        # The first line of context that is an ellipsis.
+        self.elided: Place | None = None
         self.starts = starts
         self.counts = list(counts)
         self.section_text = section_text
@@ -83,15 +104,19 @@ class _Walk:
             above = place
         else:
             place = Place(0, b"")
-        return self._conclude(faults, waiting, place)
+        return self._conclude(faults, waiting, place, places)
 
-    def _conclude(self, faults: list[Fault], waiting: list[Place], stop: Place) -> list[Fault]:
+    def _conclude(
+        self, faults: list[Fault], waiting: list[Place], stop: Place, below: Iterator[Place]
+    ) -> list[Fault]:
         """Judge where the body ended: `stop` is the line that is no part of it, number 0 at the end."""
         is_hunk = stop.text.startswith(b"@@ -")
         if self.seen != self.counts and (not stop.number or is_hunk):
-            return faults or [self._wrong_counts()]
+            return [*faults, self._wrong_counts(is_at_end=self.is_last and not is_hunk)]
         if self.seen != self.counts:
-            return [*faults, _foreign_inside(stop)]
+            is_over = stop.text.startswith(_FENCES) and not any(each.text[:1] in _BODY for each in below)
+            short = [self._wrong_counts(is_at_end=self.is_last)] if is_over else []
+            return [*faults, *short, _foreign_inside(stop)]
         if waiting:
             return [*faults, prose(waiting[0])]
         if stop.number and not is_hunk:
@@ -105,6 +130,8 @@ class _Walk:
         if kind != b"-":
             self.seen[1] += 1
         self.changes += kind != b" "
+        if kind == b" " and self.elided is None and is_elided(place.text):
+            self.elided = place
         if self.ended == [0, 0]:
             return None
         touched = [side for side, kinds in enumerate((b" -", b" +")) if kind in kinds]
@@ -156,7 +183,7 @@ class _Walk:
                 if each.text[:1] not in _BODY:
                     break
                 self._count(each)
-        return [*(self._blank(blank) for blank in blanks), self._wrong_counts()]
+        return [*(self._blank(blank) for blank in blanks), self._wrong_counts(is_at_end=False)]
 
     def _explain_end(self, place: Place, following: Place) -> Fault | None:
         """Say whether a hunk's counted lines end before this one, which then is no part of it."""
@@ -171,8 +198,26 @@ class _Walk:
             return prose(place)
         return None
 
-    def _wrong_counts(self) -> Fault:
+    def _wrong_counts(self, *, is_at_end: bool) -> Fault:
+        """Say that the counts are wrong; lines that are promised and do not follow may be lost.
+
+        Only a header that promises too few lines has a mending: all that it should promise is there.
+        """
         old, new = self.seen
+        promised, wanted = self.counts
+        told = f"the hunk header promises {promised} old and {wanted} new lines, but {old} and {new} follow"
+        details: dict[str, Detail] = {"promised": [promised, wanted], "found": [old, new]}
+        is_short = old < promised or new < wanted
+        if self.elided is not None:
+            return replace(elided(self.elided), details=details)
+        if is_short and is_at_end:
+            return Fault(
+                "patch-truncated",
+                self.line,
+                f"the patch ends inside a hunk: {told}",
+                "send the whole patch again; if no line is missing, count the lines of the hunk again",
+                details=details,
+            )
         if not old and not new:
             return Fault(
                 "missing-hunk",
@@ -180,21 +225,17 @@ class _Walk:
                 "the hunk header has no lines under it",
                 "write the lines of the hunk, or leave its header out",
             )
+        if is_short:
+            hint = "write the lines that are missing; if none is, count the lines of the hunk again"
+            return Fault("hunk-count-mismatch", self.line, told, hint, details=details)
         starts = [start or bool(count) for start, count in zip(self.starts, self.seen, strict=True)]
         right = b"@@ -%b +%b @@%b" % (
             range_text(starts[0], old),
             range_text(starts[1], new),
             self.section_text,
         )
-        return Fault(
-            "hunk-count-mismatch",
-            self.line,
-            f"the hunk header promises {self.counts[0]} old and {self.counts[1]} new lines, "
-            f"but {old} and {new} follow",
-            f"write `{printable(right, 120)}`",
-            mend(self.line, right),
-            {"promised": list(self.counts), "found": [old, new]},
-        )
+        hint = f"write `{printable(right, 120)}`"
+        return Fault("hunk-count-mismatch", self.line, told, hint, mend(self.line, right), details)
 
     def _blank(self, place: Place) -> Fault:
         return Fault(
@@ -208,6 +249,8 @@ class _Walk:
 
 def _explain_ranges(walk: _Walk, previous: Row | None) -> Fault:
     """Say what is wrong with a hunk whose body is sound by itself."""
+    if not walk.changes and walk.elided is not None:
+        return elided(walk.elided)
     if not walk.changes:
         return Fault("invalid-unified-diff", walk.line, "the hunk changes nothing", "leave the hunk out")
     if any(start == 0 and count for start, count in zip(walk.starts, walk.counts, strict=True)):
@@ -234,7 +277,7 @@ def _explain_ranges(walk: _Walk, previous: Row | None) -> Fault:
 
 
 def _foreign_inside(place: Place) -> Fault:
-    if place.text.startswith((b"```", b"~~~")):
+    if place.text.startswith(_FENCES):
         return prose(place)
     fault = foreign(place)
     if fault.rule != "prose-around-patch":

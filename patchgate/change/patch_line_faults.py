@@ -13,6 +13,11 @@ from patchgate.change.patch_model import Fault, mend
 from patchgate.change.quoting import printable
 
 ONLY_THE_DIFF = "send only the diff: no text, fences or mail headers before, between or after its sections"
+_ELIDED = re.compile(rb"[ \t]*(?:\.{3,}|\[\.{3,}\]|\xe2\x80\xa6)[ \t\r]*")
+# A list, a signature's dashes, the line above a diffstat; `- * x` is a comment that was removed.
+_BULLET = re.compile(rb"--? ?\r?$|---\r?$|- [0-9A-Za-z`\"'(\[]")
+_DIFFSTAT = re.compile(rb" (?:\S.* \| +(?:[0-9]|Bin)| *[0-9]+ files? changed|(?:create|delete) mode|rename )")
+_MODE = re.compile(rb"\b(?:100[0-7]{3}|120000|160000)\b")
 _LONG_NUMBER = re.compile(rb"@@ -[0-9,+ -]*[0-9]{10}")
 _HEADERS = (
     *(b"--- ", b"+++ ", b"index ", b"old mode ", b"new mode ", b"new file mode ", b"deleted file mode "),
@@ -111,8 +116,36 @@ def foreign(place: Place) -> Fault:
     return prose(place)
 
 
+def is_elided(text: bytes) -> bool:
+    """Tell whether a line is an ellipsis, so that lines of the patch were left out."""
+    return _ELIDED.fullmatch(text) is not None
+
+
+def is_prose(text: bytes) -> bool:
+    """Tell whether a line is text of a person or of mail, and surely none that a patch may have lost."""
+    if text.startswith(b"-"):
+        return _BULLET.match(text) is not None
+    if text.startswith(b" "):
+        return _DIFFSTAT.match(text) is not None
+    is_header = text.startswith((b"diff ", *_HEADERS)) or _MODE.search(text)
+    is_cut = text and any(header.startswith(text) for header in (b"diff --git ", *_HEADERS))
+    return not (is_header or is_cut or text.startswith((b"+", b"@", b"\\")) or is_elided(text))
+
+
+def elided(place: Place) -> Fault:
+    """Refuse an ellipsis where lines of the patch should be."""
+    return Fault(
+        "patch-truncated",
+        place.number,
+        f"lines of the patch are missing from here on: {printable(place.text.strip(), 20)}",
+        "send the whole patch again, with every line of it",
+    )
+
+
 def prose(place: Place) -> Fault:
-    """Refuse a line that is no part of any section."""
+    """Refuse a line that is no part of any section; an ellipsis means that lines were left out."""
+    if is_elided(place.text):
+        return elided(place)
     what = (
         f"this line is no part of a diff: {printable(place.text, 80)}"
         if place.text

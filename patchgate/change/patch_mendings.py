@@ -2,8 +2,8 @@
 
 Decides for the faults of the grammar which lines to replace or to leave out. It says words only: what is
 sent again is judged anew. Whatever it writes was read by the grammar first, so that a mending that does not
-mend is never offered; lines are left out only where they are no diff, change nothing, or are what a rule
-forbids.
+mend is never offered. Lines are left out only where they are no diff, change nothing, or stand there twice:
+what was lost on the way, or is forbidden, has no mending, so that no patch lands that says less than it did.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 
 from patchgate.change.header_mending import begin_section, candidates
 from patchgate.change.patch_hunks import HEADER
-from patchgate.change.patch_line_faults import Place, carriage_return
+from patchgate.change.patch_line_faults import Place, carriage_return, is_prose
 from patchgate.change.patch_model import MARKER, MAX_FAULTS, Fault, Mending, mend, range_text
 
+CountFaults = Callable[[bytes], int]
 IsSound = Callable[[bytes], bool]
 
 _START = b"diff --git "
@@ -26,13 +27,15 @@ _NAMES = re.compile(rb"^--- ([^\n]*)\n\+\+\+ ([^\n]*)\n(?=@@ )", re.MULTILINE)
 _RETURNS = "carriage-return-in-header"
 _MENDABLE = frozenset(
     {
-        *("prose-around-patch", "encoding-unsupported", "missing-file-header", "binary-payload"),
+        *("prose-around-patch", "encoding-unsupported", "missing-file-header"),
         *("duplicate-section", _RETURNS, "invalid-unified-diff", "path-missing"),
         *("range-invalid", "missing-hunk"),
     }
 )
 # Headers that may stand where `diff --git` is missing.
 _BEGINS = (b"--- ", b"index ", b"new file mode ", b"deleted file mode ", b"old mode ", b"new mode ")
+# Headers that change nothing by themselves.
+_SILENT = (_START, b"index ", b"--- ", b"+++ ")
 _BODY = (b" ", b"+", b"-", b"\\")
 _ENDS_RUN = re.compile(rb"^(?:[ +\\-]|@@|diff --git )", re.MULTILINE)
 # A section is read again for each candidate; past this size lines are only ever left out.
@@ -42,13 +45,13 @@ _MOST_TEXT = 64 * 1024
 _BLOCK = 1 << 20
 
 
-def with_mendings(raw: bytes, faults: Iterable[Fault], is_sound: IsSound) -> tuple[Fault, ...]:
+def with_mendings(raw: bytes, faults: Iterable[Fault], count_faults: CountFaults) -> tuple[Fault, ...]:
     """Give each fault its mending, where there is a mechanical one; a line-by-line one may need more faults.
 
     Args:
         raw: the patch, with its last newline.
         faults: what is wrong with it.
-        is_sound: tells whether the grammar takes a patch.
+        count_faults: tells how many faults the grammar finds in a patch; a mending leaves fewer.
     """
     told = list(faults)
     known = {(fault.rule, fault.line) for fault in told}
@@ -58,7 +61,7 @@ def with_mendings(raw: bytes, faults: Iterable[Fault], is_sound: IsSound) -> tup
         if is_told or fault.line is None or fault.rule not in _MENDABLE:
             found.append(fault)
             continue
-        mended, *more = _mended(raw, fault, fault.line, is_sound)
+        mended, *more = _mended(raw, fault, fault.line, count_faults)
         found.append(mended)
         found.extend(each for each in more if (each.rule, each.line) not in known)
     return tuple(sorted(found[:MAX_FAULTS], key=lambda each: each.line or 0))
@@ -113,9 +116,15 @@ class _Section:
         return Mending(self.first, None, self.last)
 
 
-def _mended(raw: bytes, fault: Fault, line: int, is_sound: IsSound) -> list[Fault]:
+def _mended(raw: bytes, fault: Fault, line: int, count_faults: CountFaults) -> list[Fault]:
     """Mend one fault; further ones of the same kind may follow it."""
     offset = _offset(raw, line)
+    section = _section_at(raw, offset, line)
+    before = count_faults(section.changed(0, 0, ())) if section is not None else 0
+
+    def is_sound(text: bytes) -> bool:
+        return count_faults(text) < max(before, 1)
+
     if fault.rule == "prose-around-patch":
         return list(_without_prose(raw, fault, offset, line, is_sound))
     if fault.rule == "encoding-unsupported" and raw.startswith(_MARK):
@@ -123,9 +132,6 @@ def _mended(raw: bytes, fault: Fault, line: int, is_sound: IsSound) -> list[Faul
         return [replace(fault, fix=mend(1, first) if len(first) <= _MOST_TEXT else None)]
     if fault.rule == "missing-file-header" and raw.startswith(_BEGINS, offset):
         return list(_begun(raw, fault, offset, line)) or [fault]
-    if fault.rule == "binary-payload":
-        return [replace(fault, fix=_without_section(raw, offset, line))]
-    section = _section_at(raw, offset, line)
     if section is None:
         return [fault]
     if fault.rule == "duplicate-section":
@@ -150,20 +156,12 @@ def _section_at(raw: bytes, offset: int, line: int) -> _Section | None:
     return _Section(raw[start:end].split(b"\n")[:-1], line - raw.count(b"\n", start, offset), line)
 
 
-def _without_section(raw: bytes, offset: int, line: int) -> Mending | None:
-    """Leave the section around a line out, however large it is."""
-    start, end = _begin_of(raw, offset), raw.find(b"\n" + _START, offset) + 1 or len(raw)
-    if start is None:
-        return None
-    last = line + raw.count(b"\n", offset, end) - 1
-    return Mending(line - raw.count(b"\n", start, offset), None, last)
-
-
 def _without_prose(raw: bytes, fault: Fault, offset: int, line: int, is_sound: IsSound) -> Iterator[Fault]:
     """Leave prose out: as few lines as make its section sound.
 
     Where what stands before it is whole, all is prose up to the next line of a diff. Inside a hunk that is
-    not whole yet, lines that begin as a hunk's do are never left out.
+    not whole yet, lines that begin as a hunk's do are never left out; nor is a line anywhere that may be what
+    is left of a diff.
     """
     ended = _ENDS_PROSE.search(raw, offset)
     end = ended.start() if ended else len(raw)
@@ -176,7 +174,12 @@ def _without_prose(raw: bytes, fault: Fault, offset: int, line: int, is_sound: I
         found = _least_prose(section, stop, is_sound)
     elif _begin_of(raw, offset) is not None:
         found = Mending(line, None, line + stop - 1)
-    yield replace(fault, fix=found or Mending(line, None, last))
+    fix = found or Mending(line, None, last)
+    n_lines = 1 if fix.text is not None else fix.last - fix.first + 1
+    if n_lines > _MOST_LINES or not all(map(is_prose, _lines_at(raw, offset, n_lines))):
+        yield fault
+        return
+    yield replace(fault, fix=fix)
     if found is None and ended and not raw.startswith((_START, b"@@"), end):
         unbegun = Fault(
             "missing-file-header",
@@ -185,6 +188,14 @@ def _without_prose(raw: bytes, fault: Fault, offset: int, line: int, is_sound: I
             "begin each file's section with `diff --git a/… b/…`",
         )
         yield from _begun(raw, unbegun, end, last + 1)
+
+
+def _lines_at(raw: bytes, offset: int, count: int) -> Iterator[bytes]:
+    """Yield so many lines from an offset on, without LF."""
+    for _ in range(count):
+        stop = raw.find(b"\n", offset)
+        yield raw[offset : len(raw) if stop < 0 else stop]
+        offset = stop + 1
 
 
 def _least_prose(section: _Section, run: int, is_sound: IsSound) -> Mending | None:
@@ -211,21 +222,27 @@ def _proposals(fault: Fault, section: _Section, is_sound: IsSound) -> Iterator[M
                 yield section.mending(0, n_headers, block.split(b"\n"), is_sound)
         elif text.startswith(b"\\"):
             yield section.mending(index, index + 1, [MARKER], is_sound)
-            yield section.mending(index, index + 1, None, is_sound)
+            if section.lines[index - 1].startswith(b"\\"):
+                yield section.mending(index, index + 1, None, is_sound)
         elif text.startswith(b"@@"):
-            yield section.mending(index, section.hunk_end(index), None, is_sound)
-            yield section.without()
+            yield from _without_idle_hunk(section, is_sound)
         else:
             yield _as_context(section, is_sound)
     elif fault.rule == "range-invalid":
         yield from _ranges(section, is_sound)
-    elif fault.rule == "missing-hunk":
-        if text.startswith(_BODY):
-            yield _with_header(section, is_sound)
-        else:
-            if text.startswith(b"@@"):
-                yield section.mending(index, index + 1, None, is_sound)
-            yield section.without()
+    elif fault.rule == "missing-hunk" and text.startswith(_BODY):
+        yield _with_header(section, is_sound)
+
+
+def _without_idle_hunk(section: _Section, is_sound: IsSound) -> Iterator[Mending | None]:
+    """Leave a hunk out that changes nothing, and its section where that says nothing else."""
+    index, end = section.index, section.hunk_end(section.index)
+    if not all(text.startswith(b" ") for text in section.lines[index + 1 : end]):
+        return
+    yield section.mending(index, end, None, is_sound)
+    is_alone = section.n_headers == index and end == len(section.lines)
+    if is_alone and all(text.startswith(_SILENT) for text in section.lines[:index]):
+        yield section.without()
 
 
 def _as_context(section: _Section, is_sound: IsSound) -> Mending | None:
@@ -272,10 +289,11 @@ def _begun(raw: bytes, fault: Fault, offset: int, line: int) -> Iterator[Fault]:
     end = raw.find(b"\n" + _START, offset) + 1 or len(raw)
     is_first = True
     for match in _NAMES.finditer(raw, offset, end):
-        begun = begin_section(match[1], match[2])
         at = line + raw.count(b"\n", offset, match.start())
         # What stands between is told of the first one: headers of the same section.
         first = line if is_first else at
+        above = raw[offset : match.start()].split(b"\n")[:-1] if is_first else []
+        begun = begin_section(match[1], match[2], above)
         if is_first or begun is not None:
             fix = None if begun is None else mend(first, begun, at + 1)
             yield replace(fault, line=first, fix=fix)

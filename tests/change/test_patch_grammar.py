@@ -95,17 +95,79 @@ def test_every_blank_context_line_of_a_hunk_is_told_at_once() -> None:
     ]
 
 
-def test_wrong_counts_are_refused_with_the_header_that_would_be_right() -> None:
-    raw = HEAD + b"@@ -7,9 +7 @@ def f():\n a\n-x\n+y\n+z\n b\n"
+def test_counts_that_are_too_small_are_refused_with_the_header_that_would_be_right() -> None:
+    raw = HEAD + b"@@ -7,2 +7 @@ def f():\n a\n-x\n+y\n+z\n b\n"
     (fault,) = refused(raw)
     assert (fault.rule, fault.fix) == ("hunk-count-mismatch", Mending(4, "@@ -7,3 +7,4 @@ def f():", 4))
-    mended = raw.replace(b"@@ -7,9 +7 @@ def f():", b"@@ -7,3 +7,4 @@ def f():")
+    mended = raw.replace(b"@@ -7,2 +7 @@ def f():", b"@@ -7,3 +7,4 @@ def f():")
     assert accepted(mended).added_lines == 2
 
 
+def test_a_hunk_that_promises_more_than_follows_is_cut_off_and_has_no_fix() -> None:
+    """At the end of the input, before a fence that ends it, or with an ellipsis; elsewhere lines are lost."""
+    new = (
+        b"diff --git a/f b/f\nnew file mode 100644\n--- /dev/null\n+++ b/f\n@@ -0,0 +1,60 @@\n" + b"+x\n" * 9
+    )
+    hunk = b"@@ -1,9 +1,9 @@\n a\n-b\n+B\n c\n"
+    for raw, told in (
+        (new, [("patch-truncated", 5)]),
+        (HEAD + hunk, [("patch-truncated", 4)]),
+        (HEAD + b"@@ -1,3 +1,3 @@\n", [("patch-truncated", 4)]),
+        (HEAD + b"@@ -1,5 +1,5 @@\n a\n-b\n+B\n...\n", [("patch-truncated", 8)]),
+        (HEAD + b"@@ -1,5 +1,5 @@\n a\n-b\n+B\n ...\n d\n", [("patch-truncated", 8)]),
+        (
+            HEAD + b"@@ -1,2 +1,2 @@\n a\n-b\n+B\n...\n d\n" + hunk,
+            [("patch-truncated", 8), ("patch-truncated", 10)],
+        ),
+        (new + b"\n\n", [("blank-context-line", 15), ("blank-context-line", 16), ("patch-truncated", 5)]),
+        (HEAD + hunk + b"@@ -20 +20 @@\n-y\n+Y\n", [("hunk-count-mismatch", 4)]),
+    ):
+        faults = refused(raw)
+        assert sorted((fault.rule, fault.line) for fault in faults) == sorted(told)
+        assert all(fault.fix is None for fault in faults if fault.rule != "blank-context-line")
+    fenced = refused(new + b"```\n")
+    assert [(fault.rule, fault.fix) for fault in fenced] == [
+        ("patch-truncated", None),
+        ("prose-around-patch", Mending(15, None, 15)),
+    ]
+    assert accepted(new.replace(b"1,60", b"1,9")).added_lines == 9
+
+
+def test_what_is_cut_within_its_headers_has_no_fix_that_says_less() -> None:
+    for raw in (
+        HEAD,
+        HEAD.replace(b"+++ b/f\n", b""),
+        b"diff --git a/f b/f\nnew file mode 100644\n--- /dev/null\n",
+        b"diff --git a/f b/f\nnew file mode 100644\nindex 0000000..1234567\n",
+        b"diff --git a/f b/f\nnew file mode 100644\nind\n",
+        b"diff --git a/f b/f\nGIT binary patch\nliteral 1\nIcmZPo000310RR91\n\n",
+    ):
+        assert all(fault.fix is None for fault in refused(raw)), raw
+
+
+def test_all_faults_of_all_hunks_of_a_section_are_told_at_once_each_with_its_fix() -> None:
+    raw = HEAD + (
+        b"@@ -1,2 +1,2 @@\n a\n-b\n+B\n c\n@@ -7 +7 @@\n-g\n+G\n@@ -20,3 +20,3 @@\n x\n-y\n+Y\nz\n"
+        b"@@ ... @@\n a\n@@ -30,4 +30,3 @@\n k\n\n-l\n"
+    )
+    assert [(fault.rule, fault.line, fault.fix is not None) for fault in refused(raw)] == [
+        ("hunk-count-mismatch", 4, True),
+        ("invalid-unified-diff", 16, True),
+        ("range-invalid", 17, False),
+        ("patch-truncated", 19, False),
+        ("blank-context-line", 21, True),
+    ]
+
+
 def test_a_missing_last_newline_is_told_together_with_the_other_faults() -> None:
+    """A fix is there where the last line can be held against the file: an added one may have been cut."""
     faults = refused(HEAD + b"@@ -1,9 +1 @@\n-x\n+y")
-    assert {fault.rule for fault in faults} == {"newline-missing", "hunk-count-mismatch"}
+    assert [(fault.rule, fault.fix) for fault in faults] == [
+        ("patch-truncated", None),
+        ("newline-missing", None),
+    ]
+    (fault,) = refused(HEAD + b"@@ -1,2 +1,2 @@\n-x\n+y\n z")
+    assert (fault.rule, fault.fix) == ("newline-missing", Mending(7, " z\n", 7))
 
 
 def test_faults_of_several_sections_are_told_at_once_in_the_order_of_their_lines() -> None:
@@ -114,7 +176,7 @@ def test_faults_of_several_sections_are_told_at_once_in_the_order_of_their_lines
     assert [(fault.rule, fault.line) for fault in faults] == [
         ("prose-around-patch", 1),
         ("hunk-count-mismatch", 5),
-        ("hunk-count-mismatch", 11),
+        ("patch-truncated", 11),
     ]
 
 

@@ -107,7 +107,8 @@ CASES: tuple[SelftestCase, ...] = (
     SelftestCase("invalid-unified-diff", GOOD.replace(b"+++ b/src/app.py", b"+++ b/src/other.py")),
     SelftestCase("missing-file-header", GOOD.replace(b"+++ b/src/app.py\n", b"")),
     SelftestCase("missing-hunk", b"\n".join(GOOD.split(b"\n")[:3]) + b"\n"),
-    SelftestCase("hunk-count-mismatch", GOOD.replace(b"-1,3 +1,3", b"-1,9 +1,9")),
+    SelftestCase("hunk-count-mismatch", GOOD.replace(b"-1,3 +1,3", b"-1,2 +1,2")),
+    SelftestCase("patch-truncated", GOOD.replace(b"-1,3 +1,3", b"-1,9 +1,9")),
     SelftestCase(
         "blank-context-line",
         _context("src/repeated.py", " x = 1\n \n-y = 2\n+y = 3\n", 1).replace(b"\n \n", b"\n\n"),

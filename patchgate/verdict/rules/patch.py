@@ -61,8 +61,15 @@ PATCH_RULES = (
         "hunk-count-mismatch",
         "The numbers in a hunk header are not the numbers of lines under it.",
         "The counts say where a hunk ends; wrong ones let lines count as headers, or headers as lines.",
-        "@@ -1,9 +1,9 @@ above three lines",
-        "Replace the header by the one that the refusal names.",
+        "@@ -1,2 +1,2 @@ above three lines",
+        "Write the counts of the lines that follow, or the lines that are missing.",
+    ),
+    _parse(
+        "patch-truncated",
+        "The input ends inside a hunk, or an ellipsis (`...`) stands for lines of the patch.",
+        "What was cut off or left out is not known, and half a change must not land as a whole one.",
+        "@@ -0,0 +1,60 @@ above nine lines, and nothing after them",
+        "Send the whole patch again, with every line of it.",
     ),
     _parse(
         "blank-context-line",
