@@ -44,9 +44,11 @@ from patchgate.declared.settings import (
     FileClass,
     HookMode,
     HooksSettings,
+    IntentsSettings,
     MessageLevel,
     MessageSettings,
     PolicySettings,
+    ReserveLevel,
 )
 from patchgate.declared.table import ENV_TEXT, TIMEOUT_TEXT, TOOLS_TEXT, Section, Timeout, Tools, Variables
 from patchgate.declared.texts import (
@@ -274,6 +276,16 @@ class BaselinesTable(Section):
     )
 
 
+class IntentsTable(Section):
+    """What the intents of other worktrees mean for the commits of this one."""
+
+    reserve: ReserveLevel = Field(
+        IntentsSettings().reserve,
+        description="How a file is reported that is changed without an intent while an active intent of "
+        "another worktree declares it.",
+    )
+
+
 class ConfigDocument(Section):
     """What a repository's config file says; every field has the value that holds without any file."""
 
@@ -314,5 +326,6 @@ class ConfigDocument(Section):
         tuple[ThresholdTable, ...], Field(strict=False), AfterValidator(check_thresholds)
     ] = Field((), description="Limits on what the analyses tell.")
     verify: VerifyTable = VerifyTable()
+    intents: IntentsTable = IntentsTable()
     placeholders: PlaceholdersTable = PlaceholdersTable()
     claims: Claims = ClaimsTable()

@@ -11,9 +11,9 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from fnmatch import fnmatchcase
 
 from patchgate.change.path import RepoPath
+from patchgate.declared.entries import meet, takes
 
 DEFAULT_TTL, LEAST_TTL, MOST_TTL = 3600, 60, 86400
 DEFAULT_LEASE, LEAST_LEASE = 300, 1
@@ -31,35 +31,24 @@ class State(StrEnum):
 class Scope:
     """The files that a piece of work may touch, those that go with them, and those that it may not touch.
 
-    Entries are as they were typed. The scope check takes `allowed` and `related` exactly; the attribution of
-    a finding, and `forbidden`, take each as a path and as an `fnmatchcase` pattern.
+    Entries are paths, folders and globs (`entries`), as they were typed, from the root.
     """
 
     allowed: tuple[RepoPath, ...]
     related: tuple[RepoPath, ...] = ()
     forbidden: tuple[RepoPath, ...] = ()
 
-    def attributes(self, path: RepoPath) -> bool:
-        """Tell whether what is at a path is this work's: an entry is that path, or matches it (A8)."""
-        return any(matches(entry, path) for entry in (*self.allowed, *self.related))
+    def covers(self, path: RepoPath) -> bool:
+        """Tell whether the work may touch a path, so that what is found there is its own (A7, A8)."""
+        return any(takes(entry, path) for entry in (*self.allowed, *self.related))
+
+    def allows(self, path: RepoPath) -> bool:
+        """Tell whether a path is one of the files that the work is about, and not only goes with them."""
+        return any(takes(entry, path) for entry in self.allowed)
 
     def forbids(self, path: RepoPath) -> bool:
         """Tell whether the declaration itself forbids a path; control files others add."""
-        return any(matches(entry, path) for entry in self.forbidden)
-
-
-def matches(entry: RepoPath, path: RepoPath) -> bool:
-    """Tell whether an entry is a path, or matches it as a pattern: `[id].tsx` is that file first."""
-    return entry == path or fnmatchcase(_text(path), _text(entry))
-
-
-def is_pattern(entry: RepoPath) -> bool:
-    """Tell whether an entry could match, as a pattern, anything else than itself."""
-    return any(sign in entry.raw for sign in (b"*", b"?", b"["))
-
-
-def _text(path: RepoPath) -> str:
-    return path.raw.decode("utf-8", "surrogateescape")
+        return any(takes(entry, path) for entry in self.forbidden)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,25 +161,31 @@ def declaration(intent: Intent) -> dict[str, object]:
 
 
 def conflicts(one: Scope, other: Scope) -> tuple[RepoPath, ...]:
-    """Name the entries of `one` by which two scopes allow the same file: equal, or matched by the other's."""
+    """Name the entries of `one` by which two scopes can allow the same file."""
     theirs = (*other.allowed, *other.related)
-    return tuple(
-        entry
-        for entry in (*one.allowed, *one.related)
-        if any(matches(each, entry) or matches(entry, each) for each in theirs)
-    )
+    return tuple(entry for entry in (*one.allowed, *one.related) if any(meet(entry, each) for each in theirs))
 
 
-def binding(intents: tuple[Intent, ...], touched: Callable[[Intent], Iterable[RepoPath]]) -> Intent | None:
+def binding(
+    intents: Iterable[Intent],
+    touched: Callable[[Intent], Iterable[RepoPath]],
+    may_touch: Callable[[Intent, RepoPath], bool],
+) -> Intent | None:
     """Choose the intent that binds a commit: the newest that allows all its files, or else the newest.
 
+    One that is active goes before one that waits.
+
     Args:
-        intents: active ones of one worktree.
+        intents: those of one worktree whose time is not over.
         touched: tells which files of the commit count for an intent.
+        may_touch: tells whether an intent allows a file now.
     """
-    newest = sorted(intents, key=lambda intent: (intent.declared.wall, intent.id), reverse=True)
+    newest = sorted(
+        intents,
+        key=lambda intent: (intent.state is State.ACTIVE, intent.declared.wall, intent.id),
+        reverse=True,
+    )
     for intent in newest:
-        allowed = {*intent.scope.allowed, *intent.scope.related}
-        if all(path in allowed for path in touched(intent)):
+        if all(may_touch(intent, path) for path in touched(intent)):
             return intent
     return newest[0] if newest else None

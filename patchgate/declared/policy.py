@@ -178,7 +178,7 @@ class Policy:
         """Say at which level a rule speaks; None where it is off. Invariants keep their own.
 
         `[rules]` speaks before `[message] level` and `[placeholders] level`, which are those of every message
-        and every placeholder rule.
+        and every placeholder rule, and before `[intents] reserve`.
         """
         definition = RULES[rule]
         if not definition.invariant and (chosen := self.config.rules.get(rule)):
@@ -191,6 +191,9 @@ class Policy:
         if definition.stage is Stage.PLACEHOLDERS:
             level = self.config.placeholders.level or ("warning" if profile is Profile.AGENT else "off")
             return None if level == "off" else Level(level)
+        if rule == "intent-reserved":
+            reserve = self.config.intents.reserve
+            return None if reserve == "off" else Level(reserve)
         return definition.level
 
     def refuses_messages(self, profile: Profile) -> bool:

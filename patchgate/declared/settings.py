@@ -17,6 +17,7 @@ FileClass = Literal["lock", "binary", "media", "artifact"]
 Symlinks = bool | Literal["inside"]
 Gitlinks = bool | Literal["bump"]
 MessageLevel = Literal["error", "warning", "note", "off"]
+ReserveLevel = Literal["error", "warning", "off"]
 HookMode = Literal["enforce", "observe"]
 CommandKind = Literal["lint", "test"]
 CommandScope = Literal["files", "tree"]
@@ -182,6 +183,13 @@ class VerifySettings:
 
 
 @dataclass(frozen=True, slots=True)
+class IntentsSettings:
+    """How a file is reported that is changed without an intent while one of another worktree declares it."""
+
+    reserve: ReserveLevel = "warning"
+
+
+@dataclass(frozen=True, slots=True)
 class PlaceholdersSettings:
     """How loud the placeholder gate speaks; None: as a warning under `agent`, not at all under `commit`."""
 
@@ -253,6 +261,7 @@ class Config:
     analyses: Mapping[str, AnalysisSettings] = field(default_factory=dict)
     thresholds: tuple[ThresholdSettings, ...] = ()
     verify: VerifySettings = VerifySettings()
+    intents: IntentsSettings = IntentsSettings()
     placeholders: PlaceholdersSettings = PlaceholdersSettings()
     claims: ClaimsSettings = ClaimsSettings()
     doubts: tuple[Doubt, ...] = ()
@@ -281,6 +290,7 @@ def settings_from(written: Mapping[str, Any]) -> Config:
         {name: _command(AnalysisSettings(), each) for name, each in written.get("analyses", {}).items()},
         tuple(_filled(ThresholdSettings(), each) for each in written.get("thresholds", ())),
         _filled(VerifySettings(), written.get("verify", {})),
+        _filled(IntentsSettings(), written.get("intents", {})),
         _filled(PlaceholdersSettings(), written.get("placeholders", {})),
         claims,
         doubts,

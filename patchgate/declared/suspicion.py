@@ -48,7 +48,8 @@ class Suspicion:
     are those of any component, `parts` stand anywhere in one. `texts` are searched in the output of
     `git diff -p -U0`, `small_texts` in the same in lower case.
     `reads_contents` tells whether binary files are denied, `has_components` whether a deletion anywhere can
-    take away what a contract names, `verifies_pushes` whether a push runs the analyses.
+    take away what a contract names, `verifies_pushes` whether a push runs the analyses, `reserves` whether
+    a file is reported that an intent of another worktree declares.
     """
 
     max_files: int | None
@@ -67,6 +68,7 @@ class Suspicion:
     judges_messages: bool
     refuses_messages: bool
     verifies_pushes: bool
+    reserves: bool
 
 
 def suspicion_of(policy: Policy) -> Suspicion | None:
@@ -110,6 +112,7 @@ def suspicion_of(policy: Policy) -> Suspicion | None:
         judges_messages=policy.judges_messages(Profile.COMMIT),
         refuses_messages=policy.refuses_messages(Profile.COMMIT),
         verifies_pushes=policy.config.verify.on_push,
+        reserves=_speaks(policy, "intent-reserved"),
     )
 
 

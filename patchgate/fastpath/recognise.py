@@ -238,6 +238,13 @@ def check_trust(git_dir: str, common_dir: str) -> None:
     require(b"trustref" not in said)
 
 
+def check_intents(common_dir: str) -> None:
+    """Require that no worktree has an intent, which could declare a file of this change."""
+    folder = common_dir + "/patchgate/intents"
+    if posix.access(folder, posix.F_OK):
+        require(not any(name.endswith(".json") for name in posix.listdir(folder)))
+
+
 def leave(path: str, content: bytes | None) -> None:
     """Put a small file in its place whole, or take it away."""
     if content is not None:
@@ -304,6 +311,8 @@ def main(git_dir: str, common_dir: str, version: str, ref: str) -> None:
     require(not posix.access(git_dir + "/MERGE_HEAD", posix.F_OK))
     require(not read(f"{common_dir}/{ref}").startswith(b"ref:"))
     check_answered(common_dir, head, ref, branch)
+    if policy["reserves"]:
+        check_intents(common_dir)
     about = b"patchgate.pending/2 %s accepted %s\n%s %s\n- -\n" % (version.encode(), tree, head, branch)
     leave(git_dir + "/patchgate-pending", None if policy["refuses_messages"] else about + raw)
     leave(git_dir + "/patchgate-quiet", None if policy["judges_messages"] else version.encode() + b"\n")

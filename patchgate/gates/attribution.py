@@ -29,7 +29,7 @@ def own_of(scope: Scope, dirty: Set[RepoPath] = frozenset()) -> IsOwn:
     def is_within(path: RepoPath) -> bool:
         # Thousands of signals lie in a few files, and each pattern is tried on each path.
         if path not in known:
-            known[path] = path not in dirty and scope.attributes(path)
+            known[path] = path not in dirty and scope.covers(path)
         return known[path]
 
     def is_own(signal: Result | Worsened) -> bool:

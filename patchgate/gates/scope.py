@@ -1,21 +1,23 @@
-"""The scope gate: what a piece of work touched, held against what it declared.
+"""The scope gate: what a piece of work touched, compared with what it declared.
 
-Decides by exact membership which files were unexpected (A7: an entry is a path here, never a pattern), which
-are forbidden, and what is said of that, of an intent whose time is over and of a trailer. A circumstance: it
-knows an intent, which is no part of a change. Which intent binds what, and what was touched, others say.
+Decides which files were unexpected (A7), which are forbidden, which another intent has, and what is said of
+that, of an intent whose time is over and of a trailer. A circumstance: it knows an intent, which is no part
+of a change. Which intent binds what, and what was touched, others say.
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from types import MappingProxyType
 
 from patchgate.change.path import RepoPath
 from patchgate.change.quoting import printable
+from patchgate.declared.entries import takes
 from patchgate.declared.intent import Intent, Moment, Scope
 from patchgate.gates.case import find
 from patchgate.verdict.rules import RULES
-from patchgate.verdict.verdict import Finding, Fixer
+from patchgate.verdict.verdict import Finding, Fixer, Json
 from patchgate.verdict.verification import ScopeCheck
 from patchgate.verdict.wording import count, length
 
@@ -24,6 +26,7 @@ TRAILER = "Patchgate-Intent"
 FORBIDS_CONTROLS = "control files are forbidden to every intent"
 MOST_NAMED = 20
 _MOST_LETTERS = 120
+_MOST_PLACE = 200
 
 
 def check_scope(
@@ -31,27 +34,31 @@ def check_scope(
     touched: Iterable[RepoPath],
     controls: Set[RepoPath] = frozenset(),
     dirty: Set[RepoPath] = frozenset(),
+    taken: Mapping[RepoPath, str] = MappingProxyType({}),
 ) -> ScopeCheck:
-    """Hold what was touched against what was declared.
+    """Compare what was touched with what was declared.
 
     Args:
         scope: what was declared.
         touched: every path that is otherwise, both sides of a rename.
         controls: those of them that are control files, and so forbidden whatever was declared.
         dirty: those of them that are as they were before the declaration: nobody is blamed for them.
+        taken: those of them that another intent has while this one waits, with the id of that one.
     """
     paths = {path for path in touched if path not in dirty}
     by_entry = {path for path in paths if scope.forbids(path)}
     by_kind = (paths & controls) - by_entry
     forbidden = by_entry | by_kind
-    allowed, related = frozenset(scope.allowed), frozenset(scope.related)
     rest = sorted(paths - forbidden)
     return ScopeCheck(
-        unexpected=tuple(path for path in rest if path not in allowed and path not in related),
+        unexpected=tuple(path for path in rest if path in taken or not scope.covers(path)),
         forbidden=tuple(sorted(forbidden)),
-        expanded=tuple(path for path in rest if path in related and path not in allowed),
-        untouched=tuple(path for path in dict.fromkeys(scope.allowed) if path not in paths),
+        expanded=tuple(path for path in rest if scope.covers(path) and not scope.allows(path)),
+        untouched=tuple(
+            entry for entry in dict.fromkeys(scope.allowed) if not any(takes(entry, path) for path in paths)
+        ),
         controls=tuple(sorted(by_kind)),
+        taken=tuple((path, taken[path]) for path in rest if path in taken),
     )
 
 
@@ -75,12 +82,14 @@ def findings_of(
         intent_id: of the intent.
         take_out: gives the step by which a file gets out of what is judged (None: any of them).
     """
-    controls = frozenset(check.controls)
+    controls, taken = frozenset(check.controls), dict(check.taken)
 
     def forbidden(path: RepoPath) -> str:
         return FORBIDS_CONTROLS if path in controls else f"{intent_id} forbids this file"
 
     def unexpected(path: RepoPath) -> str:
+        if path in taken:
+            return f"{taken[path]} has this file, and {intent_id} waits until it is cleared"
         return f"{intent_id} does not allow this file"
 
     for rule, paths, why, how, step in (
@@ -112,7 +121,7 @@ def expired(intent: Intent, now: Moment) -> Finding:
     """Say that the time of an intent is over, so that it binds nothing any more."""
     left = intent.seconds_left(now)
     since = f" since {length(-left)}" if left < 0 else ""
-    message = f"the time of {intent.id} is over{since}, so nothing is held against it: {_reason(intent)}"
+    message = f"the time of {intent.id} is over{since}, so commits are not checked by it: {_reason(intent)}"
     hint = (
         f"git patchgate intent recover {intent.id} goes on with it, "
         f"git patchgate intent clear {intent.id} ends it"
@@ -121,10 +130,50 @@ def expired(intent: Intent, now: Moment) -> Finding:
 
 
 def queued(intent: Intent) -> Finding:
-    """Say that an intent waits for another one, and owns nothing yet."""
-    message = f"{intent.id} waits for another intent to be cleared, and owns nothing yet: {_reason(intent)}"
-    hint = "git patchgate intent show makes it active as soon as nothing stands in its way"
+    """Say that an intent waits for another one, and what it may touch meanwhile."""
+    message = (
+        f"{intent.id} waits for another intent to be cleared; until then commits may touch only those of its "
+        f"files that no other intent has: {_reason(intent)}"
+    )
+    hint = "git patchgate intent show makes it active once the other intent is cleared"
     return find("intent-queued", message, None, hint)
+
+
+def reserved(
+    found: Sequence[tuple[RepoPath, Intent]], now: Moment, written: Callable[[float], str]
+) -> Iterator[Finding]:
+    """Say of files that are changed without an intent which intent of another worktree has declared them.
+
+    Of many the first 20 are named, then it is said how many there are more.
+
+    Args:
+        found: the files, each with the intent that has it.
+        now: the time.
+        written: writes a time, in seconds since the epoch, for people.
+    """
+    hint = "wait until that intent is cleared, or ask whoever works there: git patchgate intent list"
+    for path, intent in found[:MOST_NAMED]:
+        left = intent.seconds_left(now)
+        until = written(now.wall + left)
+        place = printable(intent.work_tree, _MOST_PLACE)
+        holder = intent.holder
+        who = "" if holder is None else f"process {holder.pid} on {_shown(holder.host)}, "
+        message = (
+            f"{intent.id} has declared this file until {until}, for another {length(left)}: "
+            f"{_reason(intent)} ({who}worktree {place})"
+        )
+        details: dict[str, Json] = {"intent": intent.id, "worktree": place, "reason": _reason(intent)}
+        yield find("intent-reserved", message, path, hint, details={**details, "until": until})
+    more = len(found) - MOST_NAMED
+    if more > 0:
+        said = f"{count(more, 'more file')} {'is' if more == 1 else 'are'} declared by other intents"
+        yield find("intent-reserved", said, None, hint)
+
+
+def unread(why: str) -> Finding:
+    """Say that nobody knows which files the intents of other worktrees have."""
+    hint = "git patchgate intent list says which one, and how to remove it"
+    return find("intent-reserved", f"not every intent of another worktree can be read: {why}", None, hint)
 
 
 def trailer(intent: Intent, ids: Sequence[str]) -> Iterator[Finding]:

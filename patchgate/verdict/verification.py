@@ -39,7 +39,8 @@ class ScopeCheck:
 
     `unexpected` are files that it declared nowhere, `forbidden` those that it may not touch; `controls` are
     those of them that no entry forbids: control files are forbidden whatever was declared. `expanded` are the
-    related files that it touched, `untouched` the allowed ones that it did not.
+    related files that it touched, `untouched` the allowed entries of which it touched nothing. `taken` are
+    those unexpected files that it declared and another intent has, with the id of that one.
     """
 
     unexpected: tuple[RepoPath, ...] = ()
@@ -47,6 +48,7 @@ class ScopeCheck:
     expanded: tuple[RepoPath, ...] = ()
     untouched: tuple[RepoPath, ...] = ()
     controls: tuple[RepoPath, ...] = ()
+    taken: tuple[tuple[RepoPath, str], ...] = ()
 
     @property
     def is_clean(self) -> bool:

@@ -117,6 +117,13 @@ def told(line: str) -> Arrange:
     return arrange
 
 
+def with_an_intent(world: World) -> None:
+    """Store an intent, of whichever worktree."""
+    place = world.state / "intents" / "i-0000000001.json"
+    place.parent.mkdir()
+    place.write_bytes(b"stored\n")
+
+
 def without_config(world: World) -> None:
     """Take the repository's own config away, which git can do without."""
     (world.git_dir / "config").unlink()

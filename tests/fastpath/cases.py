@@ -45,6 +45,7 @@ from tests.fastpath.arrangements import (
     unanswered,
     unended,
     unfinished,
+    with_an_intent,
     with_long_config,
     without_config,
 )
@@ -173,6 +174,7 @@ CASES: dict[str, Case] = {
         then(boring, including("[a]\n\tb = c\n")),
         alter=lambda said: b"" if b"include.path" in said else said,
     ),
+    "another worktree has an intent": Case(then(boring, with_an_intent)),
     "no config is there": Case(then(boring, without_config)),
     "the config is long": Case(then(boring, with_long_config)),
     "the branch is another one's name": Case(then(by_another_name, boring)),
@@ -263,6 +265,9 @@ NEEDED: dict[str, str] = {
     ),
     "main: not posix.access(git_dir + '/MERGE_HEAD', posix.F_OK)": "a merge waits",
     "check_trust: files[0]": "no config is there",
+    "check_intents: not any((name.endswith('.json') for name in posix.listdir(folder)))": (
+        "another worktree has an intent"
+    ),
     "check_trust: max(map(len, files)) < WHOLE_FILE": "the config is long",
     "check_trust: b'trustref' not in said": "another ref is trusted",
     "check_trust: b'core.' in said": "git cannot read a config that another includes",

@@ -52,6 +52,10 @@ SCOPE: Mapping[str, tuple[Findings, Findings]] = {
         lambda n: [scope.queued(replace(intent(n), state=State.QUEUED))],
         lambda n: [],
     ),
+    "intent-reserved": (
+        lambda n: tuple(scope.reserved([(path(n), intent(n))], NOW, str)),
+        lambda n: tuple(scope.reserved([], NOW, str)),
+    ),
     "intent-trailer": (
         lambda n: tuple(scope.trailer(intent(n), [n.decode("utf-8", "surrogateescape")])),
         lambda n: tuple(scope.trailer(intent(n), ["i-0123abcd"])),

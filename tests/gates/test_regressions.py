@@ -205,9 +205,9 @@ def test_whether_a_path_is_the_scopes_is_asked_once_for_all_signals() -> None:
     asked: list[RepoPath] = []
 
     class Asked(Scope):
-        def attributes(self, path: RepoPath) -> bool:
+        def covers(self, path: RepoPath) -> bool:
             asked.append(path)
-            return Scope.attributes(self, path)
+            return Scope.covers(self, path)
 
     new = [found(name, mark=str(n)) for n in range(50) for name in ("x.py", "y.py")]
     worsened = [Worsened(path("x.py"), str(n), "complexity", 1, 12) for n in range(50)]

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from patchgate.change.path import RepoPath
+from patchgate.declared.entries import takes
 from patchgate.declared.intent import Intent, Moment, Scope
 from patchgate.gates.scope import MOST_NAMED, check_scope, examine, expired, queued, trailer
 from patchgate.verdict.rules import Level
@@ -49,9 +50,26 @@ def test_allowed_files_that_were_not_touched_are_told() -> None:
     assert check_scope(Scope(paths("b", "a", "b"), paths("t")), paths("a")).untouched == paths("b")
 
 
-@pytest.mark.parametrize("entry", ["src/*.py", "src/?.py", "src/[a].py", "SRC/a.py", "src", "src/"])
-def test_an_entry_is_a_path_and_no_pattern(entry: str) -> None:
-    assert check_scope(Scope(paths(entry)), paths("src/a.py")).unexpected == paths("src/a.py")
+@pytest.mark.parametrize("entry", ["src/a.py", "src/*.py", "src/?.py", "src/[a].py", "src/", "*", "s*/"])
+def test_an_entry_is_a_path_a_folder_or_a_glob(entry: str) -> None:
+    assert check_scope(Scope(paths(entry)), paths("src/a.py")) == ScopeCheck()
+    related = check_scope(Scope(paths("b"), paths(entry)), paths("b", "src/a.py"))
+    assert related == ScopeCheck(expanded=paths("src/a.py"))
+
+
+@pytest.mark.parametrize("entry", ["SRC/a.py", "src", "src/*.pyc", "src/a.py/", "sr/", "[s]/"])
+def test_what_an_entry_does_not_take_is_unexpected(entry: str) -> None:
+    check = check_scope(Scope(paths(entry)), paths("src/a.py"))
+    assert check == ScopeCheck(unexpected=paths("src/a.py"), untouched=paths(entry))
+
+
+def test_what_another_intent_has_is_unexpected_to_one_that_waits_and_says_who() -> None:
+    mine = intent(Scope(paths("a", "b")))
+    check = check_scope(mine.scope, paths("a", "b"), taken={path("a"): "i-ff"})
+    assert (check.unexpected, check.taken) == (paths("a"), ((path("a"), "i-ff"),))
+    (found,) = examine(mine, check)
+    assert (found.rule, found.path) == ("scope-unexpected", path("a"))
+    assert "i-ff has this file" in found.message
 
 
 def test_a_name_like_a_pattern_allows_that_very_file() -> None:
@@ -76,7 +94,7 @@ def test_what_is_as_it_was_before_counts_nowhere() -> None:
     assert check == ScopeCheck()
 
 
-NAMES = st.sampled_from(["a", "b", "dir/a", "dir/b", "*", "dir/*", "[a]", "ü"])
+NAMES = st.sampled_from(["a", "b", "dir/a", "dir/b", "*", "dir/*", "dir/", "[a]", "ü"])
 SETS = st.lists(NAMES, max_size=5).map(lambda names: paths(*names))
 
 
@@ -90,10 +108,12 @@ def test_every_touched_file_is_exactly_one_of_five(
     dirty: tuple[RepoPath, ...],
 ) -> None:
     check = check_scope(Scope(allowed, related, forbidden), touched, frozenset(controls), frozenset(dirty))
-    clean = {each for each in touched if each in allowed} - {*check.forbidden, *dirty}
+    scope = Scope(allowed, related, forbidden)
+    clean = {each for each in touched if scope.allows(each)} - {*check.forbidden, *dirty}
     parts = [set(check.unexpected), set(check.forbidden), set(check.expanded), clean, {*touched} & {*dirty}]
     assert sum(map(len, parts)) == len(set[RepoPath]().union(*parts)) == len({*touched})
-    assert set(check.untouched) == {*allowed} - ({*touched} - {*dirty})
+    counted = {*touched} - {*dirty}
+    assert set(check.untouched) == {each for each in allowed if not any(takes(each, one) for one in counted)}
     for listed in (check.unexpected, check.forbidden, check.expanded):
         assert list(listed) == sorted(set(listed))
 

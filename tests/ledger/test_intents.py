@@ -426,7 +426,7 @@ def test_reading_an_intent_loads_nothing_that_a_commit_does_not_have(tmp_path: P
     assert name == found.names()[0]
     assert sorted(each for each in loaded if each.startswith("patchgate.")) == [
         *("patchgate.change", "patchgate.change.path", "patchgate.change.quoting"),
-        *("patchgate.declared", "patchgate.declared.intent"),
+        *("patchgate.declared", "patchgate.declared.entries", "patchgate.declared.intent"),
         *("patchgate.durable", "patchgate.durable.owner", "patchgate.durable.value", "patchgate.errors"),
         *("patchgate.ledger", "patchgate.ledger.intent_form", "patchgate.ledger.intent_marker"),
         "patchgate.ledger.intents",

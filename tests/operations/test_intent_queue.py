@@ -71,9 +71,9 @@ def test_one_that_waits_begins_with_the_next_look_at_it_in_its_worktree(tmp_path
     assert advance(opened(repo), caller(repo, 290)) == ((), ())
     # Elsewhere nobody waits, so there nothing is done.
     assert advance(opened(other), caller(repo, 301)) == ((), ())
-    head = repo.commit({"b": "2\n"})
+    repo.commit({"b": "2\n"})
     (active,), warnings = advance(opened(repo), caller(repo, 301))
-    assert (active.id, active.state, active.base, warnings) == (waiting.id, State.ACTIVE, head, ())
+    assert (active.id, active.state, active.base, warnings) == (waiting.id, State.ACTIVE, waiting.base, ())
     assert stored(repo)[waiting.id] == active
     assert here(opened(repo), None, caller(repo, 301)) == (active,)
 
@@ -137,9 +137,8 @@ def test_a_dead_one_is_recovered_and_neither_renewed_nor_kept_alive_by_a_look(tm
 
 def test_the_hint_of_one_that_waits_is_the_step_that_makes_it_active(tmp_path: Path) -> None:
     repo, other = two(tmp_path)
-    declared(other, ["a"])
-    declared(repo, ["a"], queue=True)
-    repo.stage({"b": "2\n"})
-    said = repo.check()
-    assert "git patchgate intent show" in said.change["findings"][0]["hint"]
-    assert "wait until" not in said.change["findings"][0]["hint"]
+    for each, more in ((other, ()), (repo, ("--queue",))):
+        assert each.cli("intent", "declare", "-m", "due now", "--allow", "a", *more).code == 0
+    repo.stage({"a": "2\n"})
+    (waits,) = [each for each in repo.check().findings if each["rule"] == "intent-queued"]
+    assert "git patchgate intent show" in waits["hint"]

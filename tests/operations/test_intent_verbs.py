@@ -230,11 +230,9 @@ def test_entries_are_relative_to_where_one_stands(tmp_path: Path) -> None:
         (Request("due", ["a"], [], [".."]), "goes up by"),
         (Request("due", [".git/config"]), "no commit can hold"),
         (Request("due", ["a"], ["src/.GIT/hooks/x"]), "no commit can hold"),
-        (Request("due", ["."]), "the repository itself"),
-        (Request("due", ["src"]), "is a folder"),
-        (Request("due", ["a/"]), "is a folder"),
-        (Request("due", ["a"], ["new"]), "is a folder"),
-        (Request("due", ["a"], [], ["src/"]), "is a folder"),
+        (Request("due", [".patchgate/"]), "control file"),
+        (Request("due", ["a"], ["src/.git/"]), "no commit can hold"),
+        (Request("due", ["src"], [], ["src/"]), "both allowed and forbidden"),
         (Request("due", ["patchgate.toml"]), "control file"),
         (Request("due", ["a"], [".patchgate/allowed_signers"]), "control file"),
         (Request("due", ["src/x"], [], ["src/*"]), "both allowed and forbidden"),
@@ -307,26 +305,46 @@ def test_more_files_than_one_commit_may_touch_are_told(tmp_path: Path) -> None:
     assert not any("one commit" in each for each in declared(repo, *"mnopqrs").warnings)
 
 
-def test_an_entry_that_two_rules_read_differently_is_told(tmp_path: Path) -> None:
-    """The scope check is exact, `src/*.py` as a pattern is `src/deep/a.py` too."""
+def test_a_folder_is_an_entry_by_its_name_with_or_without_a_slash(tmp_path: Path) -> None:
+    repo = quiet(tmp_path, ["src/a", "b"])
+    (repo.path / "empty").mkdir()
+    request = Request("the work is due", ["src", "empty/", "later/"], ["b"], ["src/no"])
+    scope = intent_in(declare(opened(repo), request, caller(repo))).scope
+    assert [path.raw for path in scope.allowed] == [b"src/", b"empty/", b"later/"]
+    assert ([each.raw for each in scope.related], [each.raw for each in scope.forbidden]) == (
+        [b"b"],
+        [b"src/no"],
+    )
+    clear(opened(repo), None, caller(repo))
+    # Where one stands is a folder too; the root of the repository is everything.
+    here = intent_in(declare(opened(repo, "src"), Request("due now", ["."]), caller(repo))).scope
+    assert [path.raw for path in here.allowed] == [b"src/"]
+    clear(opened(repo), None, caller(repo))
+    whole = intent_in(declare(opened(repo), Request("due now", ["./"]), caller(repo))).scope
+    assert [path.raw for path in whole.allowed] == [b"*"]
+
+
+def test_a_glob_that_takes_other_files_than_one_would_think_is_told(tmp_path: Path) -> None:
     repo = quiet(tmp_path, ["src/a.py", "src/deep/a.py", "pages/[id].tsx", "app/[x].tsx", "app/x.tsx"])
     repo.install()
-    (warning,) = declared(repo, "src/*.py").warnings
-    for part in (
-        "src/*.py is read in two ways",
-        "which is not there",
-        "2 other files (src/a.py, src/deep/a.py)",
-    ):
-        assert part in warning
-    assert "Name the files one by one" in warning
+    assert declared(repo, "src/*.py").warnings == ()
     assert declared(repo, "pages/[id].tsx").warnings == ()
     (warning,) = declared(repo, "app/[x].tsx").warnings
-    assert "which is there" in warning
+    assert "app/[x].tsx is the name of a file" in warning
     assert "1 other file (app/x.tsx)" in warning
     (warning,) = declared(repo, "lib/*").warnings
-    assert "0 other files." in warning
+    assert "lib/* matches no file" in warning
     for odd in ("x[", "x[z-a]", "x[!", "x[]"):
         assert declared(repo, odd).exit_code == 0
+
+
+def test_two_intents_that_could_take_one_file_are_in_conflict(tmp_path: Path) -> None:
+    repo = quiet(tmp_path, ["src/a.py"])
+    declared(repo, "src/*.py")
+    for entry in ("src/a.py", "src/", "src/a*", "src", "*", "src/new/b.py"):
+        assert declared(repo, entry, seconds=1).action is Action.REFUSED, entry
+    for entry in ("src/a.md", "docs/", "src2/a.py", "src/*.rst"):
+        assert declared(repo, entry, seconds=1).action is Action.DECLARED, entry
 
 
 def test_a_policy_of_head_that_cannot_be_used_ends_the_declaration(tmp_path: Path) -> None:
@@ -362,7 +380,7 @@ def test_a_file_that_another_has_is_refused_and_whoever_has_it_is_named(tmp_path
     assert len(stored(repo)) == 3
 
 
-def test_a_queued_intent_owns_nothing_and_begins_when_what_stood_in_its_way_is_cleared(
+def test_a_queued_intent_becomes_active_with_the_base_of_its_declaration_once_its_files_are_free(
     tmp_path: Path,
 ) -> None:
     repo = quiet(tmp_path)
@@ -372,9 +390,9 @@ def test_a_queued_intent_owns_nothing_and_begins_when_what_stood_in_its_way_is_c
     queued = intent_in(waiting)
     assert (waiting.action, waiting.exit_code, queued.state) == (Action.QUEUED, 0, State.QUEUED)
     assert marked(queued.git_dir) == (queued.id,)
-    # It owns nothing: its file is free.
+    # Nobody has to wait for one that waits itself.
     assert intent_in(declared(repo, "x", seconds=20)).state is State.ACTIVE
-    head = other.commit({"b": "made meanwhile\n"})
+    other.commit({"b": "made meanwhile\n"})
     other.write("b", "dirty\n")
     pending = Path(queued.git_dir, "patchgate-pending")
     pending.write_bytes(b"left by a hook")
@@ -382,12 +400,11 @@ def test_a_queued_intent_owns_nothing_and_begins_when_what_stood_in_its_way_is_c
     assert (done.action, done.promoted) == (Action.CLEARED, ())
     done = clear(opened(repo), None, caller(repo, 100))
     (promoted,) = done.promoted
-    assert (promoted.id, promoted.state, promoted.base) == (queued.id, State.ACTIVE, head)
-    assert promoted.tree == other.ask("rev-parse", "HEAD^{tree}")
-    assert dict(promoted.dirty) == {RepoPath(b"b"): (other.ask("hash-object", "b"),)}
+    assert (promoted.id, promoted.state) == (queued.id, State.ACTIVE)
+    assert (promoted.base, promoted.tree, promoted.dirty) == (queued.base, queued.tree, {})
     assert promoted.seconds_left(caller(repo, 100).now) == 3600
     assert stored(repo) == (promoted,)
-    assert declared_digest(Ledger(str(repo.path / ".git")), promoted.id) == promoted.digest != queued.digest
+    assert declared_digest(Ledger(str(repo.path / ".git")), promoted.id) == promoted.digest == queued.digest
     assert not (repo.path / ".git" / MARKER).exists()
     assert not pending.exists()
     assert actions(repo) == ["declared", "declared", "declared", "cleared", "cleared", "promoted"]
@@ -524,14 +541,14 @@ def test_a_dead_one_stands_in_nobodys_way_and_does_not_come_back_while_another_h
     assert recover(opened(repo), dead.id, caller(repo, 3703)).action is Action.RECOVERED
 
 
-def test_one_that_waited_begins_when_it_is_recovered(tmp_path: Path) -> None:
+def test_one_that_waited_is_recovered_with_the_base_of_its_declaration(tmp_path: Path) -> None:
     repo = quiet(tmp_path)
     declared(repo, "a")
     waiting = intent_in(declared(repo, "a", queue=True))
     assert recover(opened(repo), waiting.id, caller(repo, 3599)).action is Action.REFUSED
-    head = repo.commit({"b": "later\n"})
+    repo.commit({"b": "later\n"})
     done = intent_in(recover(opened(repo), waiting.id, caller(repo, 3700)))
-    assert (done.state, done.base, done.before) == (State.ACTIVE, head, None)
+    assert (done.state, done.base, done.tree) == (State.ACTIVE, waiting.base, waiting.tree)
     assert declared_digest(Ledger(str(repo.path / ".git")), done.id) == done.digest
 
 

@@ -81,7 +81,7 @@ def test_control_files_are_told_by_name_and_by_content(
     assert found == frozenset(paths(expected))
 
 
-def test_without_a_marker_no_intent_is_looked_at(repo: Repo) -> None:
+def test_without_a_marker_no_intent_is_of_this_worktree(repo: Repo) -> None:
     declare(repo, "a")
     Path(common_dir(repo), "patchgate/intents", f"{FIRST}.json").write_text("damaged")
     here = active_here(opened(repo))
@@ -89,6 +89,11 @@ def test_without_a_marker_no_intent_is_looked_at(repo: Repo) -> None:
     assert here.fault is not None
     assert here.binds
     Path(git_dir(repo), "patchgate-intents").unlink()
+    here = active_here(opened(repo))
+    assert here is not None
+    assert (here.binds, here.fault, here.others) == (False, None, ())
+    assert here.unread is not None
+    Path(common_dir(repo), "patchgate/intents", f"{FIRST}.json").unlink()
     assert active_here(opened(repo)) is None
 
 

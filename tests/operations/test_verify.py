@@ -444,13 +444,16 @@ def test_the_change_does_not_choose_its_own_measure(shop: Workshop) -> None:
     assert told["thresholds"][0]["max"] == 0
 
 
-def test_a_pattern_takes_the_blame_and_allows_no_other_file(shop: Workshop) -> None:
+@pytest.mark.parametrize("entry", ["src/*.py", "src", "src/deep/", "src/deep/a.py"])
+def test_an_entry_means_the_same_to_scope_and_attribution(shop: Workshop, entry: str) -> None:
     # A7, A8.
-    shop.declare("src/*.py")
-    shop.stage({"src/deep/a.py": BAD})
+    shop.commit({"src/b.md": "1\n"})
+    shop.declare(entry)
+    shop.stage({"src/deep/a.py": BAD, "other/deep/a.py": BAD})
     told = shop.verify()
-    assert told["scope"]["unexpected_files"] == ["src/deep/a.py"]
+    assert told["scope"]["unexpected_files"] == ["other/deep/a.py"]
     assert places(told["intent_regressions"]) == [("src/deep/a.py", 2)]
+    assert places(told["external_regressions"]) == [("other/deep/a.py", 2)]
 
 
 def test_suppressions_that_grow_beside_code_are_abuse(shop: Workshop) -> None:

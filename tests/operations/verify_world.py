@@ -125,8 +125,7 @@ class Workshop(Repo):
         words += ["--related", related] if related else []
         done = self.cli("intent", "declare", "-m", "Round prices", "--format", "json", *words, *more)
         assert done.code == 0, done.err
-        (intent,) = [each for each in self.intents.all() if each.id in done.out]
-        return intent.id
+        return str(done.report["intent"]["id"])
 
     @property
     def intents(self) -> Intents:

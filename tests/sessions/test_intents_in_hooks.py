@@ -485,13 +485,11 @@ def test_an_intent_whose_time_is_over_binds_nothing_and_is_told(repo: Repo) -> N
     assert (report.change["profile"], report.rules) == ("commit", ["intent-expired"])
 
 
-def test_an_intent_that_waits_binds_nothing_and_is_told(repo: Repo) -> None:
+def test_an_intent_that_waits_binds_what_is_committed_and_is_reported(repo: Repo) -> None:
     declare(repo, "a", state=State.QUEUED)
     repo.stage({"b": "2\n"})
-    done = repo.try_git("commit", "-q", "-m", "Change b")
-    assert done.returncode == 0
-    assert b"warning[intent-queued]" in done.stderr
-    assert made(repo) == []
+    report = repo.check()
+    assert (report.change["profile"], report.rules) == ("agent", ["scope-unexpected", "intent-queued"])
 
 
 def test_a_damaged_intent_lets_nothing_pass_until_it_is_cleared(repo: Repo) -> None:

@@ -128,7 +128,7 @@ def test_a_refusal_names_who_has_the_file_and_the_next_step(tmp_path: Path) -> N
     assert other.err.splitlines()[-1].startswith("help: wait until it is cleared")
     queued = declare(repo, "--allow", "a", "--queue")
     assert queued.code == 0
-    assert "it owns nothing until these are cleared" in queued.out
+    assert "commits here may touch only what these do not have" in queued.out
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,8 @@ class _History:
         return reading
 
     def _profile_of(self, commit: Commit) -> Profile:
-        is_made = self._making is not None and commit.oid in self._making.ids
+        making = self._making
+        is_made = making is not None and making.here.binds and commit.oid in making.ids
         return self._profile or (Profile.AGENT if commit.is_agents or is_made else Profile.COMMIT)
 
     def _key_of(self, commit: str) -> Key:

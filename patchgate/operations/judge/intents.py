@@ -1,16 +1,18 @@
 """Intents and commits: which intents bind what is committed in a worktree, and what is said of it.
 
-Decides which intents count here (active ones whose time is not over; a holder that is gone changes nothing
-until then), which of several binds, and that files which were so before its declaration are not held against
-an intent, nor choose it. The scope is a circumstance: no part of a verdict's id. What is allowed is decided
-in `gates.scope`; which commits are made under an intent in `made_commits`.
+Decides which intents count here (those whose time is not over; a holder that is gone changes nothing until
+then), which of several binds, that one which waits allows only what no other intent has, and that files which
+were so before its declaration are not held against an intent, nor choose it. The scope is a circumstance: no
+part of a verdict's id. What is allowed is decided in `gates.scope`; which commits are made under an intent in
+`made_commits`; who has a file in `reservations`.
 
-A worktree without a marker has no intent: that is one look at the disk, and nothing is imported for it.
+Where there is no intent at all that is two looks at the disk, and nothing is imported for it.
 """
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -32,50 +34,94 @@ _NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """The intents of one worktree at a moment; `fault` says why they cannot be told."""
+    """The intents of one worktree at a moment, and those that have files elsewhere.
+
+    `over` are those whose time is over. `others` have files in other worktrees. `fault` says why those of
+    this worktree cannot be read, `unread` why the others cannot.
+    """
 
     now: Moment
     active: tuple[Intent, ...] = ()
     queued: tuple[Intent, ...] = ()
     over: tuple[Intent, ...] = ()
+    others: tuple[Intent, ...] = ()
     fault: UndecidedError | None = None
+    unread: UndecidedError | None = None
+
+    @property
+    def own(self) -> tuple[Intent, ...]:
+        """Those of this worktree that bind what is committed here."""
+        return (*self.active, *self.queued)
+
+    @property
+    def has_any(self) -> bool:
+        """Tell whether this worktree has an intent, in force or not, or may have one."""
+        return self.binds or bool(self.over)
 
     @property
     def binds(self) -> bool:
         """Tell whether what is committed here is held against an intent, or may have to be."""
-        return bool(self.active) or self.fault is not None
+        return bool(self.own) or self.fault is not None
+
+    def taker(self, intent: Intent, path: RepoPath) -> Intent | None:
+        """Find who has a file that an intent which waits would have, too."""
+        from patchgate.declared.intent import State
+        from patchgate.operations.judge.reservations import who_has
+
+        if intent.state is not State.QUEUED:
+            return None
+        return who_has(path, (*self.active, *self.others), but=intent.id)
 
 
 def active_here(repository: Repository, now: Moment | None = None) -> Here | None:
-    """Find the intents of this worktree; None where it has none, as its marker says.
+    """Find the intents that matter in this worktree, its own and those of others; None where there is none.
 
     Args:
         now: the time; None: this moment.
     """
-    if not os.path.lexists(os.path.join(repository.git_dir, MARKER)):
+    is_marked = os.path.lexists(os.path.join(repository.git_dir, MARKER))
+    if not (is_marked or _are_stored(repository)):
         return None
     from patchgate.declared.intent import State
     from patchgate.ledger.intents import Intents, present
+    from patchgate.operations.judge.reservations import holders
 
     now = now or present()
     try:
-        found = Intents(repository.common_dir).of(repository.git_dir)
+        found = Intents(repository.common_dir).of(repository.git_dir) if is_marked else ()
     except UndecidedError as error:
         return Here(now, fault=error)
-    queued = tuple(each for each in found if each.state is State.QUEUED)
-    rest = [each for each in found if each.state is not State.QUEUED]
-    over = tuple(each for each in rest if each.is_over(now))
-    return Here(now, tuple(each for each in rest if each not in over), queued, over)
+    over = tuple(each for each in found if each.is_over(now))
+    active = tuple(each for each in found if each.state is State.ACTIVE and each not in over)
+    queued = tuple(each for each in found if each.state is State.QUEUED and each not in over)
+    names = {each.id for each in found}
+    try:
+        others = tuple(each for each in holders(repository, now) if each.id not in names)
+    except UndecidedError as error:
+        # What is free for one that waits, nobody knows then.
+        return Here(now, active, queued, over, fault=error if queued else None, unread=error)
+    return Here(now, active, queued, over, others)
+
+
+def _are_stored(repository: Repository) -> bool:
+    """Tell whether any intent is stored, of whichever worktree; also where that cannot be seen."""
+    try:
+        names = os.listdir(os.path.join(repository.common_dir, "patchgate", "intents"))
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return any(name.endswith(".json") for name in names)
 
 
 def touch(repository: Repository, here: Here | None) -> None:
-    """Renew the leases of the active intents of this worktree: something was just done under them."""
-    if here is None or not here.active or repository.is_receiving:
+    """Renew the leases of the intents of this worktree: something was just done under them."""
+    if here is None or not here.own or repository.is_receiving:
         return
     from patchgate.ledger.intents import Intents
 
     intents = Intents(repository.common_dir)
-    for intent in here.active:
+    for intent in here.own:
         intents.touch(intent, here.now)
 
 
@@ -93,24 +139,27 @@ def unchanged_dirt(intent: Intent, files: Iterable[FileChange]) -> frozenset[Rep
     )
 
 
-def binding_of(
-    intents: tuple[Intent, ...], files: Sequence[FileChange], copied: Iterable[RepoPath] = ()
-) -> Intent | None:
+def binding_of(here: Here, files: Sequence[FileChange], copied: Iterable[RepoPath] = ()) -> Intent | None:
     """Choose the intent of a worktree that binds a change: the newest that allows it all, or else the newest.
 
     What was just so before an intent was declared, that one need not allow.
 
     Args:
-        intents: active ones of one worktree.
+        here: the intents of one worktree.
         files: what counts as touched.
         copied: the sources of copies, which do too.
     """
+    if not here.own:
+        return None
     from patchgate.declared.intent import binding
 
     def touched(intent: Intent) -> set[RepoPath]:
         return {*(file.path for file in files), *copied} - unchanged_dirt(intent, files)
 
-    return binding(intents, touched)
+    def may_touch(intent: Intent, path: RepoPath) -> bool:
+        return intent.scope.covers(path) and here.taker(intent, path) is None
+
+    return binding(here.own, touched, may_touch)
 
 
 def with_scope(
@@ -131,7 +180,7 @@ def with_scope(
     from patchgate.gates.scope import expired, queued
 
     beside = [*(expired(each, here.now) for each in here.over), *(queued(each) for each in here.queued)]
-    intent = binding_of(here.active, verdict.change.files, copied)
+    intent = binding_of(here, verdict.change.files, copied)
     files = verdict.change.files
     return held(verdict, policy, profile, here, intent, files, controls, copied=copied, beside=beside)
 
@@ -161,22 +210,55 @@ def held(
     from patchgate.gates.scope import GATE, check_scope, examine, trailer
 
     if here.fault is not None:
-        error = here.fault
-        reason = error.message if error.hint is None else f"{error.message}; {error.hint}"
-        return _joined(verdict, (GateOutcome(GATE, Outcome.UNDECIDED, reason),), ())
+        return _joined(verdict, (GateOutcome(GATE, Outcome.UNDECIDED, _said(here.fault)),), ())
     touched = tuple(dict.fromkeys([*(file.path for file in files), *copied]))
     dirt = unchanged_dirt(intent, files) if intent is not None else frozenset()
 
     def findings() -> Iterator[Finding]:
         if intent is not None:
-            yield from examine(intent, check_scope(intent.scope, touched, controls, dirt))
+            takers = {path: taker.id for path in touched if (taker := here.taker(intent, path)) is not None}
+            yield from examine(intent, check_scope(intent.scope, touched, controls, dirt, takers))
             yield from () if ids is None else trailer(intent, ids)
+        elif touched:
+            yield from _reserved(here, policy, profile, touched)
         yield from beside
 
     outcome, found = _judged(verdict, policy, profile, findings)
     if intent is not None and dirt and outcome.outcome is Outcome.PASS:
         outcome = replace(outcome, reason=_external(intent, sorted(dirt)))
     return _joined(verdict, (outcome,), found)
+
+
+def _reserved(here: Here, policy: Policy, profile: Profile, touched: Sequence[RepoPath]) -> Iterator[Finding]:
+    """Find what is changed without an intent, and declared by one of another worktree.
+
+    Raises:
+        UndecidedError: that cannot be known, and would refuse the change.
+    """
+    from patchgate.gates.scope import reserved, unread
+    from patchgate.operations.judge.reservations import who_has
+    from patchgate.verdict.rules import Level
+
+    level = policy.level("intent-reserved", profile)
+    if level is None:
+        return
+    if here.unread is not None:
+        if level is Level.ERROR:
+            raise UndecidedError(_said(here.unread))
+        yield unread(here.unread.message)
+    found = [(path, holder) for path in touched if (holder := who_has(path, here.others)) is not None]
+    yield from reserved(found, here.now, _written)
+
+
+def _written(seconds: float) -> str:
+    try:
+        return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds))
+    except (OverflowError, ValueError, OSError):
+        return "a time that no clock shows"
+
+
+def _said(error: UndecidedError) -> str:
+    return error.message if error.hint is None else f"{error.message}; {error.hint}"
 
 
 def _judged(

@@ -87,12 +87,12 @@ class Making:
     def _whose(self, commit: str, files: Sequence[FileChange], every: Sequence[FileChange]) -> Intent | None:
         """Choose the intent that binds a commit, by what it touches, or else by what it is made from."""
         if files:
-            return binding_of(self.here.active, files)
+            return binding_of(self.here, files)
         # Of an empty commit its message alone tells.
         names = (self.origins.get(commit), *(self.ids[commit] if not every else ()))
-        active = {intent.id: intent for intent in self.here.active}
-        named = next((active[name] for name in names if name in active), None)
-        return named or binding_of(self.here.active, every)
+        own = {intent.id: intent for intent in self.here.own}
+        named = next((own[name] for name in names if name in own), None)
+        return named or binding_of(self.here, every)
 
     def _had(self, verdict: ChangeVerdict, objects: Objects) -> frozenset[RepoPath]:
         """Name the files of a commit that the branch has just so already, as when the commit is amended."""
@@ -136,7 +136,7 @@ def made_under(
     Raises:
         UndecidedError: git failed, or objects are missing.
     """
-    if here is None or not here.binds or not fresh:
+    if here is None or not fresh or not (here.binds or here.others or here.unread):
         return None
     from patchgate.git.intent_commits import made_here, replays, undone_by, with_ids
 
@@ -150,7 +150,7 @@ def made_under(
     if update.old is not None:
         tip = listed[-1]
         made_anew |= {each.oid: tip.oid for each in listed[:-1] if each.parents == tip.parents}
-    origins = _origins(repository, here, made_anew) if made_anew and here.fault is None else {}
+    origins = _origins(repository, here, made_anew) if made_anew and here.own and here.fault is None else {}
     kept = [
         each
         for each in listed[: len(made)]
@@ -165,11 +165,11 @@ def made_under(
 
 def _origins(repository: Repository, here: Here, made_anew: Mapping[str, str]) -> dict[str, str]:
     """Name the active intent of the commit that each was made from: by the ledger, else by its trailer."""
-    owners = owners_of(repository, here.active, list(dict.fromkeys(made_anew.values())))
+    owners = owners_of(repository, here.own, list(dict.fromkeys(made_anew.values())))
     return {new: owners[old] for new, old in made_anew.items() if old in owners}
 
 
-def owners_of(repository: Repository, active: Sequence[Intent], oids: Sequence[str]) -> dict[str, str]:
+def owners_of(repository: Repository, intents: Sequence[Intent], oids: Sequence[str]) -> dict[str, str]:
     """Map commits to the one of some intents whose they are: by the ledger, else by their trailers.
 
     Raises:
@@ -177,7 +177,7 @@ def owners_of(repository: Repository, active: Sequence[Intent], oids: Sequence[s
     """
     from patchgate.git.intent_commits import with_ids
 
-    names = {intent.id for intent in active}
+    names = {intent.id for intent in intents}
     makers = makers_of(repository)
     found: dict[str, str] = {}
     for each in with_ids(repository, oids):

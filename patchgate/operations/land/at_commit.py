@@ -63,7 +63,8 @@ def judge_commit(
 
         report = honoured(repository, report, local=True)
     # Which commits an intent binds only the transaction sees.
-    leaves_receipt = leaves and active_here(repository) is None
+    here = active_here(repository)
+    leaves_receipt = leaves and not (here is not None and here.has_any)
     if leaves_receipt and not staged.policy.judges_messages:
         leave_quiet(repository)
     stops = any(holds(change, branch) for change in report.changes)

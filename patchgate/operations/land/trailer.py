@@ -43,7 +43,7 @@ def add_trailer(repository: Repository, file: str, here: Here, *, edited: bool) 
     Raises:
         PatchgateError: the message could not be read.
     """
-    if not here.active:
+    if not here.own or here.fault is not None:
         return None
     raw = read_message(file)
     cleanup, _ = message_settings(repository)
@@ -51,7 +51,7 @@ def add_trailer(repository: Repository, file: str, here: Here, *, edited: bool) 
     if len(text) > BIG_FILE or is_abandoned(text) or _is_template(repository, text, cleanup, edited=edited):
         return None
     try:
-        intent = _bound(repository, here.active, text)
+        intent = _bound(repository, here, text)
     except UndecidedError as error:
         return f"the message names no intent: {error.message}"
     if intent is None:
@@ -72,28 +72,29 @@ def add_trailer(repository: Repository, file: str, here: Here, *, edited: bool) 
     return None
 
 
-def _bound(repository: Repository, active: tuple[Intent, ...], text: bytes) -> Intent | None:
+def _bound(repository: Repository, here: Here, text: bytes) -> Intent | None:
     """Choose the intent for a message to name; None where it names one and nothing tells of another."""
-    if len(active) == 1:
-        return active[0]
+    own = here.own
+    if len(own) == 1:
+        return own[0]
     files = _pending(repository)
     if files:
-        return binding_of(active, files)
+        return binding_of(here, files)
     # What changes nothing but the message stays with the intent under which it was made.
-    if any(_has(text, f"{TRAILER}: {intent.id}") for intent in active):
+    if any(_has(text, f"{TRAILER}: {intent.id}") for intent in own):
         return None
     head = value_of(repository, "HEAD")
     if head is None or is_merging(repository):
-        return binding_of(active, ())
+        return binding_of(here, ())
     from patchgate.git.intent_commits import changes_of, with_ids
     from patchgate.operations.judge.made_commits import owners_of
 
-    owner = owners_of(repository, active, [head]).get(head)
-    named = next((intent for intent in active if intent.id == owner), None)
+    owner = owners_of(repository, own, [head]).get(head)
+    named = next((intent for intent in own if intent.id == owner), None)
     if named is not None:
         return named
     ((_, change),) = changes_of(repository, with_ids(repository, [head]))
-    return binding_of(active, change.files)
+    return binding_of(here, change.files)
 
 
 def _pending(repository: Repository) -> Sequence[FileChange]:

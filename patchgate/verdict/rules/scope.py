@@ -18,9 +18,9 @@ SCOPE_RULES = (
         "scope-unexpected",
         Level.ERROR,
         "A commit, a patch for this worktree, or the whole work that is verified, touches a file that the "
-        "active intent of this worktree allows neither by `--allow` nor by `--related`. Entries are taken "
-        "exactly; a rename counts on both sides. A file that was changed before the intent was declared, and "
-        "is as it was then, does not count.",
+        "active intent of this worktree allows neither by `--allow` nor by `--related`; or, "
+        "while the intent waits, that another intent has. A rename counts on both sides. A file that was "
+        "changed before the intent was declared, and is as it was then, does not count.",
         "What was declared is what others expect to find changed.",
         "an intent that allows src/a.py, and a commit of src/b.py",
         "Take the file out of the commit (`git restore --staged PATH`), or clear the intent and declare one "
@@ -47,10 +47,20 @@ SCOPE_RULES = (
     _scope(
         "intent-queued",
         Level.WARNING,
-        "An intent of this worktree waits for another one to be cleared, and owns nothing yet.",
+        "An intent of this worktree waits for another one to be cleared. Until then commits may touch only "
+        "those of its files that no other intent has.",
         "Somebody else is at work on a file that it wants.",
         "git patchgate intent declare --queue, then git commit",
-        "`git patchgate intent show` makes it active as soon as nothing stands in its way.",
+        "`git patchgate intent show` makes it active once the other intent is cleared.",
+    ),
+    _scope(
+        "intent-reserved",
+        Level.WARNING,
+        "A commit or a patch of a worktree without an intent touches a file that an active intent of another "
+        "worktree declares. `[intents] reserve` sets the level.",
+        "Two pieces of work on one file end in a conflict, or one undoes the other.",
+        "git patchgate intent declare --allow src/a.py in one worktree, git commit src/a.py in another",
+        "Wait until the intent is cleared, or ask whoever holds it (`git patchgate intent list`).",
     ),
     _scope(
         "intent-trailer",
@@ -68,7 +78,7 @@ VERIFY_RULES = (
         "regression",
         Level.ERROR,
         "An analysis finds something that it did not find before; with an intent, in one of its files "
-        "(allowed or related, entries taken as patterns too), or in no file at all. A warning where "
+        "(allowed or related), or in no file at all. A warning where "
         "`strictness` is `relaxed`.",
         "What was clean stays clean.",
         "an unused import in a new line, which ruff tells",

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from patchgate.change.path import RepoPath, faults
 from patchgate.change.quoting import is_printable, printable
 from patchgate.declared.control import is_control_by_name
+from patchgate.declared.entries import is_glob, takes
 from patchgate.declared.intent import (
     DEFAULT_LEASE,
     DEFAULT_TTL,
@@ -21,8 +22,6 @@ from patchgate.declared.intent import (
     LEAST_TTL,
     MOST_TTL,
     Scope,
-    is_pattern,
-    matches,
 )
 from patchgate.declared.vague import vague_phrases
 from patchgate.errors import UsageError
@@ -82,18 +81,20 @@ def checked(repository: Repository, objects: Objects, tree: str, request: Reques
         lease = seconds_of(request.lease, "--lease", LEAST_LEASE, ttl)
     if len(request.allowed) + len(request.related) + len(request.forbidden) > MOST_ENTRIES:
         raise UsageError(
-            f"an intent names at most {MOST_ENTRIES} files", "split the work; a smaller intent says more"
+            f"an intent has at most {MOST_ENTRIES} entries",
+            "name folders (--allow src/), or split the work",
         )
     allowed = _entries(repository, objects, tree, "--allow", request.allowed)
     if not allowed:
         raise UsageError(
-            "an intent has to allow a file", "name each file that the work will touch: --allow src/a.py"
+            "an intent has to allow a file",
+            "name what the work will touch, a file, a folder or a glob: --allow src/a.py",
         )
     related = _entries(repository, objects, tree, "--related", request.related)
     forbidden = _entries(repository, objects, tree, "--forbid", request.forbidden)
     scope = Scope(allowed, tuple(each for each in related if each not in allowed), forbidden)
     _require_possible(scope)
-    return Checked(reason, scope, ttl, lease, (*_vague(reason), *_patterns(repository, scope)))
+    return Checked(reason, scope, ttl, lease, (*_vague(reason), *_globs(repository, scope)))
 
 
 def seconds_of(text: str, option: str, least: int, most: int) -> int:
@@ -140,18 +141,22 @@ def _entries(
     for text in texts:
         if ".." in text.split("/"):
             raise UsageError(
-                f"{option} {printable(text, 200)} goes up by .., and an entry is a file's own path",
+                f"{option} {printable(text, 200)} goes up by .., and an entry is a path from where you stand",
                 'go to the root of the repository and name it from there: git -C "$(git rev-parse '
                 '--show-toplevel)" patchgate intent declare …',
             )
-        path = RepoPath.from_user(text, repository.prefix)
-        if text.endswith("/") or _is_folder(repository, objects, tree, path):
-            hint = f"git ls-files {printable(text)} lists its files; name those that the work touches"
-            if option == "--forbid":
-                hint = f"forbid what is in it: --forbid '{show_path(path)}/*'"
-            raise UsageError(f"{option} {show_path(path)} is a folder, and an intent is about files", hint)
-        found.append(path)
+        found.append(_entry(repository, objects, tree, text))
     return tuple(dict.fromkeys(found))
+
+
+def _entry(repository: Repository, objects: Objects, tree: str, text: str) -> RepoPath:
+    """Make an entry: a folder ends in a slash, and the whole repository is `*`."""
+    if not repository.prefix and set(text.split("/")) <= {"", "."} and text and not text.startswith("/"):
+        return RepoPath(b"*")
+    path = RepoPath.from_user(text, repository.prefix)
+    if text.endswith("/") or _is_folder(repository, objects, tree, path):
+        return RepoPath(path.raw + b"/")
+    return path
 
 
 def _is_folder(repository: Repository, objects: Objects, tree: str, path: RepoPath) -> bool:
@@ -190,25 +195,21 @@ def _vague(reason: str) -> list[str]:
     ]
 
 
-def _patterns(repository: Repository, scope: Scope) -> list[str]:
-    """Warn of entries that the scope check and the attribution of findings take differently (A7, A8)."""
-    entries = [each for each in (*scope.allowed, *scope.related) if is_pattern(each)]
+def _globs(repository: Repository, scope: Scope) -> list[str]:
+    """Warn of globs that take no file yet, and of files whose names are globs that take others too."""
+    entries = [each for each in (*scope.allowed, *scope.related) if is_glob(each)]
     if not entries:
         return []
     listed = repository.output("ls-files", "-z", "--cached")
     files = [RepoPath.from_git(name) for name in dict.fromkeys(listed.split(b"\0")) if name]
-    return [warning for each in entries if (warning := _differing(each, files)) is not None]
+    return [warning for each in entries if (warning := _unexpected(each, files)) is not None]
 
 
-def _differing(entry: RepoPath, files: Sequence[RepoPath]) -> str | None:
-    others = [path for path in files if path != entry and matches(entry, path)]
-    is_there = entry in files
-    if is_there and not others:
-        return None
-    there = "is there" if is_there else "is not there"
-    matched = count(len(others), "other file") + (f" ({some(others, _MOST_NAMED)})" if others else "")
-    return (
-        f"{show_path(entry)} is read in two ways: a commit may touch only the file of this very name, which "
-        f"{there}; a finding counts as this work's in what it matches as a pattern, {matched}. "
-        "Name the files one by one"
-    )
+def _unexpected(entry: RepoPath, files: Sequence[RepoPath]) -> str | None:
+    others = [path for path in files if path != entry and takes(entry, path)]
+    if not others and entry not in files:
+        return f"{show_path(entry)} matches no file that git tracks"
+    if others and entry in files:
+        also = f"{count(len(others), 'other file')} ({some(others, _MOST_NAMED)})"
+        return f"{show_path(entry)} is the name of a file, and matches as a glob {also}"
+    return None

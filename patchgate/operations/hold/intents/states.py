@@ -12,7 +12,7 @@ from enum import StrEnum
 from patchgate.declared.intent import Intent, Moment, State
 from patchgate.git.repository import Repository
 from patchgate.ledger.intents import is_live, is_running
-from patchgate.operations.hold.intents.store import is_foreign, is_gone
+from patchgate.operations.judge.reservations import is_foreign, is_gone
 
 
 class Standing(StrEnum):

@@ -24,6 +24,7 @@ from patchgate.git.repository import Repository
 from patchgate.ledger.intent_marker import git_dirs, mark, marked, unmark
 from patchgate.ledger.intents import KIND, Intents, Recorded
 from patchgate.ledger.ledger import Ledger
+from patchgate.operations.judge.reservations import is_foreign
 from patchgate.operations.land.pending import drop_pending
 
 _MOST_ID = 60
@@ -35,6 +36,7 @@ class Store:
 
     def __init__(self, repository: Repository, now: Moment) -> None:
         self.repository = repository
+        self.now = now
         self.intents = Intents(repository.common_dir)
         self._ledger = Ledger(repository.common_dir, clock=lambda: now.wall)
 
@@ -146,30 +148,12 @@ def existing(intents: Intents, name: str) -> Intent:
     return intent
 
 
-def is_foreign(intent: Intent, repository: Repository) -> bool:
-    """Tell whether the worktree of an intent is none of this repository, which was moved or copied since."""
-    if intent.git_dir in {repository.git_dir, repository.common_dir}:
-        return False
-    home, place = os.path.realpath(repository.common_dir), os.path.realpath(intent.git_dir)
-    return place != home and os.path.dirname(place) != os.path.join(home, "worktrees")
-
-
 def moved(intent: Intent) -> tuple[str, str]:
     """Say of a foreign intent what it is, and the next step."""
     hint = (
         f"git patchgate intent recover {intent.id} takes it into this worktree, git patchgate intent clear "
     )
     return f"this repository was moved or copied since {intent.id} was declared", f"{hint}{intent.id} ends it"
-
-
-def is_gone(intent: Intent, repository: Repository) -> bool:
-    """Tell whether the worktree of an intent is none of this repository, or was made anew under its name."""
-    if is_foreign(intent, repository):
-        return True
-    try:
-        return intent.id not in marked(intent.git_dir)
-    except UndecidedError:
-        return False
 
 
 def _about(intent: Intent) -> dict[str, Json]:

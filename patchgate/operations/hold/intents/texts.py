@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from patchgate.change.quoting import quote_path
+from patchgate.declared.entries import is_folder, is_glob
 from patchgate.declared.intent import Intent, State
 from patchgate.operations.hold.intents.outcome import Action, Outcome
 from patchgate.operations.hold.intents.states import Standing, Told
@@ -35,9 +36,7 @@ def outcome_text(outcome: Outcome) -> list[str]:
         if intent is None or each.id != intent.id
     ]
     if outcome.action is Action.DECLARED and intent is not None:
-        lines.append(
-            f"commits here may touch {count(_files(intent), 'file')} until git patchgate intent clear"
-        )
+        lines.append(f"commits here may touch {_what(intent)} until git patchgate intent clear")
     return lines
 
 
@@ -51,7 +50,9 @@ def _did(outcome: Outcome, told: Told | None) -> str:
         return name
     if told.intent.state is State.QUEUED:
         name += (
-            "; it owns nothing until these are cleared" if outcome.conflicts else "; it waits in the queue"
+            "; commits here may touch only what these do not have, until they are cleared"
+            if outcome.conflicts
+            else "; it waits in the queue"
         )
     return f"{name} ({_until(told)})"
 
@@ -94,8 +95,11 @@ def list_text(intents: Sequence[Told]) -> Iterator[str]:
         )
 
 
-def _files(intent: Intent) -> int:
-    return len(intent.scope.allowed) + len(intent.scope.related)
+def _what(intent: Intent) -> str:
+    entries = (*intent.scope.allowed, *intent.scope.related)
+    if any(is_folder(each) or is_glob(each) for each in entries):
+        return f"what {some(entries, _MOST_ENTRIES)} {'names' if len(entries) == 1 else 'name'}"
+    return count(len(entries), "file")
 
 
 def _where(told: Told) -> str:

@@ -1,7 +1,8 @@
 """Whose turn it is: who stands in the way of an intent, and when one that waits begins.
 
-Decides that only live intents stand in the way, that of those that wait the oldest which somebody holds comes
-first, and that its work begins at that moment. Who asks for what, and under which lock, the verbs decide.
+Decides that only intents which have their files block another one, that of those that wait the oldest which
+somebody holds comes first, and that its base stays that of the declaration: what is committed while it waits
+is its work too. Who asks for what, and under which lock, the verbs decide.
 """
 
 from __future__ import annotations
@@ -9,16 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from patchgate.change.quoting import printable
 from patchgate.declared.intent import Intent, Moment, State, conflicts
 from patchgate.errors import PatchgateError, UndecidedError
-from patchgate.git.repository import Repository, open_repository
+from patchgate.git.repository import Repository
 from patchgate.ledger.intent_marker import marked
 from patchgate.ledger.intents import Recorded, is_live
 from patchgate.operations.hold.intents.outcome import Caller, Conflict
-from patchgate.operations.hold.intents.pins import Pins, pins_of
 from patchgate.operations.hold.intents.states import Told, told_of
-from patchgate.operations.hold.intents.store import Store, is_gone
+from patchgate.operations.hold.intents.store import Store
+from patchgate.operations.judge.reservations import has_files, is_gone
 
 
 def advance(repository: Repository, caller: Caller) -> tuple[tuple[Intent, ...], tuple[str, ...]]:
@@ -50,8 +50,9 @@ def advance(repository: Repository, caller: Caller) -> tuple[tuple[Intent, ...],
 def promote(store: Store, caller: Caller) -> tuple[tuple[Intent, ...], list[str]]:
     """Make those that wait active, the oldest first, where nothing stands in their way any more.
 
-    Their work begins now: base, dirty files, analyses and time are those of this moment. One whose time is
-    over, whose worktree is gone, or whom nobody holds, waits for somebody to recover it.
+    Their time begins now; base, dirty files and analyses stay those of the declaration, so that nothing which
+    was done meanwhile goes unverified. One whose time is over, whose worktree is gone, or whom nobody holds,
+    waits for somebody to recover it.
     """
     promoted: list[Intent] = []
     warnings: list[str] = []
@@ -63,9 +64,7 @@ def promote(store: Store, caller: Caller) -> tuple[tuple[Intent, ...], list[str]
         if not _is_next(store, intent, known, caller):
             continue
         try:
-            pins = pins_of(worktree_of(store.repository, intent, caller))
-            active = pinned(intent, pins)
-            active = replace(active, state=State.ACTIVE, renewed=caller.now, seen=caller.now)
+            active = replace(intent, state=State.ACTIVE, renewed=caller.now, seen=caller.now)
             warnings += store.put(active, Recorded.PROMOTED)
         except PatchgateError as error:
             warnings.append(f"{intent.id} stays in the queue: {error.message}")
@@ -81,18 +80,17 @@ def _is_next(store: Store, intent: Intent, known: Sequence[Intent], caller: Call
         intent.state is State.QUEUED
         and is_live(intent, caller.now)
         and not is_gone(intent, store.repository)
-        and not _blocking(intent, known, caller.now)
+        and not _blocking(store, intent, known, caller.now)
     )
 
 
-def _blocking(intent: Intent, known: Sequence[Intent], now: Moment) -> list[Intent]:
-    """Name the live active intents that allow a file which this one allows."""
+def _blocking(store: Store, intent: Intent, known: Sequence[Intent], now: Moment) -> list[Intent]:
+    """Name the intents that have a file which this one allows."""
     return [
         each
         for each in known
         if each.id != intent.id
-        and each.state is State.ACTIVE
-        and is_live(each, now)
+        and has_files(each, store.repository, now)
         and conflicts(intent.scope, each.scope)
     ]
 
@@ -101,34 +99,10 @@ def in_the_way(store: Store, intent: Intent, known: Sequence[Intent], caller: Ca
     """Tell of those in the way of an intent, and by which of its entries."""
     return tuple(
         Conflict(told_here(store, each, caller), conflicts(intent.scope, each.scope))
-        for each in _blocking(intent, known, caller.now)
+        for each in _blocking(store, intent, known, caller.now)
     )
 
 
 def told_here(store: Store, intent: Intent, caller: Caller) -> Told:
     """Say how an intent stands, seen from where one stands."""
     return told_of(intent, caller.now, store.repository)
-
-
-def pinned(intent: Intent, pins: Pins) -> Intent:
-    """Let the work of an intent begin with what is there now."""
-    return replace(
-        intent, base=pins.base, tree=pins.tree, dirty=pins.dirty, analyses=pins.analyses, before=None
-    )
-
-
-def worktree_of(repository: Repository, intent: Intent, caller: Caller) -> Repository:
-    """Open the worktree of an intent.
-
-    Raises:
-        PatchgateError: it is not where it was.
-    """
-    if intent.git_dir == repository.git_dir:
-        return repository
-    environ = {name: value for name, value in caller.environ.items() if not name.startswith("GIT_")}
-    found = open_repository(environ, intent.work_tree)
-    if found.git_dir != intent.git_dir:
-        raise UndecidedError(
-            f"the worktree {printable(intent.work_tree)} is another one now", "recover the intent there"
-        )
-    return found

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from patchgate.change.quoting import printable
+from patchgate.declared.entries import is_folder, is_glob
 from patchgate.declared.intent import Intent, Moment, State, conflicts
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.objects import Objects
@@ -26,8 +27,9 @@ from patchgate.operations.hold.intents.outcome import Action, Caller, Conflict, 
 from patchgate.operations.hold.intents.pins import Pins, pins_of
 from patchgate.operations.hold.intents.request import Request, checked
 from patchgate.operations.hold.intents.states import Told
-from patchgate.operations.hold.intents.store import Store, existing, is_foreign, is_gone, moved
-from patchgate.operations.hold.intents.turns import in_the_way, pinned, promote, told_here, worktree_of
+from patchgate.operations.hold.intents.store import Store, existing, moved
+from patchgate.operations.hold.intents.turns import in_the_way, promote, told_here
+from patchgate.operations.judge.reservations import has_files, is_foreign, is_gone
 from patchgate.verdict.wording import count, some
 
 _ID_BYTES = 5
@@ -69,7 +71,7 @@ def declare(repository: Repository, request: Request, caller: Caller) -> Outcome
         )
         warnings += _begun(intent)
         warnings += _too_many(intent, pins)
-        warnings += _left_behind(intent, known, caller.now)
+        warnings += _left_behind(store, intent, known)
         blocking = in_the_way(store, intent, known, caller)
         action = Action.QUEUED if blocking else Action.DECLARED
         if blocking and not request.queue:
@@ -178,7 +180,7 @@ def recover(repository: Repository, name: str, caller: Caller) -> Outcome:
             reason = f"another piece of work has declared {'these files' if _many(blocking) else 'this file'}"
             hint = "wait until it is cleared, then recover this one"
             return Outcome(Action.REFUSED, told, blocking, reason=reason, hint=hint)
-        active = _settled(repository, intent, active, caller)
+        active = _settled(repository, intent, active)
         warnings = store.put(active, Recorded.RECOVERED)
         promoted, more = promote(store, caller)
         return Outcome(Action.RECOVERED, told_here(store, active, caller), (), promoted, (*warnings, *more))
@@ -235,7 +237,7 @@ def _many(blocking: Sequence[Conflict]) -> bool:
 
 def _begun(intent: Intent) -> list[str]:
     """Warn where work on the declared files has begun: what is in them already is not verified."""
-    begun = [path for path in (*intent.scope.allowed, *intent.scope.related) if path in intent.dirty]
+    begun = sorted(path for path in intent.dirty if intent.scope.covers(path))
     if not begun:
         return []
     be, it = ("is", "it") if len(begun) == 1 else ("are", "them")
@@ -246,7 +248,8 @@ def _begun(intent: Intent) -> list[str]:
 
 def _too_many(intent: Intent, pins: Pins) -> list[str]:
     """Warn where one commit cannot touch all that is allowed."""
-    number = len(intent.scope.allowed) + len(intent.scope.related)
+    entries = (*intent.scope.allowed, *intent.scope.related)
+    number = sum(not (is_folder(each) or is_glob(each)) for each in entries)
     if pins.most_files is None or number <= pins.most_files:
         return []
     most = count(pins.most_files, "file")
@@ -255,12 +258,14 @@ def _too_many(intent: Intent, pins: Pins) -> list[str]:
     ]
 
 
-def _left_behind(intent: Intent, known: Sequence[Intent], now: Moment) -> list[str]:
+def _left_behind(store: Store, intent: Intent, known: Sequence[Intent]) -> list[str]:
     """Warn of intents that nobody holds, and that allow the same files: they could come to life again."""
     return [
         f"{each.id} allows the same files and nobody holds it; clear it, if its work is given up"
         for each in known
-        if each.state is State.ACTIVE and not is_live(each, now) and conflicts(intent.scope, each.scope)
+        if each.state is State.ACTIVE
+        and not has_files(each, store.repository, store.now)
+        and conflicts(intent.scope, each.scope)
     ]
 
 
@@ -280,14 +285,12 @@ def _named(store: Store, name: str | None) -> Intent:
     return chosen[0]
 
 
-def _settled(repository: Repository, intent: Intent, active: Intent, caller: Caller) -> Intent:
-    """Put an intent that is taken over where its work goes on; work that had not begun begins now."""
+def _settled(repository: Repository, intent: Intent, active: Intent) -> Intent:
+    """Put an intent that is taken over where its work goes on; its base stays that of the declaration."""
     moves = is_gone(intent, repository)
     if moves:
         work_tree = _require_work_tree(repository)
         active = replace(active, work_tree=work_tree, git_dir=repository.git_dir)
-    if intent.state is State.QUEUED:
-        return pinned(active, pins_of(worktree_of(repository, active, caller)))
     if moves and intent.id not in marked(repository.git_dir):
         # What is dirty here was not made by that work; what it has committed since its base, it has. In a
         # worktree that was moved with its repository it was: the marker has moved as well.

@@ -15,7 +15,7 @@ from patchgate.change.quoting import printable
 from patchgate.declared.intent import Intent
 from patchgate.errors import UsageError
 from patchgate.operations.hold.verify.content import Analysed
-from patchgate.operations.judge.intents import active_here, binding_of
+from patchgate.operations.judge.intents import Here, active_here, binding_of
 from patchgate.verdict.wording import SHORT_OID
 
 if TYPE_CHECKING:
@@ -44,13 +44,13 @@ def intent_for(scene: Scene, asked: Asked, after: Analysed) -> Intent | None:
         return None
     from patchgate.operations.hold.verify.intent import intent_here
 
-    return intent_here(here, lambda: _bound(scene, here.active, asked, after))
+    return intent_here(here, lambda: _bound(scene, here, asked, after))
 
 
 def _require_here(scene: Scene, intent: Intent) -> None:
     if intent.git_dir == scene.repository.git_dir:
         return
-    from patchgate.operations.hold.intents.store import is_gone
+    from patchgate.operations.judge.reservations import is_gone
 
     place = printable(intent.work_tree, _MOST_PATH)
     if is_gone(intent, scene.repository):
@@ -65,19 +65,19 @@ def _require_here(scene: Scene, intent: Intent) -> None:
     )
 
 
-def _bound(scene: Scene, active: tuple[Intent, ...], asked: Asked, after: Analysed) -> Intent | None:
+def _bound(scene: Scene, here: Here, asked: Asked, after: Analysed) -> Intent | None:
     """Choose among several: by whose the commit is, or else by what it touches, or what is staged."""
     if asked.revision is None:
         from patchgate.operations.judge.pending import pending_change
 
         change = pending_change(scene.repository, scene.objects, scene.store)
-        return binding_of(active, change.files)
+        return binding_of(here, change.files)
     from patchgate.operations.judge.made_commits import owners_of
 
     assert after.commit is not None
-    owner = owners_of(scene.repository, active, [after.commit]).get(after.commit)
-    named = next((intent for intent in active if intent.id == owner), None)
-    return named or binding_of(active, _files_of(scene, after.commit))
+    owner = owners_of(scene.repository, here.own, [after.commit]).get(after.commit)
+    named = next((intent for intent in here.own if intent.id == owner), None)
+    return named or binding_of(here, _files_of(scene, after.commit))
 
 
 def _files_of(scene: Scene, commit: str) -> Sequence[FileChange]:

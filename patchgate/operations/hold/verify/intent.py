@@ -45,13 +45,13 @@ def intent_here(here: Here, bound: Callable[[], Intent | None]) -> Intent | None
     An active one, else one whose time is over, else one that waits: neither of these lets anything pass.
 
     Args:
-        bound: chooses where several are active.
+        bound: chooses where several bind what is committed here.
 
     Raises:
         UndecidedError: an intent of this worktree cannot be read.
     """
     _require(here)
-    if len(here.active) > 1:
+    if len(here.own) > 1:
         return bound()
     return next(iter((*here.active, *reversed(here.over), *reversed(here.queued))), None)
 

@@ -150,7 +150,7 @@ def _shown_as_made(repository: Repository, intent: Intent, among: Sequence[Inten
     """Name what the reflog of the worktree shows as made since, but for what names another of its intents."""
     from patchgate.git.reflog import made_in
     from patchgate.ledger.intents import Intents
-    from patchgate.operations.hold.intents.store import is_foreign
+    from patchgate.operations.judge.reservations import is_foreign
 
     place = repository.git_dir if is_foreign(intent, repository) else intent.git_dir
     since = made_in(place, intent.declared.wall)
