@@ -1,7 +1,7 @@
 """The sections of the config about placeholders and claims: `config_tables` puts them in.
 
-`[placeholders]` is as strict as every table. In `[claims]` only the names of the keys are checked here: a
-value of any kind is taken as it stands, and `claims.claims_from` makes what is used of it.
+`[placeholders]` is as strict as every table. In `[claims]` a key and a value of any kind are taken as they
+stand, and `claims.claims_from` makes what is used of them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import (
     BeforeValidator,
+    ConfigDict,
     Field,
     SerializeAsAny,
     ValidatorFunctionWrapHandler,
@@ -81,8 +82,12 @@ class ClaimsTable(Section):
     """How a claim that a placeholder remains is held against the files.
 
     A number beyond its bounds is brought within them, a value of the wrong type is replaced by the default,
-    and every command that reads the policy tells it as a warning: no value here stops an adjudication.
+    and an unknown key changes nothing. Every command that reads the policy warns of it: nothing here stops an
+    adjudication.
     """
+
+    # The schema forbids unknown keys all the same, so that an editor shows them.
+    model_config = ConfigDict(extra="allow", json_schema_extra={"additionalProperties": False})
 
     contradiction_guard_enabled: Flag = Field(
         _DEFAULTS.contradiction_guard_enabled,
@@ -137,11 +142,19 @@ class ClaimsTable(Section):
         description=f"Placeholders of the repository's own, at most {MAX_MARKERS}; one that cannot be used "
         "finds nothing, and until it is mended no claim is contradicted.",
     )
+    exclude: Annotated[Anything, WithJsonSchema({"type": "array", "items": {"type": "string"}})] = Field(
+        (),
+        description="Patterns of files that are not read besides those of the claim: what they hold neither "
+        "upholds nor contradicts one.",
+    )
 
 
 def _any_table(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
     """Read a table; what is none is taken as it stands, and told of by `claims_from`."""
-    return read(value) if isinstance(value, dict) else _plain(value)
+    if not isinstance(value, dict):
+        return _plain(value)
+    known = ClaimsTable.model_fields
+    return read({name: each if name in known else _plain(each) for name, each in value.items()})
 
 
 Claims: TypeAlias = Annotated[SerializeAsAny[ClaimsTable], WrapValidator(_any_table)]

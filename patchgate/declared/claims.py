@@ -1,8 +1,8 @@
 """The table `[claims]`, read with forbearance: what cannot be used is replaced, and told as a warning.
 
 Decides the bounds, the replacements, and which of the policy's own markers are usable. A claim is adjudicated
-whatever stands there, so nothing here raises. Which keys there are is checked before (`claim_tables`); what a
-marker finds in a file is decided in `markers`.
+whatever stands there, so nothing here raises, and an unknown key is a warning too. What a marker finds in a
+file is decided in `markers`.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ _MOST_INTEGER = 2**63 - 1
 _TOTAL, _FILE = "contradiction_scan_max_total_bytes", "contradiction_scan_max_file_bytes"
 _SUFFIXES = "contradiction_scan_allowed_suffixes"
 _FLAGS = ("contradiction_guard_enabled", "contradiction_guard_strict_coverage")
+KEYS = (*_FLAGS, *BOUNDS, _SUFFIXES, "markers", "exclude")
+"""The keys of the table; any other one is a warning."""
 
 
 def claims_from(written: Any) -> tuple[ClaimsSettings, tuple[Doubt, ...]]:
@@ -61,7 +63,9 @@ def claims_from(written: Any) -> tuple[ClaimsSettings, tuple[Doubt, ...]]:
             total = values[_TOTAL] if name == _FILE else None
             values[name] = _number(name, written[name], default, total, doubts)
     markers, left_out = _markers(written.get("markers", ()), doubts)
-    made = replace(ClaimsSettings(**values), markers=markers, has_unusable_markers=left_out)
+    exclude = _patterns(written.get("exclude", ()), doubts)
+    doubts += [_unknown(name) for name in written if name not in KEYS]
+    made = replace(ClaimsSettings(**values), markers=markers, exclude=exclude, has_unusable_markers=left_out)
     return made, tuple(doubts)
 
 
@@ -129,6 +133,38 @@ def _suffixes(value: Any, default: tuple[str, ...], doubts: list[Doubt]) -> tupl
             doubts.append(Doubt((*key, index), what))
             return default
     return tuple(dict.fromkeys(value))
+
+
+def _patterns(value: Any, doubts: list[Doubt]) -> tuple[str, ...]:
+    """Read the patterns of what the fallback leaves out; without one that cannot be used it reads more."""
+    from patchgate.declared.texts import TextError, check_pattern
+
+    key: Key = (TABLE, "exclude")
+    if not isinstance(value, list | tuple):
+        doubts.append(Doubt(key, f"{_shown(value)} is not a list of patterns, so nothing is excluded"))
+        return ()
+    found: list[str] = []
+    for index, each in enumerate(value):
+        fault = None if isinstance(each, str) else f"{_shown(each)} is not a string"
+        if isinstance(each, str):
+            try:
+                check_pattern(each)
+            except TextError as error:
+                fault = _plain(error.message, 300)
+        if fault is None:
+            found.append(each)
+        else:
+            doubts.append(Doubt((*key, index), f"{fault}; it excludes nothing"))
+    return tuple(found)
+
+
+def _unknown(name: str) -> Doubt:
+    """Warn of a key that nobody knows, with the one that may be meant."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name[:60], KEYS, n=1)
+    meant = f"; did you mean `{TABLE}.{near[0]}`?" if near else ""
+    return Doubt((TABLE, name), f"unknown key, which changes nothing{meant}")
 
 
 def _markers(value: Any, doubts: list[Doubt]) -> tuple[tuple[MarkerSettings, ...], bool]:

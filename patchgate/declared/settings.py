@@ -215,8 +215,9 @@ SUFFIXES = (
 class ClaimsSettings:
     """How a claim that a placeholder remains is held against the files.
 
-    Caps are inclusive and count bytes as stored; the suffixes are compared without case. It is no key that
-    `has_unusable_markers`: a marker that the policy wanted is not among `markers`.
+    Caps are inclusive and count bytes as stored; the suffixes are compared without case. `exclude` are
+    patterns of paths that no fallback reads. It is no key that `has_unusable_markers`: a marker that the
+    policy wanted is not among `markers`.
     """
 
     contradiction_guard_enabled: bool = True
@@ -228,6 +229,7 @@ class ClaimsSettings:
     contradiction_scan_allowed_suffixes: tuple[str, ...] = SUFFIXES
     contradiction_scan_timeout_seconds: float = 8
     markers: tuple[MarkerSettings, ...] = ()
+    exclude: tuple[str, ...] = ()
     has_unusable_markers: bool = False
 
 

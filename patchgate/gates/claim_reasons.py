@@ -37,7 +37,9 @@ _SUFFIXES = "claims.contradiction_scan_allowed_suffixes"
 _TIME = "claims.contradiction_scan_timeout_seconds"
 _GUARD = "claims.contradiction_guard_enabled"
 _EARLIER = "name the earlier files that still count: `--prior PATH`, or `prior_changed_files` in the verdict"
+_EXCLUDE = "claims.exclude"
 _TOO_FEW = "minimum_file_coverage_not_met"
+_CUT = "cap_exhausted_in_fallback"
 
 
 def why(
@@ -58,7 +60,7 @@ def why(
             return "the verdict does not claim that a placeholder is what is wrong, so nothing was scanned"
         return f"the guard is off (`{_GUARD} = false`), so the claim stands and nothing was scanned"
     if scan.places:
-        return _found(scan)
+        return _found(claim, scan)
     seen = f"no placeholder was found in {count(len(scan.scanned), 'file')}"
     if outcome is ClaimOutcome.CONTRADICTED:
         if settings.contradiction_guard_strict_coverage:
@@ -72,10 +74,11 @@ def _invariant(claim: Claim) -> str:
     return f"a hard invariant (`{code}`)" if code else "a hard invariant"
 
 
-def _found(scan: Scan) -> str:
+def _found(claim: Claim, scan: Scan) -> str:
     first, more = scan.places[0], len(scan.places) - 1
     others = f", and {count(more, 'more place')}" if more else ""
-    where = ", in none of the files of the claim" if first.tier is Tier.FALLBACK else ""
+    is_elsewhere = first.tier is Tier.FALLBACK and claim.files
+    where = "; this is none of the claim's files, so the claim is not corroborated" if is_elsewhere else ""
     place = f"{name_of_path(first.path)}:{first.line}"
     return f"a placeholder stands in {place} ({first.rule}){others}{where}"
 
@@ -122,7 +125,10 @@ def next_step(
             return f"set `{_GUARD} = true` to have the claim held against the files"
         return "mend what the verdict says, and ask the verifier again"
     if scan.places and scan.places[0].tier is Tier.FALLBACK:
-        return "replace the placeholder, or ask the verifier for the file and the line that it means"
+        return (
+            "replace the placeholder, or ask the verifier for the file and the line that it means; "
+            f"`{_EXCLUDE}` leaves files out that no claim is about"
+        )
     if scan.places:
         return "replace the placeholder, and ask the verifier again"
     if outcome is ClaimOutcome.CONTRADICTED:
@@ -137,6 +143,9 @@ def next_step(
         return f"raise `{_TIME}`, or name fewer files"
     if not scan.scanned or "no_canonical_or_changed_candidate_scanned" in coverage.reasons:
         return "name the deliverable: `--deliverable PATH`, or `deliverables` in the verdict"
+    if _CUT in coverage.reasons:
+        reached = _caps_reached(scan, settings)
+        return f"raise {reached}, or leave out by `{_EXCLUDE}` the files that no claim is about"
     return f"name the other files that belong to the work, or lower `{_FEWEST}`"
 
 
@@ -155,6 +164,8 @@ def _to_read(skipped: Skipped, scan: Scan, settings: ClaimsSettings, read_from: 
             return f"add {_suffix(skipped.candidate)} to `{_SUFFIXES}`"
         case Unscanned.MISSING:
             return _to_find(skipped.candidate, read_from)
+        case Unscanned.UNSTAGED:
+            return _to_add(skipped.candidate)
         case Unscanned.SYMLINK:
             return f"name the file itself instead of {name}; no symlink is followed"
         case Unscanned.OUTSIDE:
@@ -184,8 +195,12 @@ def _to_find(candidate: Candidate, read_from: str) -> str:
     if read_from == Content.WORKING_TREE:
         return f"write {name}, or correct its name; a folder is no file"
     if read_from in {Content.INDEX, ""}:
-        return f"git add {_argument(candidate)}, or scan the working tree: --worktree"
+        return _to_add(candidate)
     return f"name a revision that has {name}, or correct its name"
+
+
+def _to_add(candidate: Candidate) -> str:
+    return f"git add {_argument(candidate)}, or scan the working tree: --worktree"
 
 
 def _argument(candidate: Candidate) -> str:
@@ -208,6 +223,7 @@ def _suffix(candidate: Candidate) -> str:
 def _caps_reached(scan: Scan, settings: ClaimsSettings) -> str:
     """Name the caps that are used up; one file that would not fit into the rest uses it up."""
     read = len(scan.scanned) + sum(each.reason is Unscanned.BINARY for each in scan.skipped)
+    read += scan.passed_by.get(Unscanned.BINARY, 0)
     reached = [f"`{_FILES}`"] if read >= settings.contradiction_scan_max_files else []
     if scan.total_bytes >= settings.contradiction_scan_max_total_bytes or not reached:
         reached.append(f"`{_TOTAL}`")

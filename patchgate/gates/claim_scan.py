@@ -5,8 +5,9 @@ decide what a placeholder is (`gates.placeholder_matches`), which files a claim 
 the fallback passes by (`gates.claim_walk`), how a file is read (a `Snapshot`), or whether what was seen is
 enough (`gates.claims`).
 
-The order is that of the tiers, inside a tier that of the paths: no order of the input changes an answer. All
-tiers are read to their end, so that every place is told; the fallback only where they show none.
+The order is that of the tiers, inside a tier that in which the files were named: under a cap the caller says
+what matters most. All tiers are read to their end, so that every place is reported. The fallback is read
+by path, only where they show no placeholder, and up to the first file that holds one.
 
 A file of high priority over the size cap is not cut into windows: it is read at once, as far as the total
 allows. That finds the same as overlapping windows would, and no mark lies across an edge; its price is
@@ -16,7 +17,7 @@ memory, a few times the total cap.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
@@ -35,6 +36,8 @@ _ORDER = {tier: position for position, tier in enumerate(Tier)}
 # between them.
 _AT_ONCE = 400
 _BATCH = 64
+# Why a file of high priority was not read, or not whole, where no cap leaves anything for the fallback.
+_SPENT = frozenset({Unscanned.CAP, Unscanned.TOO_LARGE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +110,19 @@ def scan(
     caps: Caps,
     markers: Markers,
     is_over: Callable[[], bool] = _never,
+    *,
+    unstaged: Collection[RepoPath] = (),
+    is_excluded: Callable[[bytes], bool] | None = None,
 ) -> Scan:
     """Scan the candidates, tier by tier, and then, where they show no placeholder, other tracked files.
 
     Args:
         snapshot: the tree that is judged.
-        candidates: in any order; the first tier that names a file owns it.
+        candidates: inside a tier the first comes first; the first tier that names a file owns it.
         is_over: whether the time is up; asked around each file and inside it, and never again once it is.
+        unstaged: files of which the snapshot has one content and the working tree or the index another; those
+            of high priority are not read.
+        is_excluded: tells of a name whether the fallback leaves it out; None: of none.
 
     Raises:
         UndecidedError: the tree cannot be read; a file that cannot be is UNREADABLE.
@@ -123,16 +132,17 @@ def scan(
     looked = reading.look([each.path for each in owned if each.path is not None])
     skipped: list[Skipped] = []
     for candidate in owned:
-        reason = reading.attempt(candidate, looked)
+        reason = reading.attempt(candidate, looked, unstaged if candidate.tier.is_high_priority else ())
         if reason is not None:
             skipped.append(Skipped(candidate, reason))
     counts = Counter(each.tier for each in owned)
     passed_by: Counter[Unscanned] = Counter()
-    used_fallback = not reading.places and reading.has_room() and not reading.is_over()
+    is_spent = any(each.reason in _SPENT and each.candidate.tier.is_high_priority for each in skipped)
+    used_fallback = not reading.places and not is_spent and not reading.is_over()
     if used_fallback:
         before = reading.files
         known = [each.path.raw for each in owned if each.path is not None]
-        passed_by = _fallback(reading, snapshot, Walk(reading.is_allowed, known))
+        passed_by = _fallback(reading, snapshot, Walk(reading.is_allowed, known, is_excluded))
         counts[Tier.FALLBACK] = reading.files - before
     return Scan(
         tuple(reading.scanned),
@@ -148,12 +158,8 @@ def scan(
 
 def _owned(candidates: Iterable[Candidate]) -> list[Candidate]:
     """Put the candidates in order, each file once."""
-
-    def place(each: Candidate) -> tuple[int, bool, bytes, str]:
-        return _ORDER[each.tier], each.path is None, each.path.raw if each.path else b"", each.given
-
     owned: dict[RepoPath | str, Candidate] = {}
-    for candidate in sorted(candidates, key=place):
+    for candidate in sorted(candidates, key=lambda each: _ORDER[each.tier]):
         owned.setdefault(candidate.given if candidate.path is None else candidate.path, candidate)
     return list(owned.values())
 
@@ -173,10 +179,6 @@ class _Reading:
         self._markers = markers
         self._is_over = is_over
 
-    def has_room(self) -> bool:
-        """Tell whether no cap forbids to read another file."""
-        return self.files < self._caps.max_files and self.room > 0
-
     def is_over(self) -> bool:
         """Tell whether the time is up; once it is, it stays so."""
         self.timed_out = self.timed_out or self._is_over()
@@ -191,7 +193,12 @@ class _Reading:
             looked |= self._snapshot.look(paths[start : start + _AT_ONCE])
         return looked
 
-    def attempt(self, candidate: Candidate, looked: Mapping[RepoPath, Looked]) -> Unscanned | None:
+    def attempt(
+        self,
+        candidate: Candidate,
+        looked: Mapping[RepoPath, Looked],
+        unstaged: Collection[RepoPath] = (),
+    ) -> Unscanned | None:
         """Scan a file, and tell why it was not scanned whole; None: it was."""
         path = candidate.path
         if path is None:
@@ -199,20 +206,21 @@ class _Reading:
         known = looked.get(path)
         if known is None:
             return Unscanned.TIMEOUT
+        if path in unstaged and known.fault in {None, Unscanned.MISSING}:
+            return Unscanned.UNSTAGED
         if known.fault is not None or known.size is None:
             return known.fault or Unscanned.MISSING
         if not self.is_allowed(path.raw):
             return Unscanned.SUFFIX
+        size, is_minor = known.size, not candidate.tier.is_high_priority
+        if is_minor and size > self._caps.max_file_bytes:
+            return Unscanned.TOO_LARGE
         if self.files >= self._caps.max_files:
             return Unscanned.CAP
         if self.is_over():
             return Unscanned.TIMEOUT
-        size = known.size
-        if not candidate.tier.is_high_priority:
-            if size > self._caps.max_file_bytes:
-                return Unscanned.TOO_LARGE
-            if size > self.room:
-                return Unscanned.CAP
+        if is_minor and size > self.room:
+            return Unscanned.CAP
         cut = Unscanned.TOO_LARGE if size > self._caps.max_total_bytes else Unscanned.CAP
         most = min(size, self.room)
         if size and not most:
@@ -245,7 +253,10 @@ class _Reading:
 
 
 def _fallback(reading: _Reading, snapshot: Snapshot, walk: Walk) -> Counter[Unscanned]:
-    """Scan the tracked files that a walk gives until a cap or the time ends it, and count the others."""
+    """Scan the files that a walk gives until one holds a placeholder, or a cap or the time ends it.
+
+    The others that were looked at are counted; the file that a cap left unread is one of them.
+    """
     passed_by: Counter[Unscanned] = Counter()
     with closing(snapshot.tracked(walk)) as tracked:
         is_ended = False
@@ -255,7 +266,7 @@ def _fallback(reading: _Reading, snapshot: Snapshot, walk: Walk) -> Counter[Unsc
                 reason = reading.attempt(Candidate(Tier.FALLBACK, path), looked)
                 if reason is not None:
                     passed_by[reason] += 1
-                is_ended = reason in {Unscanned.CAP, Unscanned.TIMEOUT} or not reading.has_room()
+                is_ended = reason in {Unscanned.CAP, Unscanned.TIMEOUT} or bool(reading.places)
                 if is_ended:
                     break
     return passed_by + walk.left_out

@@ -39,11 +39,18 @@ class Walk:
     Args:
         is_allowed: tells of a name whether its suffix is one of text.
         known: names of files that somebody else reads and counts.
+        is_excluded: tells of a name whether the config leaves it out; None: of none.
     """
 
-    def __init__(self, is_allowed: Callable[[bytes], bool], known: Collection[bytes] = ()) -> None:
+    def __init__(
+        self,
+        is_allowed: Callable[[bytes], bool],
+        known: Collection[bytes] = (),
+        is_excluded: Callable[[bytes], bool] | None = None,
+    ) -> None:
         self.left_out: Counter[Unscanned] = Counter()
         self._is_allowed = is_allowed
+        self._is_excluded = is_excluded
         self._known = frozenset(known)
         self._sorted = sorted(self._known)
 
@@ -76,10 +83,12 @@ class Walk:
                 if name == last or name in self._known:
                     continue
                 last = name
-                if self._is_allowed(name):
-                    yield record
-                else:
+                if not self._is_allowed(name):
                     self.left_out[Unscanned.SUFFIX] += 1
+                elif self._is_excluded is not None and self._is_excluded(name):
+                    self.left_out[Unscanned.EXCLUDED] += 1
+                else:
+                    yield record
 
     def _known_among(
         self,

@@ -17,27 +17,41 @@ from patchgate.declared.settings import ClaimsSettings
 from patchgate.gates.claim_reasons import next_step, why
 from patchgate.gates.claim_words import asserts_placeholder
 from patchgate.gates.other_failures import names_other_failure
-from patchgate.verdict.claim import Adjudication, Claim, ClaimOutcome, Coverage, Scan, Tier, Unscanned
+from patchgate.verdict.claim import (
+    Adjudication,
+    Claim,
+    ClaimOutcome,
+    Coverage,
+    Scan,
+    Tier,
+    Unscanned,
+    outcome_of,
+)
 from patchgate.verdict.rules import RULES, Stage
 
 PLACEHOLDER_CODES = frozenset({"incomplete_deliverable_placeholder", "incomplete_deliverable_content"})
-HARD_INVARIANT = "hard_invariant"
+HARD_INVARIANTS = frozenset({"hard_invariant", "hard_invariant_failed"})
 INCONCLUSIVE_CODE = "parse_inconclusive"
 INCONCLUSIVE_CLASS = "inconclusive"
 MOST_CONFIDENCE = 0.5
 
 # Blanks and hyphens, also those that do not break.
-_BETWEEN_WORDS = re.compile(r"[\s_\-\u2010-\u2015]+")
+_BETWEEN_WORDS = re.compile(r"[\s_\-\u2010-\u2015]+|(?<=[a-z])(?=[A-Z])")
 _PATCH_CODE = "patch_"
 _STAGE_CODES = frozenset(stage.code.lower() for stage in Stage)
 
 
 def is_invariant(claim: Claim) -> bool:
     """Tell whether a failure always blocks: a hard invariant, a rule of the registry, a code of a stage."""
-    if _BETWEEN_WORDS.sub("_", _compared(claim.severity_class)) == HARD_INVARIANT:
+    if claim.has_hard_invariant or any(map(is_hard_invariant, (claim.severity_class, claim.reason_code))):
         return True
     code = _compared(claim.reason_code)
     return code in RULES or code in _STAGE_CODES or code.startswith(_PATCH_CODE)
+
+
+def is_hard_invariant(text: str | None) -> bool:
+    """Tell whether a word says that a hard invariant failed, however its parts are joined."""
+    return _BETWEEN_WORDS.sub("_", (text or "").strip()).lower() in HARD_INVARIANTS
 
 
 def is_placeholder_claim(claim: Claim) -> bool:
@@ -67,13 +81,17 @@ def _compared(text: str | None) -> str:
     return (text or "").strip().lower()
 
 
-def coverage_of(scan: Scan, settings: ClaimsSettings) -> Coverage:
+def coverage_of(scan: Scan, settings: ClaimsSettings, *, is_strict: bool | None = None) -> Coverage:
     """Judge whether a scan that found nothing saw enough to contradict a claim.
 
     Without strict coverage any file is enough; but a scan that ended by time, and markers that cannot be
     searched for, are never.
+
+    Args:
+        is_strict: by which rule; None: by that of the settings.
     """
-    is_strict = settings.contradiction_guard_strict_coverage
+    if is_strict is None:
+        is_strict = settings.contradiction_guard_strict_coverage
     reasons = tuple(_strict_reasons(scan, settings) if is_strict else _permissive_reasons(scan))
     if settings.has_unusable_markers:
         reasons = (*reasons, "marker_unusable")
@@ -91,12 +109,14 @@ def _strict_reasons(scan: Scan, settings: ClaimsSettings) -> Iterator[str]:
     enough = settings.contradiction_scan_min_files_for_sufficiency
     if len(scan.scanned) < enough and not is_only_deliverable:
         yield "minimum_file_coverage_not_met"
-    if is_cap_exhausted(scan):
-        yield "cap_exhausted_before_priority_scan"
     unread = {each.reason for each in scan.skipped if each.candidate.tier.is_high_priority}
+    if Unscanned.CAP in unread:
+        yield "cap_exhausted_before_priority_scan"
     for reason in Unscanned:
         if reason in unread:
             yield f"priority_candidate_unscanned:{reason.value}"
+    if scan.is_fallback_cut:
+        yield "cap_exhausted_in_fallback"
     if scan.timed_out and Unscanned.TIMEOUT not in unread:
         yield "scan_timed_out"
 
@@ -106,11 +126,6 @@ def _permissive_reasons(scan: Scan) -> Iterator[str]:
         yield "no_files_scanned"
     if scan.timed_out:
         yield "scan_timed_out"
-
-
-def is_cap_exhausted(scan: Scan) -> bool:
-    """Tell whether a cap left a file of high priority unread, or a part of it."""
-    return any(each.reason is Unscanned.CAP and each.candidate.tier.is_high_priority for each in scan.skipped)
 
 
 def decide(
@@ -132,6 +147,7 @@ def decide(
     elif scan is None:
         scan = Scan()
     coverage = coverage_of(scan, settings) if scan is not None else None
+    strict = coverage_of(scan, settings, is_strict=True) if scan is not None else None
     outcome = _outcome(claim, scan, coverage)
     is_contradicted = outcome is ClaimOutcome.CONTRADICTED
     return Adjudication(
@@ -145,6 +161,7 @@ def decide(
         is_claim,
         scan,
         coverage,
+        strict,
         settings.contradiction_guard_enabled,
         settings.contradiction_guard_strict_coverage,
         why(claim, outcome, is_claim, scan, coverage, settings),
@@ -161,9 +178,7 @@ def _outcome(claim: Claim, scan: Scan | None, coverage: Coverage | None) -> Clai
         return ClaimOutcome.PASSED
     if scan is None or coverage is None:
         return ClaimOutcome.UNCHANGED
-    if scan.places:
-        return ClaimOutcome.UPHELD
-    return ClaimOutcome.CONTRADICTED if coverage.is_sufficient else ClaimOutcome.UNDECIDED
+    return outcome_of(scan, coverage)
 
 
 def _lowered(confidence: float | None) -> float:

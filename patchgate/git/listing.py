@@ -1,4 +1,4 @@
-"""List what is tracked, of an index or of a tree, in the order of the paths' bytes, as it comes from git.
+"""List the files of an index, a tree or the working tree, in the order of the paths' bytes.
 
 Decides only how git is asked and its answer is cut. It comes in pieces, for a loop over the records of
 500,000 files costs more than git; the child is ended as soon as nobody wants more. Sources: git-ls-files,
@@ -8,14 +8,16 @@ git-ls-tree.
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 
 from patchgate.change.model import Entry
+from patchgate.change.path import RepoPath
 from patchgate.git.repository import Repository, failed
 
 Records = Generator[list[bytes], None, None]
 """Some records at a time, each of one file: what git says of it, a tab, and its name."""
 _CHUNK = 1 << 16
+_MOST_NAMED = 200
 
 
 def index_records(repository: Repository) -> Records:
@@ -34,6 +36,37 @@ def index_names(repository: Repository) -> Records:
         UndecidedError: it cannot be read.
     """
     return _records(repository, "ls-files", "-z", "--deduplicate", before=b"\t")
+
+
+def untracked_names(repository: Repository) -> Records:
+    """List the files of the working tree that are neither tracked nor ignored; a record is a tab and a name.
+
+    Raises:
+        UndecidedError: they cannot be listed.
+    """
+    done = repository.git("ls-files", "-z", "--others", "--exclude-standard", in_work_tree=True)
+    # A repository nested in this one is listed as a folder.
+    names = (name for name in done.out.split(b"\0") if name and not name.endswith(b"/"))
+    yield [b"\t" + name for name in sorted(names)]
+
+
+def unlike_index(repository: Repository, paths: Collection[RepoPath]) -> frozenset[RepoPath]:
+    """Find the paths that the working tree has otherwise than the index; one is enough that only it has.
+
+    Of changed files the contents are compared; what is ignored counts too.
+
+    Raises:
+        UndecidedError: they cannot be listed.
+    """
+    # No file can have such a name, and git could not be asked for it.
+    paths = frozenset(path for path in paths if not path.is_too_long)
+    if not paths:
+        return frozenset()
+    asked = ("ls-files", "-z", "--modified", "--deleted", "--others")
+    # Beyond so many the names are fewer bytes than the question.
+    only = [f":(top,literal){os.fsdecode(path.raw)}" for path in paths] if len(paths) <= _MOST_NAMED else []
+    listed = repository.git(*asked, "--", *only, in_work_tree=True)
+    return frozenset(map(RepoPath.from_git, listed.out.split(b"\0"))) & paths
 
 
 def tree_records(repository: Repository, tree: str) -> Records:

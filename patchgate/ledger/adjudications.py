@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from patchgate.change.path import RepoPath
@@ -23,9 +23,9 @@ KIND = "adjudicated"
 class Adjudicated:
     """One adjudication: what was claimed, what became of it, what was looked at.
 
-    `reason_code` is that of the claim. `no_downgrade` is a claim that nothing was found for, and that stands
-    since too little was looked at; `cap_exhausted` that a cap left a high-priority file unread. `samples` are
-    `path:line`. `changed_files` are those of a passed verdict.
+    What is in an answer too has the same name here. `reason_code` is that of the claim,
+    `contradiction_detected_no_downgrade` one that nothing was found for, and that stands since too little was
+    read. `samples` are `path:line`. `changed_files` are those of a passed verdict.
     """
 
     at: str = ""
@@ -33,16 +33,25 @@ class Adjudicated:
     subject: str | None = None
     reason_code: str | None = None
     is_placeholder_claim: bool = False
-    marker_found: bool = False
+    contradiction_marker_found: bool = False
+    corroborated: bool | None = None
     contradiction_detected: bool = False
-    no_downgrade: bool = False
+    contradiction_detected_no_downgrade: bool = False
     cap_exhausted: bool = False
     coverage_sufficient: bool | None = None
     coverage_insufficient_reason: str | None = None
+    guard_enabled: bool = True
+    strict_coverage: bool = True
+    strict_outcome: str | None = None
+    strict_insufficient_reason: str | None = None
+    read_from: str | None = None
     scan_mode: str | None = None
     scanned_file_count: int = 0
     scanned_total_bytes: int = 0
     matched_file_count: int = 0
+    places_total: int = 0
+    candidate_source_counts: Mapping[str, int] = field(default_factory=dict)
+    skipped_counts: Mapping[str, int] = field(default_factory=dict)
     samples: tuple[str, ...] = ()
     changed_files: tuple[RepoPath, ...] = ()
 
@@ -51,6 +60,8 @@ class Adjudicated:
         about: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}
         del about["at"]
         about["samples"] = [*self.samples]
+        for name in _COUNTS:
+            about[name] = dict(about[name])
         about["changed_files"] = [plain_path(path) for path in self.changed_files]
         about["id"] = hashlib.sha256(canonical_event(about)).hexdigest()[:16]
         return about
@@ -94,17 +105,25 @@ _PLAIN: Mapping[str, type] = {
     "subject": str,
     "reason_code": str,
     "is_placeholder_claim": bool,
-    "marker_found": bool,
+    "contradiction_marker_found": bool,
+    "corroborated": bool,
     "contradiction_detected": bool,
-    "no_downgrade": bool,
+    "contradiction_detected_no_downgrade": bool,
     "cap_exhausted": bool,
     "coverage_sufficient": bool,
     "coverage_insufficient_reason": str,
+    "guard_enabled": bool,
+    "strict_coverage": bool,
+    "strict_outcome": str,
+    "strict_insufficient_reason": str,
+    "read_from": str,
     "scan_mode": str,
     "scanned_file_count": int,
     "scanned_total_bytes": int,
     "matched_file_count": int,
+    "places_total": int,
 }
+_COUNTS = ("candidate_source_counts", "skipped_counts")
 
 
 def _read(event: Event) -> Adjudicated:
@@ -115,7 +134,14 @@ def _read(event: Event) -> Adjudicated:
     samples = tuple(each for each in _list(about, "samples") if isinstance(each, str))
     paths = (_path(each) for each in _list(about, "changed_files"))
     files = tuple(path for path in paths if path is not None)
+    known |= {name: _numbers(about.get(name)) for name in _COUNTS}
     return Adjudicated(event.at, **known, samples=samples, changed_files=files)
+
+
+def _numbers(value: Json | None) -> dict[str, int]:
+    """Read numbers by name; what is none is left out."""
+    named = value.items() if isinstance(value, Mapping) else ()
+    return {name: number for name, number in named if type(number) is int}
 
 
 def _list(about: Mapping[str, Json], key: str) -> list[Any]:

@@ -54,12 +54,17 @@ class ScanMode(StrEnum):
 
 
 class Unscanned(StrEnum):
-    """Why a file was not scanned whole; `EXCLUDED` (a hidden or heavy folder) only in the fallback."""
+    """Why a file was not scanned whole.
+
+    `EXCLUDED` (a hidden or heavy folder, or a path of `claims.exclude`) only in the fallback. `UNSTAGED`: the
+    working tree has it otherwise than the index, so no single content is the work.
+    """
 
     TOO_LARGE = "too_large"
     BINARY = "binary"
     SUFFIX = "suffix"
     MISSING = "missing"
+    UNSTAGED = "unstaged"
     SYMLINK = "symlink"
     OUTSIDE = "outside"
     UNREADABLE = "unreadable"
@@ -79,8 +84,9 @@ class Content(StrEnum):
 class Claim:
     """What a verifier said of finished work.
 
-    `issues` are the texts of its issues. The lists of files are as they were given, in any form. `written` is
-    the whole document, also the keys that nobody here knows, in their order: it is handed back.
+    `issues` are the texts of its issues. The lists of files are as they were given, in any form. A failure
+    that `has_hard_invariant` is marked as one by a key or an issue of the document. `written` is the whole
+    document, also the keys that nobody here knows, in their order: it is handed back.
     """
 
     passed: bool
@@ -94,7 +100,13 @@ class Claim:
     changed_files: tuple[str, ...] = ()
     prior_changed_files: tuple[str, ...] = ()
     evidence_files: tuple[str, ...] = ()
+    has_hard_invariant: bool = False
     written: Mapping[str, Json] = field(default_factory=dict)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that it names, as they were given; the first tier's first."""
+        return (*self.deliverables, *self.changed_files, *self.prior_changed_files, *self.evidence_files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +163,17 @@ class Scan:
         return ScanMode.WITH_FALLBACK if self.used_fallback else ScanMode.TARGETED
 
     @property
+    def is_fallback_cut(self) -> bool:
+        """Tell whether a cap left files of the fallback unread."""
+        return bool(self.passed_by.get(Unscanned.CAP))
+
+    @property
+    def is_cap_exhausted(self) -> bool:
+        """Tell whether a cap left a file of high priority, or of the fallback, unread or unread in part."""
+        capped = (each for each in self.skipped if each.reason is Unscanned.CAP)
+        return self.is_fallback_cut or any(each.candidate.tier.is_high_priority for each in capped)
+
+    @property
     def matched_files(self) -> int:
         """How many files hold a placeholder."""
         return len({each.path for each in self.places})
@@ -182,13 +205,21 @@ class Coverage:
         return ";".join(self.reasons) or None
 
 
+def outcome_of(scan: Scan, coverage: Coverage) -> ClaimOutcome:
+    """Say what becomes of a claim that was scanned for, by what was found and whether that was enough."""
+    if scan.places:
+        return ClaimOutcome.UPHELD
+    return ClaimOutcome.CONTRADICTED if coverage.is_sufficient else ClaimOutcome.UNDECIDED
+
+
 @dataclass(frozen=True, slots=True)
 class Adjudication:
     """What became of a claim: the amended verdict, and how it came to be.
 
     `is_placeholder_claim` is whether it was one at all; `scan` and `coverage` are None where nothing was
-    scanned. `why` is one sentence, `next_step` the smallest one (None: none). `read_from` names the tree for
-    people: "the index", "the working tree", a revision.
+    scanned, and `strict` is the coverage by the strict rule, whichever rule decided. `why` is one sentence,
+    `next_step` the smallest one (None: none). `read_from` names the tree for people: "the index", "the
+    working tree", a revision.
     """
 
     claim: Claim
@@ -201,6 +232,7 @@ class Adjudication:
     is_placeholder_claim: bool = False
     scan: Scan | None = None
     coverage: Coverage | None = None
+    strict: Coverage | None = None
     guard_enabled: bool = True
     strict_coverage: bool = True
     why: str = ""
@@ -222,6 +254,21 @@ class Adjudication:
     def marker_found(self) -> bool:
         """Tell whether a placeholder was found."""
         return bool(self.looked.places)
+
+    @property
+    def corroborated(self) -> bool | None:
+        """Tell whether a placeholder is in the claim's own files; None where none was found.
+
+        Where the verdict names no file, any file is its own.
+        """
+        if not self.looked.places:
+            return None
+        return self.looked.places[0].tier is not Tier.FALLBACK or not self.claim.files
+
+    @property
+    def strict_outcome(self) -> ClaimOutcome | None:
+        """The outcome by the strict rule; None where nothing was scanned."""
+        return None if self.scan is None or self.strict is None else outcome_of(self.scan, self.strict)
 
     @property
     def is_contradicted(self) -> bool:

@@ -99,6 +99,10 @@ def _coverage(adjudication: Adjudication) -> Iterator[str]:
         yield f"coverage: sufficient{rule}"
     else:
         yield f"coverage: insufficient: {'; '.join(why_insufficient(coverage.reasons))}"
+    answer = adjudication.strict_outcome
+    if adjudication.strict is not None and answer is not adjudication.outcome:
+        lacking = "; ".join(why_insufficient(adjudication.strict.reasons))
+        yield f"strict coverage: insufficient: {lacking}; the strict answer is {answer}"
 
 
 def _unread(skipped: Skipped, adjudication: Adjudication) -> str:

@@ -30,12 +30,13 @@ _UNSCANNED = {
     Unscanned.BINARY: "not UTF-8 or UTF-16 text, or a Git LFS pointer",
     Unscanned.SUFFIX: "its suffix is not an allowed one",
     Unscanned.MISSING: "no such file",
+    Unscanned.UNSTAGED: "the working tree has another copy than the index",
     Unscanned.SYMLINK: "a symbolic link, or behind one, and none is followed",
     Unscanned.OUTSIDE: "outside this repository",
     Unscanned.UNREADABLE: "it cannot be read",
     Unscanned.CAP: "a cap was reached before it was read to its end",
     Unscanned.TIMEOUT: "the time was over before it was read to its end",
-    Unscanned.EXCLUDED: "in a hidden or heavy folder",
+    Unscanned.EXCLUDED: "in a hidden or heavy folder, or excluded by the config",
 }
 _COVERAGE = {
     "no_files_scanned": "no file was scanned",
@@ -45,6 +46,7 @@ _COVERAGE = {
     ),
     "cap_exhausted_before_priority_scan": _CAP,
     f"{_PRIORITY}{Unscanned.CAP.value}": _CAP,
+    "cap_exhausted_in_fallback": "a cap was reached before every other tracked file was read",
     "scan_timed_out": "the time was over before the end of the scan",
     "marker_unusable": "a marker of `claims.markers` cannot be used",
 }

@@ -39,7 +39,7 @@ ENDS = "contradiction_scan_allowed_suffixes"
 SECONDS = "contradiction_scan_timeout_seconds"
 ENABLED = "contradiction_guard_enabled"
 STRICT = "contradiction_guard_strict_coverage"
-KEYS = (ENABLED, STRICT, FILES, TOTAL, FILE, LEAST_FILES, ENDS, SECONDS, "markers")
+KEYS = (ENABLED, STRICT, FILES, TOTAL, FILE, LEAST_FILES, ENDS, SECONDS, "markers", "exclude")
 FILL_ME = {"name": "fill-me", "pattern": r"FILL[- ]?ME\s*:\s*\S+", "example": "FILL-ME: the price"}
 FULL = """
 [placeholders]
@@ -54,6 +54,7 @@ contradiction_scan_max_file_bytes = 1
 contradiction_scan_min_files_for_sufficiency = 100
 contradiction_scan_allowed_suffixes = [".go", ""]
 contradiction_scan_timeout_seconds = 1.5
+exclude = ["docs/**"]
 
 [[claims.markers]]
 name = "fill-me"
@@ -82,7 +83,9 @@ def test_every_key_is_read_and_survives_being_written_down() -> None:
     """C26: a config that was kept as JSON gives the same values and the same warnings."""
     config = read(FULL)
     marker = MarkerSettings("fill-me", "FILL_ME", "FILL_ME")
-    assert config.claims == ClaimsSettings(False, False, 1000, 1024, 1, 100, (".go", ""), 1.5, (marker,))
+    assert config.claims == ClaimsSettings(
+        *(False, False, 1000, 1024, 1, 100, (".go", ""), 1.5, (marker,)), ("docs/**",)
+    )
     assert (config.placeholders, config.doubts) == (PlaceholdersSettings("error"), ())
     assert settings_from(json.loads(json.dumps(config.written))) == config
 
@@ -374,7 +377,6 @@ def test_of_many_warnings_ten_are_told_and_the_others_counted() -> None:
 @pytest.mark.parametrize(
     ("text", "key", "said"),
     [
-        ("[claims]\ncontradiction_scan_max_file = 5", "claims.contradiction_scan_max_file", "unknown key"),
         ('[placeholders]\nlevel = "loud"', "placeholders.level", 'expected "error", "warning"'),
         ("[placeholders]\nlevels = 1", "placeholders.levels", "unknown key"),
     ],
@@ -399,10 +401,35 @@ def test_what_is_no_table_is_told_and_nothing_is_contradicted(text: str) -> None
     assert "not a table" in doubt.message
 
 
-def test_a_key_that_is_nearly_right_is_suggested() -> None:
-    with pytest.raises(ConfigError) as caught:
-        read("[claims]\ncontradiction_scan_max_file = 5")
-    assert caught.value.mistakes[0].hint == f"did you mean `{FILES}`?"
+@pytest.mark.parametrize("value", ["5", "nan", "2026-01-01", "[{ a = inf }]", "0x" + "f" * 9000])
+def test_a_key_that_nobody_knows_is_a_warning_and_the_right_one_is_suggested(value: str) -> None:
+    """C26: of any value; what is kept of the config makes the same settings and warnings again."""
+    config = read(f"[claims]\n{FILES} = 5\ncontradiction_scan_max_fils = {value}")
+    assert config.claims == ClaimsSettings(contradiction_scan_max_files=5)
+    (doubt,) = config.doubts
+    assert doubt.key == ("claims", "contradiction_scan_max_fils")
+    assert f"did you mean `claims.{FILES}`?" in doubt.message
+    assert settings_from(json.loads(json.dumps(config.written, allow_nan=False))) == config
+    (doubt,) = read("[claims]\nabc = 1").doubts
+    assert "did you mean" not in doubt.message
+
+
+@pytest.mark.parametrize(
+    ("value", "used", "places"),
+    [
+        (["docs/**", "a"], ("docs/**", "a"), []),
+        (["!a", "b", 3], ("b",), [0, 2]),
+        ("docs/**", (), [None]),
+        ([""], (), [0]),
+    ],
+)
+def test_a_pattern_that_cannot_be_used_excludes_nothing_and_is_a_warning(
+    value: Any, used: tuple[str, ...], places: list[int | None]
+) -> None:
+    made, doubts = claims_from({"exclude": value})
+    assert (made, made.has_unusable_markers) == (ClaimsSettings(exclude=used), False)
+    told_of = [("claims", "exclude", *(() if place is None else (place,))) for place in places]
+    assert [doubt.key for doubt in doubts] == told_of
 
 
 def test_the_schema_says_what_each_key_takes() -> None:
@@ -420,6 +447,8 @@ def test_the_schema_says_what_each_key_takes() -> None:
         f"[claims]\n{ENABLED} = 1",
         f'[claims]\n{ENDS} = ["a/b"]',
         f"[claims]\n{SECONDS} = 31",
+        "[claims]\nexclude = [1]",
+        "[claims]\nunknown = 1",
         '[[claims.markers]]\nname = "Fill me"\npattern = "x"\nexample = "x"',
         '[placeholders]\nlevel = "loud"',
     ):

@@ -117,7 +117,7 @@ def test_a_very_long_name_does_not_hide_the_sentence() -> None:
     scan = Scan(places=(place, place))
     said = why(CLAIM, ClaimOutcome.UPHELD, True, scan, coverage_of(scan, SETTINGS), SETTINGS)
     assert said.startswith("a placeholder stands in a/a/")
-    assert said.endswith("x.md:3 (placeholder-word), and 1 more place, in none of the files of the claim")
+    assert said.endswith("x.md:3 (placeholder-word), and 1 more place")
     assert len(said) < 500
 
 

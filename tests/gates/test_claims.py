@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from patchgate.change.path import RepoPath
 from patchgate.declared.settings import ClaimsSettings
 from patchgate.gates.claim_scan import Caps
-from patchgate.gates.claims import coverage_of, decide, is_cap_exhausted, is_invariant, needs_scan
+from patchgate.gates.claims import coverage_of, decide, is_invariant, needs_scan
 from patchgate.verdict.claim import (
     Adjudication,
     Candidate,
@@ -160,6 +160,11 @@ def test_words_that_name_another_failure_are_no_claim_under_another_reason_code(
         (None, "hard-invariant"),
         (None, "Hard Invariant"),
         (None, "hard\u00a0invariant\u202f"),
+        (None, "hard_invariant_failed"),
+        (None, "HardInvariantFailed"),
+        (None, "hardInvariant"),
+        ("hard_invariant_failed", None),
+        ("hard-invariant", "minor"),
         *((stage.code, None) for stage in Stage),
         ("PATCH_SOMETHING_NEW", None),
         (" patch_policy_deny ", "minor"),
@@ -184,7 +189,7 @@ def test_a_hard_invariant_always_blocks(code: str | None, severity: str | None, 
 def test_every_rule_of_the_registry_is_an_invariant_and_other_codes_are_not() -> None:
     """C1."""
     assert all(is_invariant(Claim(False, rule)) for rule in RULES)
-    assert not any(is_invariant(Claim(False, code)) for code in (CODE, "", None, "patch", "hard_invariant"))
+    assert not any(is_invariant(Claim(False, code)) for code in (CODE, "", None, "patch", "invariant"))
 
 
 def test_with_the_guard_off_the_claim_stands() -> None:
@@ -267,6 +272,7 @@ UNREAD = {
     ),
     Unscanned.SUFFIX: 'add ".md" to `claims.contradiction_scan_allowed_suffixes`',
     Unscanned.MISSING: "git add x.md, or scan the working tree: --worktree",
+    Unscanned.UNSTAGED: "git add x.md, or scan the working tree: --worktree",
     Unscanned.SYMLINK: "name the file itself instead of x.md; no symlink is followed",
     Unscanned.OUTSIDE: "name a file of this repository instead of x.md",
     Unscanned.UNREADABLE: "run git fsck: what x.md holds cannot be read",
@@ -295,7 +301,7 @@ def test_a_file_of_high_priority_that_was_not_read_keeps_the_claim_standing(
     told = (f"priority_candidate_unscanned:{reason.value}",)
     capped = ("cap_exhausted_before_priority_scan",) if reason is Unscanned.CAP else ()
     assert reasons(found) == (*capped, *told)
-    assert is_cap_exhausted(scan) == bool(capped)
+    assert scan.is_cap_exhausted == bool(capped)
     if (reason, tier) != (Unscanned.MISSING, Tier.PRIOR):
         assert found.next_step == UNREAD[reason]
     assert "x.md" in found.why
@@ -305,7 +311,7 @@ def test_a_file_of_high_priority_that_was_not_read_keeps_the_claim_standing(
 def test_evidence_that_was_not_read_does_not_matter(reason: Unscanned) -> None:
     scan = with_skipped(Tier.EVIDENCE, reason)
     assert coverage_of(scan, SETTINGS).is_sufficient
-    assert not is_cap_exhausted(scan)
+    assert not scan.is_cap_exhausted
 
 
 def test_several_reasons_stand_in_a_fixed_order_each_once() -> None:
@@ -385,12 +391,23 @@ def test_three_changed_files_and_a_cap_of_two_are_undecided() -> None:
     assert found.next_step == "raise `claims.contradiction_scan_max_files`, or name fewer files"
 
 
-def test_a_cap_that_ends_only_the_fallback_does_not_matter() -> None:
-    """C18."""
-    tree = Tree(dict.fromkeys(("a.md", "b.md", "c.md"), CLEAN))
-    assert judged(tree, current("a.md", "b.md"), caps=replace(ROOMY, max_files=2)).outcome is (
-        ClaimOutcome.CONTRADICTED
-    )
+def test_a_cap_that_cuts_the_fallback_keeps_the_claim_and_one_that_leaves_nothing_unread_does_not() -> None:
+    """C18, C25, C35: also where the files of the claim use up all of it."""
+    tree = Tree({**dict.fromkeys(("a.md", "b.md", "c.md", "d.md"), CLEAN), "e.bin": CLEAN})
+    for files in (2, 3):
+        settings = replace(SETTINGS, contradiction_scan_max_files=files)
+        found = judged(tree, current("a.md", "b.md"), settings, replace(ROOMY, max_files=files))
+        assert found.outcome is ClaimOutcome.UNDECIDED
+        assert reasons(found) == ("cap_exhausted_in_fallback",)
+        assert found.looked.is_cap_exhausted
+        assert found.next_step is not None
+        assert "`claims.contradiction_scan_max_files`" in found.next_step
+        assert "`claims.exclude`" in found.next_step
+    large = judged(tree, current("a.md", "b.md"), caps=replace(ROOMY, max_total_bytes=3 * len(CLEAN)))
+    assert reasons(large) == ("cap_exhausted_in_fallback",)
+    for caps in (replace(ROOMY, max_files=4), replace(ROOMY, max_total_bytes=4 * len(CLEAN))):
+        found = judged(tree, current("a.md", "b.md"), caps=caps)
+        assert (found.outcome, found.looked.is_cap_exhausted) == (ClaimOutcome.CONTRADICTED, False)
 
 
 @pytest.mark.parametrize(

@@ -17,16 +17,25 @@ FULL = Adjudicated(
     subject="task-1",
     reason_code="other",
     is_placeholder_claim=True,
-    marker_found=True,
+    contradiction_marker_found=True,
     contradiction_detected=True,
-    no_downgrade=True,
+    contradiction_detected_no_downgrade=True,
+    corroborated=True,
     cap_exhausted=True,
     coverage_sufficient=False,
     coverage_insufficient_reason="no_files_scanned",
+    guard_enabled=False,
+    strict_coverage=False,
+    strict_outcome="undecided",
+    strict_insufficient_reason="no_files_scanned",
+    read_from="the index",
     scan_mode="targeted_only",
     scanned_file_count=1,
     scanned_total_bytes=2,
     matched_file_count=3,
+    places_total=4,
+    candidate_source_counts={"canonical": 1},
+    skipped_counts={"missing": 2},
     samples=("a.md:1",),
     changed_files=(RepoPath(b"a.md"), RepoPath(b"\xff\n.md")),
 )
@@ -38,13 +47,14 @@ def event(about: dict[str, Any], at: str = FULL.at) -> Event:
 
 def test_every_field_comes_back() -> None:
     """C25: none is forgotten in the reading."""
-    assert all(getattr(FULL, each.name) != each.default for each in fields(FULL))
+    empty = Adjudicated()
+    assert all(getattr(FULL, each.name) != getattr(empty, each.name) for each in fields(FULL))
     assert adjudications([event(FULL.about())]) == [FULL]
 
 
 @pytest.mark.parametrize("name", sorted(FULL.about().keys() - {"id", "samples", "changed_files"}))
 def test_a_value_of_another_type_tells_nothing(name: str) -> None:
-    default: Any = next(each.default for each in fields(FULL) if each.name == name)
+    default: Any = getattr(Adjudicated(), name)
     values: list[Any] = [None, [], {}, 1.5, 7 if isinstance(getattr(FULL, name), str | bool) else True]
     for odd in values:
         (read,) = adjudications([event({**FULL.about(), name: odd})])

@@ -21,22 +21,31 @@ NOW = 1_767_268_800  # 2026-01-01T12:00:00Z
 SCANNED: dict[str, Any] = {"is_placeholder_claim": True, "scan_mode": "targeted_only"}
 
 
-def contradicted(subject: str | None = None) -> Adjudicated:
+def contradicted(subject: str | None = None, strictly: str = "contradicted") -> Adjudicated:
     return Adjudicated(
         outcome="contradicted",
         subject=subject,
         contradiction_detected=True,
         coverage_sufficient=True,
+        strict_outcome=strictly,
         **SCANNED,
     )
 
 
-def upheld(subject: str | None = None) -> Adjudicated:
-    return Adjudicated(outcome="upheld", subject=subject, marker_found=True, **SCANNED)
+def upheld(subject: str | None = None, *, corroborated: bool = True) -> Adjudicated:
+    return Adjudicated(
+        outcome="upheld",
+        subject=subject,
+        contradiction_marker_found=True,
+        corroborated=corroborated,
+        **SCANNED,
+    )
 
 
 def undecided(*, cap: bool = False) -> Adjudicated:
-    return Adjudicated(outcome="undecided", no_downgrade=True, cap_exhausted=cap, **SCANNED)
+    return Adjudicated(
+        outcome="undecided", contradiction_detected_no_downgrade=True, cap_exhausted=cap, **SCANNED
+    )
 
 
 def ledger_of(repo: Repo, at: float = NOW) -> Ledger:
@@ -76,14 +85,16 @@ def test_counters_and_rates_are_told(tmp_path: Path) -> None:
     repo = Repo.create(tmp_path)
     record(
         repo,
-        *(contradicted("report"), contradicted("manual"), contradicted()),
-        *(undecided(cap=True), undecided(), upheld("report")),
+        *(contradicted("report"), contradicted("manual"), contradicted(strictly="undecided")),
+        *(undecided(cap=True), upheld(corroborated=False), upheld("report")),
         *(Adjudicated(outcome="passed", subject="report"), Adjudicated(outcome="unchanged")),
     )
     value = stats(repo)
     assert value["contradiction_downgrade_count"] == 3
-    assert value["contradiction_detected_no_downgrade_count"] == 2
+    assert value["contradiction_detected_no_downgrade_count"] == 1
     assert value["cap_exhaustion_count"] == 1
+    assert (value["corroborated_count"], value["uncorroborated_count"]) == (1, 1)
+    assert value["permissive_downgrade_count"] == 1
     assert (value["adjudications"], value["scans"]) == (8, 6)
     assert (value["downgrade_rate"], value["cap_exhaustion_rate"]) == (0.5, 0.166667)
     assert (value["reversal_count"], value["reversal_rate"]) == (1, 0.5)
@@ -91,20 +102,23 @@ def test_counters_and_rates_are_told(tmp_path: Path) -> None:
     assert value["unattributed_downgrade_count"] == 1
     assert value["outcomes"] == {
         "passed": 1,
-        "upheld": 1,
+        "upheld": 2,
         "contradicted": 3,
-        "undecided": 2,
+        "undecided": 1,
         "unchanged": 1,
     }
     assert text(repo).out.splitlines() == [
-        "8 adjudications: 1 passed, 1 upheld, 3 contradicted, 2 undecided, 1 unchanged",
+        "8 adjudications: 1 passed, 2 upheld, 3 contradicted, 1 undecided, 1 unchanged",
         "of 6 scans:",
+        "  upheld by a placeholder in the claim's files: 1 (17 %)",
+        "  upheld by one in other files alone: 1 (17 %)",
         "  contradicted: 3 (50 %)",
         "    a placeholder was found later: 1 of 2 (50 %)",
         "      report: 1 of 1",
         "    without a subject, so nobody can tell what was found later: 1",
-        "  not contradicted, for too little was scanned: 2 (33 %)",
-        "  a cap left a file that counts unread: 1 (17 %)",
+        "    not by the strict rule, which was off: 1",
+        "  not contradicted, for too little was scanned: 1 (17 %)",
+        "  a cap left files unread: 1 (17 %)",
     ]
 
 
@@ -205,7 +219,10 @@ def test_what_somebody_wrote_into_the_ledger_reaches_no_terminal_raw(tmp_path: P
     }
     ledger = ledger_of(repo)
     assert ledger.record(KIND, about) is None
-    assert ledger.record(KIND, {"subject": hostile, "marker_found": True, "cap_exhausted": "yes"}) is None
+    assert (
+        ledger.record(KIND, {"subject": hostile, "contradiction_marker_found": True, "cap_exhausted": "yes"})
+        is None
+    )
     told = text(repo)
     assert told.code == 0
     assert [line for line in told.out.splitlines() if not line.isprintable()] == []

@@ -50,7 +50,6 @@ def test_what_is_staged_is_the_current_attempt(own: Repo) -> None:
     """C6, C31: removed files are no candidates of a list that nobody gave."""
     own.stage({"docs/more.md": "# More\n\n" + MARK})
     own.git("rm", "-q", "notes.md")
-    own.write("docs/out.md", MARK)
     found = adjudged(own, claim(CODE, "docs/out.md"))
     assert (found.outcome, places(found)) == (UPHELD, ["docs/more.md:3"])
     assert scanned(found) == {"docs/out.md": "canonical", "docs/more.md": "current_attempt"}
@@ -68,6 +67,7 @@ def test_the_working_tree_has_what_is_not_staged_and_not_tracked(own: Repo) -> N
     assert scanned(found)["new.md"] == "current_attempt"
     assert "x.tmp.md" not in scanned(found)
     assert places(adjudged(own, claim(CODE, "x.tmp.md"), WORKTREE)) == ["x.tmp.md:1", "docs/out.md:3"]
+    own.git("checkout", "-q", "--", "docs/out.md")
     assert adjudged(own, claim(CODE, "docs/out.md")).outcome is CONTRADICTED
 
 
@@ -147,7 +147,7 @@ def test_evidence_is_read_and_may_be_missing(shared: Repo) -> None:
 
 def test_what_was_staged_before_an_intent_is_its_work_once_it_is_committed(own: Repo) -> None:
     """C6, C31: what was dirty at the declaration is left out only while it differs from HEAD."""
-    own.policy("[claims]\ncontradiction_scan_max_files = 1\n")
+    own.policy('[claims]\ncontradiction_scan_max_files = 1\nexclude = ["*"]\n')
     own.stage({"new.md": MARK})
     done = own.run("intent", "declare", "-m", "write the docs", "--allow", "docs/out.md")
     assert done.code == 0, done.err
@@ -157,7 +157,7 @@ def test_what_was_staged_before_an_intent_is_its_work_once_it_is_committed(own: 
     for asked in (Asked(), WORKTREE, Asked("HEAD")):
         found = adjudged(own, claim(CODE, "docs/out.md"), asked)
         assert (found.outcome, skipped(found)) == (UNDECIDED, {"new.md": "cap"})
-    own.git("rm", "-q", "--cached", "new.md")
+    own.git("rm", "-q", "-f", "new.md")
     assert adjudged(own, claim(CODE, "docs/out.md")).outcome is CONTRADICTED
 
 
@@ -185,7 +185,7 @@ def without_the_first_line(content: bytes) -> bytes:
 def test_where_the_ledger_is_damaged_the_claim_stands(own: Repo, damage: Callable[[bytes], bytes]) -> None:
     """C2, C32: nobody can tell which files earlier attempts of the subject changed."""
     own.commit({"p.md": MARK})
-    own.policy("[claims]\ncontradiction_scan_max_files = 2\n")
+    own.policy('[claims]\ncontradiction_scan_max_files = 2\nexclude = ["*"]\n')
     for subject in ("task-1", "task-2"):
         adjudged(own, claim(None, passed=True, subject=subject, changed_files=["p.md"]))
     known = claim(CODE, "docs/out.md", subject="task-1", changed_files=["docs/more.md"])

@@ -83,7 +83,7 @@ def test_a_claim_that_cannot_be_judged_names_each_file_that_was_not_looked_at_an
         "",
         "other tracked files that were passed by (14):",
         "  12: its suffix is not an allowed one",
-        "  2: in a hidden or heavy folder",
+        "  2: in a hidden or heavy folder, or excluded by the config",
         "",
         "help: git add docs/out.md",
         "not passed: incomplete_deliverable_placeholder, as the verifier said",

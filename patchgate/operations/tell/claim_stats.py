@@ -35,8 +35,10 @@ class ClaimStats:
     """What was counted, since a moment (seconds since the epoch) or from the beginning.
 
     `scans` are the adjudications that scanned files: rates of downgrades and of caps are formed against
-    them, the reversal rate against the downgrades whose claims named a subject. `undated` events have no
-    time that can be read, and are left out where there is a moment.
+    them, the reversal rate against the downgrades whose claims named a subject. Of the upheld claims, a
+    placeholder was in their own files (`corroborated`) or in none of them. `permissive_downgrades` are those
+    that the strict rule would not have made. `undated` events have no time that can be read, and are left out
+    where there is a moment.
     """
 
     since: float | None
@@ -45,6 +47,9 @@ class ClaimStats:
     downgrades: int
     no_downgrades: int
     cap_exhaustions: int
+    corroborated: int
+    uncorroborated: int
+    permissive_downgrades: int
     unattributed: int
     reversals: tuple[Reversal, ...]
     undated: int
@@ -96,15 +101,21 @@ def claim_stats(repository: Repository, since: float | None = None) -> ClaimStat
                 if each.subject is not None and each.subject in later:
                     reversed_of[each.subject] += 1
         undated += not is_dated
-        if each.marker_found and each.subject is not None:
+        if each.contradiction_marker_found and each.subject is not None:
             later.add(each.subject)
     return ClaimStats(
         since,
         Counter(each.outcome or "unknown" for each in counted),
         sum(each.scan_mode is not None for each in counted),
         downgrades_of.total(),
-        sum(each.no_downgrade for each in counted),
+        sum(each.contradiction_detected_no_downgrade for each in counted),
         sum(each.cap_exhausted for each in counted),
+        sum(each.corroborated is True for each in counted),
+        sum(each.corroborated is False for each in counted),
+        sum(
+            each.contradiction_detected and each.strict_outcome not in {None, each.outcome}
+            for each in counted
+        ),
         downgrades_of[None],
         tuple(
             Reversal(subject, downgrades_of[subject], times) for subject, times in sorted(reversed_of.items())

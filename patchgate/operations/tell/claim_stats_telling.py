@@ -28,10 +28,13 @@ def as_text(stats: ClaimStats) -> list[str]:
     if stats.scans:
         lines += [
             f"of {count(stats.scans, 'scan')}:",
+            f"  upheld by a placeholder in the claim's files: {_share(stats.corroborated, stats.scans)}",
+            f"  upheld by one in other files alone: {_share(stats.uncorroborated, stats.scans)}",
             f"  contradicted: {_share(stats.downgrades, stats.scans)}",
             *(f"    {line}" for line in _reversals(stats)),
+            *_permissive(stats),
             f"  not contradicted, for too little was scanned: {_share(stats.no_downgrades, stats.scans)}",
-            f"  a cap left a file that counts unread: {_share(stats.cap_exhaustions, stats.scans)}",
+            f"  a cap left files unread: {_share(stats.cap_exhaustions, stats.scans)}",
         ]
     if stats.since is not None and stats.undated:
         lines.append(f"left out, for no time is told of them: {stats.undated}")
@@ -63,6 +66,11 @@ def _reversals(stats: ClaimStats) -> list[str]:
     return lines
 
 
+def _permissive(stats: ClaimStats) -> list[str]:
+    times = stats.permissive_downgrades
+    return [f"    not by the strict rule, which was off: {times}"] if times else []
+
+
 def _share(part: int, whole: int, of: str = "") -> str:
     return f"{part}{of} ({100 * part / whole:.0f} %)"
 
@@ -79,6 +87,9 @@ def as_json(stats: ClaimStats) -> str:
         "contradiction_downgrade_count": stats.downgrades,
         "contradiction_detected_no_downgrade_count": stats.no_downgrades,
         "cap_exhaustion_count": stats.cap_exhaustions,
+        "corroborated_count": stats.corroborated,
+        "uncorroborated_count": stats.uncorroborated,
+        "permissive_downgrade_count": stats.permissive_downgrades,
         "downgrade_rate": _rate(stats.downgrades, stats.scans),
         "cap_exhaustion_rate": _rate(stats.cap_exhaustions, stats.scans),
         "reversal_count": stats.reversed,
@@ -113,7 +124,13 @@ def json_schema() -> dict[str, Any]:
         "scans": {**number, "description": "the adjudications that scanned files"},
         "contradiction_downgrade_count": number,
         "contradiction_detected_no_downgrade_count": number,
-        "cap_exhaustion_count": {**number, "description": "a cap left a high-priority file unread"},
+        "cap_exhaustion_count": {**number, "description": "a cap left a file unread"},
+        "corroborated_count": {**number, "description": "a placeholder was in the claim's own files"},
+        "uncorroborated_count": {**number, "description": "one was in other tracked files alone"},
+        "permissive_downgrade_count": {
+            **number,
+            "description": "contradicted where the strict rule would not have done so",
+        },
         "downgrade_rate": {**rate, "description": "of the scans; null: there is none"},
         "cap_exhaustion_rate": {**rate, "description": "of the scans; null: there is none"},
         "reversal_count": {**number, "description": "a placeholder was found later in the same subject"},

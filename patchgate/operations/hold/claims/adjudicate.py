@@ -19,14 +19,15 @@ from patchgate.gates.claim_scan import caps_of, scan
 from patchgate.gates.claims import decide, needs_scan
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
-from patchgate.operations.hold.claims.judged import Asked, JudgedContent, judged_of
+from patchgate.operations.hold.claims.judged import Asked, JudgedContent, content_of_work, judged_of
 from patchgate.operations.hold.claims.record import record
-from patchgate.operations.hold.claims.tiers import candidates_of, current_files, paths_given
+from patchgate.operations.hold.claims.tiers import candidates_of, current_files, paths_given, paths_named
 from patchgate.verdict.claim import Adjudication, Claim, ClaimOutcome, Scan
 
 __all__ = ["Asked", "adjudicate"]
 
 _HERE = Asked()
+_UNSTAGED = "files that the claim names are not staged, so the working tree was read instead of the index"
 
 
 def adjudicate(
@@ -54,8 +55,14 @@ def adjudicate(
         settings = policy.config.claims
         seen: Scan | None = None
         warnings: tuple[str, ...] = ()
-        if needs_scan(claim, settings):
+        is_needed = needs_scan(claim, settings)
+        index = judged
+        if is_needed or (claim.passed and claim.subject is not None):
+            judged = content_of_work(judged, paths_named(repository, claim))
+        if is_needed:
             seen, warnings = _scanned(judged, claim, settings, moment, clock)
+        if judged is not index:
+            warnings = (*warnings, _UNSTAGED)
         found = decide(claim, seen, settings, judged.read_from, warnings)
         changed, doubt = _changed(judged, found, moment)
     told = record(repository, found, changed)
@@ -68,9 +75,27 @@ def _scanned(
     end = clock() + settings.contradiction_scan_timeout_seconds
     with judged.snapshot() as snapshot:
         candidates = candidates_of(judged, snapshot, claim, now)
-        markers = Markers(settings.markers, judged.repository.expression_time)
-        seen = scan(snapshot, candidates.files, caps_of(settings), markers, lambda: clock() >= end)
+        counting = {each.path for each in candidates.files if each.tier.is_high_priority}
+        seen = scan(
+            snapshot,
+            candidates.files,
+            caps_of(settings),
+            Markers(settings.markers, judged.repository.expression_time),
+            lambda: clock() >= end,
+            unstaged=judged.in_two_versions([path for path in counting if path is not None]),
+            is_excluded=_excluded(settings),
+        )
     return replace(seen, skipped=(*seen.skipped, *candidates.unread)), candidates.warnings
+
+
+def _excluded(settings: ClaimsSettings) -> Callable[[bytes], bool] | None:
+    """Give the function that tells whether the config leaves a name out of the fallback."""
+    if not settings.exclude:
+        return None
+    from patchgate.declared.patterns import PatternSet
+
+    excluded = PatternSet(settings.exclude, folded=False, exact=True)
+    return lambda name: excluded.match(name) is not None
 
 
 def _changed(

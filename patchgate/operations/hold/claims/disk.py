@@ -17,7 +17,7 @@ from patchgate.change.path import RepoPath
 from patchgate.errors import UndecidedError
 from patchgate.gates.claim_scan import Looked
 from patchgate.gates.claim_walk import Walk
-from patchgate.git.listing import index_names, name_of
+from patchgate.git.listing import index_names, name_of, untracked_names
 from patchgate.git.no_follow import InTheWay, Kind, folder_above, is_there, open_file, open_root
 from patchgate.git.repository import Repository
 from patchgate.operations.hold.claims.named import is_in_git
@@ -73,14 +73,15 @@ class DiskSnapshot:
         return content if before == after == self._states[path] else None
 
     def tracked(self, walk: Walk) -> Generator[RepoPath, None, None]:
-        """List the files of the index that a walk gives.
+        """List the files that a walk gives: the untracked ones, which are the newest work, then the others.
 
         Raises:
-            UndecidedError: it cannot be read.
+            UndecidedError: they cannot be listed.
         """
-        with closing(index_names(self._repository)) as pieces:
-            for record in walk.over(pieces, name_of):
-                yield RepoPath.from_git(name_of(record))
+        for listed in (untracked_names, index_names):
+            with closing(listed(self._repository)) as pieces:
+                for record in walk.over(pieces, name_of):
+                    yield RepoPath.from_git(name_of(record))
 
     def _look(self, path: RepoPath) -> Looked:
         if path.is_too_long:

@@ -54,33 +54,46 @@ def document(adjudication: Adjudication, doubts: Sequence[str] = ()) -> dict[str
     return plain
 
 
-def _metadata(adjudication: Adjudication, doubts: Sequence[str]) -> dict[str, Json]:
-    looked, mode = adjudication.looked, adjudication.scan_mode
+def telemetry(adjudication: Adjudication) -> dict[str, Any]:
+    """Give what an answer and its event in the ledger both say of a scan: counts and words, no text."""
+    looked, mode, strict = adjudication.looked, adjudication.scan_mode, adjudication.strict
+    strictly = adjudication.strict_outcome
     return {
         "contradiction_detected": adjudication.is_contradicted,
         "contradiction_marker_found": adjudication.marker_found,
+        "corroborated": adjudication.corroborated,
         "contradiction_detected_no_downgrade": adjudication.is_undecided,
         "scan_mode": None if mode is None else mode.value,
         "coverage_sufficient": adjudication.coverage_sufficient,
         "coverage_insufficient_reason": adjudication.coverage_insufficient_reason,
+        "cap_exhausted": looked.is_cap_exhausted,
         "scanned_file_count": len(looked.scanned),
         "scanned_total_bytes": looked.total_bytes,
         "matched_file_count": looked.matched_files,
         "candidate_source_counts": {tier.value: looked.source_counts.get(tier, 0) for tier in Tier},
         "skipped_counts": _skipped_counts(looked),
-        "skipped_samples": [_skipped(each) for each in looked.unread[:MOST_SAMPLES]],
-        "samples": [*looked.samples],
         "places_total": len(looked.places),
         "guard_enabled": adjudication.guard_enabled,
         "strict_coverage": adjudication.strict_coverage,
+        "strict_outcome": None if strictly is None else strictly.value,
+        "strict_insufficient_reason": None if strict is None else strict.joined,
         "read_from": adjudication.read_from or None,
+    }
+
+
+def _metadata(adjudication: Adjudication, doubts: Sequence[str]) -> dict[str, Json]:
+    looked = adjudication.looked
+    return {
+        **telemetry(adjudication),
+        "skipped_samples": [_skipped(each) for each in looked.unread[:MOST_SAMPLES]],
+        "samples": [*looked.samples],
         "why": adjudication.why,
         "next_step": adjudication.next_step,
         "warnings": list(dict.fromkeys((*adjudication.warnings, *doubts))),
     }
 
 
-def _skipped_counts(scan: Scan) -> dict[str, Json]:
+def _skipped_counts(scan: Scan) -> dict[str, int]:
     """Count each file that was not scanned whole, once, under its reason."""
     counts = Counter(each.reason for each in scan.skipped)
     return {reason.value: counts[reason] + scan.passed_by.get(reason, 0) for reason in Unscanned}
@@ -137,6 +150,11 @@ def _metadata_schema() -> dict[str, Any]:
     return {
         "contradiction_detected": _FLAG,
         "contradiction_marker_found": _FLAG,
+        "corroborated": {
+            "type": ["boolean", "null"],
+            "description": "whether a placeholder is in the claim's own files, or it names none; "
+            "null: none was found",
+        },
         "contradiction_detected_no_downgrade": _FLAG,
         "scan_mode": {
             "enum": [*(each.value for each in ScanMode), None],
@@ -144,6 +162,7 @@ def _metadata_schema() -> dict[str, Any]:
         },
         "coverage_sufficient": {"type": ["boolean", "null"], "description": "null: nothing was scanned"},
         "coverage_insufficient_reason": {**_MAYBE_TEXT, "description": "several are joined by `;`"},
+        "cap_exhausted": {**_FLAG, "description": "a cap left a file of the claim or the fallback unread"},
         **dict.fromkeys(("scanned_file_count", "scanned_total_bytes", "matched_file_count"), _COUNT),
         "candidate_source_counts": _closed({tier.value: _COUNT for tier in Tier}),
         "skipped_counts": _closed({reason.value: _COUNT for reason in Unscanned}),
@@ -151,7 +170,12 @@ def _metadata_schema() -> dict[str, Any]:
         "samples": {**_TEXTS, "maxItems": MOST_SAMPLES, "description": "`path:line` of placeholders"},
         "places_total": _COUNT,
         "guard_enabled": _FLAG,
-        "strict_coverage": _FLAG,
+        "strict_coverage": {**_FLAG, "description": "whether the strict rule decided"},
+        "strict_outcome": {
+            "enum": [*(each.value for each in ClaimOutcome), None],
+            "description": "what the strict rule says, whichever decided; null: nothing was scanned",
+        },
+        "strict_insufficient_reason": _MAYBE_TEXT,
         "read_from": {**_MAYBE_TEXT, "description": "the tree that was scanned"},
         "why": _TEXT,
         "next_step": _MAYBE_TEXT,

@@ -7,18 +7,19 @@ Decides which tree each of these is, what is read of it, what differs there from
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 
 from patchgate.change.model import FileChange
+from patchgate.change.path import RepoPath
 from patchgate.change.quoting import printable
 from patchgate.declared.policy import Policy
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.gates.claim_scan import Snapshot
 from patchgate.git.diff import Detail
-from patchgate.git.listing import index_records, tree_records
+from patchgate.git.listing import index_records, tree_records, unlike_index
 from patchgate.git.objects import Objects
 from patchgate.git.pairs import read_difference
 from patchgate.git.repository import ANY_CODE, Repository
@@ -84,9 +85,26 @@ class JudgedContent(ABC):
         """Tell whether the work after a commit (None: after nothing) can be in it."""
         return True
 
+    def in_two_versions(self, paths: Collection[RepoPath]) -> frozenset[RepoPath]:
+        """Find the files that are staged in one version and on disk in another, where nobody chose one.
+
+        Raises:
+            UndecidedError: they cannot be compared.
+        """
+        return frozenset()
+
 
 class IndexContent(JudgedContent):
     """What is staged, over HEAD."""
+
+    def in_two_versions(self, paths: Collection[RepoPath]) -> frozenset[RepoPath]:
+        """Find the files that the working tree has otherwise."""
+        return unlike_index(self.repository, paths)
+
+    def on_disk(self) -> WorktreeContent:
+        """Give the working tree that the index belongs to."""
+        head, place = self.committed, Content.WORKING_TREE.value
+        return WorktreeContent(self.repository, self.objects, place, head, head, head, self)
 
     @contextmanager
     def snapshot(self) -> Generator[Snapshot, None, None]:
@@ -99,8 +117,18 @@ class IndexContent(JudgedContent):
         return staged(self.repository, self.objects, Base(before, None, before), Detail()).change.files
 
 
+@dataclass(frozen=True, slots=True)
 class WorktreeContent(JudgedContent):
-    """What is on disk, tracked or not, over HEAD."""
+    """What is on disk, tracked or not, over HEAD; `index` where that would have been judged by default."""
+
+    index: IndexContent | None = None
+
+    def in_two_versions(self, paths: Collection[RepoPath]) -> frozenset[RepoPath]:
+        """Find the files of which another version is staged; none where the working tree was asked for."""
+        if self.index is None:
+            return frozenset()
+        staged_too = {file.path for file in self.index.changes_since(self.index.committed)}
+        return unlike_index(self.repository, staged_too.intersection(paths))
 
     @contextmanager
     def snapshot(self) -> Generator[Snapshot, None, None]:
@@ -170,6 +198,25 @@ def judged_of(repository: Repository, objects: Objects, asked: Asked) -> tuple[J
     policies = Policies(objects)
     found = asked_policy(objects, policies, trusted(repository))
     return judged, usable(found or policies.at(policies.key(judged.policy_tree)))
+
+
+def content_of_work(judged: JudgedContent, named: Collection[RepoPath]) -> JudgedContent:
+    """Choose the working tree instead of the index where files that a claim names are there and not staged.
+
+    Where one of them is staged in another version, the index is kept: nobody knows which of the two is meant.
+
+    Raises:
+        UndecidedError: the two cannot be compared.
+    """
+    if not isinstance(judged, IndexContent):
+        return judged
+    unstaged = judged.in_two_versions(named)
+    if not unstaged or any(file.path in unstaged for file in judged.changes_since(judged.committed)):
+        return judged
+    with disk_snapshot(judged.repository) as disk:
+        if all(each.fault is not None for each in disk.look([*unstaged]).values()):
+            return judged
+    return judged.on_disk()
 
 
 def _revision(repository: Repository, objects: Objects, name: str) -> TreeContent:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from patchgate.change.path import RepoPath
-from patchgate.gates.claims import is_cap_exhausted
 from patchgate.git.repository import Repository
 from patchgate.ledger.adjudications import KIND, Adjudicated
 from patchgate.ledger.ledger import Ledger
+from patchgate.operations.hold.claims.document import telemetry
 from patchgate.verdict.claim import Adjudication
 
 
@@ -25,22 +25,13 @@ def record(repository: Repository, adjudication: Adjudication, changed: Iterable
 
 
 def _recorded(adjudication: Adjudication, changed: Iterable[RepoPath]) -> Adjudicated:
-    claim, looked, mode = adjudication.claim, adjudication.looked, adjudication.scan_mode
+    claim, looked = adjudication.claim, adjudication.looked
     return Adjudicated(
         outcome=adjudication.outcome.value,
         subject=claim.subject,
         reason_code=claim.reason_code,
         is_placeholder_claim=adjudication.is_placeholder_claim,
-        marker_found=adjudication.marker_found,
-        contradiction_detected=adjudication.is_contradicted,
-        no_downgrade=adjudication.is_undecided,
-        cap_exhausted=is_cap_exhausted(looked),
-        coverage_sufficient=adjudication.coverage_sufficient,
-        coverage_insufficient_reason=adjudication.coverage_insufficient_reason,
-        scan_mode=None if mode is None else mode.value,
-        scanned_file_count=len(looked.scanned),
-        scanned_total_bytes=looked.total_bytes,
-        matched_file_count=looked.matched_files,
         samples=looked.samples,
         changed_files=tuple(changed),
+        **telemetry(adjudication),
     )

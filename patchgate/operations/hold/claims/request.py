@@ -14,6 +14,7 @@ from patchgate.change.path import RepoPath
 from patchgate.change.quoting import printable
 from patchgate.declared.json_places import JsonDocument, JsonFault, Place, dotted, read_json
 from patchgate.errors import UsageError
+from patchgate.gates.claims import is_hard_invariant
 from patchgate.verdict.claim import Claim
 
 MOST_BYTES = 8 << 20
@@ -133,8 +134,34 @@ def _claim(written: Mapping[str, Any]) -> Claim:
         lists["changed_files"],
         lists["prior_changed_files"],
         lists["evidence_files"],
+        _has_hard_invariant(written),
         written,
     )
+
+
+def _has_hard_invariant(written: Mapping[str, Any]) -> bool:
+    """Tell whether the document, its metadata or an issue says by a key or a value that one failed.
+
+    A key says so unless its value denies it; an issue that calls itself settled says nothing.
+    """
+    waiting: list[Any] = [written, written.get("metadata"), written.get("issues")]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, list):
+            waiting.extend(each)
+        elif isinstance(each, dict) and not (
+            each is not written and any(_settles(key, answer) for key, answer in each.items())
+        ):
+            words = (value for value in each.values() if isinstance(value, str))
+            keys = (key for key, value in each.items() if not _denies(value))
+            if any(map(is_hard_invariant, words)) or any(map(is_hard_invariant, keys)):
+                return True
+    return False
+
+
+def _denies(value: Any) -> bool:
+    plain = value.strip().lower() if isinstance(value, str) else value
+    return not plain or (isinstance(plain, str) and plain in _NONE)
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -16,7 +16,7 @@ from patchgate.git.repository import Repository
 from patchgate.ledger.adjudications import KIND, adjudications
 from patchgate.ledger.event import Event
 from patchgate.ledger.ledger import Ledger
-from patchgate.operations.hold.claims.judged import JudgedContent
+from patchgate.operations.hold.claims.judged import IndexContent, JudgedContent
 from patchgate.operations.hold.claims.named import named
 from patchgate.operations.judge.intents import active_here, unchanged_dirt
 from patchgate.verdict.claim import Candidate, Claim, ClaimOutcome, Skipped, Tier, Unscanned
@@ -24,7 +24,7 @@ from patchgate.verdict.wording import safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from patchgate.declared.intent import Moment
+    from patchgate.declared.intent import Intent, Moment
 
 RECORD = "the record of earlier attempts"
 
@@ -36,6 +36,13 @@ class Candidates:
     files: tuple[Candidate, ...]
     unread: tuple[Skipped, ...] = ()
     warnings: tuple[str, ...] = ()
+
+
+def paths_named(repository: Repository, claim: Claim) -> frozenset[RepoPath]:
+    """Give every path of high priority that a claim may name, in any of its forms."""
+    texts = (*claim.deliverables, *claim.changed_files, *claim.prior_changed_files)
+    forms = (named(text, repository.work_tree) for text in texts)
+    return frozenset(path for each in forms for path in (each.literal, each.plain) if path is not None)
 
 
 def candidates_of(judged: JudgedContent, snapshot: Snapshot, claim: Claim, now: Moment) -> Candidates:
@@ -79,8 +86,8 @@ def current_files(judged: JudgedContent, now: Moment) -> tuple[RepoPath, ...]:
     """Find what this attempt changed, and did not remove.
 
     What differs from where the active intents of this worktree began, if there is one whose work can be in
-    what is judged; else what is staged, or changed in the working tree, or by the revision. What was so
-    before an intent was declared is not its work until it is committed.
+    what is judged, staged or not; else what is staged, or changed in the working tree, or by the revision.
+    What was so before an intent was declared is not its work until it is committed.
 
     Raises:
         UndecidedError: an intent, or the content, cannot be read.
@@ -91,14 +98,20 @@ def current_files(judged: JudgedContent, now: Moment) -> tuple[RepoPath, ...]:
     paths: dict[RepoPath, None] = {}
     intents = [] if here is None else [each for each in here.active if judged.holds(each.base)]
     for intent in intents:
-        files = judged.changes_since(intent.tree)
-        dirt = unchanged_dirt(intent, files)
-        if dirt:
-            dirt &= {file.path for file in judged.changes_since(judged.committed)}
-        paths |= dict.fromkeys(file.path for file in files if file.new and file.path not in dirt)
+        for content in [judged, judged.on_disk()] if isinstance(judged, IndexContent) else [judged]:
+            paths |= dict.fromkeys(_since(content, intent))
     if not intents and judged.before is not None:
         paths |= dict.fromkeys(file.path for file in judged.changes_since(judged.before) if file.new)
     return tuple(paths)
+
+
+def _since(content: JudgedContent, intent: Intent) -> Iterator[RepoPath]:
+    """Find what a content has otherwise than an intent found it, but for what was so before."""
+    files = content.changes_since(intent.tree)
+    dirt = unchanged_dirt(intent, files)
+    if dirt:
+        dirt &= {file.path for file in content.changes_since(content.committed)}
+    yield from (file.path for file in files if file.new and file.path not in dirt)
 
 
 def prior_files(repository: Repository, subject: str) -> tuple[tuple[RepoPath, ...], str | None]:
