@@ -218,7 +218,7 @@ def _default(name: str, node: dict[str, Any]) -> str:
 
 
 def _classes() -> str:
-    lines = ["## Classes of files", "", "What the names in `deny_classes` mean.", ""]
+    lines = ["## Classes of files", "", "What the names in `deny_classes` and `deny_new_classes` mean.", ""]
     for name, patterns in CLASSES.items():
         lines += [f"- **{name}**: " + ", ".join(f"`{pattern}`" for pattern in patterns)]
     return "\n".join(lines) + "\n"

@@ -17,6 +17,7 @@ max_file_bytes = "off"
 max_files = "off"
 max_added_lines = "off"
 deny_classes = []
+deny_new_classes = []
 allow_modes = true
 allow_symlinks = true
 allow_gitlinks = true

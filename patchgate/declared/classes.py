@@ -1,8 +1,8 @@
-"""The classes of files that `deny_classes` names: data, printed by `explain`, matched without case.
+"""The classes of files that `deny_classes` and `deny_new_classes` name: data, compared without case.
 
 A class says what kind of thing a file is by its name; `binary` is also what git's own rule finds in the
-bytes, unless the name is one of `media`. Names
-that people also give to sources (`build/`, `bin/`) are left out.
+bytes, unless the name is one of `media`. Names that people also give to sources (`build/`, `out/`) are
+only in `output`, which is for what is new.
 """
 
 from __future__ import annotations
@@ -79,5 +79,6 @@ CLASSES: dict[str, tuple[str, ...]] = {
         "node_modules/",
         "Thumbs.db",
     ),
+    "output": ("*.lock", "*.log", "build/", "dist/", "out/", "target/"),
 }
 """Each class, and the gitignore patterns of the files in it."""

@@ -84,6 +84,10 @@ DenyClasses = Annotated[
     tuple[FileClass, ...],
     Field(strict=False, description="Classes of files that may be neither added nor changed."),
 ]
+DenyNewClasses = Annotated[
+    tuple[FileClass, ...],
+    Field(strict=False, description="Classes of files that may not be added; one that is there may change."),
+]
 AllowModes = Annotated[bool, Field(description="Whether a change may set or clear an executable bit.")]
 AllowSymlinks = Annotated[
     bool | Literal["inside"],
@@ -103,6 +107,7 @@ class CommitTable(Section):
     max_files: MaxFiles = COMMIT.max_files
     max_added_lines: MaxAddedLines = COMMIT.max_added_lines
     deny_classes: DenyClasses = COMMIT.deny_classes
+    deny_new_classes: DenyNewClasses = COMMIT.deny_new_classes
     allow_modes: AllowModes = COMMIT.allow_modes
     allow_symlinks: AllowSymlinks = COMMIT.allow_symlinks
     allow_gitlinks: AllowGitlinks = COMMIT.allow_gitlinks
@@ -114,6 +119,7 @@ class AgentTable(Section):
     max_files: MaxFiles = AGENT.max_files
     max_added_lines: MaxAddedLines = AGENT.max_added_lines
     deny_classes: DenyClasses = AGENT.deny_classes
+    deny_new_classes: DenyNewClasses = AGENT.deny_new_classes
     allow_modes: AllowModes = AGENT.allow_modes
     allow_symlinks: AllowSymlinks = AGENT.allow_symlinks
     allow_gitlinks: AllowGitlinks = AGENT.allow_gitlinks
@@ -167,6 +173,7 @@ class OverrideTable(Section):
     max_added_lines: MaxAddedLines | None = None
     max_file_bytes: MaxFileBytes | None = None
     deny_classes: DenyClasses | None = None
+    deny_new_classes: DenyNewClasses | None = None
     allow_modes: AllowModes | None = None
     allow_symlinks: AllowSymlinks | None = None
     allow_gitlinks: AllowGitlinks | None = None

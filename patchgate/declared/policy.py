@@ -92,6 +92,7 @@ class FileLimits:
     max_added_lines: int | None
     max_file_bytes: int | None
     deny_classes: frozenset[str]
+    deny_new_classes: frozenset[str]
     allow_modes: bool
     allow_symlinks: bool | str
     allow_gitlinks: bool | str
@@ -246,12 +247,17 @@ class Policy:
             suffix=None
             if suffix is None
             else Decision(("policy", "deny_suffixes", suffix), section.deny_suffixes[suffix]),
-            classes=frozenset(name for name, names in self._classes if names.match(raw) is not None),
+            classes=self._classes_of(raw),
             owner=next(
                 (each for each, paths in enumerate(self._owners) if paths.match(raw) is not None), None
             ),
             is_control=is_control,
         )
+
+    def _classes_of(self, raw: bytes) -> frozenset[str]:
+        found = frozenset(name for name, names in self._classes if names.match(raw) is not None)
+        # Who allows lock files allows new ones too.
+        return found - {"output"} if "lock" in found else found
 
     def limits(self, profile: Profile, owner: int | None) -> FileLimits:
         """Say which limits hold for the files of one owner: an override, or (None) the profile."""
@@ -273,7 +279,9 @@ class Policy:
             return value if isinstance(value, int) else None
 
         classes = chosen("deny_classes", own.deny_classes)
+        new_classes = chosen("deny_new_classes", own.deny_new_classes)
         assert isinstance(classes, tuple)
+        assert isinstance(new_classes, tuple)
         symlinks = chosen("allow_symlinks", own.allow_symlinks)
         gitlinks = chosen("allow_gitlinks", own.allow_gitlinks)
         return FileLimits(
@@ -283,6 +291,7 @@ class Policy:
             limit("max_file_bytes", self.config.policy.max_file_bytes),
             # A root deny cannot be lifted by an override.
             frozenset(classes) | frozenset(self.config.policy.deny_classes),
+            frozenset(new_classes),
             bool(chosen("allow_modes", own.allow_modes)),
             symlinks if isinstance(symlinks, str) else bool(symlinks),
             gitlinks if isinstance(gitlinks, str) else bool(gitlinks),
@@ -300,7 +309,8 @@ class Policy:
         """Name the list that denies a class to the files of one owner; no override lifts the root's."""
         if name in self.config.policy.deny_classes:
             return ("policy", "deny_classes")
-        return self.key_of("deny_classes", profile, owner)
+        is_for_all = name in self.limits(profile, owner).deny_classes
+        return self.key_of("deny_classes" if is_for_all else "deny_new_classes", profile, owner)
 
     def is_written(self, key: Key) -> bool:
         """Tell whether the config sets a key, so that no default decides."""
@@ -323,7 +333,7 @@ class Policy:
         if self.content or self.judges_placeholders(profile):
             return True
         return any(
-            limits.max_added_lines is not None or "binary" in limits.deny_classes
+            limits.max_added_lines is not None or "binary" in limits.deny_classes | limits.deny_new_classes
             for limits in self.all_limits(profile)
         )
 

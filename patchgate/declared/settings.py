@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar
 
 Limit = int | Literal["off"]
 """A limit: a number, or "off"."""
-FileClass = Literal["lock", "binary", "media", "artifact"]
+FileClass = Literal["lock", "binary", "media", "artifact", "output"]
 Symlinks = bool | Literal["inside"]
 Gitlinks = bool | Literal["bump"]
 MessageLevel = Literal["error", "warning", "note", "off"]
@@ -36,6 +36,7 @@ class ProfileSettings:
     max_files: Limit = 50
     max_added_lines: Limit = 2000
     deny_classes: tuple[FileClass, ...] = ("artifact",)
+    deny_new_classes: tuple[FileClass, ...] = ()
     allow_modes: bool = True
     allow_symlinks: Symlinks = "inside"
     allow_gitlinks: Gitlinks = "bump"
@@ -46,6 +47,7 @@ AGENT = ProfileSettings(
     max_files=5,
     max_added_lines=400,
     deny_classes=("lock", "binary", "artifact"),
+    deny_new_classes=("media", "output"),
     allow_modes=False,
     allow_symlinks=False,
     allow_gitlinks=False,
@@ -86,6 +88,7 @@ class OverrideSettings:
     max_added_lines: Limit | None = None
     max_file_bytes: Limit | None = None
     deny_classes: tuple[FileClass, ...] | None = None
+    deny_new_classes: tuple[FileClass, ...] | None = None
     allow_modes: bool | None = None
     allow_symlinks: Symlinks | None = None
     allow_gitlinks: Gitlinks | None = None

@@ -137,7 +137,8 @@ def _denied_classes(policy: Policy) -> frozenset[str]:
     """List the classes that somebody's limits deny."""
     if not _speaks(policy, "deny-class"):
         return frozenset()
-    return frozenset[str]().union(*(each.deny_classes for each in policy.all_limits(Profile.COMMIT)))
+    limits = policy.all_limits(Profile.COMMIT)
+    return frozenset[str]().union(*(each.deny_classes | each.deny_new_classes for each in limits))
 
 
 def _checks(policy: Policy) -> Iterator[Check]:

@@ -125,7 +125,10 @@ def _kinds(case: Case, file: FileChange, ruling: PathRuling) -> Iterator[Finding
     if before is not None:
         classes -= before.classes | ({"binary"} if file.binary else set())
     limits = case.policy.limits(case.profile, ruling.owner)
-    for name in sorted(classes & limits.deny_classes):
+    denied = classes & limits.deny_classes
+    if not denied and file.old is None:
+        denied = classes & limits.deny_new_classes
+    for name in sorted(denied):
         key = case.policy.key_of_class(name, case.profile, ruling.owner)
         yield find(
             "deny-class",

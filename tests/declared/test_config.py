@@ -113,6 +113,7 @@ def test_an_empty_file_holds_the_defaults_of_the_design() -> None:
     assert (commit.allow_modes, commit.allow_symlinks, commit.allow_gitlinks) == (True, "inside", "bump")
     assert (agent.max_files, agent.max_added_lines) == (5, 400)
     assert agent.deny_classes == ("lock", "binary", "artifact")
+    assert (agent.deny_new_classes, commit.deny_new_classes) == (("media", "output"), ())
     assert (agent.allow_modes, agent.allow_symlinks, agent.allow_gitlinks) == (False, False, False)
     assert (empty.content.secrets, empty.content.conflict_markers, empty.content.deny) == (True, True, ())
     assert (empty.rules, empty.overrides) == ({}, ())
@@ -248,11 +249,11 @@ def test_all_mistakes_are_told_at_once_in_the_order_of_their_lines() -> None:
         ("[policy.commit]\nallow_gitlinks = 'inside'", 'expected true, false or "bump", got "inside"'),
         (
             "[policy]\ndeny_classes = 'lock'",
-            'expected a list of "lock", "binary", "media" or "artifact", got "lock"',
+            'expected a list of "lock", "binary", "media", "artifact" or "output", got "lock"',
         ),
         (
             "[policy]\ndeny_classes = ['lok']",
-            'expected "lock", "binary", "media" or "artifact", got "lok"',
+            'expected "lock", "binary", "media", "artifact" or "output", got "lok"',
         ),
         ("required_version = 1.0", "expected a string, got a float"),
         ("[content]\nsecrets = 'off'", "expected true or false, got a string"),

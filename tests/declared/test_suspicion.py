@@ -329,6 +329,7 @@ def test_contents_are_read_where_anybody_denies_binary_files() -> None:
     assert not suspicion().reads_contents
     assert suspicion('policy.deny_classes = ["binary"]').reads_contents
     assert suspicion('policy.commit.deny_classes = ["binary"]').reads_contents
+    assert suspicion('policy.commit.deny_new_classes = ["binary"]').reads_contents
     assert suspicion('[[overrides]]\npaths = ["a"]\ndeny_classes = ["binary"]').reads_contents
     assert not suspicion('policy.agent.deny_classes = ["binary"]').reads_contents
     assert not with_rule("deny-class", "off", 'policy.deny_classes = ["binary"]').reads_contents
@@ -454,7 +455,7 @@ CONFIGS = st.builds(
         deny=few(PATTERN_TEXTS),
         deny_suffixes=few(SUFFIX_TEXTS),
         deny_classes=CLASS_SETS,
-        commit=st.builds(ProfileSettings, deny_classes=CLASS_SETS),
+        commit=st.builds(ProfileSettings, deny_classes=CLASS_SETS, deny_new_classes=CLASS_SETS),
     ),
     overrides=st.lists(
         st.builds(

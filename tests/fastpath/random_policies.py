@@ -161,6 +161,7 @@ def _config(chance: Chance) -> str:
     policy += _maybe(chance, 0.2, "generated", lambda: _several(chance, _pattern, check_pattern, 2))
     sections.append("[policy]\n" + policy)
     commit = _maybe(chance, 0.5, "deny_classes", lambda: _classes(chance))
+    commit += _maybe(chance, 0.2, "deny_new_classes", lambda: _classes(chance))
     sections.append("[policy.commit]\n" + _limits(chance, 0.3) + commit + _permissions(chance))
     content = _maybe(chance, 0.2, "secrets", lambda: False)
     content += _maybe(chance, 0.2, "conflict_markers", lambda: False)

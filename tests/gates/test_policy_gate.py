@@ -266,9 +266,36 @@ def test_a_class_is_known_by_the_name(name: str, of_class: str) -> None:
 
 def test_the_profiles_deny_other_classes() -> None:
     """B10: lock, binary and artifact-like targets are denied to agents."""
-    files = (added("uv.lock"), added("a.zip"), added("a.png"), added("x.pyc"))
+    files = (added("uv.lock"), added("a.zip"), added("x.pyc"))
     assert [each.path for each in findings(case(*files))] == [path("x.pyc")]
     assert [each.details["pattern"] for each in findings(agents(*files))] == ["binary", "lock", "artifact"]
+
+
+def test_what_builds_and_runs_leave_and_media_are_denied_to_agents_when_they_are_new() -> None:
+    """B10: a file that is there may change; a list of the policy's own lifts it, for some paths or all."""
+    for name, of_class in (
+        ("my.lock", "output"),
+        ("a.LOG", "output"),
+        ("dist/app.js", "output"),
+        ("web/build/x", "output"),
+        ("out/a.py", "output"),
+        ("target/x", "output"),
+        ("img/a.png", "media"),
+    ):
+        assert only(agents(added(name))).details["pattern"] == of_class
+        assert rules(agents(modified(name))) == rules(case(added(name))) == []
+        assert rules(agents(added(name), toml="policy.agent.deny_new_classes = []")) == []
+        lifted = f'[[overrides]]\npaths = ["{name}"]\ndeny_new_classes = []'
+        assert rules(agents(added(name), toml=lifted)) == []
+    assert (
+        rules(agents(added("uv.lock"), added("pyproject.toml"), toml="policy.agent.deny_classes = []")) == []
+    )
+    finding = only(agents(added("a.png")))
+    assert "policy.agent.deny_new_classes" in f"{finding.hint} {finding.details}"
+    assert rules(agents(added("builder/a.py"))) == rules(agents(added("outer.py"))) == []
+    toml = 'policy.commit.deny_new_classes = ["binary"]'
+    assert rules(case(binary("notes.txt"), toml=toml)) == ["deny-class"]
+    assert rules(case(binary("notes.txt", old=Entry("100644", oid("text"))), toml=toml)) == []
 
 
 def test_a_file_of_binary_content_is_of_the_class_binary_whatever_its_name() -> None:
@@ -278,7 +305,7 @@ def test_a_file_of_binary_content_is_of_the_class_binary_whatever_its_name() -> 
 
 
 def test_media_are_not_of_the_class_binary() -> None:
-    assert rules(agents(binary("logo.png"))) == []
+    assert rules(agents(binary("logo.png", old=Entry("100644", oid("text"))))) == []
     toml = 'policy.agent.deny_classes = ["media", "binary"]'
     assert [each.details["pattern"] for each in findings(agents(binary("logo.png"), toml=toml))] == ["media"]
 

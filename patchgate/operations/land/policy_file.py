@@ -38,6 +38,8 @@ deny_classes = ["artifact"]
 max_files = 5
 max_added_lines = 400
 deny_classes = ["lock", "binary", "artifact"]
+# What an agent may change where it is there, and not add.
+deny_new_classes = ["media", "output"]
 
 [content]
 # Private keys and tokens of known forms, in added lines only.

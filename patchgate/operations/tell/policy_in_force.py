@@ -103,9 +103,15 @@ def about_path(force: InForce, path: RepoPath, profile: Profile) -> Iterator[tup
         yield "may be touched", "nothing denies it"
     if ruling.suffix is not None:
         yield "may not be added or changed: deny-suffix", place(ruling.suffix)
-    denied = policy.limits(profile, ruling.owner).deny_classes
+    limits = policy.limits(profile, ruling.owner)
     for name in sorted(ruling.classes):
-        says = "may not be added or changed: deny-class" if name in denied else "of a class that is allowed"
+        says = (
+            "may not be added: deny-class"
+            if name in limits.deny_new_classes
+            else "of a class that is allowed"
+        )
+        if name in limits.deny_classes:
+            says = "may not be added or changed: deny-class"
         yield f"{says} ({name})", f"{profile} profile"
     if ruling.generated is not None:
         yield "costs no budget", place(ruling.generated)

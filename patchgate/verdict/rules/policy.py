@@ -54,10 +54,11 @@ POLICY_RULES = (
         "policy",
         "deny-class",
         Level.ERROR,
-        "An added or changed file belongs to a class in `deny_classes`: lock, binary, media or artifact.",
+        "An added or changed file belongs to a class in `deny_classes`: lock, binary, media, artifact or "
+        "output; or an added one to a class in `deny_new_classes`.",
         "Files of that class are made by a tool, or cannot be read in a review.",
         "dist/app.whl (artifact)",
-        "Leave the file out of the change, or take the class out of `deny_classes`.",
+        "Leave the file out of the change, or take the class out of the list that denies it.",
     ),
     _rule(
         "policy",
