@@ -48,6 +48,7 @@ from patchgate.declared.settings import (
     MessageLevel,
     MessageSettings,
     PolicySettings,
+    Preexisting,
     ReserveLevel,
 )
 from patchgate.declared.table import ENV_TEXT, TIMEOUT_TEXT, TOOLS_TEXT, Section, Timeout, Tools, Variables
@@ -235,6 +236,11 @@ class ApplyTable(Section):
     max_attempts: Annotated[int, Field(ge=1, le=100)] = Field(
         ApplySettings().max_attempts,
         description="How often a patch may be refused before a person has to let it be tried again.",
+    )
+    preexisting: Preexisting = Field(
+        ApplySettings().preexisting,
+        description="What becomes of a patch where a command fails in the same way without it: `refuse` it, "
+        "or `report` the failure as a warning.",
     )
 
 

@@ -130,9 +130,10 @@ class CommandSettings:
 
 @dataclass(frozen=True, slots=True)
 class ApplySettings:
-    """How often one patch may be refused before a person has to look."""
+    """How often one patch may be refused before a person has to look, and what failed before it means."""
 
     max_attempts: int = 5
+    preexisting: Preexisting = "refuse"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,11 @@ as added.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from patchgate.change.model import FileChange, Line, Status
+from patchgate.change.model import SYMLINK, Entry, FileChange, Line, Status
+from patchgate.change.path import RepoPath
 from patchgate.git.diff import Watch
 from patchgate.git.objects import SNIFFED, Objects
 from patchgate.git.repository import BIG_FILE, failed
@@ -142,3 +143,23 @@ def _large(objects: Objects, record: FileChange, watch: Watch | None) -> FileCha
             found.extend(Line(number + 1, rest) for _ in watch([rest]))
         number += 1
     return replace(record, added_lines=number, removed_lines=0, n_hunks=1, watched=tuple(found))
+
+
+def lines_of(objects: Objects, tree: str) -> Callable[[RepoPath], Sequence[bytes] | None]:
+    """Make the reader of a tree's files, from git's objects: a command can write to the disk.
+
+    It gives the lines of a regular file, none where it is a link or too large, None where there is no file.
+
+    Raises:
+        UndecidedError: when it is called: an object is missing.
+    """
+
+    def lines(path: RepoPath) -> Sequence[bytes] | None:
+        entry: Entry | None = objects.entry(tree, path.raw)
+        if entry is None or not (entry.is_file or entry.mode == SYMLINK):
+            return None
+        if not entry.is_file or objects.sizes([entry.oid])[entry.oid] > BIG_FILE:
+            return ()
+        return objects.read(entry.oid).split(b"\n")
+
+    return lines

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from patchgate.change.quoting import printable
-from patchgate.declared.settings import AnalysisSettings
+from patchgate.declared.settings import AnalysisSettings, CommandSettings
 from patchgate.errors import UndecidedError
 from patchgate.tools.environment import command_environment, find_program
 from patchgate.tools.runner import hindered, located, not_found
@@ -34,15 +34,17 @@ _WANTED = (
 )
 
 
-def tool_of(settings: AnalysisSettings, environ: Mapping[str, str], place: str | None = None) -> str | None:
-    """Tell which programs an analysis runs, so that another version of them is another text.
+def tool_of(
+    settings: AnalysisSettings | CommandSettings, environ: Mapping[str, str], place: str | None = None
+) -> str | None:
+    """Tell which programs an analysis or a command runs, so that another version of them is another text.
 
     For the program and each of `required_tools`: where it was found, its real path, size and time. A program
     of the tree (`./x`) is told apart by the tree. What a program loads (the modules of a `python -m x`) is
     not seen: `required_tools` can name a program that comes and goes with it.
 
     Args:
-        settings: what the config says of the analysis.
+        settings: what the config says of it.
         environ: the caller's environment.
         place: the scratch tree, whose own programs do not count; None where there is none yet.
 

@@ -9,7 +9,8 @@ vitest, mocha, node, TAP and ctest as they print them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from xml.parsers import expat
 
@@ -42,6 +43,16 @@ def read_report(raw: bytes) -> Counts:
     Raises:
         ValueError: it is no whole report; says so in half a sentence.
     """
+    reader = _read(raw)
+    ended = reader.ended
+    # A suite counts what ended. A test that fails and cannot be taken down is two cases, and counted once.
+    lost = min(reader.uncounted, ended["passed"]) if not (ended["failed"] or ended["errors"]) else 0
+    errors = ended["errors"] + reader.unfinished + lost
+    broken_off = bool(reader.unfinished or lost)
+    return Counts(ended["passed"] - lost, ended["failed"], errors, ended["skipped"], broken_off)
+
+
+def _read(raw: bytes) -> _Reader:
     reader = _Reader()
     try:
         reader.parser.Parse(raw, True)
@@ -49,12 +60,19 @@ def read_report(raw: bytes) -> Counts:
         raise ValueError(f"line {error.lineno} of it is no XML") from error
     if not reader.is_report:
         raise ValueError("it has no test suites")
-    ended = reader.ended
-    # A suite counts what ended. A test that fails and cannot be taken down is two cases, and counted once.
-    lost = min(reader.uncounted, ended["passed"]) if not (ended["failed"] or ended["errors"]) else 0
-    errors = ended["errors"] + reader.unfinished + lost
-    broken_off = bool(reader.unfinished or lost)
-    return Counts(ended["passed"] - lost, ended["failed"], errors, ended["skipped"], broken_off)
+    return reader
+
+
+def failed_tests(raw: bytes) -> frozenset[str]:
+    """Name the tests of a JUnit report that failed or had an error.
+
+    Raises:
+        ValueError: it is no whole report, or the run was broken off; says so in half a sentence.
+    """
+    reader = _read(raw)
+    if reader.unfinished:
+        raise ValueError("the run was broken off")
+    return frozenset(reader.failed)
 
 
 class _Reader:
@@ -68,7 +86,9 @@ class _Reader:
         self.ended = {"passed": 0, "failed": 0, "errors": 0, "skipped": 0}
         self.unfinished = 0
         self.uncounted = 0
+        self.failed: set[str] = set()
         self.is_report = False
+        self._name = ""
         self.parser = expat.ParserCreate()
         self.parser.StartElementHandler = self._begin
         self.parser.EndElementHandler = self._end
@@ -89,6 +109,7 @@ class _Reader:
         if name == "testcase":
             self._marks = set()
             # The class of a test without one is empty, but there.
+            self._name = f"{attributes.get('classname', '')}::{attributes.get('name', '')}"
             self._is_named = bool(attributes.get("name")) and "classname" in attributes
         elif name == "testsuite":
             said = attributes.get("tests", "")
@@ -107,6 +128,8 @@ class _Reader:
         if self._is_named and self._suites:
             said, held = self._suites[-1]
             self._suites[-1] = said, held + 1
+        if self._marks & {"failure", "error"}:
+            self.failed.add(self._name)
         if "failure" in self._marks:
             self.ended["failed"] += 1
         elif "error" in self._marks:
@@ -141,11 +164,30 @@ _NOTHING = re.compile(
 _LONGEST = 500
 # By pytest.exit between tests, which the report does not tell, nor the exit code that the test chose.
 _BROKEN_OFF = re.compile(rb"!+ _pytest\.outcomes\.Exit\b")
+# After the first failures (-x), or since a module of tests cannot be imported: pytest's lines of `!`.
+_STOPPED = re.compile(rb"!{3,} .{1,400} !{3,}$")
+_PYTEST = frozenset({"pytest", "py.test"})
+
+
+def runs_pytest(command: Sequence[str]) -> bool:
+    """Tell whether pytest is among the words of a command."""
+    return any(word.rpartition("/")[2] in _PYTEST for word in command)
+
+
+def report_options(environ: Mapping[str, str], report: str) -> dict[str, str]:
+    """Give the variable that lets pytest write its report to a file; options of the caller's stay."""
+    options = [*filter(None, [environ.get("PYTEST_ADDOPTS")]), f"--junitxml={shlex.quote(report)}"]
+    return {"PYTEST_ADDOPTS": " ".join(options)}
 
 
 def said_broken_off(output: bytes) -> bool:
     """Tell whether pytest says in its output that a test ended the whole run."""
     return any(_BROKEN_OFF.match(line) for line in _lines(output))
+
+
+def said_stopped(output: bytes) -> bool:
+    """Tell whether pytest says in its output that it did not come to all of its tests."""
+    return any(_STOPPED.match(line) for line in _lines(output))
 
 
 def said_nothing_ran(output: bytes) -> str | None:

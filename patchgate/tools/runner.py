@@ -17,6 +17,7 @@ from patchgate.declared.settings import AnalysisSettings, CommandSettings
 from patchgate.errors import UndecidedError
 from patchgate.process.command import Ended, StartFault, run_command
 from patchgate.tools.environment import command_environment, find_program
+from patchgate.tools.junit import report_options, runs_pytest
 from patchgate.tools.outcome import CommandOutcome, Status, show_command, tail_lines
 
 
@@ -31,6 +32,7 @@ def run(
     mask: Callable[[bytes], bytes] | None = None,
     clean: Callable[[bytes], bytes] | None = None,
     tick: Callable[[float], None] | None = None,
+    report: str | None = None,
 ) -> CommandOutcome:
     """Run a command to its end; whatever becomes of it is told by the outcome.
 
@@ -44,6 +46,7 @@ def run(
         mask: what is done to whole lines of output before they are logged or shown, and to its arguments.
         clean: what is then done to what goes into the log, where the log is kept.
         tick: called about once a second with the seconds since the start.
+        report: where pytest, if that is what runs, is asked to write its JUnit report.
 
     Raises:
         UndecidedError: the log cannot be made, or the place is not there.
@@ -55,6 +58,8 @@ def run(
     argv = expand(settings, files)
     outcome = replace(outcome, shown=show_command(argv, mask))
     environment = command_environment(environ, settings.env, place)
+    if report is not None and runs_pytest(settings.command):
+        environment |= report_options(environment, report)
     file, missing = located(settings, environment)
     if missing:
         reason, hint = not_found(missing)

@@ -11,10 +11,11 @@ import pytest
 
 from patchgate.change.path import RepoPath
 from patchgate.errors import ConfigError, UndecidedError, UsageError
+from patchgate.git.blobs import lines_of
 from patchgate.git.objects import Objects
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository, open_repository
-from patchgate.operations.hold.verify.content import Analysed, analysis_policy, lines_of, source_of
+from patchgate.operations.hold.verify.content import Analysed, analysis_policy, source_of
 from tests.world import Repo
 
 RUFF = '[analyses.ruff]\ncommand = ["ruff", "check", "."]\n'

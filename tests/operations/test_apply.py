@@ -84,7 +84,7 @@ def test_all_findings_of_policy_and_git_are_given_and_nothing_runs(repo: Repo) -
 
 def test_lint_comes_before_tests_and_stops_them(repo: Repo) -> None:
     told = repo.path.parent / "told"
-    lint = command("lint", f"echo lint >>{told}; exit 3")
+    lint = command("lint", f"echo lint >>{told}; grep -q b f || exit 3")
     repo.policy(command("test", f"echo test >>{told}") + lint)
     answer = apply(repo, change_of())
     assert answer.code == 1
@@ -95,7 +95,8 @@ def test_lint_comes_before_tests_and_stops_them(repo: Repo) -> None:
         "PATCH_APPLY_FAIL",
     )
     assert finding["details"]["exit_code"] == 3
-    assert told.read_text() == "lint\n"
+    # The second time without the patch.
+    assert told.read_text() == "lint\nlint\n"
     outcomes = {gate["gate"]: gate["outcome"] for gate in answer.change["gates"]}
     assert (outcomes["lint"], outcomes["test"]) == ("fail", "not-run")
     assert (repo.path / "f").read_text() == ABC
@@ -135,7 +136,7 @@ def test_the_linter_of_the_page_about_apply_refuses_what_it_could_fix(repo: Repo
 
 def test_a_test_that_fails_refuses_with_its_exit_code_and_the_end_of_its_output(repo: Repo) -> None:
     """E23: build-failed."""
-    repo.policy(command("test", "for i in 1 2 3; do echo line $i; done; exit 7"))
+    repo.policy(command("test", "grep -q b f && exit 0; for i in 1 2 3; do echo line $i; done; exit 7"))
     answer = apply(repo, change_of())
     (finding,) = answer.findings
     assert finding["rule"] == "build-failed"

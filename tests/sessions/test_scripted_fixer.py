@@ -127,6 +127,7 @@ NOT_MECHANICAL = {
     "eol-adapted": "a note, which refuses nothing",
     "lock-without-manifest": "a note, which refuses nothing by itself",
     "policy-repaired": "a note, which refuses nothing",
+    "failed-before": "what fails without the patch is not the patch's",
     "command-changed-files": "the command of the policy is to be changed",
 }
 """The rules that no script can mend honestly, each with the reason."""

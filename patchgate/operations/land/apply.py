@@ -142,7 +142,9 @@ def _judged_and_landed(course: Course) -> Report:
         landed = Landed()
         is_new = not any(finding.rule == "duplicate-patch" for finding in verdict.findings)
         if verdict.verdict is Verdict.ACCEPTED and is_new and verdict.change.files:
-            around = Surroundings(place.environ, place.cache, place.tell, request.keeps_scratch)
+            around = Surroundings(
+                place.environ, place.cache, place.tell, request.keeps_scratch, place.clock()
+            )
             # Cheap, before the commands take their time; under the lock it is asked again.
             if (overtaken := course.ask_again()) is not None:
                 return conclude(course, stopped(verdict, overtaken), None)

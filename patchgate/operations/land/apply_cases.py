@@ -147,6 +147,7 @@ _CASES: Mapping[str, tuple[tuple[str, Story], tuple[str, Story]]] = {
     "retry-exhausted": ((_ONE_TRY, _again_with(_GOOD)), ("", _again_with(_GOOD))),
     "index-differs": (("", _with_unstaged_changes), ("", _staged)),
     "lint-failed": ((_command("lint", "false"), _simply), (_TRUE, _simply)),
+    "failed-before": ((_command("lint", "sh", "-c", "echo old; exit 1"), _simply), (_TRUE, _simply)),
     "build-failed": ((_command("test", "false"), _simply), (_TRUE, _simply)),
     "command-not-started": ((_command("lint", "./nothing"), _simply), (_TRUE, _simply)),
     "command-timed-out": ((_command("lint", "sleep", "60", timeout="0.1s"), _simply), (_TRUE, _simply)),

@@ -121,7 +121,7 @@ def conclude(course: Course, verdict: ChangeVerdict, landing: Landing | None) ->
     A refusal asks once more what others did to the chain, so that its number and its last line are true.
     """
     applied = landing is not None
-    counts = verdict.verdict is Verdict.REJECTED and not course.request.is_dry_run
+    counts = _counts(course, verdict)
     overtaken = course.ask_again() if counts else None
     has_landed = overtaken is not None and overtaken.definition.undecided
     named = {each.rule for each in verdict.findings}
@@ -153,6 +153,13 @@ def conclude(course: Course, verdict: ChangeVerdict, landing: Landing | None) ->
     warnings.append(_keep(course, report))
     masked = tuple(evidence.masks.text(each) for each in warnings if each)
     return replace(report, warnings=(*report.warnings, *masked))
+
+
+def _counts(course: Course, verdict: ChangeVerdict) -> bool:
+    """Tell whether the retry rule counts a verdict: a refusal for more than what failed before."""
+    if course.request.is_dry_run or verdict.verdict is not Verdict.REJECTED:
+        return False
+    return any(each.level is Level.ERROR and each.rule != "failed-before" for each in verdict.findings)
 
 
 def _keep(course: Course, report: Report) -> str | None:
@@ -191,7 +198,7 @@ def record_of(course: Course, verdict: ChangeVerdict, *, applied: bool) -> Attem
         course.chain.number,
         verdict.verdict.value,
         applied,
-        verdict.verdict is Verdict.REJECTED and not course.request.is_dry_run,
+        _counts(course, verdict),
         course.request.is_dry_run,
         course.request.kind,
         course.sha256,

@@ -7,12 +7,13 @@ the policy from before the patch: no change judges itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
 
 from patchgate.change.path import RepoPath
-from patchgate.change.quoting import neutral, printable
+from patchgate.change.quoting import printable
 from patchgate.declared.command import files_of, in_order
 from patchgate.declared.policy import Profile
 from patchgate.declared.settings import CommandSettings
@@ -24,8 +25,12 @@ from patchgate.operations.land.review import CommandRun
 from patchgate.verdict.rules import RULES, Level
 from patchgate.verdict.verdict import Finding, Fixer, GateOutcome, Outcome
 
+if TYPE_CHECKING:
+    from patchgate.operations.land.scratch_trees import TriedCommand
+
 KINDS = ("lint", "test")
 _SHOWN = 20
+_GONE_WELL = frozenset({Outcome.PASS, Outcome.NOT_APPLICABLE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +50,16 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What the commands get from outside: their environment, a folder for caches, whom to tell progress."""
+    """What the commands get from outside: environment, a folder for caches, whom to tell progress, the time.
+
+    `now` is in seconds since the epoch.
+    """
 
     environ: Mapping[str, str]
     cache: str
     tell: Callable[[str, float], None]
     keeps_scratch: bool = False
+    now: float = 0.0
 
 
 def try_commands(repository: Repository, judged: Judged, evidence: Evidence, around: Surroundings) -> Tried:
@@ -66,8 +75,7 @@ def try_commands(repository: Repository, judged: Judged, evidence: Evidence, aro
 
     try:
         stuck = sweep(repository, around.cache)
-        with _Trees(repository, judged, around) as trees:
-            tried = _run_all(commands, judged, evidence, trees, around)
+        tried = _Trying(repository, judged, evidence, around).run()
         left = tuple(
             f"{printable(place)} is left of a killed attempt and cannot be removed" for place in stuck
         )
@@ -77,138 +85,109 @@ def try_commands(repository: Repository, judged: Judged, evidence: Evidence, aro
         return Tried(tuple(GateOutcome(kind, Outcome.UNDECIDED, reason) for kind in KINDS))
 
 
-class _Trees:
-    """The scratch trees of one attempt, each made when a command first needs it; a context manager."""
+class _Trying:
+    """The commands of one attempt as they go on: how each ended, and what is said of it."""
 
-    def __init__(self, repository: Repository, judged: Judged, around: Surroundings) -> None:
-        from patchgate.git.scratch import Scratch
-        from patchgate.git.standing import tried_tree
+    def __init__(
+        self, repository: Repository, judged: Judged, evidence: Evidence, around: Surroundings
+    ) -> None:
+        from patchgate.ledger.masking import Masks
+        from patchgate.operations.land.scratch_trees import Trees
 
-        self._repository = repository
         self._judged = judged
-        self._around = around
-        self._held = ExitStack()
-        self._made: dict[str, Scratch] = {}
-        footing = judged.footing
-        self._tree = tried_tree(
-            repository, judged.objects, judged.store, footing.policy_tree, judged.verdict.change.files
+        self._evidence = evidence
+        commands = {} if judged.policy is None else judged.policy.config.commands
+        # The report, the review and the bundle are kept without these secrets too.
+        evidence.masks = self._masks = Masks(
+            [around.environ, *(settings.env for settings in commands.values())]
+        )
+        self._commands = in_order(commands)
+        self._files = files_of(judged.verdict.change.files)
+        self._trees = Trees.of(repository, judged, around, judged.verdict.change.files)
+        self._trees.keeps = around.keeps_scratch
+        self._before = partial(Trees.of, repository, judged, around, ())
+        self._findings: list[Finding] = []
+        self._warnings: list[str] = []
+        self._runs: list[CommandRun] = []
+        self._ended: dict[str, list[Outcome]] = {kind: [] for kind in KINDS}
+
+    def run(self) -> Tried:
+        """Run lint, then tests.
+
+        Raises:
+            UndecidedError: a log or a scratch tree cannot be made.
+        """
+        with self._trees:
+            for kind in KINDS:
+                self._run_kind(kind)
+        kept = self._trees.kept
+        also = [f"the scratch tree of the lint commands is kept too: {printable(each)}" for each in kept[:-1]]
+        return Tried(
+            tuple(_gate(kind, self._ended[kind], self._findings) for kind in KINDS),
+            tuple(self._findings),
+            tuple(self._runs),
+            (*self._warnings, *also),
+            kept[-1] if kept else None,
+            self._trees.tree if self._trees.has_shown_all else None,
         )
 
-    def __enter__(self) -> _Trees:
-        return self
+    def _run_kind(self, kind: str) -> None:
+        from patchgate.tools.outcome import Status, finding_of
 
-    def __exit__(self, *error: object) -> None:
-        self._held.close()
+        said: dict[str, list[Finding]] = {}
+        failed: list[tuple[str, CommandSettings, TriedCommand]] = []
+        is_stopped = kind == "test" and not _GONE_WELL.issuperset(self._ended["lint"])
+        for name, settings in self._commands:
+            if settings.kind != kind:
+                continue
+            if is_stopped:
+                self._runs.append(CommandRun(name, kind, "not run: lint stopped it"))
+                self._ended[kind].append(Outcome.NOT_RUN)
+                continue
+            ran = self._run(name, settings)
+            if ran.outcome.status is Status.NOTHING_TO_DO:
+                self._ended[kind].append(Outcome.NOT_APPLICABLE)
+                continue
+            # One that was ended in the middle has judged nothing, and that is what is reported of it.
+            has_ended = ran.outcome.status in {Status.PASSED, Status.FAILED}
+            written = _changed(self._judged, name, kind, ran.changed) if has_ended else None
+            said[name] = [each for each in (finding_of(ran.outcome), written) if each is not None]
+            if ran.outcome.status is Status.FAILED:
+                failed.append((name, settings, ran))
+        if failed:
+            self._compare(failed, said)
+        for findings in said.values():
+            self._findings += findings
+            self._ended[kind].append(_outcome_of(findings))
 
-    @property
-    def kept(self) -> str | None:
-        """Where the last scratch tree is, if it is to be kept."""
-        if not self._around.keeps_scratch or not self._made:
-            return None
-        return list(self._made.values())[-1].path
-
-    @property
-    def tree(self) -> str | None:
-        """The whole tree that commands saw; None where they saw the touched files alone, or nothing."""
-        return self._tree if "tree" in self._made else None
-
-    def path(self, scope: str) -> str:
-        """Give the place for commands of a scope, made where it is not there yet."""
-        from patchgate.git.scratch import touched_files, whole_tree
-
-        if scope in self._made:
-            return self._made[scope].path
-        repository, judged, around = self._repository, self._judged, self._around
-        if scope == "files":
-            paths = [file.path for file in judged.verdict.change.files]
-            making = touched_files(
-                repository,
-                judged.objects,
-                judged.store,
-                self._tree,
-                paths,
-                cache=around.cache,
-                keep=around.keeps_scratch,
-            )
-        else:
-            making = whole_tree(
-                repository,
-                judged.store,
-                self._tree,
-                cache=around.cache,
-                commit=judged.footing.head or judged.footing.commit,
-                keep=around.keeps_scratch,
-            )
-        self._made[scope] = self._held.enter_context(making)
-        return self._made[scope].path
-
-    def changed(self, scope: str) -> list[RepoPath]:
-        """Name the tracked files that a command changed, and put them back."""
-        paths = self._made[scope].changed()
-        if paths:
-            self._made[scope].put_back()
-        return paths
-
-
-def _run_all(
-    commands: Mapping[str, CommandSettings],
-    judged: Judged,
-    evidence: Evidence,
-    trees: _Trees,
-    around: Surroundings,
-) -> Tried:
-    from patchgate.ledger.masking import Masks
-    from patchgate.tools.outcome import Status, finding_of
-    from patchgate.tools.runner import run
-
-    masks = Masks([around.environ, *(settings.env for settings in commands.values())])
-    # The report, the review and the bundle are kept without these secrets too.
-    evidence.masks = masks
-    files = files_of(judged.verdict.change.files)
-    findings: list[Finding] = []
-    warnings: list[str] = []
-    runs: list[CommandRun] = []
-    ended: dict[str, list[Outcome]] = {kind: [] for kind in KINDS}
-    for name, settings in in_order(commands):
-        if settings.kind == "test" and set(ended["lint"]) - {Outcome.PASS, Outcome.NOT_APPLICABLE}:
-            runs.append(CommandRun(name, settings.kind, "not run: lint stopped it"))
-            ended["test"].append(Outcome.NOT_RUN)
-            continue
-        place = trees.path(settings.scope)
-        outcome = run(
-            name,
-            settings,
-            place=place,
-            files=files,
-            environ=around.environ,
-            log_path=evidence.log_path(name),
-            mask=masks.stream(),
-            clean=neutral,
-            tick=lambda seconds, name=name: around.tell(name, seconds),  # type: ignore[misc]
+    def _run(self, name: str, settings: CommandSettings) -> TriedCommand:
+        log = self._evidence.log_path(name)
+        ran = self._trees.run(name, settings, self._files, log, self._masks, name)
+        outcome = ran.outcome
+        self._warnings.extend(outcome.warnings)
+        where = f"logs/{outcome.log}" if outcome.log else None
+        seconds = outcome.seconds if outcome.log else None
+        self._runs.append(
+            CommandRun(name, settings.kind, outcome.status.value, seconds, outcome.exit_code, where)
         )
-        warnings.extend(outcome.warnings)
-        runs.append(
-            CommandRun(
-                name,
-                settings.kind,
-                outcome.status.value,
-                outcome.seconds if outcome.log else None,
-                outcome.exit_code,
-                f"logs/{outcome.log}" if outcome.log else None,
-            )
-        )
-        if outcome.status is Status.NOTHING_TO_DO:
-            ended[settings.kind].append(Outcome.NOT_APPLICABLE)
-            continue
-        changed = trees.changed(settings.scope)
-        # One that was ended in the middle has judged nothing, and that is what is reported of it.
-        has_ended = outcome.status in {Status.PASSED, Status.FAILED}
-        written = _changed(judged, name, settings.kind, changed) if has_ended else None
-        said = [each for each in (finding_of(outcome), written) if each is not None]
-        findings += said
-        ended[settings.kind].append(_outcome_of(said))
-    gates = tuple(_gate(kind, ended[kind], findings) for kind in KINDS)
-    return Tried(gates, tuple(findings), tuple(runs), tuple(warnings), trees.kept, trees.tree)
+        return ran
+
+    def _compare(
+        self, failed: Sequence[tuple[str, CommandSettings, TriedCommand]], said: dict[str, list[Finding]]
+    ) -> None:
+        """Ask of each command that failed whether it fails without the patch too."""
+        from patchgate.operations.land.before import Before
+
+        # There is one tree to run in.
+        self._trees.release()
+        try:
+            with self._before() as trees:
+                before = Before(trees, self._evidence, self._masks)
+                for name, settings, ran in failed:
+                    said[name][0] = before.settle(name, settings, ran, said[name][0])
+                self._runs += before.runs
+        except UndecidedError as error:
+            self._warnings.append(f"nothing could be run without the patch: {error.message}")
 
 
 def _outcome_of(findings: list[Finding]) -> Outcome:
@@ -229,7 +208,7 @@ def _gate(kind: str, outcomes: list[Outcome], findings: list[Finding]) -> GateOu
     return GateOutcome(kind, Outcome.PASS)
 
 
-def _changed(judged: Judged, name: str, kind: str, paths: list[RepoPath]) -> Finding | None:
+def _changed(judged: Judged, name: str, kind: str, paths: Sequence[RepoPath]) -> Finding | None:
     """Report the tracked files that a command changed: it has judged other bytes than those that land."""
     if not paths or judged.policy is None:
         return None

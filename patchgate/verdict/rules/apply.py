@@ -79,6 +79,17 @@ APPLY_RULES = (
         "`pytest` reported one failure",
         "Mend what the command names (details.tail), then send the whole patch again.",
     ),
+    Rule(
+        "failed-before",
+        Stage.APPLY,
+        "commands",
+        Level.ERROR,
+        "A command of the policy fails as it fails without the patch: the same tests, findings or output.",
+        "What failed before is not the patch's fault, but nobody knows what that failure hides.",
+        "a test that fails on HEAD too",
+        "A maintainer repairs what fails on HEAD, or sets `[apply] preexisting` to `report`.",
+        invariant=True,
+    ),
     _cannot(
         "commands",
         "command-not-started",

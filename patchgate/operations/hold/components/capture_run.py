@@ -8,7 +8,6 @@ too long, leaves it undecided. Records nothing.
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -20,11 +19,18 @@ from patchgate.declared.component import Component
 from patchgate.declared.component_texts import TESTS
 from patchgate.declared.settings import CommandSettings
 from patchgate.errors import UndecidedError
-from patchgate.tools.junit import MOST_REPORT, Counts, read_report, said_broken_off, said_nothing_ran
+from patchgate.tools.junit import (
+    MOST_REPORT,
+    Counts,
+    read_report,
+    report_options,
+    runs_pytest,
+    said_broken_off,
+    said_nothing_ran,
+)
 from patchgate.tools.outcome import CommandOutcome, Status
 
 MOST_SECONDS = 3600.0
-_PYTEST = frozenset({"pytest", "py.test"})
 # pytest: no tests; an internal error, an error of usage. Of the system: not executable, not found.
 _NONE_COLLECTED = 5
 _NOT_RUN = frozenset({3, 4, 126, 127})
@@ -92,7 +98,7 @@ def run_tests(
     from patchgate.tools.runner import run
 
     command = component.settings.test_command
-    is_pytest = any(os.path.basename(word) in _PYTEST for word in command)
+    is_pytest = runs_pytest(command)
     report = os.path.join(beside, "report.xml")
     log = os.path.join(beside, "log")
     outcome = run(
@@ -141,8 +147,7 @@ def _environment(
         )
     roots = [os.path.normpath(os.path.join(place, os.fsdecode(root.encode()))) for root in source_roots]
     path = [*roots, *filter(None, [environ.get("PYTHONPATH")])]
-    options = [*filter(None, [environ.get("PYTEST_ADDOPTS")]), f"--junitxml={shlex.quote(report)}"]
-    return {**environ, "PYTHONPATH": os.pathsep.join(path), "PYTEST_ADDOPTS": " ".join(options)}
+    return {**environ, "PYTHONPATH": os.pathsep.join(path), **report_options(environ, report)}
 
 
 def _read(place: str, most: int) -> bytes | None:

@@ -148,9 +148,9 @@ def _run(
 ) -> AnalysisRun:
     """Run one analysis in the scratch tree; without `kept` whatever is known of it, and nothing is kept."""
     from patchgate.durable.temporary import TemporaryFolder
+    from patchgate.git.blobs import lines_of
     from patchgate.git.scratch import whole_tree
     from patchgate.ledger.masking import Masks
-    from patchgate.operations.hold.verify.content import lines_of
 
     making = whole_tree(
         repository,

@@ -7,18 +7,15 @@ compared with, or HEAD's), never those of what is analysed: no change chooses it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from patchgate.change.model import SYMLINK, Entry
-from patchgate.change.path import RepoPath
 from patchgate.change.quoting import printable
 from patchgate.declared.policy import Policy
 from patchgate.errors import UsageError
 from patchgate.git.diff import Detail
 from patchgate.git.objects import Objects
 from patchgate.git.private import PrivateStore
-from patchgate.git.repository import BIG_FILE, Repository
+from patchgate.git.repository import Repository
 from patchgate.git.revisions import tree_named
 from patchgate.git.sources import pending_base, staged, worktree
 from patchgate.git.trees import resulting_tree
@@ -97,23 +94,3 @@ def analysis_policy(repository: Repository, objects: Objects, before: Analysed |
     if not policy.config.analyses:
         raise UsageError(f"the policy of {printable(whose, 120)} names no analysis", _TO_DECLARE)
     return policy
-
-
-def lines_of(objects: Objects, tree: str) -> Callable[[RepoPath], Sequence[bytes] | None]:
-    """Make the reader of a tree's files, from git's objects: a command can write to the disk.
-
-    It gives the lines of a regular file, none where it is a link or too large, None where there is no file.
-
-    Raises:
-        UndecidedError: when it is called: an object is missing.
-    """
-
-    def lines(path: RepoPath) -> Sequence[bytes] | None:
-        entry: Entry | None = objects.entry(tree, path.raw)
-        if entry is None or not (entry.is_file or entry.mode == SYMLINK):
-            return None
-        if not entry.is_file or objects.sizes([entry.oid])[entry.oid] > BIG_FILE:
-            return ()
-        return objects.read(entry.oid).split(b"\n")
-
-    return lines

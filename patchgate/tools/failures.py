@@ -1,0 +1,115 @@
+"""What a command that failed says has failed, so that two runs of it can be compared.
+
+Decides what identifies a failure: a test of a JUnit report, a result of a SARIF document, or else all of the
+output, without what differs from run to run (paths of this machine, times, addresses). A run that was broken
+off, or that says nothing, cannot be compared. Runs nothing, and does not decide what follows from it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from patchgate.change.quoting import printable
+from patchgate.tools.json_stream import NotReadError
+from patchgate.tools.junit import failed_tests, said_stopped
+from patchgate.tools.sarif import read_sarif
+from patchgate.tools.sarif_run import FailedError
+from patchgate.tools.tree_files import Lines
+
+MOST_LOG = 16 << 20
+_MOST_NAME = 200
+# Of the machine, not of the tree: a name that a slash begins, in a word or behind a quote, bracket or `=`.
+_ABSOLUTE = re.compile(rb"(?<![^\s\"'`(\[<=:,])/[^\s\"'`)\]>:,]+")
+_VARIES = (
+    re.compile(rb"\b[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?)?Z?"),
+    re.compile(rb"(?<![\w:.])[0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?"),
+    re.compile(rb"(?<![\w.])[0-9]+(?:\.[0-9]+)? ?(?:ns|us|ms|s|sec|secs|seconds?|minutes?|min|m)\b"),
+    re.compile(rb"\b0x[0-9a-fA-F]{6,16}\b"),
+)
+# As long as the room that the time leaves.
+_RULER = re.compile(rb"[-=_]{3,}")
+
+
+class Form(StrEnum):
+    """What identifies the failures of a run."""
+
+    TESTS = "tests"
+    FINDINGS = "findings"
+    OUTPUT = "output"
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """What has failed in one run: `marks` are digests, `names` their words, safe for a terminal."""
+
+    form: Form
+    marks: frozenset[str]
+    names: Mapping[str, str]
+
+
+def failures_of(log: bytes, report: bytes | None, place: str, lines: Lines) -> Failures | None:
+    """Read what failed in a run that did not end well; None where it cannot be compared with another run.
+
+    Args:
+        log: all that the command wrote.
+        report: the JUnit report of its tests, where it wrote one.
+        place: the scratch tree, an absolute path.
+        lines: gives the lines of a file of that tree.
+    """
+    if said_stopped(log):
+        return None
+    if report is not None:
+        try:
+            tests = failed_tests(report)
+        except ValueError:
+            return None
+        if tests:
+            return _made(Form.TESTS, {test: printable(test, _MOST_NAME) for test in tests})
+    if (findings := _findings(log, place, lines)) is not None:
+        return _made(Form.FINDINGS, findings) if findings else None
+    plain = _plain_output(log, place)
+    return _made(Form.OUTPUT, {plain: "its output"}) if plain.strip("- \n") else None
+
+
+def _made(form: Form, failed: Mapping[str, str]) -> Failures:
+    marked = {hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest(): text for text in failed}
+    return Failures(form, frozenset(marked), {mark: failed[text] for mark, text in marked.items()})
+
+
+def _findings(log: bytes, place: str, lines: Lines) -> dict[str, str] | None:
+    """Read the results of a SARIF document, each with how often it came before; None where it is none."""
+    if not log.lstrip().startswith(b"{"):
+        return None
+    try:
+        results, _ = read_sarif(io.BytesIO(log), "", place, lines)
+    except (NotReadError, FailedError):
+        return None
+    seen: Counter[str] = Counter()
+    found: dict[str, str] = {}
+    for each in results:
+        paths = "\0".join(path.quoted for path in each.paths)
+        key = "\0".join((each.tool, each.rule, paths, each.mark))
+        seen[key] += 1
+        where = f"{each.paths[0].quoted}:{each.line or 1}: " if each.paths else ""
+        found[f"{key}\0{seen[key]}"] = printable(f"{where}{each.rule}", _MOST_NAME)
+    return found
+
+
+def _plain_output(log: bytes, place: str) -> str:
+    return "\n".join(_plain_lines(log, place.encode("utf-8", "surrogateescape")))
+
+
+def _plain_lines(log: bytes, place: bytes) -> Iterator[str]:
+    """Take out of each line what says where and when it was written; names within the tree stay."""
+    for line in log.replace(b"\r\n", b"\n").rstrip(b"\n").split(b"\n"):
+        plain = line.replace(place + b"/", b"").replace(place, b".")
+        plain = _ABSOLUTE.sub(b"<path>", plain)
+        for varying in _VARIES:
+            plain = varying.sub(b"<time>", plain)
+        yield _RULER.sub(b"---", plain).rstrip().decode("utf-8", "surrogateescape")
