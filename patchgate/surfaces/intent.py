@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from patchgate.surfaces.options import directory_option, open_here, open_to_write
+from patchgate.surfaces.options import cache_folder, directory_option, open_here, open_to_write
 from patchgate.surfaces.output import complain, write
+from patchgate.surfaces.progress import Progress
 
 if TYPE_CHECKING:
     from patchgate.declared.intent import Intent
@@ -38,6 +40,7 @@ def command() -> None:
 @click.option("--ttl", metavar="TIME", help="How long it holds: 1m to 24h (1h).")
 @click.option("--lease", metavar="TIME", help="How long after its last activity it stays yours (5m).")
 @click.option("--queue", is_flag=True, help="Where another has these files: be the next.")
+@click.option("--lazy", is_flag=True, help="Leave the analyses to the first verify.")
 @_shared
 @click.pass_context
 def declare_intent(
@@ -49,13 +52,15 @@ def declare_intent(
     ttl: str | None,
     lease: str | None,
     queue: bool,
+    lazy: bool,
     form: str,
     directory: str | None,
 ) -> int:
     """Declare what a piece of work will touch.
 
     Commits of this worktree are then held to these files, and judged under the agent profile, until the
-    intent is cleared or its time is over. Name files one by one. Control files are always forbidden.
+    intent is cleared or its time is over. Control files are always forbidden. The analyses of the policy run
+    now, on what the work begins with, so that `verify` can tell what got worse.
     """
     repository = open_to_write(context, directory)
     from patchgate.operations.hold.intents.request import Request
@@ -63,7 +68,33 @@ def declare_intent(
 
     caller = _caller()
     request = Request(reason, allowed, related, forbidden, ttl, lease, queue)
-    return _tell(declare(repository, request, caller), form)
+    outcome = declare(repository, request, caller)
+    intent = outcome.intent
+    if intent is None or lazy:
+        return _tell(outcome, form)
+    if form != "json":
+        # What is declared is said before the analyses run, which may take long.
+        _tell(outcome, form)
+        for warning in _capture(repository, intent):
+            complain(f"warning: {warning}")
+        return outcome.exit_code
+    from patchgate.operations.hold.intents.verbs import with_news
+
+    warnings = _capture(repository, intent)
+    return _tell(with_news(repository, outcome, warnings, caller), form)
+
+
+def _capture(repository: Repository, intent: Intent) -> tuple[str, ...]:
+    """Run the analyses on what the work of an intent begins with; give what to warn of."""
+    from patchgate.operations.hold.verify.analyses import Around
+    from patchgate.operations.hold.verify.intent import capture_before
+
+    progress = Progress(quiet=False)
+    try:
+        around = Around(os.environ, cache_folder(os.environ), progress.tell, time.time())
+        return capture_before(repository, intent, around)
+    finally:
+        progress.end()
 
 
 @command.command("show", context_settings=_HELP)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -236,8 +237,9 @@ def test_a_queued_intent_leaves_it_unverified(shop: Workshop, tmp_path: Path) ->
     told = other.verify()
     assert (told["status"], told["verdict"]) == ("unverified", "undecided")
     assert "waits" in told["reason"]
+    # Its work begins with the declaration, and so does its before-report.
     (queued,) = [each for each in shop.intents.all() if each.state == "queued"]
-    assert queued.before is None
+    assert queued.before is not None
 
 
 def test_a16_another_before_report_than_was_captured_expires_the_intent(shop: Workshop) -> None:
@@ -537,23 +539,42 @@ def test_the_lease_is_renewed_by_a_verification(shop: Workshop) -> None:
     assert intent.seen.wall > hours_ago(0.1).wall
 
 
-def test_the_before_report_is_kept_once_and_the_ledger_has_it(shop: Workshop) -> None:
-    name = shop.declare("a.py")
-    told = shop.verify()
-    shop.verify()
-    intent = shop.intents.get(name)
-    assert intent is not None
-    assert intent.before == told["before"]["digest"]
-    events = (shop.path / ".git" / "patchgate" / "events.jsonl").read_text()
-    assert events.count('"action":"captured"') == 1
+def test_a16_the_before_report_is_captured_at_the_declaration_once_unless_lazy(shop: Workshop) -> None:
+    for more, runs in ((("--lazy",), 0), ((), 2)):
+        done = shop.cli(
+            "intent", "declare", "-m", "Round prices", "--format", "json", "--allow", "a.py", *more
+        )
+        said = json.loads(done.out)["intent"]
+        assert (done.code, shop.runs, said["before"] is None) == (0, runs, bool(more))
+        told = shop.verify()
+        intent = shop.intents.get(said["id"])
+        assert intent is not None
+        assert said["before"] in {None, intent.before}
+        assert intent.before == told["before"]["digest"]
+        events = (shop.path / ".git" / "patchgate" / "events.jsonl").read_text()
+        assert events.count('"action":"captured"') == 1 + (not more)
+        shop.cli("intent", "clear")
+        for kept in (shop.path / ".git" / "patchgate" / "analyses").iterdir():
+            kept.unlink()
+        (shop.beside / "runs").unlink()
+
+
+def test_a16_a_before_report_that_is_another_at_the_first_verify_expires_the_intent(shop: Workshop) -> None:
+    shop.declare("a.py")
+    for kept in (shop.path / ".git" / "patchgate" / "analyses").iterdir():
+        kept.unlink()
+    (shop.beside / "extra").write_text("it says more now")
+    shop.stage({"a.py": "2\n"})
+    assert shop.verify()["status"] == "expired"
 
 
 def test_a_before_report_of_a_tool_that_failed_is_not_kept(tmp_path: Path) -> None:
     shop = Workshop.open(tmp_path, {"stop": "x\n"})
-    name = shop.declare("a.py")
+    done = shop.cli("intent", "declare", "-m", "Round prices", "--allow", "a.py")
+    assert done.code == 0
+    assert "has no before-report yet: the analysis `counted`" in done.err
     assert shop.verify()["status"] == "unverified"
-    intent = shop.intents.get(name)
-    assert intent is not None
+    (intent,) = shop.intents.all()
     assert intent.before is None
 
 

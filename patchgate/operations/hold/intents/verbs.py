@@ -91,6 +91,14 @@ def declare(repository: Repository, request: Request, caller: Caller) -> Outcome
         return Outcome(action, told_here(store, intent, caller), blocking, promoted, tuple(warnings))
 
 
+def with_news(repository: Repository, outcome: Outcome, warnings: Sequence[str], caller: Caller) -> Outcome:
+    """Give an outcome with its intent as it is stored now, and with more warnings."""
+    store = Store(repository, caller.now)
+    stored = None if outcome.intent is None else store.intents.get(outcome.intent.id)
+    told = outcome.told if stored is None else told_here(store, stored, caller)
+    return replace(outcome, told=told, warnings=(*outcome.warnings, *warnings))
+
+
 def renew(repository: Repository, name: str | None, caller: Caller) -> Outcome:
     """Let the time of an intent begin anew: of the one named, or of this worktree's.
 

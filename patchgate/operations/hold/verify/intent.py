@@ -13,15 +13,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from patchgate.declared.analyses import digest_of
-from patchgate.declared.intent import Intent, Moment, State
+from patchgate.declared.intent import Intent, Moment
 from patchgate.declared.policy import Policy
-from patchgate.errors import UndecidedError
+from patchgate.errors import PatchgateError, UndecidedError
 from patchgate.gates.verification_reasons import Obstacle
 from patchgate.git.repository import Repository
 from patchgate.ledger.intents import KIND, Intents, Recorded, declared_digest
 from patchgate.ledger.ledger import Ledger
 from patchgate.operations.judge.intents import Here, active_here
-from patchgate.verdict.comparison import TreeRuns
+from patchgate.verdict.comparison import Evaluated, TreeRuns
+from patchgate.verdict.wording import safe
 
 if TYPE_CHECKING:
     from patchgate.operations.hold.verify.analyses import Around
@@ -101,6 +102,8 @@ def standing_of(
                 _anew(intent),
             ),
         )
+        # What other analyses report of that tree says nothing of its before-report.
+        before = None
     return Standing(tuple(_faults(ledger, intent, now, before)), unverified)
 
 
@@ -147,6 +150,37 @@ def _captured(ledger: Ledger, intent: Intent) -> str | None:
     return found
 
 
+def capture_before(repository: Repository, intent: Intent, around: Around) -> tuple[str, ...]:
+    """Run the analyses on the tree that an intent begins on, and keep the digest of that before-report.
+
+    Nothing runs where the policy names no analysis.
+
+    Returns:
+        warnings: why there is none; the first verification tries again.
+    """
+    from patchgate.git.objects import Objects
+    from patchgate.git.private import PrivateStore
+    from patchgate.operations.hold.verify.analyses import runs_of
+    from patchgate.operations.judge.terms import policy_of_analyses
+
+    try:
+        with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
+            policy, _ = policy_of_analyses(repository, objects)
+            analyses = policy.config.analyses
+            if not analyses:
+                return ()
+            around = keeping_alive(repository, [intent], around)
+            before = runs_of(repository, objects, store, intent.tree, analyses, around, commit=intent.base)
+    except PatchgateError as error:
+        return (f"{intent.id} has no before-report yet: {error.message}",)
+    for name in sorted(before.runs):
+        run = before.runs[name]
+        if run.outcome is Evaluated.NOT_EVALUATED:
+            why = safe(run.reason or f"the analysis `{name}` could not be evaluated").rstrip(".")
+            return (f"{intent.id} has no before-report yet: {why}; git patchgate analyze says more",)
+    return capture(repository, intent, before)
+
+
 def capture(repository: Repository, intent: Intent, before: TreeRuns) -> tuple[str, ...]:
     """Keep the digest of the before-report, in the ledger and with the intent, the first time it is known.
 
@@ -155,7 +189,7 @@ def capture(repository: Repository, intent: Intent, before: TreeRuns) -> tuple[s
     Returns:
         warnings: it could not be kept, which decides nothing now.
     """
-    if intent.before is not None or intent.state is not State.ACTIVE or not before.is_evaluated:
+    if intent.before is not None or not before.is_evaluated:
         return ()
     from patchgate.ledger.intents import present
     from patchgate.operations.hold.intents.store import Store
