@@ -118,7 +118,7 @@ def test_rulings_are_remembered_and_memory_stays_bounded(monkeypatch: pytest.Mon
         ("logo.svg", set()),
         ("x/__pycache__/a.py", {"artifact"}),
         ("__pycache__", {"artifact"}),
-        ("build/a.js", set()),
+        ("build/a.js", {"output"}),
         ("bin/run", set()),
         ("Thumbs.db", {"artifact", "binary"}),
     ],
