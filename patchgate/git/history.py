@@ -129,12 +129,31 @@ def lacking(
     """
     if not tips:
         return []
+    limit = () if most is None else (f"--max-count={most}",)
+    chosen, stdin = _lacking(tips, known, known_refs)
+    return listed(repository, "--topo-order", "--reverse", *limit, *chosen, stdin=stdin)
+
+
+def count_lacking(repository: Repository, tips: Sequence[str], known: Iterable[str], *known_refs: str) -> int:
+    """Count the commits that `lacking` would list.
+
+    Raises:
+        UndecidedError: git failed, or objects are missing.
+    """
+    if not tips:
+        return 0
+    chosen, stdin = _lacking(tips, known, known_refs)
+    return int(repository.output("rev-list", "--count", *chosen, stdin=stdin))
+
+
+def _lacking(
+    tips: Sequence[str], known: Iterable[str], known_refs: Sequence[str]
+) -> tuple[tuple[str, ...], bytes]:
+    """Give the arguments and the standard input by which git-rev-list finds what is not known."""
     words = dict.fromkeys([*tips, *(f"^{oid}" for oid in known)])
     stdin = "".join(f"{word}\n" for word in words).encode("ascii")
     behind = ("--not", *known_refs) if known_refs else ()
-    limit = () if most is None else (f"--max-count={most}",)
-    chosen = ("--topo-order", "--reverse", "--ignore-missing", *limit, "--stdin", *behind)
-    return listed(repository, *chosen, stdin=stdin)
+    return ("--ignore-missing", "--stdin", *behind), stdin
 
 
 class Walk:

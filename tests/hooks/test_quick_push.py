@@ -375,6 +375,13 @@ def there_already(branch: str) -> Arrange:
     return arrange
 
 
+def elsewhere_already(pusher: Pusher) -> list[str]:
+    """Let another remote have the first of two commits: it is not judged again, which is told."""
+    pusher.repo.git("update-ref", "refs/remotes/other/x", pusher.commit())
+    pusher.commit()
+    return [pusher.line()]
+
+
 def end_of_a_section(pusher: Pusher) -> list[str]:
     """Hide an added secret behind what ends a section; git takes the file for text, its NUL is so late."""
     pusher.repo.git("branch", SECRET)
@@ -435,6 +442,7 @@ CASES: dict[str, Arrange] = {
     "an encoding": raw(header=b"encoding UTF-16\n"),
     "an encoding behind a signature": raw(header=b"gpgsig x\n y\nencoding UTF-8\n"),
     "a name with a slash": raw(name=b"x/y"),
+    "what another remote has": elsewhere_already,
     "trustRef": configured("patchgate.trustRef", MAIN),
     "trustRef that is nowhere": configured("patchgate.trustRef", "refs/heads/nowhere"),
     "another policy on the default branch": default_has_a_policy("HEAD", "dev"),

@@ -66,6 +66,11 @@ class Local(Repo):
         """Call what the hook calls under a framework."""
         return judge_unpushed(open_repository(self.env, str(self.path)), remote, told or {})
 
+    def forget(self) -> None:
+        """Delete every remote-tracking ref."""
+        for ref in self.ask("for-each-ref", "--format=%(refname)", "refs/remotes").split():
+            self.git("update-ref", "--no-deref", "-d", ref)
+
     def bad(self, name: str = "k") -> str:
         """Commit what the policy denies."""
         return self.commit({f"secrets/{name}": "x\n"}, "Add a secret")

@@ -230,6 +230,7 @@ def test_a_shallow_history_is_undecided_under_a_framework_too(
     shallow = Local(tmp_path / "shallow", local.env)
     local.git("clone", "-q", "--depth=1", f"file://{server.path}", str(shallow.path))
     assert shallow.judge_unpushed().verdict == "accepted"
+    shallow.forget()
     report = shallow.judge_unpushed("elsewhere")
     assert report.verdict == "undecided"
     assert report.ways_out[0].command == "git fetch --deepen=50"

@@ -89,17 +89,21 @@ def test_a_branch_of_another_worktree_is_judged(local: Local, tmp_path: Path) ->
     assert local.push("origin", "side", cwd=tree).errors == ["deny-prefix"]
 
 
-def test_what_another_branch_or_remote_has_is_judged_all_the_same(local: Local, tmp_path: Path) -> None:
+def test_what_another_branch_has_is_judged_and_for_a_protected_one_what_another_remote_has(
+    local: Local, tmp_path: Path
+) -> None:
     bad = local.bad()
     local.git("branch", "other")
+    assert local.push("origin", "main:refs/heads/new").errors == ["deny-prefix"]
     fork = tmp_path / "fork.git"
     local.git("init", "-q", "--bare", str(fork))
     local.git("remote", "add", "fork", str(fork))
     local.git("push", "-q", "--no-verify", "fork", "main")
     local.git("fetch", "-q", "fork")
-    answer = local.push("origin", "main:refs/heads/new")
+    answer = local.push("origin", "main")
     assert [change["commit"] for change in answer.changes] == [bad]
     assert answer.errors == ["deny-prefix"]
+    assert local.push("origin", "main:refs/heads/new").changes == []
 
 
 def test_a_new_branch_brings_only_what_the_remote_lacks(local: Local) -> None:
@@ -177,6 +181,7 @@ def test_a_mirror_push_judges_every_ref(local: Local, tmp_path: Path) -> None:
 
 def test_a_remote_that_is_only_a_url_has_nothing_but_what_git_tells(local: Local, server: Repo) -> None:
     fresh = local.commit({"a": "x\n"})
+    local.forget()
     answer = local.push(str(server.path), "main:refs/heads/new")
     assert len(answer.changes) == 2
     answer = local.push(str(server.path), "main")
@@ -184,12 +189,13 @@ def test_a_remote_that_is_only_a_url_has_nothing_but_what_git_tells(local: Local
 
 
 def test_a_url_that_reads_like_tracking_refs_has_none(local: Local, tmp_path: Path) -> None:
+    local.policy(POLICY + '[push]\nprotected_refs = ["refs/heads/main"]\n')
     (local.path / "origin").mkdir()
     local.git("init", "-q", "--bare", "origin/sub")
     local.git("update-ref", "refs/remotes/origin/sub/main", local.bad())
     answer = local.push("origin/sub", "main")
     assert answer.errors == ["deny-prefix"]
-    assert len(answer.changes) == 2
+    assert len(answer.changes) == 3
 
 
 def test_tracking_refs_of_a_remote_below_are_not_those_of_the_remote_above(
@@ -268,6 +274,7 @@ def test_where_the_remote_has_what_is_not_here_everything_unknown_is_judged(
     answer = local.push("--force", "origin", "topic")
     assert [change["commit"] for change in answer.changes] == [ours]
     # By the URL alone not even the common commits are known.
+    local.forget()
     report = local.judge(f"topic {ours} refs/heads/topic {theirs}", remote="https://example.com/x", url="")
     assert commits(report) == local.ask("rev-list", "--reverse", ours).split()
 
@@ -284,6 +291,8 @@ def test_a_shallow_history_is_undecided_where_it_is_cut_off(
     shallow.git("remote", "add", "other", str(tmp_path / "other.git"))
     shallow.hook()
     fresh = shallow.commit({"b": "x\n"})
+    if arguments[0] == "other":
+        shallow.forget()
     answer = shallow.push(*arguments)
     judged = [change["commit"] for change in answer.changes if change["commit"]]
     assert judged == [fresh]
@@ -499,6 +508,7 @@ def test_the_first_push_to_a_remote_is_judged_by_the_policies_before_each_commit
 ) -> None:
     local.git("init", "-q", "--bare", str(tmp_path / "empty.git"))
     local.git("remote", "add", "empty", str(tmp_path / "empty.git"))
+    local.forget()
     answer = local.push("empty", "main")
     assert (answer.code, answer.verdict, len(answer.changes)) == (0, "accepted", 1)
     local.bad()

@@ -148,6 +148,23 @@ def test_the_value_that_the_rehearsal_names_is_the_smallest_that_gives_none(
     assert ("max-files" in repo.cli("init", "--yes").out) is expected
 
 
+@pytest.mark.parametrize("is_root", [True, False])
+def test_the_rehearsal_and_check_agree_on_the_commit_that_brings_the_first_policy(
+    repo: Repo, is_root: bool
+) -> None:
+    if not is_root:
+        repo.commit({"a.py": "one\n"})
+    repo.commit({"src/a.py": "x = 1\n", "pyproject.toml": "[tool.patchgate.policy]\n"})
+    assert repo.check("HEAD").verdict == "accepted"
+    assert ": 0 would be rejected, 0 undecided" in repo.cli("init", "--yes", CI="true").out
+    # A later policy does not come along with something else, in the one as in the other.
+    repo.commit({"src/a.py": "x = 2\n", "pyproject.toml": "[tool.patchgate.policy]\nmax_file_bytes = 9\n"})
+    assert repo.check("HEAD").errors == ["policy-change-not-alone"]
+    out = repo.cli("init", "--yes", CI="true").out
+    assert ": 1 would be rejected, 0 undecided" in out
+    assert "policy-change-not-alone (error): 1 finding in 1 commit" in out
+
+
 def test_the_rehearsal_looks_at_the_last_200_commits_and_no_further(repo: Repo) -> None:
     stream = [b"blob\nmark :1\ndata 13\n<<<<<<< HEAD\n\n", b"blob\nmark :2\ndata 2\nx\n\n"]
     for number in range(202):

@@ -176,16 +176,21 @@ class _History:
         is_borrowed = not before.is_absent and (before is self._fallback or is_main)
         borrowed = self._main[1] if is_main and self._main is not None else self._borrowed
         own_place = commit.parents[0][:12] if commit.parents else BUILT_IN
+        after = self._after(commit, reading)
+        known = Found()
+        if commit.parents:
+            known = self._policies.at(
+                self._policies.key(base) if is_merge else self._key_of(commit.parents[0])
+            )
         rules = Rules(
             before,
-            self._after(commit, reading),
+            after,
             place=self._place or (borrowed[:12] if is_borrowed else own_place),
-            is_borrowed=is_borrowed,
+            # A rehearsed policy was not there before the first one of the history either.
+            is_borrowed=is_borrowed or (self._terms.policy is not None and known.is_absent),
             is_first=self._begins(commit),
             hooks_named=PRE_COMMIT_FILE.raw in touched and self._policies.names_patchgate(base),
-            base=self._policies.at(self._policies.key(base) if is_merge else self._key_of(commit.parents[0]))
-            if commit.parents
-            else Found(),
+            base=known,
             is_lost=is_merge
             and any(not self._policies.at(self._key_of(parent)).is_absent for parent in commit.parents),
         )

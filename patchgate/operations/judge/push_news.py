@@ -3,7 +3,8 @@
 Decides what counts as known to a ref. To a protected one that is what it has itself and what the default
 branch has (where that is not known, what protected refs have): its policy has judged it, or a person let it
 in, while what another ref has was judged by another policy, if by any. To any other ref it is what all refs
-have, but notes, in which commits are judged as notes. One walk for each kind of ref that a push moves.
+have, but notes, in which commits are judged as notes; at pre-push also what another remote has, which is
+counted. One walk for each kind of ref that a push moves.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from patchgate.git.history import Commit, lacking
+from patchgate.git.history import Commit, count_lacking, lacking
 from patchgate.git.pushes import NOTES, RefUpdate
 from patchgate.git.repository import Repository
 from patchgate.operations.judge.ref_terms import USUAL_BRANCHES
+from patchgate.verdict.wording import count
 
 
 class Kind(Enum):
@@ -28,18 +30,22 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What refs have already: commits, and options of git-rev-list that name more of them."""
+    """What refs have already: commits, and options of git-rev-list that name more of them.
+
+    `elsewhere` are such options too, for what is not there and is not judged all the same.
+    """
 
     commits: Sequence[str] = ()
     options: Sequence[str] = ()
+    elsewhere: Sequence[str] = ()
 
 
 class News:
-    """The commits that are new to the refs of one push.
+    """The commits that are new to the refs of one push, and how many more are known only from elsewhere.
 
     Args:
         commits: the commit that each object stands for.
-        is_protected: tells it of a ref.
+        is_protected: tells of a ref whether it counts as protected.
         known_to: tells what refs of a kind have; asked only of kinds that the push moves.
 
     Raises:
@@ -60,6 +66,7 @@ class News:
         self._new: dict[Kind, dict[str, Commit]] = {kind: {} for kind in Kind}
         # Parents first, in this order too: no parent of what is new to a kind is new to a later one only.
         self.commits: dict[str, Commit] = {}
+        self.elsewhere = 0
         for kind, new in self._new.items():
             tips = [
                 tip
@@ -68,10 +75,19 @@ class News:
             ]
             if tips:
                 known = known_to(kind)
-                found = lacking(repository, tips, known.commits, *known.options)
+                found = lacking(repository, tips, known.commits, *known.options, *known.elsewhere)
                 new.update((commit.oid, commit) for commit in found)
+                if known.elsewhere:
+                    self.elsewhere += _count_left_out(repository, tips, new, known)
             for oid, commit in new.items():
                 self.commits.setdefault(oid, commit)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is not judged though the other side lacks it, as a sentence."""
+        if not self.elsewhere:
+            return ()
+        return (f"{count(self.elsewhere, 'commit')} not judged again: a remote-tracking branch has them",)
 
     def has(self, ref: str, commit: str) -> bool:
         """Tell whether a commit is new to a ref."""
@@ -133,6 +149,19 @@ class News:
                     found.setdefault(oid, ref)
                     waiting.extend(new[oid].parents)
         return found
+
+
+def _count_left_out(
+    repository: Repository, tips: Sequence[str], new: Mapping[str, Commit], known: Known
+) -> int:
+    """Count the commits that are not new for the sake of `elsewhere` alone.
+
+    Git walks from below what is new, so that it has nothing to do where that is known (the usual case).
+    """
+    below = {*tips, *(parent for commit in new.values() for parent in commit.parents)}
+    return count_lacking(
+        repository, sorted(below - new.keys() - set(known.commits)), known.commits, *known.options
+    )
 
 
 def kind_of(ref: str, is_protected: Callable[[str], bool]) -> Kind:

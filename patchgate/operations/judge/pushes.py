@@ -20,7 +20,10 @@ from patchgate.git.history import Commit
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import NOTES, RefUpdate, Remote, peel, refs_below
 from patchgate.git.repository import Repository
+from patchgate.git.roots import has_commits
+from patchgate.operations.judge.adoption import with_past
 from patchgate.operations.judge.commits import judged
+from patchgate.operations.judge.elsewhere import with_fetch
 from patchgate.operations.judge.policies import Key
 from patchgate.operations.judge.push_news import Kind, Known, News, is_known_to
 from patchgate.operations.judge.ref_terms import Destination, RefTerms
@@ -95,10 +98,14 @@ def judge_push_to(
             if kind is Kind.PROTECTED and (answered := terms.answered_for(updates)):
                 return Known(answered)
             had = (oid for ref, oid in destination.had.items() if is_known_to(kind, ref, terms.is_protected))
-            return Known([commit for oid in had if (commit := commits[oid])])
+            # Anybody can make a remote-tracking ref here, so none counts where a policy protects.
+            elsewhere = () if kind is Kind.PROTECTED else ("--remotes",)
+            return Known([commit for oid in had if (commit := commits[oid])], elsewhere=elsewhere)
 
-        news = News(repository, updates, commits, terms.is_protected, known_to)
+        governed = {update.ref for update in updates if terms.is_governed(update)}
+        news = News(repository, updates, commits, governed.__contains__, known_to)
         push = _Judging(objects, destination, commits, asked, terms, news, now).judge(updates, moves=moves)
+        push = replace(push, report=with_fetch(repository, remote, updates, commits, push.report))
     refs = [change for change in push.report.changes if change.source.kind == "ref"]
     if repository.shallow and any(change.verdict is Verdict.UNDECIDED for change in refs):
         named = " " + shlex.quote(remote.name) if remote.is_named else ""
@@ -130,7 +137,14 @@ def judge_received(
         PatchgateError: it could not be read.
     """
     told = {update.ref: update.old for update in updates if update.old is not None}
-    destination = Destination("this repository", default, {**had, **told}, judges_all=True, symbolic=symbolic)
+    destination = Destination(
+        "this repository",
+        default,
+        {**had, **told},
+        judges_all=True,
+        symbolic=symbolic,
+        is_empty=default is None and not has_commits(repository),
+    )
     with Objects(repository) as objects:
         commits = _peeled(objects, updates, destination.had)
         terms = RefTerms(repository, objects, destination, commits, asked)
@@ -183,7 +197,7 @@ class _Judging:
         first = self._news.first_refs([each for group in groups for each in group.refs])
         cut = {first[oid]: oid for oid in fresh if oid in shallow}
         changes = [each for update in updates if (each := self._of_ref(update, cut, moves=moves))]
-        warnings = dict.fromkeys(self._terms.warnings)
+        warnings = dict.fromkeys([*self._news.notes, *self._terms.warnings])
         whole = [commit for commit in fresh.values() if commit.oid not in shallow]
         alike = _Alike(self._terms, fresh)
         known = known_history(self._objects, self._asked)
@@ -204,6 +218,8 @@ class _Judging:
                 alike.add(found, group)
             warnings |= dict.fromkeys([*self._repository.limits, *self._notes(group, found)])
             changes += found
+        changes, notes = with_past(self._terms, self._news, self._commits, updates, changes)
+        warnings |= dict.fromkeys(notes)
         changes = with_steps(self._objects, self._terms, self._commits, updates, changes)
         changes = with_tips(self._objects, self._terms, self._commits, updates, changes, self._now)
         brought: dict[str, list[str]] = {}

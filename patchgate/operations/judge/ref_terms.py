@@ -45,7 +45,7 @@ class Destination:
     `name` is for sentences, and safe; `default` the full name of the default branch, None where nobody told;
     `had` maps refs to the objects that they have there. `judges_all` is true on a server, where the policy
     that is there judges every ref, not only the protected ones. `symbolic` maps symbolic refs to the refs
-    that git writes for them.
+    that git writes for them. `is_empty` is true where it is known that no ref there reaches a commit.
     """
 
     name: str
@@ -53,6 +53,7 @@ class Destination:
     had: Mapping[str, str]
     judges_all: bool = False
     symbolic: Mapping[str, str] = field(default_factory=dict)
+    is_empty: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +125,35 @@ class RefTerms:
             if any(matches([pattern], name) for name in names):
                 return Decision(("push", "protected_refs", number), pattern)
         return None
+
+    def is_governed(self, update: RefUpdate) -> bool:
+        """Tell whether a ref is protected, and a policy judges what it gets, or may do so.
+
+        That is the trusted one, the ref's own or the default branch's; where one of the two is not known
+        here, there may be one.
+        """
+        if not self.is_protected(update.ref):
+            return False
+        return self.default_tip is None or not self._has_no_policy([update])
+
+    def is_before_policy(self, updates: Sequence[RefUpdate]) -> bool:
+        """Tell whether it is known that neither the default branch nor any ref of a push has a policy yet."""
+        if self._destination.default is None and not self._destination.is_empty:
+            return False
+        return (self._destination.is_empty or self.default_tip is not None) and self._has_no_policy(updates)
+
+    def has_no_policy(self, revision: str) -> bool:
+        """Tell whether a revision has no policy, good or bad."""
+        return self._at(revision).is_absent
+
+    def _has_no_policy(self, updates: Sequence[RefUpdate]) -> bool:
+        """Tell whether no policy is trusted above all, and none of the default branch or of these refs."""
+        if self._asked.policy_from is not None:
+            return False
+        places = [self._destination.had[ref] for ref in self._defaults if ref in self._destination.had]
+        places += [update.old for update in updates if update.old is not None]
+        found = [self._commits.get(place) for place in places]
+        return all(commit is not None and self.has_no_policy(commit) for commit in found)
 
     def _find_governing(self) -> _Governing:
         place = self._asked.policy_from or self.default_tip
