@@ -31,12 +31,16 @@ _AT_ONCE = 64
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One commit to be judged: ids of itself, its tree and its parents; whether a trailer marks an agent."""
+    """One commit to be judged: ids of itself, its tree and its parents; whether a trailer marks an agent.
+
+    `is_past` is whether it is known to be from before the policy of where it goes.
+    """
 
     oid: str
     tree: str
     parents: tuple[str, ...]
     is_agents: bool
+    is_past: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +257,7 @@ class Walk:
                 touched: list[Touched] = []
                 for commit in batch:
                     read: list[Records] = []
-                    folders = Touched(f"commit {commit.oid[:12]}", [])
+                    folders = _nothing_of(commit)
                     for old in self._compared(commit):
                         read.append(_next(reader, next(following), detail))
                         between = Touched.of(folders.place, old, commit.tree, reader.take_folders())
@@ -278,7 +282,7 @@ class Walk:
         )
 
     def _folders_alone(self, commit: Commit) -> Touched:
-        found = Touched(f"commit {commit.oid[:12]}", [])
+        found = _nothing_of(commit)
         for old in self._compared(commit):
             between = folders_between(self._repository, old, commit.tree, found.place, self._without_index)
             found = found.joined(between)
@@ -328,6 +332,10 @@ class Walk:
     def _of_merge(self, reading: Reading, commit: Commit) -> Reading:
         parents = tuple(self.tree_of(parent) for parent in commit.parents)
         return replace(reading.over(commit.tree, ()), parents=parents)
+
+
+def _nothing_of(commit: Commit) -> Touched:
+    return Touched(f"commit {commit.oid[:12]}", [], commit.is_past)
 
 
 def _next(reader: DiffReader, following: bytes, detail: Detail) -> Records:

@@ -7,8 +7,9 @@ Which of it may be pushed is not decided here. Source of the lines: githooks, pr
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from patchgate.change.quoting import printable
@@ -210,6 +211,24 @@ def nearest_first_parent(repository: Repository, tip: str, known: str) -> str | 
                 low = middle + 1
         return chain[low][0]
     return chain[-1][1] if len(chain[-1]) > 1 else None
+
+
+def first_parents_at(
+    repository: Repository, tip: str, known: str | None, paths: Sequence[bytes]
+) -> list[str]:
+    """List the commits on the line of first parents that touch any of some paths, the oldest first.
+
+    Args:
+        known: a commit of that line, where the list begins after; None for the whole line.
+
+    Raises:
+        UndecidedError: git failed, or objects are missing.
+    """
+    named = [os.fsdecode(path) for path in paths]
+    behind = () if known is None else (f"^{known}",)
+    arguments = ("rev-list", "--first-parent", "--topo-order", "--reverse", tip, *behind, "--", *named)
+    raw = repository.output(*arguments, variables={"GIT_LITERAL_PATHSPECS": "1"})
+    return raw.decode("ascii").split()
 
 
 def is_ancestor(repository: Repository, ancestor: str, commit: str) -> bool:

@@ -8,7 +8,7 @@ that stays as it is nothing is read. Git's own `fsck` is not asked: it reads the
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from patchgate.change.folders import folders_above
 from patchgate.change.model import FileChange
@@ -30,11 +30,13 @@ FOLDERS = ("-r", "-t")
 class Touched:
     """The folders in which two trees differ: the path of each, its tree before and after (None: not there).
 
-    `place` says in words where the second tree is from.
+    `place` says in words where the second tree is from, `is_past` whether that is history from before the
+    policy.
     """
 
     place: str
     folders: Sequence[tuple[bytes, str | None, str | None]]
+    is_past: bool = False
 
     @classmethod
     def of(cls, place: str, old: str, new: str, records: Iterable[FileChange]) -> Touched:
@@ -47,7 +49,7 @@ class Touched:
 
     def joined(self, other: Touched) -> Touched:
         """Join what differs from two trees."""
-        return Touched(self.place, [*self.folders, *other.folders])
+        return replace(self, folders=[*self.folders, *other.folders])
 
 
 class TreeCheck:
@@ -82,18 +84,19 @@ class TreeCheck:
         """Read what was not read before; give the names in the trees of `listed`."""
         places: dict[str, tuple[Touched, bytes]] = {}
         new: set[str] = set()
+        past: set[str] = set()
         for each in touched:
             for path, before, after in each.folders:
                 if after is not None and (after in listed or after not in self._new):
                     places.setdefault(after, (each, path))
-                    new.add(after)
+                    (past if each.is_past else new).add(after)
                 if before is not None and before not in self._old and before not in self._new:
                     places.setdefault(before, (each, path))
         names: dict[str, Listing] = {}
         try:
             for tree in self._objects.trees(list(places)):
-                if tree.oid in new:
-                    tree.require_current_form()
+                if tree.oid in new or tree.oid in past:
+                    tree.require_current_form(is_past=tree.oid not in new)
                 if tree.oid in listed:
                     names[tree.oid] = tree.names
         except MalformedTreeError as error:

@@ -2,7 +2,8 @@
 
 Of a malformed tree each reader sees another tree: of two entries of one name `git show` takes the first,
 `git checkout` the last (measured). Such a tree is never read. Forms that every reader reads alike, but git no
-longer writes (a mode `040000`, an object id of zeroes), are read, and no change may bring them.
+longer writes (a mode `040000`, an object id of zeroes), are read, and no change may bring them; that mode may
+be in history from before the policy.
 Sources: gitformat-pack (tree), git's fsck.c (`fsck_tree`) and tree-walk.c (`decode_tree_entry`).
 """
 
@@ -25,6 +26,8 @@ _MODES = {
 }
 # Git wrote this mode in 2005, fsck accepts it, and such commits are in histories that are still pushed.
 _GROUP_WRITABLE = b"100664"
+# Hosts wrote this mode until about 2012; fsck warns of it, and every reader takes it for a folder.
+_PADDED_FOLDER = b"040000"
 _ENTRY = {size: re.compile(rb"([0-7]{5,6}) ([^\0/]+)\0(.{%d})" % size, re.DOTALL) for size in (20, 32)}
 _HINT = (
     "git fsck lists malformed trees; make the commit again from its files: "
@@ -84,13 +87,17 @@ class TreeObject:
         """The entries by their names; modes as git reads them."""
         return {name: Entry(_mode(mode), oid.hex()) for mode, name, oid in self.rows}
 
-    def require_current_form(self) -> None:
+    def require_current_form(self, *, is_past: bool = False) -> None:
         """Refuse what git no longer writes.
+
+        Args:
+            is_past: whether the tree is from before the policy, where a folder may have the mode `040000`.
 
         Raises:
             MalformedTreeError: a mode has another form than git writes, or an object id is all zeroes.
         """
         odd = {mode for mode, _, _ in self.rows} - _MODES.keys() - {_GROUP_WRITABLE}
+        odd -= {_PADDED_FOLDER} if is_past else set()
         if odd:
             raise MalformedTreeError(self.oid, f"it holds the mode {min(odd).decode('ascii')}")
         nothing = bytes(len(self.oid) // 2)

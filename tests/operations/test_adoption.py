@@ -13,7 +13,7 @@ from patchgate.errors import UndecidedError
 from patchgate.git.repository import open_repository
 from patchgate.operations.judge.receives import judge_receive
 from patchgate.verdict.verdict import Report
-from tests.malformed import FILE, FOLDER, blob, commit_of, rows_of, tree
+from tests.malformed import FILE, FOLDER, MODULE, blob, commit_of, ordered, rows_of, tree
 from tests.operations.push_world import POLICY, ZERO, Local, commits, rules
 from tests.world import Repo
 
@@ -288,6 +288,31 @@ def test_invariants_and_malformed_trees_refuse_whenever_they_came(local: Adopter
     assert (refused(report), rules(report)) == ([local.ask("rev-parse", f"{tip(both)}~2")], ["path-git-dir"])
     with pytest.raises(UndecidedError, match="malformed"):
         local.received(local.server(), MAIN, new=tip(tree(local, rows[::-1])))
+
+
+def test_a_folder_mode_of_old_hosts_is_taken_from_the_past_and_from_nowhere_else(local: Adopter) -> None:
+    """Every reader takes `040000` for a folder; only fsck warns of it."""
+    rows, parent = rows_of(local, "main"), local.ask("rev-parse", "main")
+    folder = tree(local, [(FILE, b"x", blob(local, b"x"))])
+    padded = tree(local, [*rows, (b"040000", b"x", folder)])
+    policy = (FILE, b"patchgate.toml", blob(local, POLICY.encode()))
+    old = commit_of(local, padded, parent)
+    adding = commit_of(local, tree(local, ordered([*rows, policy, (FOLDER, b"x", folder)])), old)
+    report = local.received(local.server(), MAIN, new=adding)
+    assert (report.verdict, len(report.changes)) == ("accepted", 5)
+    evil = commit_of(local, tree(local, ordered([*rows, policy, (b"040000", b"x", folder)])), adding)
+    for tip, server in (
+        (old, local.server()),
+        (evil, local.server()),
+        (adding, local.server(main=local.policy(POLICY))),
+    ):
+        with pytest.raises(UndecidedError, match="malformed"):
+            local.received(server, TOPIC, new=tip)
+    for row in ((b"060000", b"x", folder), (MODULE, b"x", "0" * 40)):
+        worse = commit_of(local, tree(local, [*rows, row]), parent)
+        tip = commit_of(local, tree(local, ordered([*rows, policy])), worse)
+        with pytest.raises(UndecidedError, match="malformed"):
+            local.received(local.server(), MAIN, new=tip)
 
 
 # Where a refused commit may be there already.

@@ -8,9 +8,11 @@ whatever is undecided. Where a policy may be there already nothing is let go: `R
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from patchgate.git.pushes import NOTES, RefUpdate
+from patchgate.declared.control import CONFIG_FILE, PYPROJECT_FILE
+from patchgate.git.pushes import NOTES, RefUpdate, first_parents_at
+from patchgate.git.repository import Repository
 from patchgate.operations.judge.cases import BUILT_IN
 from patchgate.operations.judge.push_news import News
 from patchgate.operations.judge.ref_terms import RefTerms
@@ -22,60 +24,68 @@ _PAST = "from before the first policy"
 _NAMED = 5
 
 
-def with_past(
+@dataclass(frozen=True, slots=True)
+class Past:
+    """The commits of a push that are from before the first policy, and those that add it."""
+
+    commits: frozenset[str] = frozenset()
+    adding: tuple[str, ...] = ()
+
+
+def past_of(
+    repository: Repository,
     terms: RefTerms,
     news: News,
     commits: Mapping[str, str | None],
     updates: Sequence[RefUpdate],
-    changes: Sequence[ChangeVerdict],
-) -> tuple[list[ChangeVerdict], tuple[str, ...]]:
-    """Give the verdicts of a push, in which the past refuses nothing, and the line that reports it.
+) -> Past:
+    """Find what a push brings from before the first policy; nothing where there may be one already.
 
     Args:
         commits: the commit that each object stands for; None where it is none, or not here.
-        changes: the verdicts on refs and commits.
+
+    Raises:
+        UndecidedError: git failed, or an object is missing.
     """
-    unruled = _unruled(changes)
-    if not unruled or not terms.is_before_policy(updates):
-        return list(changes), ()
-    past: set[str] = set()
-    first: dict[str, None] = {}
-    for update in updates:
-        tip = commits.get(update.new or "")
-        adding = _adding(terms, news, tip, unruled) if tip and not update.ref.startswith(NOTES) else None
-        if adding is not None:
-            first[adding] = None
-            past |= _ancestors(news, adding) & unruled
-    let_go: list[ChangeVerdict] = []
-    found = []
+    if not news.commits or not terms.is_before_policy(updates):
+        return Past()
+    tips = dict.fromkeys(commits.get(each.new or "") for each in updates if not each.ref.startswith(NOTES))
+    found = [_adding(repository, terms, news, tip) for tip in tips if tip is not None]
+    adding = tuple(dict.fromkeys(each for each in found if each is not None))
+    return Past(frozenset(oid for each in adding for oid in _ancestors(news, each)), adding)
+
+
+def without_past(past: Past, changes: Sequence[ChangeVerdict]) -> tuple[list[ChangeVerdict], tuple[str, ...]]:
+    """Give the verdicts of a push, in which the past refuses nothing, and the line that reports it.
+
+    A commit with a policy, or with one before it, is not of the past: a merge can bring both.
+    """
+    ruled = {change.source.commit for change in changes if change.policy.origin != BUILT_IN}
+    found: list[ChangeVerdict] = []
+    spared: list[ChangeVerdict] = []
+    number = 0
     for change in changes:
-        spared = _spared(change) if change.source.commit in past else change
-        if spared is not change:
-            let_go.append(change)
-        found.append(spared)
-    return found, (_line(let_go, len(past), list(first)),) if let_go else ()
+        is_past = change.source.commit in past.commits and change.source.commit not in ruled
+        is_spared = is_past and any(not _stays(each) for each in change.findings)
+        number += is_past
+        spared += [change] if is_spared else []
+        found.append(_spared(change) if is_spared else change)
+    return found, (_line(spared, number, past.adding),) if spared else ()
 
 
-def _unruled(changes: Sequence[ChangeVerdict]) -> set[str]:
-    """Name the commits that only the built-in rules judged, for no policy is before them or in them."""
-    judged = [(change.source.commit, change.policy.origin) for change in changes if change.source.commit]
-    ruled = {commit for commit, origin in judged if origin != BUILT_IN}
-    return {commit for commit, _ in judged if commit is not None} - ruled
-
-
-def _adding(terms: RefTerms, news: News, tip: str, unruled: set[str]) -> str | None:
-    """Find the oldest commit of the first-parent line that has a policy; None where it does not add it."""
-    found = None
-    oid: str | None = tip
-    while oid is not None and (commit := news.commits.get(oid)) is not None:
-        if oid not in unruled:
-            found = oid
-        oid = commit.parents[0] if commit.parents else None
-    if found is None:
+def _adding(repository: Repository, terms: RefTerms, news: News, tip: str) -> str | None:
+    """Find the oldest new commit of the first-parent line with a policy; None where it does not add it."""
+    before: str | None = tip
+    while before is not None and (commit := news.commits.get(before)) is not None:
+        before = commit.parents[0] if commit.parents else None
+    if before == tip:
         return None
-    parents = news.commits[found].parents
-    is_first = not parents or parents[0] in unruled or terms.has_no_policy(parents[0])
-    return found if is_first else None
+    touching = first_parents_at(repository, tip, before, (CONFIG_FILE.raw, PYPROJECT_FILE.raw))
+    oldest = next((oid for oid in touching if not terms.has_no_policy(oid)), None)
+    if oldest is None or oldest not in news.commits:
+        return None
+    parents = news.commits[oldest].parents
+    return oldest if not parents or terms.has_no_policy(parents[0]) else None
 
 
 def _ancestors(news: News, commit: str) -> set[str]:
@@ -91,10 +101,8 @@ def _ancestors(news: News, commit: str) -> set[str]:
 
 
 def _spared(change: ChangeVerdict) -> ChangeVerdict:
-    """Leave out of a verdict what is no invariant; the very same verdict where it says nothing else."""
+    """Leave out of a verdict what is no invariant."""
     kept = tuple(each for each in change.findings if _stays(each))
-    if len(kept) == len(change.findings):
-        return change
     failing = {each.definition.gate for each in kept if each.level is Level.ERROR}
     rules = ", ".join(_rules([change]))
     gates = tuple(
@@ -114,11 +122,11 @@ def _rules(changes: Sequence[ChangeVerdict]) -> list[str]:
     return sorted({each.rule for change in changes for each in change.findings if not _stays(each)})
 
 
-def _line(let_go: Sequence[ChangeVerdict], number: int, first: Sequence[str]) -> str:
-    rules = _rules(let_go)
+def _line(spared: Sequence[ChangeVerdict], number: int, adding: Sequence[str]) -> str:
+    rules = _rules(spared)
     more = f" and {len(rules) - _NAMED} more rules" if len(rules) > _NAMED else ""
-    named = " and ".join(oid[:SHORT_OID] for oid in first[:_NAMED])
+    named = " and ".join(oid[:SHORT_OID] for oid in adding[:_NAMED])
     return (
-        f"{len(let_go):,} of {count(number, 'commit')} {_PAST} ({named}) would not pass "
+        f"{len(spared):,} of {count(number, 'commit')} {_PAST} ({named}) would not pass "
         f"({', '.join(rules[:_NAMED])}{more}); the past is not refused"
     )

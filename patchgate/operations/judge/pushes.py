@@ -21,7 +21,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.pushes import NOTES, RefUpdate, Remote, peel, refs_below
 from patchgate.git.repository import Repository
 from patchgate.git.roots import has_commits
-from patchgate.operations.judge.adoption import with_past
+from patchgate.operations.judge.adoption import past_of, without_past
 from patchgate.operations.judge.commits import judged
 from patchgate.operations.judge.elsewhere import with_fetch
 from patchgate.operations.judge.policies import Key
@@ -198,7 +198,12 @@ class _Judging:
         cut = {first[oid]: oid for oid in fresh if oid in shallow}
         changes = [each for update in updates if (each := self._of_ref(update, cut, moves=moves))]
         warnings = dict.fromkeys([*self._news.notes, *self._terms.warnings])
-        whole = [commit for commit in fresh.values() if commit.oid not in shallow]
+        past = past_of(self._repository, self._terms, self._news, self._commits, updates)
+        whole = [
+            replace(commit, is_past=commit.oid in past.commits)
+            for commit in fresh.values()
+            if commit.oid not in shallow
+        ]
         alike = _Alike(self._terms, fresh)
         known = known_history(self._objects, self._asked)
         firsts = self._news.firsts(updates, self._destination.had.values(), self._destination.default, known)
@@ -218,7 +223,7 @@ class _Judging:
                 alike.add(found, group)
             warnings |= dict.fromkeys([*self._repository.limits, *self._notes(group, found)])
             changes += found
-        changes, notes = with_past(self._terms, self._news, self._commits, updates, changes)
+        changes, notes = without_past(past, changes)
         warnings |= dict.fromkeys(notes)
         changes = with_steps(self._objects, self._terms, self._commits, updates, changes)
         changes = with_tips(self._objects, self._terms, self._commits, updates, changes, self._now)
