@@ -85,8 +85,14 @@ def test_a_file_that_may_not_grow_so_long_is_write_failed(repo: Repo) -> None:
     assert len(before) == len(lines) * 3 // 2
     patch = repo.path.parent / "patch"
     patch.write_bytes(change_of(b"big"))
-    limited = ["sh", "-c", 'ulimit -f 150; exec "$@"', "sh", EXECUTABLE, "apply", patch, "--format", "json"]
-    done = subprocess.run(limited, cwd=repo.path, env=repo.env, capture_output=True, check=False)
+    limited = ["sh", "-c", 'ulimit -f 150; exec "$@"', "sh", str(EXECUTABLE)]
+    done = subprocess.run(
+        [*limited, "apply", str(patch), "--format", "json"],
+        cwd=repo.path,
+        env=repo.env,
+        capture_output=True,
+        check=False,
+    )
     assert done.returncode == 3, done.stdout + done.stderr
     assert b'"write-failed"' in done.stdout
     assert b"ulimit -f" in done.stdout
