@@ -12,7 +12,7 @@ import click
 from patchgate.errors import UsageError
 from patchgate.surfaces.options import directory_option, open_to_write
 from patchgate.surfaces.output import complain, write
-from patchgate.surfaces.person import is_meant, require_person
+from patchgate.surfaces.person import is_meant, refuse_agents, require_person
 
 if TYPE_CHECKING:
     from patchgate.operations.land.approve import Exemption
@@ -54,6 +54,7 @@ def command(
     from patchgate.operations.land.reasons import check_reason
 
     reason = check_reason(reason or "")
+    refuse_agents("an approval")
     if not sign:
         require_person(
             "an approval needs a person at a terminal, or a signature", "run it in a terminal, or add --sign"
@@ -74,7 +75,7 @@ def command(
     statement = exemption.state(reason, by, at)
     if sign:
         granted = grant_signed(repository, exemption, statement, os.environ)
-    elif is_meant("Approve this?"):
+    elif is_meant("Approve this change?"):
         granted = grant(repository, exemption, statement)
     else:
         complain("nothing was approved: the answer was not yes")

@@ -10,7 +10,7 @@ import click
 from patchgate.errors import UsageError
 from patchgate.surfaces.options import directory_option, open_here, open_to_write
 from patchgate.surfaces.output import complain, write
-from patchgate.surfaces.person import is_meant, require_person
+from patchgate.surfaces.person import is_meant, refuse_agents, require_person
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 _form_option = click.option("--format", "form", type=click.Choice(["full", "text", "json"]), default="full")
@@ -108,6 +108,7 @@ def reset_attempts(
 
     example = 'say what is different now: --reason "the plan now names the file to change"'
     reason = check_reason(reason or "", "a reset", example)
+    refuse_agents("a reset")
     require_person("a reset needs a person at a terminal", "run it in a terminal")
     repository = open_to_write(context, directory)
     from patchgate.operations.land.approve import who_approves

@@ -16,6 +16,7 @@ from patchgate.durable import chain
 from patchgate.errors import UsageError
 from patchgate.ledger.ledger import Ledger
 from patchgate.operations.land.reasons import check_reason
+from patchgate.surfaces.person import AGENT_MARKERS
 from tests.signing import (
     REF,
     SIGNERS,
@@ -94,7 +95,7 @@ def test_a_person_at_a_terminal_sees_what_it_is_and_says_yes(repo: Repo) -> None
         "    vendor/x\n"
         "reason: vendored on purpose\n"
         "by: A U Thor <author@example.com>\n"
-        "Approve this? Only the answer yes does: "
+        "Approve this change? [y/N] "
     )
     assert answer.out == (
         f"approved: deny-prefix for the staged change ({change['change_id'][:19]}), "
@@ -114,7 +115,7 @@ def test_a_person_at_a_terminal_sees_what_it_is_and_says_yes(repo: Repo) -> None
     }
 
 
-@pytest.mark.parametrize("typed", [b"no\n", b"y\n", b"YES\n", b"yes please\n", b"\n", b"\x04"])
+@pytest.mark.parametrize("typed", [b"no\n", b"n\n", b"yes please\n", b"\n", b"\x04"])
 def test_any_other_answer_approves_nothing(repo: Repo, typed: bytes) -> None:
     answer = at_terminal(repo, "approve", "@staged", *WHY, typed=typed)
     assert (answer.code, answer.out) == (1, "")
@@ -130,6 +131,26 @@ def test_nobody_at_a_terminal_can_approve_nothing(repo: Repo) -> None:
         "error: an approval needs a person at a terminal, or a signature\n"
         "help: run it in a terminal, or add --sign\n"
     )
+
+
+@pytest.mark.parametrize("typed", [b"y\n", b"Yes\n"])
+def test_y_and_yes_approve(repo: Repo, typed: bytes) -> None:
+    assert at_terminal(repo, "approve", "@staged", *WHY, typed=typed).code == 0
+    assert repo.check().verdict == "accepted"
+
+
+def test_where_an_agent_runs_nobody_approves_and_nobody_resets(repo: Repo) -> None:
+    """Also with a terminal, and with a key: the agent would have to remove its own marker first."""
+    for name in AGENT_MARKERS:
+        marked: dict[str, Any] = {name: "1"}
+        for arguments in (["approve", "@staged"], ["approve", "@staged", "--sign"], ["attempts", "reset"]):
+            answer = repo.cli(*arguments, *WHY, **marked)
+            assert (answer.code, answer.out) == (2, "")
+            assert name in answer.err
+            assert "in your own terminal" in answer.err
+    assert "CLAUDECODE" in at_terminal(repo, "approve", "@staged", *WHY, CLAUDECODE="1").err
+    assert repo.check().verdict == "rejected"
+    assert not (repo.path / ".git" / "patchgate" / "approvals.jsonl").exists()
 
 
 @pytest.mark.parametrize("which", ["stdin", "stderr"])
@@ -500,8 +521,9 @@ def test_the_policy_of_another_revision_and_another_profile(repo: Repo) -> None:
     repo.policy("[policy]\n")
     repo.stage({"vendor/x": "x\n"})
     asked = ("--policy-from", "strict", "--profile", "agent")
-    line = repo.check(*asked).report["approve"]
-    assert line == f'git patchgate approve @staged {" ".join(asked)} --reason "..."'
+    # An agent reads this refusal, and no command is printed that it could run.
+    assert repo.check(*asked).report["approve"] is None
+    assert "approve:" not in repo.cli("check", *asked).out
     assert "is accepted" in refuse(repo, "@staged", *WHY).err
     assert approve(repo, "@staged", *asked).code == 0
     assert repo.check(*asked).verdict == "accepted"

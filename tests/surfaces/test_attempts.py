@@ -358,7 +358,7 @@ def test_a_person_at_a_terminal_lets_the_retries_begin_again(history: Repo) -> N
         "  a-0002 2023-11-14T23:13:20Z: hunk-mismatch\n"
         "reason: the plan now names the file\n"
         "by: A U Thor <author@example.com>\n"
-        "Let its retries begin again? Only the answer yes does: "
+        "Let its retries begin again? [y/N] "
     )
     assert answer.out == "the retries of a-0001 begin again: git patchgate apply - --retry-of a-0002\n"
     assert left_in(history) == []
@@ -367,7 +367,7 @@ def test_a_person_at_a_terminal_lets_the_retries_begin_again(history: Repo) -> N
     )
 
 
-@pytest.mark.parametrize("typed", [b"no\n", b"y\n", b"\n", b"\x04"])
+@pytest.mark.parametrize("typed", [b"no\n", b"\n", b"\x04"])
 def test_any_other_answer_resets_nothing(history: Repo, typed: bytes) -> None:
     answer = at_terminal(history, "attempts", "reset", "a-0002", *WHY, typed=typed)
     assert (answer.code, answer.out) == (1, "")

@@ -162,7 +162,8 @@ def approve_line(
 ) -> str | None:
     """Write the command by which a person may approve what a report refuses; None where nobody can.
 
-    Several changes are approved one by one: the line names the first.
+    Several changes are approved one by one: the line names the first. What an agent is judged by gets none:
+    the agent reads it, and would run it.
 
     Args:
         report: what remains refused after `honoured`.
@@ -173,12 +174,13 @@ def approve_line(
         profile: the profile that was asked for, where one was.
     """
     refused = [change for change in report.changes if change.verdict is not Verdict.ACCEPTED]
-    if not refused or any(each.verdict is Verdict.UNDECIDED or undecided_gates(each) for each in refused):
+    if not refused or any(each.profile == "agent" for each in refused):
+        return None
+    if any(each.verdict is Verdict.UNDECIDED or undecided_gates(each) for each in refused):
         return None
     if not all(may_be_approved(change, each) for change in refused for each in errors_of(change)):
         return None
     asked: list[str] = []
-    profile = profile or _judged_as(refused[0])
     for key, text in (("--policy-from", policy_from or _judged_by(refused[0])), ("--profile", profile)):
         asked += [key, shlex.quote(text)] if text is not None else []
     words = ["git patchgate approve", _name(refused[0]), *asked, '--reason "..."']
@@ -191,12 +193,6 @@ def _judged_by(change: ChangeVerdict) -> str | None:
     if change.source.commit is None or change.policy.tree is None or not _COMMIT.fullmatch(place):
         return None
     return None if (change.source.base_commit or "").startswith(place) else place
-
-
-def _judged_as(change: ChangeVerdict) -> str | None:
-    """Name the profile of a commit that was made under an intent, for its message need not tell."""
-    is_made = change.source.commit is not None and any(each.gate == "scope" for each in change.circumstances)
-    return change.profile if is_made else None
 
 
 def _name(change: ChangeVerdict) -> str:
