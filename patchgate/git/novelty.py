@@ -95,14 +95,16 @@ def brought_by(
         every = lacking(repository, [update.new], [update.old, *settled])
         known = {commit.oid for commit in own}
         return Brought(own, [commit for commit in every if commit.oid not in known], [])
-    every = lacking(repository, [update.new], [*settled, *arriving], "--remotes", "--branches")
+    every = lacking(repository, [update.new], settled, "--remotes", "--branches")
     heads = fetched_tips(repository) if every else []
-    if not heads:
+    if not (heads or (every and arriving)):
         return Brought(every, [], [])
     own = lacking(repository, [update.new], [*settled, *arriving, *heads], "--remotes", "--branches")
     known = {commit.oid for commit in own}
     if len(known) < len(every):
-        known |= made_in(repository.git_dir, 0).keys()
+        # What a configured remote is bringing is that remote's, also where it was made here.
+        left = lacking(repository, [update.new], [*settled, *arriving], "--remotes", "--branches")
+        known |= made_in(repository.git_dir, 0).keys() & {commit.oid for commit in left}
     return _parted(every, known)
 
 

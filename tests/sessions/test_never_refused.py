@@ -278,6 +278,20 @@ def test_somebodys_branch_can_be_fetched_to_look_at_it(twins: Twins, option: str
     twins.git("switch", "-q", "main")
 
 
+@pytest.mark.parametrize("option", ["--no-tags", "--atomic"])
+def test_a_branch_of_a_configured_remote_gives_the_same_note(twins: Twins, option: str) -> None:
+    somebody(twins)
+    edit(twins)
+    twins.git("remote", "add", "other", "../other")
+    said = twins.git("fetch", "-q", option, "other", "bad:look")
+    (line,) = [line for line in said.splitlines() if "git patchgate check" in line]
+    judged = twins.gated.repo.run(*line[line.index("git patchgate check") :].split()[2:])
+    assert judged.code == 1
+    assert "deny-prefix" in judged.out
+    # What the remote has is no news: the next branch of it is made without a word.
+    assert "git patchgate check" not in twins.git("branch", "-q", "again", "other/bad")
+
+
 def test_a_branch_made_of_what_was_fetched(twins: Twins) -> None:
     somebody(twins)
     twins.git("fetch", "-q", "../other", "bad")
