@@ -222,7 +222,7 @@ def without_tests(state: ComponentState) -> Iterator[Finding]:
         return
     made = ""
     if any(role is not Role.CONTRACT and is_python(path) for path, (role, _) in state.files.items()):
-        made = f" (git patchgate component tests {name} --cached prints those that follow from it)"
+        made = f" (git patchgate component tests {name} --staged prints those that follow from it)"
     yield find(
         "drift-contract-without-tests",
         f"the contract of component {name} changed, and none of its tests did",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.command("check", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("revision", required=False, metavar="[REV | A..B]")
-@click.option("--cached", is_flag=True, help="Judge the staged change; this is the default.")
+@click.option("--staged", "--cached", is_flag=True, help="Judge the staged change; this is the default.")
 @click.option("--worktree", is_flag=True, help="Judge the working tree, untracked files included.")
 @click.option("--all", "everything", is_flag=True, help="Judge every tracked file as if it were new.")
 @click.option("--patch", metavar="FILE", help="Judge a unified diff; - is standard input.")
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 def command(
     context: click.Context,
     revision: str | None,
-    cached: bool,
+    staged: bool,
     worktree: bool,
     everything: bool,
     patch: str | None,
@@ -55,9 +55,9 @@ def command(
     each by itself.
     """
     proposal = patch is not None or edits is not None
-    if sum((revision is not None, cached, worktree, everything, patch is not None, edits is not None)) > 1:
+    if sum((revision is not None, staged, worktree, everything, patch is not None, edits is not None)) > 1:
         raise UsageError(
-            "REV, --cached, --worktree, --all, --patch and --edits exclude each other", "name one of them"
+            "REV, --staged, --worktree, --all, --patch and --edits exclude each other", "name one of them"
         )
     if base is not None and not proposal:
         raise UsageError("--base goes with --patch or --edits", "leave it out")
@@ -75,7 +75,12 @@ def command(
     elif revision is not None:
         from patchgate.operations.judge.commits import check_revision
 
-        report = check_revision(repository, revision, asked)
+        try:
+            report = check_revision(repository, revision, asked)
+        except UsageError as error:
+            if error.message.startswith("unknown revision"):
+                _require_no_file(revision, directory_of(context, directory))
+            raise
         if policy_from is not None:
             from patchgate.operations.judge.ranges import with_range
 
@@ -94,6 +99,24 @@ def command(
     show(with_doubts(report, repository, form), form, color, verbose=verbose, quiet=quiet)
     code = report.verdict.exit_code
     return 0 if exit_zero and code == 1 else code
+
+
+def _require_no_file(name: str, directory: str) -> None:
+    """Say how a file is checked, where what is no revision is the name of one.
+
+    Raises:
+        UsageError: it is.
+    """
+    if "\0" in name or not os.path.lexists(os.path.join(directory, name)):
+        return
+    from patchgate.change.quoting import printable
+
+    shown = printable(name)
+    if name.endswith((".patch", ".diff")):
+        hint = f"git patchgate check --patch {shown}"
+    else:
+        hint = f"git add {shown} && git patchgate check, or git patchgate explain --path {shown}"
+    raise UsageError(f"{shown} is a file, and check takes a commit or a range", hint)
 
 
 def _with_approvals(

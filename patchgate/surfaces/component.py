@@ -117,7 +117,9 @@ def graph_components(context: click.Context, form: str, directory: str | None) -
 
 @command.command("tests", context_settings=_HELP)
 @click.argument("name", metavar="ID")
-@click.option("--cached", is_flag=True, help="Take the contract from the index instead of HEAD.")
+@click.option(
+    "--staged", "--cached", "cached", is_flag=True, help="Take the contract from the index instead of HEAD."
+)
 @directory_option
 @click.pass_context
 def make_tests(context: click.Context, name: str, cached: bool, directory: str | None) -> int:
@@ -132,7 +134,7 @@ def make_tests(context: click.Context, name: str, cached: bool, directory: str |
     made = made_tests(repository, name, cached=cached)
     write(made.text)
     if made.is_staged_otherwise:
-        complain("these are the tests of HEAD; the staged contract is another: --cached")
+        complain("these are the tests of HEAD; the staged contract is another: --staged")
     return 0
 
 

@@ -6,7 +6,7 @@ import click
 
 from patchgate.errors import UsageError
 from patchgate.surfaces.options import directory_option, open_here
-from patchgate.surfaces.output import write
+from patchgate.surfaces.output import complain, write
 from patchgate.verdict.rules import RULES, Rule
 
 
@@ -89,7 +89,7 @@ def _path(
     from patchgate.change.quoting import printable
     from patchgate.declared.policy import Profile
     from patchgate.operations.judge.terms import Asked, trusted
-    from patchgate.operations.tell.policy_in_force import about_path, policy_in_force
+    from patchgate.operations.tell.policy_in_force import about_path, differs_on_disk, policy_in_force
 
     repository = open_here(context, directory)
     named = RepoPath.from_user(path, repository.prefix)
@@ -97,3 +97,6 @@ def _path(
     write(f"{named.quoted}, by {printable(force.place)}\n")
     for says, because in about_path(force, named, Profile(profile)):
         write(f"  {says}: {because}\n")
+    other = differs_on_disk(repository, force) if policy_from is None else None
+    if other is not None:
+        complain(f"note: {other}")

@@ -71,14 +71,16 @@ def _skip_reason() -> str | None:
     """Read the reason for which a person skips the local hooks of this command; None where nobody does.
 
     Raises:
-        UsageError: the reason is empty.
+        UsageError: the reason says nothing.
     """
     reason = os.environ.get(SKIP)
     if reason is None:
         return None
-    if not any(character.isalnum() for character in reason):
-        raise UsageError(f"{SKIP} is set without a reason", f'{SKIP}="why" git …, or unset it')
-    return reason
+    from patchgate.operations.land.reasons import check_reason
+
+    return check_reason(
+        reason, SKIP, f'{SKIP}="the vendored files come from upstream 2.1" git …, or unset it'
+    )
 
 
 def _tell_skip(what: str, reason: str) -> None:

@@ -19,6 +19,7 @@ from patchgate.surfaces.output import complain, write
 @click.option("-n", "--max-count", "most", metavar="N", type=click.IntRange(0), help="Show the last N only.")
 @click.option("--kind", "kinds", type=click.Choice(list(KINDS)), multiple=True, help="Only these events.")
 @click.option("--verify", is_flag=True, help="Check the chain and its end; name the first fault, exit 1.")
+@click.option("-v", "--verbose", is_flag=True, help="Show all that an event has, below its line.")
 @click.option(
     "--format",
     "form",
@@ -33,10 +34,11 @@ def command(
     most: int | None,
     kinds: tuple[str, ...],
     verify: bool,
+    verbose: bool,
     form: str,
     directory: str | None,
 ) -> int:
-    """Show what was refused, let through, skipped and approved here, the newest first.
+    """Show what was refused, let through, skipped and approved here, a line each, the newest first.
 
     The chain proves the order and the content of the events that are there. That none was cut off at the end
     shows events.jsonl.head, which names the last. Neither proves who wrote them: whoever can write .git can
@@ -62,7 +64,10 @@ def command(
     if not told.exists and told.comparison.head is None:
         _say_that_there_is_none()
     for event in told.events:
-        _write_lines([history.as_json(event)] if is_json else history.as_text(event))
+        if is_json:
+            _write_lines([history.as_json(event)])
+        else:
+            _write_lines(history.as_text(event) if verbose else [history.as_line(event)])
     for problem in told.problems:
         if problem.torn:
             complain(f"warning: {proof.describe(problem)}; the next event sets it aside")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from patchgate.surfaces.options import directory_option, open_here
-from patchgate.surfaces.output import write
+from patchgate.surfaces.output import complain, write
 
 
 @click.group("policy", context_settings={"help_option_names": ["-h", "--help"]})
@@ -26,9 +26,12 @@ def show_policy(context: click.Context, policy_from: str | None, form: str, dire
     from patchgate.change.quoting import printable
     from patchgate.declared.policy import Profile
     from patchgate.operations.judge.terms import Asked, trusted
-    from patchgate.operations.tell.policy_in_force import policy_in_force
+    from patchgate.operations.tell.policy_in_force import differs_on_disk, policy_in_force
 
     force = policy_in_force(repository, Asked(policy_from) if policy_from else trusted(repository))
+    other = differs_on_disk(repository, force) if policy_from is None else None
+    if other is not None:
+        complain(f"note: {other}")
     digests = {profile.value: force.policy.digest(profile) for profile in Profile}
     if form == "json":
         keys = [{"key": each.key, "value": each.value, "from": each.place} for each in force.settings()]

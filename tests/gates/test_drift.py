@@ -662,7 +662,7 @@ def test_a_contract_without_tests_is_told_how_tests_are_made_where_they_can_be(
     recorded = {CONTRACT: contract(), **tree, b"s/code": b"code"}
     (found,) = drift.examine_state(state({**recorded, CONTRACT: contract("2")}, recorded))
     assert found.rule == "drift-contract-without-tests"
-    assert ("git patchgate component tests shaping --cached" in (found.hint or "")) is bool(tree)
+    assert ("git patchgate component tests shaping --staged" in (found.hint or "")) is bool(tree)
 
 
 def test_a_contract_and_tests_that_differ_are_told_with_the_way_to_record_them() -> None:

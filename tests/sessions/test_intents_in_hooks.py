@@ -268,7 +268,7 @@ def test_a_commit_of_before_that_is_split_undoes_nothing(both: Repo) -> None:
         both.git(*nowhere, f"{name} alone")
     both.git("update-ref", "refs/heads/main", head(both))
     # With one part left out it does, whatever comes on top.
-    both.git("update-ref", "refs/heads/main", old, PATCHGATE_SKIP="as it was")
+    both.git("update-ref", "refs/heads/main", old, PATCHGATE_SKIP="back to the old commit")
     both.git("reset", "-q", "--hard", "HEAD~2")
     both.git(*nowhere, "a anew", "--amend")
     both.git(*nowhere, "Nothing", "--allow-empty")

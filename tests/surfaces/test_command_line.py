@@ -222,3 +222,26 @@ def test_init_asks_only_where_somebody_can_answer(repo: Repo) -> None:
     assert answer.code == 2
     assert "add --yes" in answer.err
     assert not (fresh.path / "patchgate.toml").exists()
+
+
+def test_a_file_is_no_revision_and_the_way_to_check_it_is_named(tmp_path: Path) -> None:
+    repo = Repo.create(tmp_path)
+    repo.commit({"src/a.py": "a\n", "b.patch": "x\n"})
+    for name, way in (
+        ("src/a.py", "git add src/a.py && git patchgate check, or git patchgate explain --path src/a.py"),
+        ("b.patch", "git patchgate check --patch b.patch"),
+    ):
+        answer = repo.check(name)
+        assert answer.code == 2
+        assert answer.error["hint"] == way
+    assert repo.check("nothing").error["message"].startswith("unknown revision")
+    assert "is a file" in repo.check("a.py", cwd=repo.path / "src").error["message"]
+
+
+def test_staged_has_one_spelling_and_git_s_own_is_the_same(tmp_path: Path) -> None:
+    repo = Repo.create(tmp_path)
+    repo.commit({"a": "a\n"})
+    repo.stage({"a": "b\n"})
+    ids = {repo.check(*asked).change["change_id"] for asked in ([], ["--staged"], ["--cached"])}
+    assert len(ids) == 1
+    assert repo.check("--staged", "HEAD").code == 2

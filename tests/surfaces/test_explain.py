@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -95,9 +96,21 @@ def test_explain_prints_the_named_lists_of_classes_and_the_forms_of_secrets(repo
         ),
         ("src/gen/a", "commit", ["costs no budget: policy.generated[0] = src/gen/** (patchgate.toml:7)"]),
         ("src/big/b", "commit", ["has the limits of overrides[0]: patchgate.toml:12"]),
-        ("src/a.pyc", "commit", ["may not be added or changed: deny-class (artifact): commit profile"]),
-        ("src/uv.lock", "commit", ["of a class that is allowed (lock): commit profile"]),
-        ("src/uv.lock", "agent", ["may not be added or changed: deny-class (lock): agent profile"]),
+        (
+            "src/a.pyc",
+            "commit",
+            ["may not be added or changed: deny-class (artifact): policy.commit."],
+        ),
+        (
+            "src/uv.lock",
+            "commit",
+            ["of a class that is allowed (lock): policy.commit."],
+        ),
+        (
+            "src/uv.lock",
+            "agent",
+            ["may not be added or changed: deny-class (lock): policy.agent."],
+        ),
         ("patchgate.toml", "commit", ["a control file: changes alone"]),
         (".patchgate/allowed_signers", "commit", ["a control file: changes alone"]),
         (".git/config", "commit", ["refused: path-git-dir: holds in every repository"]),
@@ -136,7 +149,7 @@ def test_explain_path_agrees_with_check(repo: Repo) -> None:
 def test_without_a_policy_the_defaults_decide_and_say_so(tmp_path: Path) -> None:
     repo = Repo.create(tmp_path)
     answer = repo.cli("explain", "--path", "a.py")
-    assert answer.out == "a.py, by built-in defaults\n  may be touched: nothing denies it\n"
+    assert answer.out.startswith("a.py, by built-in defaults\n  may be touched: nothing denies it\n")
     assert repo.cli("policy", "show").out.startswith("policy from built-in defaults\n")
 
 
@@ -227,3 +240,62 @@ def test_schema_of_an_unknown_document_names_those_that_there_are(repo: Repo) ->
     assert answer.code == 2
     assert "'config'" in answer.err
     assert "'report'" in answer.err
+
+
+KINDS = """\
+[policy.commit]
+allow_symlinks = false
+[[overrides]]
+paths = ["vendor/"]
+allow_gitlinks = true
+"""
+
+
+def test_a_path_is_explained_as_a_submodule_a_link_and_an_executable_too(tmp_path: Path) -> None:
+    """What the rules on the kind of an entry would say, with the key and line that decide."""
+    repo = Repo.create(tmp_path)
+    repo.policy(KINDS)
+    said = repo.cli("explain", "--path", "sub").out
+    assert 'not added (gitlink): policy.commit.allow_gitlinks (default) = "bump"' in said
+    assert "symlink: refused (symlink): policy.commit.allow_symlinks (patchgate.toml:2) = false" in said
+    assert "may be set and cleared: policy.commit.allow_modes (default) = true" in said
+    assert "submodule: allowed: overrides[0].allow_gitlinks (patchgate.toml:5)" in (
+        repo.cli("explain", "--path", "vendor/sub").out
+    )
+    said = repo.cli("explain", "--path", "vendor/x.pyc", "--profile", "agent").out
+    assert "(mode-change): policy.agent.allow_modes (default) = false" in said
+    assert "deny-class (artifact): policy.agent.deny_classes (default)" in said
+    repo.gitlink("sub")
+    assert repo.check().errors == ["gitlink"]
+
+
+def test_a_policy_on_disk_that_is_not_in_force_is_named(tmp_path: Path) -> None:
+    repo = Repo.create(tmp_path)
+    repo.commit({"a": "a\n", "pyproject.toml": "[project]\n"})
+
+    def notes() -> set[str]:
+        return {repo.cli("policy", "show").err, repo.cli("explain", "--path", "a").err}
+
+    assert notes() == {""}
+    repo.write("patchgate.toml", "[policy]\n")
+    (note,) = notes()
+    assert note.startswith("note: patchgate.toml in the working tree differs from")
+    assert "built-in defaults" in note
+    repo.commit()
+    assert notes() == {""}
+    # Another spelling of the same policy is no difference; a broken one is, and nothing is read from a pipe.
+    repo.write("patchgate.toml", "# a comment\r\n[policy]\r\n")
+    assert notes() == {""}
+    for text in ('[policy]\ndeny = ["*.pem"]\n', "[policy\n"):
+        repo.write("patchgate.toml", text)
+        assert len(notes()) == 1
+        assert "differs from" in notes().pop()
+    repo.write("patchgate.toml", "[policy]\n")
+    repo.write("pyproject.toml", "[tool.patchgate]\n")
+    assert "pyproject.toml in the working tree" in notes().pop()
+    assert repo.cli("policy", "show", "--policy-from", "HEAD").err == ""
+    repo.git("checkout", "-q", "pyproject.toml")
+    (repo.path / "patchgate.toml").unlink()
+    assert "is not in the working tree" in notes().pop()
+    os.mkfifo(repo.path / "patchgate.toml")
+    assert len(notes()) == 1

@@ -84,6 +84,18 @@ def test_the_newest_event_comes_first_with_what_happened_where_and_why(repo: Rep
     assert (answer.code, answer.err) == (0, "")
     assert answer.out.splitlines() == [
         "2023-11-14T22:13:20Z pushed 3 commits on refs/heads/main to origin",
+        (
+            "2023-11-14T22:13:20Z skipped commits aaaaaaaaaaaa, bbbbbbbbbbbb by pre-commit: "
+            "the hotfix, reviewed by hand"
+        ),
+        (
+            "2023-11-14T22:13:20Z refused commit 123456789012 on refs/heads/main by reference-transaction: "
+            "deny-prefix, secret"
+        ),
+    ]
+    answer = repo.cli("log", "--verbose")
+    assert answer.out.splitlines() == [
+        "2023-11-14T22:13:20Z pushed 3 commits on refs/heads/main to origin",
         "2023-11-14T22:13:20Z skipped commits aaaaaaaaaaaa, bbbbbbbbbbbb by pre-commit",
         "    reason: the hotfix, reviewed by hand",
         "2023-11-14T22:13:20Z refused commit 123456789012 on refs/heads/main by reference-transaction",
@@ -111,7 +123,7 @@ def test_json_is_one_event_a_line_with_full_ids_and_reasons(repo: Repo, ledger: 
 def test_a_refused_commit_that_was_never_made_is_told_as_a_staged_change(repo: Repo, ledger: Ledger) -> None:
     ledger.record("refused", REFUSED | {"commit": None, "source": "staged", "hook": "pre-commit"})
     (first, *_) = repo.cli("log").out.splitlines()
-    assert first == "2023-11-14T22:13:20Z refused staged change on refs/heads/main by pre-commit"
+    assert first.startswith("2023-11-14T22:13:20Z refused staged change on refs/heads/main by pre-commit")
 
 
 def test_an_adjudication_is_told_on_one_line(repo: Repo, ledger: Ledger) -> None:
@@ -315,9 +327,10 @@ def test_a_forged_event_cannot_speak_to_the_terminal_nor_to_a_build_log(repo: Re
         {"kind": 7, "at": None, "commit": {"a": ["\x1b"]}, "commits": [1, None, {"b": True}], "hook": []},
         {},
     )
-    answer = repo.cli("log")
-    assert (answer.code, answer.err) == (0, "")
-    _nothing_is_raw(answer.out)
+    for arguments in ([], ["--verbose"]):
+        answer = repo.cli("log", *arguments)
+        assert (answer.code, answer.err) == (0, "")
+        _nothing_is_raw(answer.out)
     assert "reason: line\\n::error::x\\u202e" in answer.out
     text = repo.cli("log", "--format", "json").out
     assert not set(text) & {"\x1b", "\x7f", "\x07"}
@@ -337,7 +350,7 @@ _KEYS = st.sampled_from(["kind", "at", "commit", "commits", "source", "ref", "ho
 @given(st.dictionaries(_KEYS, _VALUES, max_size=8))
 def test_whatever_an_event_holds_it_is_written_on_lines_of_its_own(about: dict[str, Json]) -> None:
     event = Event.from_record(about, START)
-    _nothing_is_raw("".join(f"{line}\n" for line in history.as_text(event)))
+    _nothing_is_raw("".join(f"{line}\n" for line in (*history.as_text(event), history.as_line(event))))
     text = history.as_json(event)
     assert text.isascii()
     assert text.isprintable()

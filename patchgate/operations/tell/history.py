@@ -29,6 +29,9 @@ _MOST_ITEMS = 10
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", re.ASCII)
 _WORD = re.compile(r"[a-z][a-z0-9_-]{0,40}", re.ASCII)
 _OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
+_MOST_IN_LINE = 120
+# Their first line says all of it.
+_WHOLE = frozenset({"attempted", adjudications.KIND})
 # What a reader looks for first; the rest follows as it was recorded.
 _FIRST = ("reason", "rules", "verdict")
 
@@ -71,6 +74,15 @@ def history(repository: Repository, kinds: Collection[str] = (), most: int | Non
 def as_json(event: Event) -> str:
     """Write an event as one line of JSON, in pure ASCII without the line's end; ids and reasons in full."""
     return json.dumps(plain_json(event.plain()))
+
+
+def as_line(event: Event) -> str:
+    """Write an event in one line: when, what and where, then its rules and the reason that was given."""
+    line = as_text(event)[0]
+    shown = [
+        safe(_shown(about), _MOST_IN_LINE) for key in ("rules", "reason") if (about := event.about.get(key))
+    ]
+    return f"{line}: {'; '.join(shown)}" if shown and event.kind not in _WHOLE else line
 
 
 def as_text(event: Event) -> list[str]:

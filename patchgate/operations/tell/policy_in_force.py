@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from patchgate.change.path import RepoPath, faults
+from patchgate.change.quoting import printable
+from patchgate.declared.config import MAX_PYPROJECT_BYTES, parse, parse_pyproject
 from patchgate.declared.policy import Decision, Key, Policy, Profile
+from patchgate.errors import ConfigError
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
 from patchgate.git.sources import pending_base
@@ -76,6 +81,75 @@ def policy_in_force(repository: Repository, asked: Asked) -> InForce:
         return InForce(found.policy, f"{asked.place or 'HEAD'}:{found.policy.file}")
 
 
+_KINDS: Mapping[str, tuple[str, Mapping[object, str]]] = {
+    "allow_gitlinks": (
+        "as a submodule",
+        {True: "allowed", "bump": "may be moved, not added (gitlink)", False: "refused (gitlink)"},
+    ),
+    "allow_symlinks": (
+        "as a symlink",
+        {True: "allowed", "inside": "must stay inside the repository (symlink)", False: "refused (symlink)"},
+    ),
+    "allow_modes": (
+        "the executable bit",
+        {True: "may be set and cleared", False: "may not be set or cleared (mode-change)"},
+    ),
+}
+"""For each limit on the kind of an entry: what it is about, and what each value of it means."""
+
+
+def _about_kinds(policy: Policy, profile: Profile, owner: int | None) -> Iterator[tuple[str, str]]:
+    """Say what else than a plain file the path may be."""
+    limits = policy.limits(profile, owner)
+    for name, (what, meanings) in _KINDS.items():
+        value = getattr(limits, name)
+        key = policy.key_of(name, profile, owner)
+        yield f"{what}: {meanings[value]}", f"{_place(policy, key)} = {json.dumps(value)}"
+
+
+def _place(policy: Policy, key: Key) -> str:
+    """Name a key with its line, or as a default."""
+    return f"{Decision(key, '').dotted} ({policy.line_of(key) if policy.is_written(key) else 'default'})"
+
+
+def differs_on_disk(repository: Repository, force: InForce) -> str | None:
+    """Say that the policy of the working tree differs from the one in force; None where it does not."""
+    if repository.work_tree is None:
+        return None
+    written, files = force.policy.as_written(), []
+    for name in ("patchgate.toml", "pyproject.toml"):
+        raw = _read(os.path.join(repository.work_tree, name))
+        if raw is None or (name == force.policy.file and raw == force.policy.raw):
+            files += [name] if raw is not None else []
+            continue
+        try:
+            found = parse(raw, name) if name == "patchgate.toml" else parse_pyproject(raw, name)
+        except ConfigError:
+            return _other(name, force)
+        if found is not None and (force.policy.file != name or found.written != written):
+            return _other(name, force)
+        files += [name] if found is not None else []
+    if force.policy.file and force.policy.file not in files:
+        return f"{force.policy.file} is not in the working tree, and {printable(force.place)} judges"
+    return None
+
+
+def _other(name: str, force: InForce) -> str:
+    return (
+        f"{name} in the working tree differs from the policy in force ({printable(force.place)}): "
+        "it judges once it is committed"
+    )
+
+
+def _read(place: str) -> bytes | None:
+    """Read a file of the working tree; None where there is none, and never wait for a pipe."""
+    try:
+        with open(os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            return file.read(MAX_PYPROJECT_BYTES + 1)
+    except OSError:
+        return None
+
+
 def about_path(force: InForce, path: RepoPath, profile: Profile) -> Iterator[tuple[str, str]]:
     """Say everything that the policy decides about a path: what, and by which line."""
     policy = force.policy
@@ -112,7 +186,8 @@ def about_path(force: InForce, path: RepoPath, profile: Profile) -> Iterator[tup
         )
         if name in limits.deny_classes:
             says = "may not be added or changed: deny-class"
-        yield f"{says} ({name})", f"{profile} profile"
+        yield f"{says} ({name})", _place(policy, policy.key_of_class(name, profile, ruling.owner))
+    yield from _about_kinds(policy, profile, ruling.owner)
     if ruling.generated is not None:
         yield "costs no budget", place(ruling.generated)
     if ruling.owner is not None:

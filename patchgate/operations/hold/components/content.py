@@ -114,7 +114,7 @@ def _next(each: str, components: Components, where: str) -> str:
     if meant is not None:
         return f"did you mean `{meant}`?"
     if where == "HEAD":
-        return "commit what declares it first, or say --cached; git patchgate component list shows the index"
+        return "commit what declares it first, or say --staged; git patchgate component list shows the index"
     if components:
         return "git patchgate component list shows all"
     return none_declared("index") if where == "the index" else NONE_DECLARED

@@ -50,7 +50,7 @@ def made_tests(repository: Repository, name: str, *, cached: bool = False) -> Ma
         entry = content.view.entry(component.contract.raw)
         place = component.contract.quoted
         if entry is None:
-            hint = "git add it first" if cached else "commit it first; or git add it, and say --cached"
+            hint = "git add it first" if cached else "commit it first; or git add it, and say --staged"
             raise UsageError(f"{where} has no {place}, the contract of {name}", hint)
         with FactsCache.of(repository) as cache:
             facts = facts_at(content.view, component.contract, cache)
