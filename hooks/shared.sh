@@ -153,17 +153,44 @@ refuse_unread() {
     exit 1
 }
 
+# Say that the program is gone, and how to do without it: every hook file of patchgate here, at once.
 refuse_unjudged() {
-    printf 'error: git-patchgate is neither where install found it nor on PATH, so %s\n' "$1" >&2
-    printf 'help: pip install patchgate && %s\n' "$mend" >&2
-    case $0 in
-    *[[:cntrl:]]*) own=$hook file=$hook ;;
-    *) file=$0 ;;
-    esac
-    if [ -e "$previous" ] || [ -L "$previous" ]; then
-        printf 'help: to do without it, give %s.patchgate-prev the name %s\n' "$own" "$file" >&2
-    else
-        printf 'help: to do without it, remove the file %s\n' "$file" >&2
-    fi
+    printf 'error: patchgate is gone: %s does not start and git-patchgate is not on PATH, %s\n' \
+        "$(printable "$patchgate" git-patchgate)" "$1" >&2
+    printf 'help: install patchgate again, then run: %s\n' "$mend" >&2
+    printf 'help: to do without patchgate:\n' >&2
+    folder=$(CDPATH= cd -- "${own%/*}" && pwd) || folder=${own%/*}
+    suffix=${0##*/}
+    suffix=${suffix#"$hook"}
+    for each in pre-commit pre-merge-commit commit-msg pre-push reference-transaction pre-receive; do
+        for file in "$folder/$each" "$folder/$each$suffix"; do
+            is_ours "$file" || continue
+            shown=$(printable "$file" "$each")
+            if [ -e "$folder/$each.patchgate-prev" ] || [ -L "$folder/$each.patchgate-prev" ]; then
+                printf '  mv %s.patchgate-prev %s\n' "$(printable "$folder/$each" "$each")" "$shown" >&2
+            else
+                printf '  rm %s\n' "$shown" >&2
+            fi
+            [ -n "$suffix" ] || break
+        done
+    done
     exit 1
+}
+
+# Is this file a hook of patchgate?
+is_ours() {
+    { IFS= read -r line && IFS= read -r line; } 2>/dev/null <"$1" || return 1
+    case $line in
+    '# patchgate hook '*) ;;
+    *) return 1 ;;
+    esac
+}
+
+# Write a path for a terminal and for sh; one that is not plain enough for that is only named.
+printable() {
+    case $1 in
+    *[[:cntrl:]\']*) printf '%s' "$2" ;;
+    *[!A-Za-z0-9_./@+=:,-]*) printf "'%s'" "$1" ;;
+    *) printf '%s' "$1" ;;
+    esac
 }

@@ -93,5 +93,7 @@ def find_program() -> str:
             return place
     found = shutil.which(_PROGRAM)
     if found is None:
-        raise UndecidedError(f"{_PROGRAM} is not beside this patchgate, nor on PATH", "pip install patchgate")
+        raise UndecidedError(
+            f"{_PROGRAM} is not beside this patchgate, nor on PATH", "install patchgate again"
+        )
     return os.path.abspath(found)

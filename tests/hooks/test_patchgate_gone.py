@@ -27,6 +27,9 @@ class Stranded:
         self.second = self.repo.commit({"a": "2\n"}, "Second")
         self.repo.git("push", "-q", "origin", "main:ahead")
         self.repo.git("branch", "side")
+        self.repo.git(
+            "branch", "keep", self.repo.ask("commit-tree", "-p", "HEAD", "-m", "Kept", "HEAD^{tree}")
+        )
         self.dropped = self.repo.commit({"a": "3\n"}, "Third, which no remote has")
         self.repo.git("reset", "-q", "--hard", self.first)
         self.repo.git("fetch", "-q", "origin")
@@ -52,20 +55,23 @@ def stranded(tmp_path: Path) -> Stranded:
 
 
 def refused(done: subprocess.CompletedProcess[bytes], hook: str, what: str, mend: str = "install") -> None:
-    """Assert that a hook refused: one sentence, the command that mends it, the file to remove."""
+    """Assert that a hook refused: what is gone, the command that brings it back, every file to remove."""
     lines = [line.removeprefix("remote: ").rstrip() for line in done.stderr.decode().splitlines()]
-    start = next(number for number, line in enumerate(lines) if line.startswith("error: git-patchgate"))
-    assert lines[start] == f"error: git-patchgate is neither where install found it nor on PATH, so {what}"
-    assert lines[start + 1] == f"help: pip install patchgate && git patchgate {mend}"
-    assert lines[start + 2].startswith("help: to do without it, remove the file ")
-    assert lines[start + 2].endswith(f"hooks/{hook}")
+    start = next(number for number, line in enumerate(lines) if line.startswith("error: patchgate is gone"))
+    assert "git-patchgate does not start and git-patchgate is not on PATH" in lines[start]
+    assert lines[start].endswith(f", {what}")
+    assert lines[start + 1] == f"help: install patchgate again, then run: git patchgate {mend}"
+    assert lines[start + 2] == "help: to do without patchgate:"
+    ways = [line for line in lines[start + 3 :] if line.startswith("  rm /")]
+    assert any(line.endswith(f"/hooks/{hook}") for line in ways)
+    assert len(ways) == len(set(ways))
     assert done.returncode != 0
 
 
 def test_pre_commit_refuses(stranded: Stranded) -> None:
     stranded.repo.stage({"b": "1\n"})
     done = stranded.repo.try_git("commit", "-q", "-m", "x")
-    refused(done, "pre-commit", "this commit was not judged and is refused")
+    refused(done, "pre-commit", "so this commit is not judged, and is refused")
     assert stranded.repo.ask("rev-parse", "HEAD") == stranded.first
 
 
@@ -73,17 +79,17 @@ def test_commit_msg_refuses(stranded: Stranded) -> None:
     (stranded.hooks / "pre-commit").unlink()
     stranded.repo.stage({"b": "1\n"})
     done = stranded.repo.try_git("commit", "-q", "-m", "x.")
-    refused(done, "commit-msg", "this message was not judged and the commit is refused")
+    refused(done, "commit-msg", "so this message is not judged, and the commit is refused")
 
 
 def test_pre_merge_commit_refuses(stranded: Stranded) -> None:
     done = stranded.repo.try_git("merge", "-q", "--no-ff", "-m", "x", "side")
-    refused(done, "pre-merge-commit", "this merge was not judged and is refused")
+    refused(done, "pre-merge-commit", "so this merge is not judged, and is refused")
 
 
 def test_pre_push_refuses_and_a_push_of_nothing_passes(stranded: Stranded) -> None:
     done = stranded.repo.try_git("push", "-q", "origin", "side:new")
-    refused(done, "pre-push", "this push was not judged and is refused")
+    refused(done, "pre-push", "so this push is not judged, and is refused")
     stranded.repo.git("push", "-q", "origin", "side:ahead")
 
 
@@ -93,7 +99,7 @@ def test_pre_receive_refuses_and_names_the_command_for_servers(stranded: Strande
     install(stranded.remote, recorder, is_server=True)
     recorder.remove()
     done = stranded.repo.try_git("push", "-q", "origin", "side:new")
-    refused(done, "pre-receive", "this push was not judged and is refused", "install --server")
+    refused(done, "pre-receive", "so this push is not judged, and is refused", "install --server")
 
 
 def test_the_name_of_the_file_that_was_there_before_is_told(stranded: Stranded) -> None:
@@ -101,14 +107,29 @@ def test_the_name_of_the_file_that_was_there_before_is_told(stranded: Stranded) 
     previous.write_text("#!/bin/sh\n", encoding="utf-8")
     stranded.repo.stage({"b": "1\n"})
     done = stranded.repo.try_git("commit", "-q", "-m", "x")
-    told = b"to do without it, give .git/hooks/pre-commit.patchgate-prev the name .git/hooks/pre-commit\n"
-    assert told in done.stderr
+    place = stranded.hooks / "pre-commit"
+    assert f"  mv {place}.patchgate-prev {place}\n" in done.stderr.decode()
+
+
+def test_what_is_printed_to_do_without_it_takes_every_hook_out_at_once(tmp_path: Path) -> None:
+    made = Stranded(tmp_path / "a place with blanks")
+    previous = made.hooks / "pre-push.patchgate-prev"
+    previous.write_text("#!/bin/sh\n", encoding="utf-8")
+    made.lose_patchgate()
+    made.repo.stage({"b": "1\n"})
+    said = made.repo.try_git("commit", "-q", "-m", "x").stderr.decode()
+    ways = [line for line in said.split("\n") if line.startswith(("  rm ", "  mv "))]
+    assert len(ways) == 5
+    subprocess.run(["sh", "-e"], input="\n".join(ways).encode(), cwd=tmp_path, check=True)
+    assert not [each for each in made.hooks.iterdir() if b"patchgate hook" in each.read_bytes()]
+    assert (made.hooks / "pre-push").read_text() == "#!/bin/sh\n"
+    made.repo.git("commit", "-q", "-m", "x")
 
 
 def test_new_commits_of_a_branch_are_refused(stranded: Stranded) -> None:
     stranded.repo.stage({"b": "1\n"})
     done = stranded.repo.try_git("commit", "-q", "-n", "-m", "x")
-    refused(done, "reference-transaction", "the new commits of a branch were not judged and are refused")
+    refused(done, "reference-transaction", "so the new commits of a branch are not judged, and are refused")
     assert stranded.repo.ask("rev-parse", "HEAD") == stranded.first
     new = stranded.new_commit()
     assert stranded.repo.try_git("branch", "made", new).returncode != 0
@@ -151,6 +172,10 @@ PASSING: dict[str, Callable[[Stranded], object]] = {
     "what the remote has": lambda it: it.repo.git("merge", "-q", "--ff-only", "origin/ahead"),
     "a branch of the remote's": lambda it: it.repo.git("switch", "-q", "-c", "mine", "origin/ahead"),
     "what the remote reaches": lambda it: it.repo.git("branch", "old", it.first),
+    "a branch of another's tip": lambda it: (
+        it.repo.git("branch", "again", "keep"),
+        it.repo.git("switch", "-q", "-c", "more", "keep"),
+    ),
     "a worktree": lambda it: it.repo.git("worktree", "add", "-q", "-b", "there", "../there", "origin/ahead"),
     "a repack of refs": lambda it: it.repo.git("pack-refs", "--all"),
     "gc": lambda it: it.repo.git("gc", "-q"),
@@ -210,9 +235,9 @@ def test_a_program_whose_interpreter_is_gone_is_gone(tmp_path: Path) -> None:
     stranded.recorder.program.write_text("#!/no/such/python\n", encoding="utf-8")
     stranded.repo.stage({"b": "1\n"})
     done = stranded.repo.try_git("commit", "-q", "-m", "x")
-    refused(done, "pre-commit", "this commit was not judged and is refused")
+    refused(done, "pre-commit", "so this commit is not judged, and is refused")
     done = stranded.repo.try_git("commit", "-q", "-n", "-m", "x")
-    refused(done, "reference-transaction", "the new commits of a branch were not judged and are refused")
+    refused(done, "reference-transaction", "so the new commits of a branch are not judged, and are refused")
     stranded.repo.git("branch", "old", stranded.first)
 
 

@@ -43,7 +43,7 @@ def _read(name: str) -> bytes:
             continue
         except OSError as error:
             raise UndecidedError(f"{name} of patchgate cannot be read: {error.strerror}") from error
-    raise UndecidedError("this patchgate came without its hooks", "pip install --force-reinstall patchgate")
+    raise UndecidedError("this patchgate came without its hooks", "install patchgate again")
 
 
 def _quoted(word: str) -> bytes:
