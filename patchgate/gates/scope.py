@@ -35,6 +35,7 @@ def check_scope(
     controls: Set[RepoPath] = frozenset(),
     dirty: Set[RepoPath] = frozenset(),
     taken: Mapping[RepoPath, str] = MappingProxyType({}),
+    along: Set[RepoPath] = frozenset(),
 ) -> ScopeCheck:
     """Compare what was touched with what was declared.
 
@@ -44,16 +45,18 @@ def check_scope(
         controls: those of them that are control files, and so forbidden whatever was declared.
         dirty: those of them that are as they were before the declaration: nobody is blamed for them.
         taken: those of them that another intent has while this one waits, with the id of that one.
+        along: those of them that go with declared files, as the baselines of their components do.
     """
     paths = {path for path in touched if path not in dirty}
     by_entry = {path for path in paths if scope.forbids(path)}
     by_kind = (paths & controls) - by_entry
     forbidden = by_entry | by_kind
     rest = sorted(paths - forbidden)
+    covered = {path for path in rest if path in along or scope.covers(path)}
     return ScopeCheck(
-        unexpected=tuple(path for path in rest if path in taken or not scope.covers(path)),
+        unexpected=tuple(path for path in rest if path in taken or path not in covered),
         forbidden=tuple(sorted(forbidden)),
-        expanded=tuple(path for path in rest if scope.covers(path) and not scope.allows(path)),
+        expanded=tuple(path for path in rest if path in covered and not scope.allows(path)),
         untouched=tuple(
             entry for entry in dict.fromkeys(scope.allowed) if not any(takes(entry, path) for path in paths)
         ),

@@ -39,8 +39,9 @@ class ScopeCheck:
 
     `unexpected` are files that it declared nowhere, `forbidden` those that it may not touch; `controls` are
     those of them that no entry forbids: control files are forbidden whatever was declared. `expanded` are the
-    related files that it touched, `untouched` the allowed entries of which it touched nothing. `taken` are
-    those unexpected files that it declared and another intent has, with the id of that one.
+    related files that it touched, and the baselines of its components; `untouched` the allowed entries of
+    which it touched nothing. `taken` are those unexpected files that it declared and another intent has, with
+    the id of that one.
     """
 
     unexpected: tuple[RepoPath, ...] = ()

@@ -22,9 +22,10 @@ from patchgate.errors import UndecidedError
 from patchgate.verdict.verdict import ChangeVerdict, Finding, GateOutcome, Outcome
 
 if TYPE_CHECKING:
-    from patchgate.change.model import FileChange
+    from patchgate.change.model import Change, FileChange
     from patchgate.change.path import RepoPath
     from patchgate.declared.intent import Intent, Moment
+    from patchgate.git.objects import Objects
     from patchgate.git.repository import Repository
 
 MARKER = "patchgate-intents"
@@ -151,10 +152,14 @@ def binding_of(here: Here, files: Sequence[FileChange], copied: Iterable[RepoPat
     """
     if not here.own:
         return None
+    from patchgate.declared.component import BASELINES
     from patchgate.declared.intent import binding
 
+    # They go with the files of their components.
+    baselines = {file.path for file in files if file.path.raw.startswith(BASELINES)}
+
     def touched(intent: Intent) -> set[RepoPath]:
-        return {*(file.path for file in files), *copied} - unchanged_dirt(intent, files)
+        return {*(file.path for file in files), *copied} - unchanged_dirt(intent, files) - baselines
 
     def may_touch(intent: Intent, path: RepoPath) -> bool:
         return intent.scope.covers(path) and here.taker(intent, path) is None
@@ -167,6 +172,7 @@ def with_scope(
     policy: Policy,
     profile: Profile,
     here: Here,
+    objects: Objects,
     controls: Set[RepoPath] = frozenset(),
     *,
     copied: Sequence[RepoPath] = (),
@@ -174,6 +180,7 @@ def with_scope(
     """Hold a pending change against the intents of this worktree, and tell of those that bind nothing.
 
     Args:
+        objects: reads the base of the change.
         controls: the control files of the change.
         copied: the sources of copies, which count as touched.
     """
@@ -182,7 +189,9 @@ def with_scope(
     beside = [*(expired(each, here.now) for each in here.over), *(queued(each) for each in here.queued)]
     intent = binding_of(here, verdict.change.files, copied)
     files = verdict.change.files
-    return held(verdict, policy, profile, here, intent, files, controls, copied=copied, beside=beside)
+    return held(
+        verdict, policy, profile, here, intent, files, controls, objects, copied=copied, beside=beside
+    )
 
 
 def held(
@@ -193,6 +202,7 @@ def held(
     intent: Intent | None,
     files: Sequence[FileChange],
     controls: Set[RepoPath],
+    objects: Objects,
     *,
     copied: Sequence[RepoPath] = (),
     ids: Sequence[str] | None = None,
@@ -203,6 +213,7 @@ def held(
     Args:
         files: what the change touches.
         controls: the control files among them.
+        objects: reads the base of the change.
         copied: the sources of copies, which count as touched.
         ids: what the message's trailers name; None: nothing is asked of them.
         beside: what else is said of the intents of this worktree.
@@ -217,7 +228,8 @@ def held(
     def findings() -> Iterator[Finding]:
         if intent is not None:
             takers = {path: taker.id for path in touched if (taker := here.taker(intent, path)) is not None}
-            yield from examine(intent, check_scope(intent.scope, touched, controls, dirt, takers))
+            along = _along(policy, intent, verdict.change, touched, objects)
+            yield from examine(intent, check_scope(intent.scope, touched, controls, dirt, takers, along))
             yield from () if ids is None else trailer(intent, ids)
         elif touched:
             yield from _reserved(here, policy, profile, touched)
@@ -227,6 +239,19 @@ def held(
     if intent is not None and dirt and outcome.outcome is Outcome.PASS:
         outcome = replace(outcome, reason=_external(intent, sorted(dirt)))
     return _joined(verdict, (outcome,), found)
+
+
+def _along(
+    policy: Policy, intent: Intent, change: Change, touched: Sequence[RepoPath], objects: Objects
+) -> frozenset[RepoPath]:
+    """Find the baselines of the components that an intent works on; most policies declare no component."""
+    if not policy.config.components:
+        return frozenset()
+    from patchgate.git.tree_view import TreeView
+    from patchgate.operations.judge.scoped_baselines import baselines_in_scope
+
+    view = TreeView(objects, change.base, {file.path.raw: file.new for file in change.files})
+    return baselines_in_scope(intent.scope, policy.components, touched, view)
 
 
 def _reserved(here: Here, policy: Policy, profile: Profile, touched: Sequence[RepoPath]) -> Iterator[Finding]:

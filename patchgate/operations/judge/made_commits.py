@@ -65,7 +65,7 @@ class Making:
         intent = self._whose(commit, files, verdict.change.files)
         # Of one that is made anew from another it was told then.
         ids = None if commit in self.replayed else self.ids[commit]
-        judged = held(verdict, policy, profile, self.here, intent, files, controls, ids=ids)
+        judged = held(verdict, policy, profile, self.here, intent, files, controls, objects, ids=ids)
         if intent is not None and self.here.fault is None:
             self.bound.setdefault(intent.id, []).append(commit)
         return judged

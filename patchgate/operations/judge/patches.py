@@ -102,11 +102,13 @@ def judging(
         if patch_id is not None:
             verdict = replace(verdict, patch_id=patch_id.read())
         if lands or footing.on_disk:
-            verdict = _under_intents(repository, trial, verdict)
+            verdict = _under_intents(repository, objects, trial, verdict)
         yield Judged(verdict, patch, trial.policy, footing, objects, store, stamp, trial.index)
 
 
-def _under_intents(repository: Repository, trial: Trial, verdict: ChangeVerdict) -> ChangeVerdict:
+def _under_intents(
+    repository: Repository, objects: Objects, trial: Trial, verdict: ChangeVerdict
+) -> ChangeVerdict:
     """Hold what is proposed for this worktree against the intents that it has."""
     here = active_here(repository)
     if here is None or not verdict.change.files:
@@ -114,7 +116,7 @@ def _under_intents(repository: Repository, trial: Trial, verdict: ChangeVerdict)
     touch(repository, here)
     controls = frozenset(file.path for file in verdict.change.files if is_control_by_name(file.path))
     policy = trial.policy or built_in()
-    return with_scope(verdict, policy, Profile(verdict.profile), here, controls)
+    return with_scope(verdict, policy, Profile(verdict.profile), here, objects, controls)
 
 
 def is_as_judged(repository: Repository, judged: Judged) -> bool:

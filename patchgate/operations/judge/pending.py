@@ -106,7 +106,7 @@ def _pending(
     if here is not None:
         policy = before.policy or after.policy or built_in()
         controls = frozenset(file.path for file in reading.change.files if is_control(file.path, rules))
-        verdict = with_scope(verdict, policy, profile, here, controls, copied=reading.copied)
+        verdict = with_scope(verdict, policy, profile, here, objects, controls, copied=reading.copied)
     return Report((verdict,), repository.limits)
 
 

@@ -42,6 +42,7 @@ from patchgate.verdict.wording import SHORT_OID
 
 if TYPE_CHECKING:
     from patchgate.declared.intent import Intent
+    from patchgate.operations.hold.verify.work import Work
 
 _MOST_SHOWN = 60
 _MOST_NAMED = 5
@@ -222,7 +223,13 @@ def held_against(scene: Scene, intent: Intent, after: Analysed, *, with_staged: 
         intent=intent,
         faults=standing.faults,
         unverified=(*unnamed, *standing.unverified),
-        scope=check_scope(intent.scope, work.touched, work.controls, frozenset(dirty)),
+        scope=check_scope(
+            intent.scope,
+            work.touched,
+            work.controls,
+            frozenset(dirty),
+            along=_along(scene, intent, work, after),
+        ),
         external_commits=work.external,
         dirty=dirty,
         warnings=(
@@ -232,6 +239,15 @@ def held_against(scene: Scene, intent: Intent, after: Analysed, *, with_staged: 
         ),
     )
     return decide(question)
+
+
+def _along(scene: Scene, intent: Intent, work: Work, after: Analysed) -> frozenset[RepoPath]:
+    """Find the baselines of the components that an intent works on, among what it touched."""
+    from patchgate.git.tree_view import TreeView
+    from patchgate.operations.judge.scoped_baselines import baselines_in_scope
+
+    view = TreeView(scene.objects, after.tree)
+    return baselines_in_scope(intent.scope, scene.policy.components, work.touched, view)
 
 
 def _no_analysis(scene: Scene) -> tuple[Obstacle, ...]:
