@@ -30,6 +30,7 @@ _UNSEEN = re.compile(
 )
 # What `neutral` looks at first: most output has nothing of it.
 _SUSPECT = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f-\xff]")
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f]")
 _CONTROL = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
     "|\r(?!\n)"
@@ -95,6 +96,18 @@ def quote_path(raw: bytes) -> str:
             quoted = True
     text = "".join(pieces)
     return f'"{text}"' if quoted else text
+
+
+def exact_text(raw: bytes) -> str | None:
+    """Decode a path that text can hold as it is: UTF-8 without control characters; None for any other.
+
+    What may reach a terminal `quote_path` decides.
+    """
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    return None if _CONTROLS.search(text) else text
 
 
 def printable(raw: bytes | str, limit: int = 400) -> str:

@@ -14,6 +14,8 @@ ALLOWED_SIGNERS = RepoPath(b".patchgate/allowed_signers")
 _FOLDER = b".patchgate"
 _BASELINES = b".patchgate/baselines/"
 _STARTS = (CONFIG_FILE.raw, _FOLDER)
+CONTROLS_BY_NAME = (CONFIG_FILE, RepoPath(_FOLDER + b"/"))
+"""What names the control files that are so whatever they hold, for people: a file, and a folder."""
 
 
 def is_control_by_name(path: RepoPath) -> bool:

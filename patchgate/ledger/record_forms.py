@@ -5,20 +5,18 @@ Decides how they are written and read. What is made of one that is damaged, each
 
 from __future__ import annotations
 
-from binascii import a2b_base64, b2a_base64
+from binascii import a2b_base64
 from collections.abc import Mapping
 
 from patchgate.change.path import RepoPath
 from patchgate.durable.record import Json
 from patchgate.ledger.event import Event
+from patchgate.verdict.json_paths import path_member
 
 
 def plain_path(path: RepoPath) -> dict[str, Json]:
-    """Give the keys of a path: as git quotes it, and its bytes where that says less than them."""
-    value: dict[str, Json] = {"path": path.quoted}
-    if not path.is_plain:
-        value["path_b64"] = b2a_base64(path.raw, newline=False).decode("ascii")
-    return value
+    """Give the keys of a path: its text, and its bytes where that says less than them."""
+    return {**path_member("path", path)}
 
 
 def path_of(value: Mapping[str, Json]) -> RepoPath:

@@ -231,9 +231,10 @@ def _list(
     lines: Callable[..., list[str]],
     warnings: Sequence[str] = (),
 ) -> int:
-    from patchgate.operations.hold.intents.states import told_of
+    from patchgate.operations.hold.intents.states import control_entries, told_of
 
-    told = [told_of(each, caller.now, repository) for each in found]
+    controls = control_entries(repository) if found else ()
+    told = [told_of(each, caller.now, repository, controls) for each in found]
     if form == "json":
         from patchgate.operations.hold.intents.document import list_json
 

@@ -10,6 +10,7 @@ from hashlib import sha256
 from itertools import chain
 
 from patchgate.verdict import wording
+from patchgate.verdict.json_paths import as_text
 from patchgate.verdict.rules import Level
 from patchgate.verdict.verdict import ChangeVerdict, Finding, Json, Report, fingerprints
 
@@ -89,7 +90,7 @@ def _gitlab_issues(change: ChangeVerdict) -> list[dict[str, Json]]:
                 finding.rule,
                 mark,
                 "critical" if refuses_always else _SEVERITIES[finding.level],
-                finding.path.quoted if finding.path else _WHOLE_CHANGE,
+                as_text(finding.path) if finding.path else _WHOLE_CHANGE,
                 (finding.path and finding.line) or 1,
             )
         )

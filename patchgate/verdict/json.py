@@ -7,7 +7,6 @@ lone surrogate gets into it: strict readers refuse those. `report_schema` descri
 from __future__ import annotations
 
 import json
-from binascii import b2a_base64
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
@@ -17,6 +16,7 @@ from patchgate.change.model import GITLINK, FileChange, Status, change_id
 from patchgate.change.path import RepoPath
 from patchgate.errors import ConfigError, PatchgateError
 from patchgate.verdict import wording
+from patchgate.verdict.json_paths import path_member, place_member
 from patchgate.verdict.report_schema import ERROR_SCHEMA, REPORT_SCHEMA, json_schema
 from patchgate.verdict.rules import RULES_VERSION
 from patchgate.verdict.verdict import (
@@ -78,10 +78,10 @@ def _attempt(attempt: Attempt | None) -> Json:
         return None
     return {
         "id": attempt.id,
-        "dir": plain_json(attempt.dir),
+        **place_member("dir", attempt.dir),
         "applied": attempt.applied,
         "fallback_reason": attempt.fallback_reason,
-        "temp_path": plain_json(attempt.temp_path),
+        **place_member("temp_path", attempt.temp_path),
     }
 
 
@@ -181,8 +181,8 @@ def _row(file: FileChange, old_path: RepoPath | None) -> _Row:
     old_mode = file.old.mode if file.old else None
     new_mode = file.new.mode if file.new else None
     value: Json = {
-        **_path("path", file.path),
-        **_path("old_path", old_path),
+        **path_member("path", file.path),
+        **path_member("old_path", old_path),
         "status": (file.status if old_path is None else Status.RENAMED).value,
         "old_mode": old_mode if old_path is None else new_mode,
         "new_mode": new_mode,
@@ -197,15 +197,6 @@ def _total(numbers: Sequence[int | None]) -> int | None:
     """Add up counts of lines; one that nobody took makes the sum unknown, for zero would be a claim."""
     known = [number for number in numbers if number is not None]
     return sum(known) if len(known) == len(numbers) else None
-
-
-def _path(key: str, path: RepoPath | None) -> dict[str, Json]:
-    """Write a path under a key; beside one that is not plain text its exact bytes, in base64."""
-    if path is None:
-        return {key: None}
-    if path.is_plain:
-        return {key: path.quoted}
-    return {key: path.quoted, f"{key}_b64": b2a_base64(path.raw, newline=False).decode("ascii")}
 
 
 def _gate(gate: GateOutcome) -> dict[str, Json]:
@@ -230,7 +221,7 @@ def _finding(finding: Finding, fingerprint: str) -> dict[str, Json]:
         "stage": rule.stage.value,
         "code": rule.code,
         "level": finding.level.value,
-        **_path("path", finding.path),
+        **path_member("path", finding.path),
         "line": finding.line,
         "side": finding.side,
         "message": plain_json(finding.message),

@@ -157,7 +157,8 @@ def _finding() -> Schema:
 
 def _attempt() -> Schema:
     keys = {"id": _TEXT, "dir": _MAYBE_TEXT, "applied": {"type": "boolean"}}
-    return _object({**keys, "fallback_reason": _MAYBE_TEXT, "temp_path": _MAYBE_TEXT})
+    keys |= {"fallback_reason": _MAYBE_TEXT, "temp_path": _MAYBE_TEXT}
+    return _object(keys, {"dir_b64": _BASE64, "temp_path_b64": _BASE64})
 
 
 def _retry() -> Schema:

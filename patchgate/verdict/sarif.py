@@ -14,6 +14,7 @@ from patchgate import __version__
 from patchgate.change.path import RepoPath
 from patchgate.verdict import wording
 from patchgate.verdict.json import plain_json
+from patchgate.verdict.json_paths import path_member
 from patchgate.verdict.rules import RULES, Rule
 from patchgate.verdict.verdict import ChangeVerdict, Finding, Json, Report, fingerprints
 
@@ -112,7 +113,7 @@ def _results(change: ChangeVerdict) -> Iterator[Json]:
                 "who_can_fix": finding.who_can_fix.value,
                 "side": finding.side,
                 "line": finding.line,
-                "path": finding.path.quoted if finding.path else None,
+                **path_member("path", finding.path),
                 "commit": change.source.commit,
                 "change": change.id,
             },

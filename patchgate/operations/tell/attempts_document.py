@@ -15,6 +15,7 @@ from patchgate.ledger.attempts import AttemptRecord
 from patchgate.ledger.evidence_folders import contents
 from patchgate.operations.tell.attempts import STATES, Told, chain_of, log_tails
 from patchgate.verdict.json import plain_json
+from patchgate.verdict.json_paths import BASE64, place_member
 from patchgate.verdict.verdict import Json
 
 LIST_SCHEMA = "patchgate.attempts/1"
@@ -64,19 +65,22 @@ def _entry(told: Told) -> dict[str, Json]:
         "recovered": told.recovered,
         "is_recorded": told.record is not None,
     }
-    entry = plain | entry
+    work_tree = plain.get("work_tree")
+    entry = plain | entry | place_member("dir", told.dir)
+    entry |= place_member("work_tree", work_tree if isinstance(work_tree, str) else None)
     return {key: plain_json(value) for key, value in entry.items()}
 
 
 _TEXT: dict[str, Any] = {"type": "string"}
 _MAYBE_TEXT: dict[str, Any] = {"type": ["string", "null"]}
 _MAYBE_FLAG: dict[str, Any] = {"type": ["boolean", "null"]}
+_PLACES: dict[str, Any] = {"dir_b64": BASE64, "work_tree_b64": BASE64}
 _MAYBE_COUNT: dict[str, Any] = {"type": ["integer", "null"]}
 
 
 def list_schema() -> dict[str, Any]:
     """Build the JSON Schema of `attempts list --format json`."""
-    entry = _object(_entry_schema())
+    entry = _object(_entry_schema(), _PLACES)
     listed = {"schema": {"const": LIST_SCHEMA}, "attempts": {"type": "array", "items": entry}}
     return _document("attempts", "What was tried, the newest first", listed)
 
@@ -91,12 +95,14 @@ def show_schema() -> dict[str, Any]:
         "evidence": {"type": "array", "items": kept},
         "logs": {"type": "array", "items": _object({"name": _TEXT, "tail": _TEXT})},
     }
-    return _document("attempt", "One attempt, its chain and its evidence", shown)
+    return _document("attempt", "One attempt, its chain and its evidence", shown, _PLACES)
 
 
-def _document(name: str, title: str, properties: dict[str, Any]) -> dict[str, Any]:
+def _document(
+    name: str, title: str, properties: dict[str, Any], optional: dict[str, Any] | None = None
+) -> dict[str, Any]:
     first = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"urn:patchgate:{name}:1"}
-    return {**first, "title": title, **_object(properties)}
+    return {**first, "title": title, **_object(properties, optional)}
 
 
 def _entry_schema() -> dict[str, Any]:

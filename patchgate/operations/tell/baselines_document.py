@@ -13,6 +13,7 @@ from patchgate.declared.baseline import Hashes
 from patchgate.gates.staleness import Freshness, freshness
 from patchgate.operations.tell.baselines import Baselines, Told
 from patchgate.verdict.json import finding_documents, plain_json
+from patchgate.verdict.json_paths import BASE64_LIST, path_list
 from patchgate.verdict.report_schema import json_schema as report_schema
 from patchgate.verdict.verdict import Json
 
@@ -27,7 +28,7 @@ def document(baselines: Baselines) -> str:
         "window_days": baselines.window,
         "has_errors": baselines.has_errors,
         "components": [_component(each, baselines) for each in baselines.components],
-        "strays": [path.quoted for path in baselines.strays],
+        **path_list("strays", baselines.strays),
     }
     return json.dumps(plain_json(value)) + "\n"
 
@@ -102,13 +103,13 @@ def json_schema() -> dict[str, Any]:
         "strays": _TEXTS,
     }
     first = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:patchgate:baselines:1"}
-    return {**first, "title": "How the baselines stand", **_object(properties)}
+    return {**first, "title": "How the baselines stand", **_object(properties, {"strays_b64": BASE64_LIST})}
 
 
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
+def _object(properties: dict[str, Any], optional: dict[str, Any] | None = None) -> dict[str, Any]:
     return {
         "type": "object",
-        "properties": properties,
+        "properties": {**properties, **(optional or {})},
         "required": list(properties),
         "additionalProperties": False,
     }

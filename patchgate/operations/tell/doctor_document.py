@@ -6,15 +6,14 @@ base64 beside it.
 
 from __future__ import annotations
 
-import os
-from binascii import b2a_base64
 from collections.abc import Sequence
 from typing import Any
 
 from patchgate import __version__
-from patchgate.change.quoting import printable, quote_path
+from patchgate.change.quoting import printable
 from patchgate.operations.tell.doctor import Diagnosis, Place
 from patchgate.operations.tell.doctor_findings import Finding, Hook
+from patchgate.verdict.json_paths import BASE64, place_member
 from patchgate.verdict.rules import Level
 from patchgate.verdict.verdict import Json
 
@@ -24,7 +23,6 @@ _MOST_TEXT = 4000
 _TEXT = {"type": "string"}
 _MAYBE_TEXT = {"type": ["string", "null"]}
 _FLAG = {"type": "boolean"}
-_BASE64 = {"type": "string", "contentEncoding": "base64"}
 
 Schema = dict[str, Any]
 
@@ -46,12 +44,16 @@ def _worktree(place: Place) -> dict[str, Json]:
     worktree, setting = place.worktree, place.worktree.hooks_path
     hooks_path: Json = None
     if setting is not None:
-        hooks_path = {"value": _text(setting.value), "scope": setting.scope, **_path("file", setting.file)}
+        hooks_path = {
+            "value": _text(setting.value),
+            "scope": setting.scope,
+            **place_member("file", setting.file),
+        }
     return {
-        **_path("path", worktree.path),
+        **place_member("path", worktree.path),
         "bare": worktree.is_bare,
         "runs": place.runs,
-        **_path("hooks_folder", worktree.folder or None),
+        **place_member("hooks_folder", worktree.folder or None),
         "hooks_path": hooks_path,
         "config_hooks": [
             {
@@ -72,13 +74,13 @@ def _hook(hook: Hook) -> dict[str, Json]:
     before, moved, answer = hook.previous, hook.displaced, hook.answer
     return {
         "event": hook.event,
-        **_path("file", hook.file.path),
+        **place_member("file", hook.file.path),
         "exists": hook.file.exists,
         "executable": hook.file.is_executable,
         "by": hook.file.writer or None,
         "format": hook.file.format,
-        "before": None if before is None else {**_path("file", before.path), "by": before.writer},
-        "displaced": None if moved is None else _path("file", moved.path),
+        "before": None if before is None else {**place_member("file", before.path), "by": before.writer},
+        "displaced": None if moved is None else place_member("file", moved.path),
         "reaches": None if answer is None or answer.version is None else _text(answer.version),
     }
 
@@ -91,16 +93,6 @@ def _finding(finding: Finding) -> dict[str, Json]:
         "remedy": finding.remedy,
         "safe": finding.is_mended_by_install or finding.is_mended_by_renewal,
     }
-
-
-def _path(key: str, path: str | None) -> dict[str, Json]:
-    if path is None:
-        return {key: None}
-    raw = os.fsencode(path)
-    shown = quote_path(raw)
-    if not shown.startswith('"'):
-        return {key: shown}
-    return {key: shown, f"{key}_b64": b2a_base64(raw, newline=False).decode("ascii")}
 
 
 def _text(text: str) -> str:
@@ -126,13 +118,13 @@ def json_schema() -> Schema:
             "executable": _FLAG,
             "by": _MAYBE_TEXT,
             "format": {"type": ["integer", "null"]},
-            "before": _maybe(_object({"file": _TEXT, "by": _TEXT}, {"file_b64": _BASE64})),
-            "displaced": _maybe(_object({"file": _TEXT}, {"file_b64": _BASE64})),
+            "before": _maybe(_object({"file": _TEXT, "by": _TEXT}, {"file_b64": BASE64})),
+            "displaced": _maybe(_object({"file": _TEXT}, {"file_b64": BASE64})),
             "reaches": _MAYBE_TEXT,
         },
-        {"file_b64": _BASE64},
+        {"file_b64": BASE64},
     )
-    hooks_path = _object({"value": _TEXT, "scope": _TEXT, "file": _MAYBE_TEXT}, {"file_b64": _BASE64})
+    hooks_path = _object({"value": _TEXT, "scope": _TEXT, "file": _MAYBE_TEXT}, {"file_b64": BASE64})
     named = {"name": _TEXT, "command": _TEXT, "events": _list(_TEXT), "scope": _TEXT, "enabled": _FLAG}
     worktree = _object(
         {
@@ -145,7 +137,7 @@ def json_schema() -> Schema:
             "hooks": _list(hook),
             "findings": _list(finding),
         },
-        {"path_b64": _BASE64, "hooks_folder_b64": _BASE64},
+        {"path_b64": BASE64, "hooks_folder_b64": BASE64},
     )
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

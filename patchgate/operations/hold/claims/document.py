@@ -23,6 +23,7 @@ from patchgate.verdict.claim import (
     Unscanned,
 )
 from patchgate.verdict.json import plain_json
+from patchgate.verdict.json_paths import BASE64, path_member
 from patchgate.verdict.verdict import Json
 
 
@@ -102,7 +103,7 @@ def _skipped_counts(scan: Scan) -> dict[str, int]:
 def _skipped(each: Skipped) -> Json:
     path = each.candidate.path
     return {
-        "path": each.candidate.given if path is None else path.quoted,
+        **({"path": each.candidate.given} if path is None else path_member("path", path)),
         "tier": each.candidate.tier.value,
         "reason": each.reason.value,
     }
@@ -166,7 +167,11 @@ def _metadata_schema() -> dict[str, Any]:
         **dict.fromkeys(("scanned_file_count", "scanned_total_bytes", "matched_file_count"), _COUNT),
         "candidate_source_counts": _closed({tier.value: _COUNT for tier in Tier}),
         "skipped_counts": _closed({reason.value: _COUNT for reason in Unscanned}),
-        "skipped_samples": {"type": "array", "items": _closed(skipped), "maxItems": MOST_SAMPLES},
+        "skipped_samples": {
+            "type": "array",
+            "items": _closed(skipped, {"path_b64": BASE64}),
+            "maxItems": MOST_SAMPLES,
+        },
         "samples": {**_TEXTS, "maxItems": MOST_SAMPLES, "description": "`path:line` of placeholders"},
         "places_total": _COUNT,
         "guard_enabled": _FLAG,
@@ -187,5 +192,6 @@ def _open(properties: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
-def _closed(properties: dict[str, Any]) -> dict[str, Any]:
-    return {**_open(properties), "additionalProperties": False}
+def _closed(properties: dict[str, Any], optional: dict[str, Any] | None = None) -> dict[str, Any]:
+    known = {**properties, **(optional or {})}
+    return {**_open(properties), "properties": known, "additionalProperties": False}

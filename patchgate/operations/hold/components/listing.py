@@ -20,6 +20,7 @@ from patchgate.git.tree_view import TreeView
 from patchgate.operations.hold.components.content import Content, index_content
 from patchgate.operations.judge.contract_cache import FactsCache, facts_at
 from patchgate.operations.judge.drift import files_of
+from patchgate.verdict.json_paths import as_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ def _listed(component: Component, view: TreeView, cache: FactsCache) -> Listed:
     return Listed(
         component.id,
         component.parent,
-        ContractState(component.contract.quoted, state, facts.version if facts is not None else None),
+        ContractState(as_text(component.contract), state, facts.version if facts is not None else None),
         numbers[Role.TESTS],
         numbers[Role.IMPLEMENTATION],
         view.entry(component.baseline.raw) is not None,

@@ -6,17 +6,15 @@ Decides the keys alone. Every key is always there, null where there is nothing.
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from patchgate.change.path import RepoPath
-from patchgate.change.quoting import quote_path
 from patchgate.declared.intent import Intent, Moment, State
 from patchgate.operations.hold.intents.outcome import Action, Outcome
 from patchgate.operations.hold.intents.states import Standing, Told
 from patchgate.verdict.json import plain_json
+from patchgate.verdict.json_paths import BASE64, BASE64_LIST, path_list, path_member, place_member
 from patchgate.verdict.verdict import Json
 
 INTENT_SCHEMA = "patchgate.intent/1"
@@ -33,8 +31,8 @@ def outcome_json(outcome: Outcome) -> str:
             {
                 "id": each.intent.id,
                 "reason": each.intent.reason,
-                "worktree": _place(each.intent.work_tree),
-                "entries": _paths(each.entries),
+                **place_member("worktree", each.intent.work_tree),
+                **path_list("entries", each.entries),
                 "expires_at": _iso(each.told.until),
             }
             for each in outcome.conflicts
@@ -64,10 +62,11 @@ def _intent(told: Told) -> dict[str, Json]:
         "state": told.standing.value,
         "stored_state": intent.state.value,
         "reason": intent.reason,
-        "allowed": _paths(intent.scope.allowed),
-        "related": _paths(intent.scope.related),
-        "forbidden": _paths(intent.scope.forbidden),
-        "worktree": _place(intent.work_tree),
+        **path_list("allowed", intent.scope.allowed),
+        **path_list("related", intent.scope.related),
+        **path_list("forbidden", (*intent.scope.forbidden, *told.controls)),
+        **path_list("control_files", told.controls),
+        **place_member("worktree", intent.work_tree),
         "is_here": told.is_here,
         "is_worktree_gone": told.is_gone,
         "base": intent.base,
@@ -83,21 +82,15 @@ def _intent(told: Told) -> dict[str, Json]:
         "ttl": intent.ttl,
         "lease": intent.lease,
         "holder": _holder(intent, told),
-        "dirty": [{"path": path.quoted, "oids": [*oids]} for path, oids in sorted(intent.dirty.items())],
+        "dirty": [
+            {**path_member("path", path), "oids": [*oids]} for path, oids in sorted(intent.dirty.items())
+        ],
     }
 
 
 def _holder(intent: Intent, told: Told) -> Json:
     holder = intent.holder
     return None if holder is None else {"host": holder.host, "pid": holder.pid, "is_running": told.is_held}
-
-
-def _paths(paths: Iterable[RepoPath]) -> list[Json]:
-    return [path.quoted for path in paths]
-
-
-def _place(folder: str) -> str:
-    return quote_path(os.fsencode(folder))
 
 
 def _at(moment: Moment | None) -> str | None:
@@ -122,7 +115,8 @@ _TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
 def intent_schema() -> dict[str, Any]:
     """Build the JSON Schema of what `intent declare`, `renew`, `clear` and `recover` write."""
     conflict = _object(
-        {"id": _TEXT, "reason": _TEXT, "worktree": _TEXT, "entries": _TEXTS, "expires_at": _TEXT}
+        {"id": _TEXT, "reason": _TEXT, "worktree": _TEXT, "entries": _TEXTS, "expires_at": _TEXT},
+        {"worktree_b64": BASE64, "entries_b64": BASE64_LIST},
     )
     value = {
         "schema": {"const": INTENT_SCHEMA},
@@ -149,20 +143,23 @@ def intents_schema() -> dict[str, Any]:
 
 def _one() -> dict[str, Any]:
     holder = _object({"host": _TEXT, "pid": _NUMBER, "is_running": _FLAG})
-    dirty = _object({"path": _TEXT, "oids": {"type": "array", "items": _MAYBE_TEXT, "minItems": 1}})
+    oids = {"type": "array", "items": _MAYBE_TEXT, "minItems": 1}
+    dirty = _object({"path": _TEXT, "oids": oids}, {"path_b64": BASE64})
+    lists = ("allowed", "related", "forbidden", "control_files")
     return _object(
         {
             **dict.fromkeys(("id", "reason", "worktree", "tree", "analyses", "digest"), _TEXT),
             **dict.fromkeys(("declared_at", "expires_at"), _TEXT),
             **dict.fromkeys(("base", "before", "renewed_at", "seen_at"), _MAYBE_TEXT),
-            **dict.fromkeys(("allowed", "related", "forbidden"), _TEXTS),
+            **dict.fromkeys(lists, _TEXTS),
             **dict.fromkeys(("is_here", "is_worktree_gone"), _FLAG),
             **dict.fromkeys(("seconds_left", "ttl", "lease"), _NUMBER),
             "state": {"enum": [each.value for each in Standing]},
             "stored_state": {"enum": [each.value for each in State]},
             "holder": {"anyOf": [holder, {"type": "null"}]},
             "dirty": {"type": "array", "items": dirty},
-        }
+        },
+        {"worktree_b64": BASE64, **{f"{name}_b64": BASE64_LIST for name in lists}},
     )
 
 
@@ -171,10 +168,10 @@ def _document(name: str, title: str, properties: dict[str, Any]) -> dict[str, An
     return {**first, "title": title, **_object(properties)}
 
 
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
+def _object(properties: dict[str, Any], optional: dict[str, Any] | None = None) -> dict[str, Any]:
     return {
         "type": "object",
-        "properties": dict(properties),
+        "properties": {**properties, **(optional or {})},
         "required": list(properties),
         "additionalProperties": False,
     }

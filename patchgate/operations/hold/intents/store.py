@@ -13,10 +13,11 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from functools import cached_property
 from typing import TypeVar
 
 from patchgate.change.path import RepoPath
-from patchgate.change.quoting import printable, quote_path
+from patchgate.change.quoting import printable
 from patchgate.declared.intent import Intent, Moment
 from patchgate.durable.record import Json
 from patchgate.errors import UndecidedError, UsageError
@@ -24,8 +25,10 @@ from patchgate.git.repository import Repository
 from patchgate.ledger.intent_marker import git_dirs, mark, marked, unmark
 from patchgate.ledger.intents import KIND, Intents, Recorded
 from patchgate.ledger.ledger import Ledger
+from patchgate.operations.hold.intents.states import control_entries
 from patchgate.operations.judge.reservations import is_foreign
 from patchgate.operations.land.pending import drop_pending
+from patchgate.verdict.json_paths import path_list, place_member
 
 _MOST_ID = 60
 _Result = TypeVar("_Result")
@@ -39,6 +42,11 @@ class Store:
         self.now = now
         self.intents = Intents(repository.common_dir)
         self._ledger = Ledger(repository.common_dir, clock=lambda: now.wall)
+
+    @cached_property
+    def controls(self) -> tuple[RepoPath, ...]:
+        """The control files of the repository, which every intent forbids."""
+        return control_entries(self.repository)
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -162,20 +170,16 @@ def _about(intent: Intent) -> dict[str, Json]:
         "digest": intent.digest,
         "state": intent.state.value,
         "reason": intent.reason,
-        "work_tree": quote_path(os.fsencode(intent.work_tree)),
+        **place_member("work_tree", intent.work_tree),
         "base": intent.base,
-        "allowed": _quoted(scope.allowed),
-        "related": _quoted(scope.related),
-        "forbidden": _quoted(scope.forbidden),
+        **path_list("allowed", scope.allowed),
+        **path_list("related", scope.related),
+        **path_list("forbidden", scope.forbidden),
         "ttl": intent.ttl,
         "lease": intent.lease,
         "holder": None if holder is None else holder.pid,
         "before": intent.before,
     }
-
-
-def _quoted(paths: tuple[RepoPath, ...]) -> list[Json]:
-    return [path.quoted for path in paths]
 
 
 def _attempt(call: Callable[[], _Result]) -> _Result:

@@ -9,7 +9,9 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 
+from patchgate.change.path import RepoPath
 from patchgate.change.quoting import quote_path
+from patchgate.declared.control import PYPROJECT_FILE
 from patchgate.declared.entries import is_folder, is_glob
 from patchgate.declared.intent import Intent, State
 from patchgate.operations.hold.intents.outcome import Action, Outcome
@@ -70,6 +72,7 @@ def show_text(told: Told) -> list[str]:
         )
         for path in paths
     ]
+    lines += [f"  forbidden: {show_path(path)} ({_why_controlled(path)})" for path in told.controls]
     lines.append(f"  worktree: {_where(told)}")
     lines.append(f"  began on: {'no commit' if intent.base is None else intent.base[:SHORT_OID]}")
     lines.append(f"  held by: {_held(told)}")
@@ -83,6 +86,12 @@ def show_text(told: Told) -> list[str]:
     if told.is_gone or told.standing in {Standing.EXPIRED, Standing.DEAD}:
         lines.append(f"  next: git patchgate intent recover {intent.id}, or clear {intent.id}")
     return lines
+
+
+def _why_controlled(path: RepoPath) -> str:
+    if path == PYPROJECT_FILE:
+        return "its table [tool.patchgate]"
+    return "control files, all but baselines/" if is_folder(path) else "a control file"
 
 
 def list_text(intents: Sequence[Told]) -> Iterator[str]:

@@ -105,4 +105,4 @@ def in_the_way(store: Store, intent: Intent, known: Sequence[Intent], caller: Ca
 
 def told_here(store: Store, intent: Intent, caller: Caller) -> Told:
     """Say how an intent stands, seen from where one stands."""
-    return told_of(intent, caller.now, store.repository)
+    return told_of(intent, caller.now, store.repository, store.controls)

@@ -10,10 +10,11 @@ import json
 from typing import Any
 
 from patchgate.operations.hold.verify.analyze import Analysis
-from patchgate.operations.hold.verify.document import path_document, result_document, result_schema
+from patchgate.operations.hold.verify.document import result_document, result_schema
 from patchgate.operations.hold.verify.sarif import analysis_runs
 from patchgate.verdict.comparison import AnalysisRun, Evaluated, Measurement
 from patchgate.verdict.json import plain_json
+from patchgate.verdict.json_paths import BASE64, path_member
 from patchgate.verdict.sarif import SCHEMA as SARIF_SCHEMA
 from patchgate.verdict.verdict import Json
 
@@ -81,7 +82,7 @@ def _run(run: AnalysisRun) -> Json:
 
 
 def _measured(each: Measurement) -> Json:
-    return {**path_document(each.path), "symbol": each.symbol, "name": each.name, "value": each.value}
+    return {**path_member("path", each.path), "symbol": each.symbol, "name": each.name, "value": each.value}
 
 
 _TEXT: dict[str, Any] = {"type": "string"}
@@ -95,7 +96,7 @@ def json_schema() -> dict[str, Any]:
     """Build the JSON Schema (draft 2020-12) of `analyze --format json`."""
     results = {"type": "array", "items": result_schema()}
     metric = _object({"path": _TEXT, "symbol": _TEXT, "name": _TEXT, "value": {"type": "number"}})
-    metric["properties"]["path_b64"] = {**_TEXT, "contentEncoding": "base64"}
+    metric["properties"]["path_b64"] = BASE64
     run = {
         "analysis": _TEXT,
         "outcome": {"enum": [each.value for each in Evaluated]},

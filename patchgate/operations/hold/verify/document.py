@@ -7,14 +7,13 @@ people. The text is pure ASCII.
 from __future__ import annotations
 
 import json
-from binascii import b2a_base64
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from patchgate.change.path import RepoPath
 from patchgate.gates.abuse import TRIGGERS
 from patchgate.verdict.comparison import AnalysisRun, Evaluated, Result, ThresholdState, TreeRuns, Worsened
 from patchgate.verdict.json import plain_json
+from patchgate.verdict.json_paths import BASE64, BASE64_LIST, path_list, path_member
 from patchgate.verdict.verdict import Json, Verdict
 from patchgate.verdict.verification import ScopeCheck, Status, Verification
 
@@ -53,7 +52,7 @@ def document(verification: Verification) -> dict[str, Json]:
         "baseline_abuse": {
             "detected": bool(verification.abuse),
             "triggers": list(verification.abuse),
-            "baselines": _paths(verification.baselines),
+            **path_list("baselines", verification.baselines),
             "suppressed": [result_document(each) for each in verification.suppressed],
         },
         "contract_violations": list(verification.violations),
@@ -62,7 +61,7 @@ def document(verification: Verification) -> dict[str, Json]:
         "external_commits": [
             {"commit": each.oid, "subject": each.subject} for each in verification.external_commits
         ],
-        "dirty_before": _paths(verification.dirty),
+        **path_list("dirty_before", verification.dirty),
         "warnings": list(verification.warnings),
     }
     plain = plain_json(value)
@@ -104,15 +103,15 @@ def result_document(result: Result) -> Json:
         "rule": result.rule,
         "level": result.level,
         "message": result.message,
-        **path_document(result.path),
+        **path_member("path", result.path),
         "line": result.line,
-        "paths": _paths(result.paths),
+        **path_list("paths", result.paths),
     }
 
 
 def _worsened(each: Worsened) -> Json:
     return {
-        **path_document(each.path),
+        **path_member("path", each.path),
         "symbol": each.symbol,
         "metric": each.name,
         "before": each.before,
@@ -141,22 +140,11 @@ def _scope(check: ScopeCheck | None) -> Json:
         return None
     return {
         "is_clean": check.is_clean,
-        "unexpected_files": _paths(check.unexpected),
-        "forbidden_touched": _paths(check.forbidden),
-        "expanded": _paths(check.expanded),
-        "untouched": _paths(check.untouched),
+        **path_list("unexpected_files", check.unexpected),
+        **path_list("forbidden_touched", check.forbidden),
+        **path_list("expanded", check.expanded),
+        **path_list("untouched", check.untouched),
     }
-
-
-def _paths(paths: Iterable[RepoPath]) -> list[Json]:
-    return [path.quoted for path in paths]
-
-
-def path_document(path: RepoPath | None) -> dict[str, Json]:
-    """Write a path; beside one that is not plain text its exact bytes, in base64, as the report does."""
-    if path is None or path.is_plain:
-        return {"path": None if path is None else path.quoted}
-    return {"path": path.quoted, "path_b64": b2a_base64(path.raw, newline=False).decode("ascii")}
 
 
 _TEXT: dict[str, Any] = {"type": "string"}
@@ -170,7 +158,7 @@ _NUMBER: dict[str, Any] = {"type": "number"}
 _MAYBE_NUMBER: dict[str, Any] = {"type": ["number", "null"]}
 _DIGEST: dict[str, Any] = {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"}
 _OID: dict[str, Any] = {"type": "string", "pattern": "^[0-9a-f]{40}([0-9a-f]{24})?$"}
-_BASE64: dict[str, Any] = {"path_b64": {"type": "string", "contentEncoding": "base64"}}
+_BASE64: dict[str, Any] = {"path_b64": BASE64}
 
 
 def json_schema() -> dict[str, Any]:
@@ -205,7 +193,7 @@ def json_schema() -> dict[str, Any]:
         "after_gate": {**_MAYBE_BOOL, "description": "whether a threshold fails; null: not compared"},
         "intent_caused_gate": _BOOL,
         "scope": _maybe(_scope_schema()),
-        "baseline_abuse": _object(abuse),
+        "baseline_abuse": _object(abuse, {"baselines_b64": BASE64_LIST}),
         "contract_violations": _TEXTS,
         "told": {**_TEXTS, "description": "violations that strictness relaxed only tells"},
         "next_step": _MAYBE_TEXT,
@@ -214,7 +202,11 @@ def json_schema() -> dict[str, Any]:
         "warnings": _TEXTS,
     }
     first = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:patchgate:verification:1"}
-    return {**first, "title": "Whether it got worse, and whose regression it is", **_object(properties)}
+    return {
+        **first,
+        "title": "Whether it got worse, and whose regression it is",
+        **_object(properties, {"dirty_before_b64": BASE64_LIST}),
+    }
 
 
 def _object(properties: dict[str, Any], optional: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -262,7 +254,7 @@ def result_schema() -> dict[str, Any]:
         "line": {"type": ["integer", "null"], "minimum": 1},
         "paths": _TEXTS,
     }
-    return _object(properties, _BASE64)
+    return _object(properties, {**_BASE64, "paths_b64": BASE64_LIST})
 
 
 def _worsened_schema() -> dict[str, Any]:
@@ -294,4 +286,5 @@ def _threshold_schema() -> dict[str, Any]:
 
 def _scope_schema() -> dict[str, Any]:
     names = ("unexpected_files", "forbidden_touched", "expanded", "untouched")
-    return _object({"is_clean": _BOOL, **dict.fromkeys(names, _TEXTS)})
+    encoded = {f"{name}_b64": BASE64_LIST for name in names}
+    return _object({"is_clean": _BOOL, **dict.fromkeys(names, _TEXTS)}, encoded)

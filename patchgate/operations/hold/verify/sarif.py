@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from patchgate import __version__
 from patchgate.verdict.comparison import AnalysisRun, Evaluated, Result
 from patchgate.verdict.json import plain_json
+from patchgate.verdict.json_paths import path_list
 from patchgate.verdict.sarif import ROOT, SCHEMA, location_of, message_text
 from patchgate.verdict.verdict import Json, Verdict
 from patchgate.verdict.verification import Verification
@@ -91,8 +92,8 @@ def _own(verification: Verification) -> Json:
             "intent": verification.intent,
             "contract_violations": list(verification.violations),
             "baseline_abuse": list(verification.abuse),
-            "unexpected_files": [path.quoted for path in scope.unexpected] if scope else [],
-            "forbidden_touched": [path.quoted for path in scope.forbidden] if scope else [],
+            **path_list("unexpected_files", scope.unexpected if scope else ()),
+            **path_list("forbidden_touched", scope.forbidden if scope else ()),
             "next_step": verification.next_step,
         },
     }
