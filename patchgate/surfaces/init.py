@@ -13,10 +13,13 @@ from patchgate.surfaces.options import directory_option, open_to_write
 from patchgate.surfaces.output import write
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from patchgate.declared.policy import Policy
     from patchgate.git.repository import Repository
 
 _REHEARSED = 200
+_MOST_LISTS = 10
 
 
 @click.command("init", context_settings={"help_option_names": ["-h", "--help"]})
@@ -33,7 +36,12 @@ def command(context: click.Context, yes: bool, only_show: bool, directory: str |
     repository = open_to_write(context, directory)
     from patchgate.change.quoting import printable
     from patchgate.operations.judge.terms import Asked
-    from patchgate.operations.land.policy_file import existing_policy_file, first_policy, write_first_policy
+    from patchgate.operations.land.policy_file import (
+        exception_lists,
+        existing_policy_file,
+        first_policy,
+        write_first_policy,
+    )
     from patchgate.operations.tell.policy_in_force import policy_in_force
 
     force = policy_in_force(repository, Asked())
@@ -49,11 +57,25 @@ def command(context: click.Context, yes: bool, only_show: bool, directory: str |
     elif there is not None:
         write(f"{there} is there already, not committed; nothing was written ({force.place} judge)\n")
     else:
-        write_first_policy(repository)
-        policy = first_policy()
+        lists = exception_lists(repository)
+        write_first_policy(repository, lists)
+        policy = first_policy(lists)
         write("wrote patchgate.toml; commit it by itself: git add patchgate.toml && git commit\n")
+    _tell_lists(exception_lists(repository), policy)
     _rehearse(repository, policy)
     _install(repository)
+
+
+def _tell_lists(lists: Sequence[str], policy: Policy) -> None:
+    """Say which lists of exceptions the policy names, and which it does not."""
+    from patchgate.change.quoting import printable
+
+    known = policy.config.verify.baselines
+    for is_named, said in ((True, "in [verify] baselines"), (False, "could be in [verify] baselines")):
+        found = [name for name in lists if (name in known) is is_named]
+        if found:
+            more = f" and {len(found) - _MOST_LISTS} more" if len(found) > _MOST_LISTS else ""
+            write(f"lists of exceptions {said}: {', '.join(map(printable, found[:_MOST_LISTS]))}{more}\n")
 
 
 def _confirm(question: str) -> None:

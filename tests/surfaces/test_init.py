@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from patchgate.declared.config import parse
 from tests.world import Repo
 
 MARKER = "<<<<<<< HEAD\n"
@@ -38,6 +39,31 @@ def test_init_writes_a_policy_that_says_why_in_comments_and_equals_the_defaults_
 
 def shown(repo: Repo) -> list[str]:
     return [line for line in repo.cli("policy", "show").out.splitlines() if " = " in line]
+
+
+def test_init_lists_the_exceptions_of_other_tools_that_it_finds(repo: Repo) -> None:
+    lists = [
+        ".rubocop_todo.yml", ".ruff-baseline.json", ".secrets.baseline", "a \"quoted\" b/psalm-baseline.xml",
+        "apps/é🙂/detekt-baseline.yml", "config/detekt/baseline.xml", "mypy-baseline.txt",
+        "phpstan-baseline.neon", "sub/bandit-baseline.json",
+    ]  # fmt: skip
+    others = [
+        "baseline.json",
+        "docs/baseline.xml",
+        ".patchgate/baselines/x-baseline.json",
+        "todo.yml",
+        "-baseline.json",
+    ]
+    repo.commit(dict.fromkeys([*lists, *others], "{}\n"))
+    answer = repo.cli("init", "--yes")
+    assert answer.code == 0
+    raw = (repo.path / "patchgate.toml").read_bytes()
+    assert parse(raw, "patchgate.toml").verify.baselines == tuple(sorted(lists, key=str.encode))
+    assert "lists of exceptions in [verify] baselines: .rubocop_todo.yml, .ruff-baseline.json" in answer.out
+    repo.commit()
+    repo.commit({"new-baseline.json": "{}\n"})
+    again = repo.cli("init", "--yes").out
+    assert "lists of exceptions could be in [verify] baselines: new-baseline.json\n" in again
 
 
 def test_the_policy_that_init_wrote_is_accepted_by_itself(repo: Repo) -> None:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import accumulate
 from pathlib import Path
 
+from patchgate.change.path import RepoPath, faults
 from patchgate.declared.config import MAX_PYPROJECT_BYTES, parse, parse_pyproject
+from patchgate.declared.exception_lists import is_exception_list
 from patchgate.declared.policy import Policy
 from patchgate.durable.replace import write_atomically
 from patchgate.errors import ConfigError, UndecidedError, UsageError
+from patchgate.git.listing import index_names
 from patchgate.git.repository import Repository
 
 FIRST_POLICY = """\
@@ -61,10 +68,47 @@ conflict_markers = true
 """The policy that `init` writes: the defaults, with the reason for each."""
 
 
-def first_policy() -> Policy:
-    """Read the policy that `init` would write."""
-    raw = FIRST_POLICY.encode("utf-8")
+_MOST_LISTED = 16 << 10
+"""In bytes; a longer policy could not be read."""
+_BASELINES = """
+# Lists of findings that a tool leaves out. `git patchgate verify` refuses a change that adds to them beside
+# code, or changes them while something got worse.
+[verify]
+baselines = [
+{entries}
+]
+"""
+
+
+def exception_lists(repository: Repository) -> tuple[str, ...]:
+    """Find the tracked files that are lists of exceptions of other tools, as far as a policy can name them.
+
+    Raises:
+        UndecidedError: the index cannot be read.
+    """
+    names = (record[1:] for records in index_names(repository) for record in records)
+    paths = (path for path in map(RepoPath.from_git, names) if is_exception_list(path))
+    found = []
+    for path in paths:
+        with suppress(UnicodeDecodeError):
+            found += [] if faults(path) else [path.raw.decode("utf-8")]
+    return tuple(found)
+
+
+def first_policy(lists: Sequence[str] = ()) -> Policy:
+    """Read the policy that `init` would write for a repository with these lists of exceptions."""
+    raw = _text(lists).encode("utf-8")
     return Policy(parse(raw, "patchgate.toml"), "patchgate.toml", raw)
+
+
+def _text(lists: Sequence[str]) -> str:
+    if not lists:
+        return FIRST_POLICY
+    # A JSON string is a basic string of TOML, where nothing has to be escaped beyond quotes and backslashes.
+    lines = [f"    {json.dumps(name, ensure_ascii=False)}," for name in lists]
+    lengths = accumulate(len(line.encode("utf-8")) for line in lines)
+    kept = [line for line, length in zip(lines, lengths, strict=True) if length <= _MOST_LISTED]
+    return FIRST_POLICY + _BASELINES.format(entries="\n".join(kept))
 
 
 def existing_policy_file(repository: Repository) -> str | None:
@@ -85,8 +129,11 @@ def existing_policy_file(repository: Repository) -> str | None:
     return "pyproject.toml" if speaks else None
 
 
-def write_first_policy(repository: Repository) -> str:
+def write_first_policy(repository: Repository, lists: Sequence[str] = ()) -> str:
     """Write `patchgate.toml` at the root of the working tree; return its path.
+
+    Args:
+        lists: the lists of exceptions that it names.
 
     Raises:
         UsageError: there is no working tree, or the file is there already.
@@ -94,7 +141,7 @@ def write_first_policy(repository: Repository) -> str:
     """
     place = _place(repository)
     try:
-        write_atomically(Path(place), FIRST_POLICY.encode("utf-8"), exist_ok=False)
+        write_atomically(Path(place), _text(lists).encode("utf-8"), exist_ok=False)
     except FileExistsError as error:
         raise UsageError("patchgate.toml is there already", "edit it, or remove it first") from error
     except OSError as error:
