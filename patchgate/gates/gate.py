@@ -5,6 +5,7 @@ A gate that raises makes the verdict undecided and is named; no other code of th
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
@@ -100,8 +101,9 @@ def _one(gate: Gate, case: Case) -> tuple[GateOutcome, list[Finding]]:
         return GateOutcome(gate.name, Outcome.UNDECIDED, error.message), found
     except Exception as error:  # noqa: BLE001 - a crash of ours must refuse, not pass; it is named in the verdict
         reason = f"the gate {gate.name} failed ({type(error).__name__}); this is a fault of patchgate"
+        trace = "".join(traceback.format_exception(error))
         # What a gate said before it crashed is not to be relied on.
-        return GateOutcome(gate.name, Outcome.UNDECIDED, reason), []
+        return GateOutcome(gate.name, Outcome.UNDECIDED, reason, trace), []
     failed = any(finding.level is Level.ERROR for finding in found)
     return GateOutcome(gate.name, Outcome.FAIL if failed else Outcome.PASS), found
 

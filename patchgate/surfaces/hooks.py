@@ -21,7 +21,7 @@ from patchgate import __version__
 from patchgate.change.quoting import printable
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.repository import open_repository
-from patchgate.surfaces.output import complain, show, tell_doubts, write
+from patchgate.surfaces.output import complain, show, tell_doubts, tell_failed_gates, write
 
 if TYPE_CHECKING:
     from patchgate.git.pushes import RefUpdate, Remote
@@ -264,6 +264,7 @@ def _show_short(report: Report) -> None:
     """Answer a push on the server: short lines, of what is no error only the number."""
     from patchgate.verdict import concise, wording
 
+    tell_failed_gates(report)
     for line in concise.render(report).splitlines():
         write(f"patchgate: {line}\n")
     errors = [each for change in report.changes for each in change.findings if each.level == "error"]

@@ -23,17 +23,22 @@ def internal_error(error: Exception, arguments: Sequence[str]) -> PatchgateError
     Args:
         arguments: the command line; `-C` in it says where the repository is.
     """
+    kept = keep("".join(traceback.format_exception(error)), arguments)
+    said = f"patchgate itself failed ({type(error).__name__})"
+    if kept is None:
+        return PatchgateError(said, f"please report it; {DEBUG}=1 prints the traceback")
+    return PatchgateError(f"{said}; {kept}", "please report it with that file")
+
+
+def keep(trace: str, arguments: Sequence[str]) -> str | None:
+    """Keep a traceback, and print it under `PATCHGATE_DEBUG=1`; say where it is, None where nowhere."""
     from patchgate.ledger.traces import keep_trace
 
-    trace = "".join(traceback.format_exception(error))
     if os.environ.get(DEBUG) == "1":
         for line in trace.splitlines():
             complain(printable(line, _MOST_LINE))
     kept = keep_trace(_common_dir(arguments), trace, os.environ)
-    said = f"patchgate itself failed ({type(error).__name__})"
-    if kept is None:
-        return PatchgateError(said, f"please report it; {DEBUG}=1 prints the traceback")
-    return PatchgateError(f"{said}; the traceback is in {printable(kept)}", "please report it with that file")
+    return None if kept is None else f"the traceback is in {printable(kept)}"
 
 
 def _common_dir(arguments: Sequence[str]) -> str | None:

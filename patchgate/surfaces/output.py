@@ -93,7 +93,8 @@ def tell_doubts(doubts: Sequence[str]) -> None:
 
 
 def show(report: Report, form: str, color: str, *, verbose: bool, quiet: bool) -> None:
-    """Write a report in the form that was asked for."""
+    """Write a report in the form that was asked for; of a gate that failed, say where the traceback is."""
+    tell_failed_gates(report)
     if quiet and report.verdict == "accepted" and form in {"full", "text", "concise"}:
         return
     if form in {"full", "text"}:
@@ -107,6 +108,19 @@ def show(report: Report, form: str, color: str, *, verbose: bool, quiet: bool) -
         write(concise.render(report))
     else:
         _show_for_machines(report, form)
+
+
+def tell_failed_gates(report: Report) -> None:
+    """Say of each gate that failed by a fault of ours which file has the traceback."""
+    for change in report.changes:
+        for outcome in (*change.gates, *change.circumstances):
+            if outcome.trace:
+                from patchgate.surfaces.internal import keep
+
+                kept = keep(outcome.trace, sys.argv[1:])
+                complain(
+                    f"warning: the gate {outcome.gate} failed; " + (kept or "its traceback was not kept")
+                )
 
 
 def _show_for_machines(report: Report, form: str) -> None:

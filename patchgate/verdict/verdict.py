@@ -94,11 +94,15 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class GateOutcome:
-    """How one gate ended, and why where it could not decide (one sentence)."""
+    """How one gate ended, and why where it could not decide (one sentence).
+
+    `trace` is the traceback where the gate itself failed: for a file, never for a terminal.
+    """
 
     gate: str
     outcome: Outcome
     reason: str | None = None
+    trace: str = field(default="", repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

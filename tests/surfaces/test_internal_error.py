@@ -17,6 +17,24 @@ def _fail(arguments: list[str]) -> int:
     raise RecursionError(f"too deep, \x1b[31m{SECRET}")
 
 
+def test_of_a_gate_that_fails_the_traceback_is_kept_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crash(case: object) -> None:
+        raise RecursionError(f"too deep, {SECRET}")
+
+    monkeypatch.setattr("patchgate.gates.placeholders.examine", crash)
+    repo = Repo.create(tmp_path)
+    repo.commit({"a.py": "1\n"})
+    repo.stage({"a.py": "2\n"})
+    done = repo.check("--profile", "agent", MY_PASSWORD=SECRET)
+    assert (done.code, done.verdict) == (3, "undecided")
+    (kept,) = Path(traces_folder(str(repo.path / ".git"))).iterdir()
+    assert str(kept) in done.err
+    assert "in crash" in kept.read_text()
+    assert SECRET not in kept.read_text() + done.out + done.err
+
+
 @pytest.fixture
 def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
     # Nothing that a user can do is known to fail so.
