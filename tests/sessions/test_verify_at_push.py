@@ -85,6 +85,28 @@ def test_a_verification_of_pushes_can_be_turned_on_where_a_threshold_fails_alrea
     assert (done.returncode, "error[threshold-crossed]" in said(done)) == (1, True)
 
 
+def test_a_verification_of_pushes_can_be_turned_on_with_the_tool_that_it_needs(tmp_path: Path) -> None:
+    shop = connected(tmp_path, more="")
+    shop.policy("[policy]\n")
+    shop.git("push", "-q", "--no-verify")
+    teller = shop.teller.read_text()
+    asks = '[analyses.told]\ncommand = ["python3", "teller.py", "sarif"]\n' + ON_PUSH
+    # What cannot be analysed even now is no beginning.
+    shop.policy(asks)
+    assert "error[unverified]" in said(shop.try_git("push", "-q"))
+    shop.commit({"teller.py": teller, ".gitignore": "runs\n"})
+    done = shop.try_git("push", "-q")
+    assert done.returncode == 0, said(done)
+    assert "warning[unverified]" in said(done)
+    # From now on the remote asks for it, also of a branch that leaves it before the tool was there.
+    shop.git("switch", "-q", "-c", "old", "HEAD~2")
+    shop.commit({"a.py": "2\n"})
+    shop.git("switch", "-q", "main")
+    assert "error[unverified]" in said(shop.try_git("push", "-q", "origin", "old"))
+    shop.commit({"a.py": BAD})
+    assert "error[regression]" in said(shop.try_git("push", "-q"))
+
+
 def test_nothing_runs_where_the_policy_does_not_ask(tmp_path: Path) -> None:
     shop = connected(tmp_path, more="")
     land(shop, {"a.py": BAD})

@@ -87,7 +87,8 @@ def _told(
         terms = _terms_of(scene, before)
         if not (asking.everywhere or terms.policy.config.verify.on_push):
             return terms, GateOutcome(GATE, Outcome.NOT_APPLICABLE), []
-        return terms, *_verified(scene, terms.policy, before, after, remote)
+        outcome, findings = _verified(scene, terms.policy, before, after, remote, asking)
+        return terms, outcome, findings
     except (UsageError, ConfigError, UndecidedError) as error:
         reason = error.message if error.hint is None else f"{error.message}; {error.hint}"
         return terms, GateOutcome(GATE, Outcome.UNDECIDED, reason), []
@@ -120,7 +121,7 @@ def _terms_of(scene: Scene, before: Analysed | None) -> _Terms:
 
 
 def _verified(
-    scene: Scene, policy: Policy, before: Analysed | None, after: Analysed, remote: Remote
+    scene: Scene, policy: Policy, before: Analysed | None, after: Analysed, remote: Remote, asking: Asking
 ) -> tuple[GateOutcome, list[Finding]]:
     from patchgate.gates.verification_findings import findings_of
     from patchgate.operations.hold.verify.intent import intent_of_commit
@@ -142,6 +143,11 @@ def _verified(
         return GateOutcome(GATE, Outcome.NOT_APPLICABLE, reason), []
     else:
         found.append(compared(replace(scene, policy=policy), before, after))
+        if asking.only_here and _has_no_before(found[0]):
+            # The change that brings the analyses may bring what they need, too.
+            reason = f"{remote.shown} does not ask for it yet, and what it has cannot be analysed"
+            findings = [replace(each, level=Level.WARNING) for each in findings_of(found[0])]
+            return GateOutcome(GATE, Outcome.NOT_APPLICABLE, reason), findings
     findings = [
         told
         for each in found
@@ -153,6 +159,16 @@ def _verified(
         return GateOutcome(GATE, Outcome.PASS), findings
     is_undecided = all(finding.definition.undecided for finding in errors)
     return GateOutcome(GATE, Outcome.UNDECIDED if is_undecided else Outcome.FAIL), findings
+
+
+def _has_no_before(found: Verification) -> bool:
+    """Tell whether a tree can be analysed, and the one that it is compared with cannot."""
+    return (
+        found.before is not None
+        and found.after is not None
+        and not found.before.is_evaluated
+        and found.after.is_evaluated
+    )
 
 
 def _contains(scene: Scene, before: Analysed, intent: Intent) -> bool:

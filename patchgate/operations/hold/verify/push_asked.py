@@ -23,11 +23,13 @@ class Asking:
     """The branches of a push that may have to be verified.
 
     `everywhere`: each of them has to be. `is_first`: as far as is known the remote has nothing yet.
+    `only_here`: nobody asks for it but the policy of HEAD, so the push may be what turns it on.
     """
 
     branches: tuple[RefUpdate, ...]
     everywhere: bool
     is_first: bool = False
+    only_here: bool = False
 
 
 def asking_of(repository: Repository, remote: Remote, updates: Sequence[RefUpdate]) -> Asking | None:
@@ -49,16 +51,17 @@ def asking_of(repository: Repository, remote: Remote, updates: Sequence[RefUpdat
             found = policies.at(policies.key(header.oid)).policy if header is not None else None
             return found is not None and found.config.verify.on_push
 
-        everywhere = any(map(asks, _above_all(repository, remote)))
-        if not (everywhere or any(asks(each.old) for each in branches if each.old)):
+        by_others = any(map(asks, _above_all(repository, remote)))
+        by_branches = any(asks(each.old) for each in branches if each.old)
+        here = by_others or asks("HEAD")
+        if not (here or by_branches):
             return None
     is_first = remote.is_named and not remote.had and not any(each.old for each in updates)
-    return Asking(branches, everywhere, is_first)
+    return Asking(branches, here, is_first, only_here=not (by_others or by_branches))
 
 
 def _above_all(repository: Repository, remote: Remote) -> Iterator[str]:
-    """Name the revisions whose policy speaks for every branch."""
-    yield "HEAD"
+    """Name the revisions beside HEAD whose policy speaks for every branch."""
     above = trusted(repository).policy_from
     if above is not None:
         yield above
