@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from patchgate.errors import UsageError
+from patchgate.errors import UndecidedError, UsageError
 from patchgate.surfaces.options import directory_option, open_to_write
 from patchgate.surfaces.output import write
 
@@ -102,7 +102,12 @@ def _rehearse(repository: Repository, policy: Policy) -> None:
     from patchgate.operations.judge.rehearsal import rehearse
     from patchgate.verdict.wording import count
 
-    rehearsal = rehearse(repository, policy, _REHEARSED)
+    try:
+        rehearsal = rehearse(repository, policy, _REHEARSED)
+    except UndecidedError as error:
+        # History that nobody can read keeps no hook from being installed.
+        write(f"rehearsal: not possible: {printable(error.message, 500)}\n")
+        return
     if not rehearsal.commits:
         write("rehearsal: there are no commits yet\n")
         return

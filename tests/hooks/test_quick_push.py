@@ -376,7 +376,7 @@ def there_already(branch: str) -> Arrange:
 
 
 def elsewhere_already(pusher: Pusher) -> list[str]:
-    """Let another remote have the first of two commits: it is not judged again, which is told."""
+    """Let another remote have the first of two commits: it is not judged again, which is reported."""
     pusher.repo.git("update-ref", "refs/remotes/other/x", pusher.commit())
     pusher.commit()
     return [pusher.line()]

@@ -170,6 +170,30 @@ def test_a_server_knows_no_remote_tracking_refs(local: Adopter) -> None:
     assert refused(local.received(server, MAIN, old=adopting)) == [evil]
 
 
+def test_a_project_is_adopted_through_real_hooks(local: Adopter) -> None:
+    """`init`, one commit, then a push to a fork, to an empty repository and to one that judges."""
+    fork, empty, server = (local.bare(f"{name}.git") for name in ("fork", "empty", "judging"))
+    local.git("push", "-q", str(fork.path), "main")
+    server.install("--server")
+    assert local.cli("init", "--yes").code == 0
+    local.git("checkout", "-q", "-b", "topic")
+    local.git("add", "patchgate.toml")
+    local.git("commit", "-q", "-m", "Add a policy for changes")
+    for place in (fork, empty, server):
+        done = local.try_git("push", str(place.path), "topic", "topic:new")
+        assert done.returncode == 0, done.stderr.decode()
+        assert "3 commits not judged again" in done.stdout.decode()
+        assert place.ask("rev-parse", "new") == local.ask("rev-parse", "topic")
+    assert "1 of 3 commits from before the first policy" in done.stderr.decode()
+    # Without what is known of another remote the first help is the command that brings it.
+    local.forget()
+    done = local.try_git("push", "origin", "topic:refs/heads/newer")
+    first = next(line for line in done.stdout.decode().splitlines() if line.startswith("help: "))
+    assert (done.returncode, first.startswith("help: git fetch origin, ")) == (1, True)
+    local.git("fetch", "-q", "origin")
+    assert local.try_git("push", "origin", "topic:refs/heads/newer").returncode == 0
+
+
 # What is from before the first policy.
 
 

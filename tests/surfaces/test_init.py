@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from patchgate.declared.config import parse
+from tests.malformed import commit_of, rows_of, tree
 from tests.world import Repo
 
 MARKER = "<<<<<<< HEAD\n"
@@ -189,6 +190,23 @@ def test_the_rehearsal_and_check_agree_on_the_commit_that_brings_the_first_polic
     out = repo.cli("init", "--yes", CI="true").out
     assert ": 1 would be rejected, 0 undecided" in out
     assert "policy-change-not-alone (error): 1 finding in 1 commit" in out
+
+
+def test_history_that_cannot_be_read_keeps_no_hook_from_being_installed(repo: Repo) -> None:
+    repo.commit({"a.py": "one\n"})
+    root = tree(repo, rows_of(repo, "HEAD") * 2)
+    for _ in range(2):
+        good = repo.ask("rev-parse", "HEAD^{tree}")
+        repo.git(
+            "reset",
+            "-q",
+            "--soft",
+            commit_of(repo, good, commit_of(repo, root, repo.ask("rev-parse", "HEAD"))),
+        )
+    answer = repo.cli("init", "--yes")
+    assert (answer.code, answer.err) == (0, "")
+    assert "rehearsal: not possible: the tree " in answer.out
+    assert answer.out.endswith(INSTALLED)
 
 
 def test_the_rehearsal_looks_at_the_last_200_commits_and_no_further(repo: Repo) -> None:

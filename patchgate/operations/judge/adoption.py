@@ -2,7 +2,7 @@
 
 Decides which commits those are (the ancestors of the commit that adds the policy, on the first-parent line of
 a ref, as far as nothing but the built-in rules judged them) and what refuses all the same: invariants, and
-whatever is undecided. Where a policy may be there already nothing is let go: `RefTerms.is_before_policy`.
+whatever is undecided. Where there may be a policy already, all is refused: `RefTerms.is_before_policy`.
 """
 
 from __future__ import annotations

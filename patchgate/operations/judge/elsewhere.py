@@ -1,15 +1,16 @@
 """What to do where a refused commit is not of this clone's making: ask the remote first what it has.
 
 Decides which refused commits those are: what another remote-tracking ref reaches, and, where this remote was
-never heard of or has a value that is not here, what no worktree's reflog shows as made here.
+never heard of or has a value that is not here, what was here when the hooks were installed, or what no
+worktree's reflog shows as made here.
 """
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from patchgate.change.quoting import printable
 from patchgate.errors import UndecidedError
@@ -18,9 +19,6 @@ from patchgate.git.pushes import RefUpdate, Remote
 from patchgate.git.repository import Repository
 from patchgate.verdict.rules import Level
 from patchgate.verdict.verdict import ChangeVerdict, Report, Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 def with_fetch(
@@ -61,17 +59,16 @@ def _tracked(repository: Repository, commits: Sequence[str]) -> set[str]:
 
 
 def _foreign(repository: Repository, commits: Sequence[str]) -> set[str]:
-    """Find those of some commits that were not made here, as far as the reflogs show."""
+    """Find those of some commits that are older than the hooks, or were not made here by the reflogs."""
     # Only where something is refused.
     from patchgate.git.reflog import git_dirs, made_in
+    from patchgate.ledger.receipts import settled
 
-    made: Iterable[str]
-    try:
-        made = [oid for folder in git_dirs(repository) for oid in made_in(folder, 0)]
-    except UndecidedError:
-        # No advice is better than one on what may be new.
-        made = commits
-    return set(commits) - set(made)
+    later = {each.oid for each in lacking(repository, commits, settled(repository.common_dir))}
+    # Of what may be new no advice is better than a wrong one.
+    with suppress(UndecidedError):
+        later &= {oid for folder in git_dirs(repository) for oid in made_in(folder, 0)}
+    return set(commits) - later
 
 
 def _hinted(change: ChangeVerdict, hint: str) -> ChangeVerdict:
