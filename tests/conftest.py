@@ -18,10 +18,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.amount import IS_LONG
+from tests.amount import IS_LONG, often
 
-# A loaded machine is no fault: no test has a time limit.
-settings.register_profile("patchgate", deadline=None)
+# A loaded machine is no fault: no test has a time limit. The short form tries the same examples everywhere.
+settings.register_profile("patchgate", deadline=None, max_examples=often(100), derandomize=not IS_LONG)
 settings.load_profile("patchgate")
 # A run uses a part of it; /dev/shm in a container often has only 64 MiB.
 NEEDED = 1 << 30
@@ -110,3 +110,4 @@ def pytest_collection_finish() -> None:
     """What is collected stays to the end: the collector of garbage need not look at it again and again."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(50_000, 20, 100)

@@ -31,6 +31,9 @@ EXECUTABLE = Path(sys.executable).parent / "git-patchgate"
 def pinned_environment(home: Path) -> dict[str, str]:
     """Everything that git and the command may see: nothing of the machine's own config or clock."""
     home.mkdir(parents=True, exist_ok=True)
+    # What git does on its own account at times is no part of any test.
+    if not (config := home / ".gitconfig").exists():
+        config.write_text("[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[receive]\n\tautogc = false\n")
     return _environment(home)
 
 
@@ -59,6 +62,8 @@ def _environment(home: Path) -> dict[str, str]:
         "LC_ALL": "C",
         "TZ": "UTC",
         "PYTHONDONTWRITEBYTECODE": "1",
+        # A pytest that a test starts imports no plugins, for they take long.
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         **{key: os.environ[key] for key in ("TMPDIR",) if key in os.environ},
         **server_variables(),
         **who,

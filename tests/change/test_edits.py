@@ -14,6 +14,7 @@ from patchgate.change.edits import Edits, parse_edits
 from patchgate.change.fitting import Fitted, fit
 from patchgate.change.line_ends import adapt_line_ends
 from patchgate.change.patch import Kind, print_patch
+from tests.amount import often
 from tests.change.patch_world import PatchWorld, accepted
 
 FILE = b"".join(b"line %d\n" % number for number in range(1, 21))
@@ -224,7 +225,7 @@ _TEXTS = st.lists(st.sampled_from(["a", "b", "", "-- x", "++ y"]), max_size=3).m
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=often(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), ended=st.booleans())
 def test_edits_make_what_replacing_lines_from_the_bottom_up_makes(
     world: PatchWorld, data: st.DataObject, ended: bool

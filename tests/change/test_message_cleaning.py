@@ -24,6 +24,7 @@ from patchgate.change.message import (
     message_of,
     strip_space,
 )
+from tests.amount import often
 from tests.world import Repo
 
 PIECES = [
@@ -106,20 +107,20 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
     return Session(tmp_path_factory.mktemp("session"))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=often(100), deadline=None)
 @given(text=texts | any_bytes)
 def test_space_is_stripped_as_git_stripspace_does(session: Session, text: bytes) -> None:
     assert strip_space(text) == session.repo.git("stripspace", stdin=text)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=often(100), deadline=None)
 @given(text=texts | any_bytes, comment=st.sampled_from(["#", ";", "|"]))
 def test_comments_are_stripped_as_git_stripspace_does(session: Session, text: bytes, comment: str) -> None:
     told = session.repo.git("-c", f"core.commentChar={comment}", "stripspace", "-s", stdin=text)
     assert strip_space(text, comment.encode()) == told
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=often(100), deadline=None)
 @given(
     text=texts,
     mode=st.sampled_from([None, STRIP, WHITESPACE, VERBATIM, SCISSORS]),

@@ -23,7 +23,7 @@ REFUSED = sorted((CORPUS / "refused").glob("*.patch"))
 MODIFY = (CORPUS / "accepted" / "modify-one-file.patch").read_bytes()
 
 _REAL_GIT = settings(
-    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=often(50), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 
@@ -353,7 +353,7 @@ _SAMPLE_AFTER = {
 }
 
 
-@settings(_REAL_GIT, max_examples=120)
+@settings(_REAL_GIT, max_examples=often(120))
 @given(damage=_DAMAGES)
 def test_any_single_damaged_byte_is_refused_or_harmless(
     world: PatchWorld, damage: tuple[str, int, int]

@@ -82,7 +82,7 @@ def test_every_ascii_byte_is_quoted_as_git_quotes_it(git: GitNames) -> None:
 ASCII = st.text(st.characters(min_codepoint=1, max_codepoint=127, exclude_characters="/"), max_size=8)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=often(40), deadline=None)
 @given(st.lists(ASCII.map(lambda text: b"n" + text.encode()), min_size=1, max_size=20, unique=True))
 def test_ascii_names_are_quoted_as_git_quotes_them(git: GitNames, names: list[bytes]) -> None:
     written = git.quote(names)

@@ -68,7 +68,9 @@ class Plan:
         """Kill at every call that changes something."""
         for size in SIZES:
             case, found = self.case(size), self.points(size)
-            chosen = kill_points.spread(found, self.number(len(found), 4), self.chance)
+            chosen = kill_points.spread(
+                found, self.number(len(found), 2 if self.program.ours else 4), self.chance
+            )
             for step, point in enumerate(chosen):
                 yield self._task(f"kill, {case.name}", point, self._killed(case, point, again=step % 10 == 0))
 
@@ -80,7 +82,7 @@ class Plan:
         found = kill_points.children(
             self.program, case, self.folder / "traced", self.chance, None if self.is_long else 1
         )
-        for point in kill_points.spread(found, self.number(len(found), 3), self.chance):
+        for point in kill_points.spread(found, self.number(len(found), 2), self.chance):
             yield self._task(f"kill its git, {case.name}", point, self._killed(case, point, again=False))
 
     def recover(self) -> Iterable[Task]:
@@ -89,7 +91,7 @@ class Plan:
             return
         for size in SIZES[1:]:
             case = self.case(size)
-            for point in kill_points.spread(self.points(size), self.number(100, 2), self.chance):
+            for point in kill_points.spread(self.points(size), self.number(100, 1), self.chance):
                 seed = self.chance.random()
                 yield self._task(
                     f"kill, kill recover twice, {case.name}", point, self._deeper(case, point, seed)
@@ -101,7 +103,7 @@ class Plan:
             case = self.case(size)
             found = [] if kill_points.why_not() else self.points(size)
             seconds = random_signals.seconds_of_a_run(self.program, case.fresh(self.folder / "timed"))
-            for step in range(self.number(100, 4)):
+            for step in range(self.number(100, 2)):
                 chance = random.Random(f"{self.chance.random()}")
 
                 def do(
@@ -136,7 +138,7 @@ class Plan:
         """Let `git commit -a` race, and somebody hold the lock."""
         case = self.several()
         seconds = random_signals.seconds_of_a_run(self.program, case.fresh(self.folder / "timed"))
-        for step in range(self.number(100, 3)):
+        for step in range(self.number(100, 1)):
             moment = self.chance.uniform(0, seconds)
 
             def do(folder: Path, moment: float = moment) -> Found:
@@ -153,7 +155,7 @@ class Plan:
         """Let a person save a target."""
         case = self.case(5)
         for killed, found in ((False, self.points(5, reading=True)), (True, self.points(5))):
-            for point in (self.chance.choice(found) for _ in range(self.number(300, 3))):
+            for point in (self.chance.choice(found) for _ in range(self.number(300, 1))):
                 chance = random.Random(f"{self.chance.random()}")
 
                 def do(
@@ -190,7 +192,7 @@ class Plan:
         """Apply where one folder may not be written."""
         case = self.case(50)
         names = disks.folders(case.fresh(self.folder / "timed"))
-        for name in names if self.is_long else self.chance.sample(names, 3):
+        for name in names if self.is_long else self.chance.sample(names, 1):
 
             def do(folder: Path, name: str = name) -> Found:
                 return disks.with_a_closed_folder(self.program, case, case.fresh(folder), name)[1]
@@ -207,7 +209,7 @@ class Plan:
 
     def _steps(self, low: int, high: int, step: int) -> list[int]:
         every = list(range(low, high, step))
-        return every if self.is_long else sorted(self.chance.sample(every, 3))
+        return every if self.is_long else sorted(self.chance.sample(every, 2))
 
     def _task(self, row: str, point: Point, do: Callable[[Path], Found]) -> Task:
         return Task(row, str(point), do)

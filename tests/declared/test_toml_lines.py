@@ -176,7 +176,7 @@ tables = st.dictionaries(
 
 
 @given(tables)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=often(60), deadline=None)
 def test_the_lines_name_exactly_the_keys_that_tomllib_finds(table: dict[str, Any]) -> None:
     text = tomlkit.dumps(table)
     found = lines(text)
@@ -242,7 +242,7 @@ def test_a_text_within_the_limits_is_let_through(text: str) -> None:
 
 
 @given(documents())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=often(40), deadline=None)
 def test_a_document_never_has_more_than_all_that_it_has(document: tuple[str, dict[Key, int]]) -> None:
     text, expected = document
     assert excess(text, depth=9, parts=9, keys=len(expected) + 1) is None

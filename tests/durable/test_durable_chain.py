@@ -206,7 +206,7 @@ _VALUES: st.SearchStrategy[Json] = st.recursive(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=often(40), deadline=None)
 @given(st.lists(st.dictionaries(st.text(), _VALUES), max_size=3))
 def test_any_json_comes_back_as_it_was(events: list[Mapping[str, Json]]) -> None:
     with tempfile.TemporaryDirectory() as folder:

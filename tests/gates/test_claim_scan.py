@@ -470,7 +470,7 @@ READ_WHOLE = st.one_of(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=often(100), deadline=None)
 @given(READ_WHOLE, st.data())
 def test_with_room_and_no_fault_the_outcome_is_that_of_a_search_by_hand(
     files: dict[str, bytes], data: st.DataObject
@@ -494,7 +494,7 @@ def test_with_room_and_no_fault_the_outcome_is_that_of_a_search_by_hand(
         assert outcome is ClaimOutcome.CONTRADICTED
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=often(60), deadline=None)
 @given(works())
 def test_with_room_for_all_every_placeholder_of_the_tiers_is_found(
     work: tuple[Tree, list[Candidate]],

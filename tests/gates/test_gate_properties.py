@@ -311,7 +311,7 @@ def test_accepted_is_computed_from_evidence_alone(
     assert made.verdict is expected
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=often(100), deadline=None)
 @given(cases())
 def test_what_the_base_alone_holds_is_never_refused_for_its_kind(judged: Case) -> None:
     """Deleting is judged by where it happens, and by nothing else."""
@@ -320,7 +320,7 @@ def test_what_the_base_alone_holds_is_never_refused_for_its_kind(judged: Case) -
     assert allowed.issuperset(rules(case(*gone, judged_by=judged.policy, profile=judged.profile)))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=often(100), deadline=None)
 @given(cases())
 def test_a_change_built_twice_is_judged_alike(judged: Case) -> None:
     again = Change.of(judged.change.base, judged.change.after, judged.change.files, oid("empty"))

@@ -258,6 +258,7 @@ def test_a_journal_that_is_written_anew_as_it_was_is_believed() -> None:
             here.assert_settled(here.old)
 
 
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("state", ["journal", "landed"])
 @pytest.mark.parametrize("name", FORGED)
 def test_a_name_that_no_journal_of_ours_has_is_refused_and_nothing_is_touched(name: str, state: str) -> None:

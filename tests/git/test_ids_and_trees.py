@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.amount import often
 from tests.world import Repo
 
 NAMES = ("a", "a/b", "a/b/c", "a.b", "a0", "b", "b/x", "b/y/z", "\u00fc", "new\nline")
@@ -71,7 +72,7 @@ def change_id(repo: Repo, old: str, new: str) -> str:
     return "sha256:" + digest.hexdigest()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=often(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(before=trees, after=trees)
 def test_ids_are_equal_however_the_change_is_named(repo: Repo, before: Tree, after: Tree) -> None:
     fill_index(repo, before)

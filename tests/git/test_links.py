@@ -15,6 +15,7 @@ from patchgate.git.links import Links, targets_of
 from patchgate.git.objects import Objects
 from patchgate.git.repository import open_repository
 from patchgate.git.tree_view import TreeView
+from tests.amount import often
 from tests.world import Repo
 
 NAMES = ("a", "b", "a/b", "a/c", "b/c", "a/b/c", "l", "a/l", "a/b/l", "b/l")
@@ -62,7 +63,7 @@ def leaves(root: Path, name: str) -> bool | None:
     return os.path.commonpath([real, inside]) != str(inside)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=often(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(tree=trees)
 def test_a_link_that_leaves_on_disk_is_known_to_leave(
     repo: Repo, tree: dict[str, str | None], tmp_path: Path

@@ -94,6 +94,7 @@ PAIRS = {
 }
 
 
+@pytest.mark.sweep(12)
 @pytest.mark.parametrize("suffix", ["", "~1", "^{tree}", "^0", ":a", "@{0}"])
 @pytest.mark.parametrize("case", PAIRS)
 def test_two_refs_that_fit_are_both_named(repo: Repo, case: str, suffix: str) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from patchgate.git.repository import Repository, open_repository
 from patchgate.git.trailers import with_trailer
+from tests.amount import often
 from tests.world import Repo
 
 LINE = "Patchgate-Intent: i-0000000001"
@@ -86,7 +87,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=often(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(PIECES, min_size=1, max_size=8), st.sampled_from([None, b"#"]), st.booleans())
 def test_every_line_of_a_message_stays_as_it_was(
     repository: Repository, lines: list[bytes], comment: bytes | None, ended: bool

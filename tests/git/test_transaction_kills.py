@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
-import os
-import random
 from contextlib import nullcontext, suppress
 
 import pytest
 
 from patchgate.durable.faults import Fault, Faults, Kind
 from patchgate.git.transaction import WriteFailedError, left
+from tests.amount import IS_LONG, sample
 from tests.git.landings import (
     CASES,
     FIVE,
@@ -28,7 +27,6 @@ from tests.git.landings import (
 )
 
 HARMLESS = {Kind.EINTR, Kind.SHORT}
-LONG = bool(os.environ.get("PATCHGATE_LONG"))
 
 
 def names(case: Case) -> str:
@@ -37,12 +35,6 @@ def names(case: Case) -> str:
 
 def killed(here: World, step: int) -> None:
     assert in_child(lambda: here.land(Faults([Fault(step, Kind.KILL)])).finish()) == KILLED
-
-
-def sample(steps: int, size: int, seed: str) -> list[int]:
-    """Choose steps, each time the same; the long form takes all."""
-    every = range(1, steps + 1)
-    return list(every) if LONG or steps <= size else sorted(random.Random(seed).sample(every, size))
 
 
 @pytest.mark.parametrize("case", CASES, ids=names)
@@ -78,7 +70,7 @@ def test_a_kill_on_the_way_back_from_a_failed_last_flush_leaves_all_old(case: Ca
         here.land(Faults(record=lambda each: operations.append(f"{each.name} {each.other}")))
     last = next(number for number, each in enumerate(operations, 1) if each.endswith("/landed")) + 1
     ends = set()
-    for step in range(last + 2, last + 60, 1 if LONG else 3):
+    for step in range(last + 2, last + 60, 1 if IS_LONG else 6):
         with world(case) as here:
             plan = [Fault(last, Kind.EIO), Fault(step, Kind.KILL)]
             ends.add(in_child(lambda: here.land(Faults(plan))))  # noqa: B023
@@ -91,7 +83,7 @@ def test_a_kill_on_the_way_back_from_a_failed_last_flush_leaves_all_old(case: Ca
 @pytest.mark.parametrize("case", CASES, ids=names)
 def test_a_kill_while_recovering_and_another_while_recovering_from_that(case: Case) -> None:
     new = expected(case)
-    for first in sample(steps_of(case), 9, case.name):
+    for first in sample(steps_of(case), 4, case.name):
         for second in sample(_steps_of_recovery(case, [first]), 3, f"{case.name} {first}"):
             for third in sample(_steps_of_recovery(case, [first, second]), 2, f"{first} {second}"):
                 with world(case) as here:
@@ -120,7 +112,7 @@ def _steps_of_recovery(case: Case, kills: list[int]) -> int:
 @pytest.mark.parametrize("kind", [Kind.EIO, Kind.ENOSPC, Kind.EINTR])
 def test_an_error_while_recovering_is_told_and_the_next_recovery_goes_on(case: Case, kind: Kind) -> None:
     new = expected(case)
-    for first in sample(steps_of(case), 6, case.name):
+    for first in sample(steps_of(case), 4, case.name):
         for second in sample(_steps_of_recovery(case, [first]), 5, f"{case.name} {first}"):
             with world(case) as here:
                 killed(here, first)

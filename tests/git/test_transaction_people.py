@@ -11,6 +11,7 @@ import pytest
 
 from patchgate.durable.faults import Fault, Faults, Kind
 from patchgate.git.transaction import ConcurrentChangeError, DirtyWorkspaceError, WriteFailedError, left
+from tests.amount import IS_LONG
 from tests.git.landings import FIVE, ONE, Case, World, expected, in_child, link, steps_of, text, world
 
 WORDS = b"what a person wrote\n"
@@ -83,7 +84,7 @@ def test_what_is_saved_before_any_step_is_never_lost(save: Save, name: str) -> N
 @pytest.mark.parametrize("name", ["a", "gone", "made"])
 def test_what_is_saved_before_any_step_of_a_way_back_is_never_lost(save: Save, name: str) -> None:
     last = steps_of(SMALL)
-    for failing in range(last - 18, last - 2, 3):
+    for failing in range(last - 18, last - 2, 3 if IS_LONG else 9):
         for step in range(failing - 12, failing + 25):
             with world(SMALL) as here:
                 act = Meanwhile(step, lambda here=here: save(here.root / name), Fault(failing, Kind.EIO))  # type: ignore[misc]

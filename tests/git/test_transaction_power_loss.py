@@ -8,7 +8,6 @@ that is judged wrong. The long form takes every case and every kill, not a few:
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -18,10 +17,10 @@ import pytest
 
 from patchgate.durable.faults import Faults, Operation
 from patchgate.errors import PatchgateError
+from tests.amount import IS_LONG
 from tests.durable.power_loss import Disk, Killed, Trial
 from tests.git.landings import Case, State, World, expected, link, steps_of, text, world
 
-LONG = bool(os.environ.get("PATCHGATE_LONG"))
 CHANGED = Case("changed", {"a": text("old\n")}, {"a": text("new, which is longer\n")})
 MODE = Case("mode", {"a": text("old\n")}, {"a": text("new\n", "100755")}, index=b"the new index")
 MADE = Case("made", {"a": text("stays\n")}, {"a": text("stays\n"), "b/c": text("new\n")})
@@ -34,8 +33,8 @@ SEVERAL = Case(
     {"a": text("new\n"), "link": link("b")},
 )
 INDEX = Case("index", {"a": text("stays\n")}, {"a": text("stays\n")}, index=b"the new index")
-CASES = (CHANGED, MADE, GONE, TO_FOLDER, TO_FILE, INDEX, *((MODE, SEVERAL) if LONG else ()))
-QUICK = CASES if LONG else (CHANGED, GONE)
+CASES = (CHANGED, MADE, GONE, TO_FOLDER, TO_FILE, INDEX, *((MODE, SEVERAL) if IS_LONG else ()))
+QUICK = CASES if IS_LONG else (CHANGED, GONE)
 
 
 Judge = Callable[[Path, bool], bool]
@@ -126,7 +125,7 @@ def test_a_power_loss_while_recovering_from_a_kill_leaves_what_the_recovery_says
         faults = Faults()
         other.land(faults)
         steps = faults.steps
-    for killed_at in range(1, steps + 1, 1 if LONG else 3):
+    for killed_at in range(1, steps + 1, 1 if IS_LONG else 3):
         with world(case) as here:
             prepared(here)
             before, operations = Disk.of(here.root), list[Operation]()

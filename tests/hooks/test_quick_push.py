@@ -20,6 +20,7 @@ from patchgate.git.repository import open_repository
 from patchgate.ledger.ledger import Ledger
 from patchgate.ledger.receipts import Receipts
 from patchgate.operations.land.fast import prepare
+from tests.amount import IS_LONG
 from tests.fastpath.boring_world import HANDED_ON, RECOGNISED, World, Worlds
 from tests.fastpath.random_changes import Near, random_tree, stream
 from tests.fastpath.random_policies import random_root
@@ -573,7 +574,7 @@ def test_nothing_of_the_caller_changes_what_is_recognised(pusher: Pusher, name: 
 
 # ---- the same verdict --------------------------------------------------------------------------------------
 
-BATCHES, IN_A_BATCH = 14, 12
+BATCHES, IN_A_BATCH = (14 if IS_LONG else 6), 12
 
 
 def test_whatever_is_recognised_the_full_tier_accepts_in_silence(worlds: Worlds, tmp_path: Path) -> None:

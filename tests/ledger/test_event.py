@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from patchgate import __version__
 from patchgate.durable.record import MAX_LINE, START, Json, canonical_event, line_of
 from patchgate.ledger.event import KINDS, Event, written_forms
+from tests.amount import often
 
 NOON = 1_700_000_000.9
 
@@ -76,7 +77,7 @@ def test_an_event_of_any_length_near_the_limit_fits() -> None:
     assert whole["reason"] == "x" * (MAX_LINE - 700)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=often(60), deadline=None)
 @given(count=st.integers(0, 3_000), width=st.integers(0, 1_000), letter=st.sampled_from("xé\udce9"))
 def test_however_long_its_list_is_every_part_fits_and_they_hold_each_item_once(
     count: int, width: int, letter: str

@@ -243,7 +243,7 @@ def test_any_byte_that_is_flipped_is_found() -> None:
         flip()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=often(60), deadline=None)
 @given(cut=st.integers(0, 10_000))
 def test_wherever_a_crash_cut_it_the_whole_events_are_read_and_the_next_one_is_kept(cut: int) -> None:
     with tempfile.TemporaryDirectory() as folder:

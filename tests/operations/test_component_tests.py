@@ -22,6 +22,7 @@ from patchgate.gates.budget_tests import BudgetTests
 from patchgate.operations.hold.components.made_tests import modules_of
 from patchgate.operations.hold.components.made_text import Origin, module_text
 from patchgate.operations.hold.components.made_values import Kinds, comment, literal
+from tests.amount import often
 from tests.component_world import declared
 from tests.operations.capture_world import QUICK
 from tests.world import Repo
@@ -361,7 +362,7 @@ def unparsed(test: ast.FunctionDef) -> str:
     return "\n".join(map(ast.unparse, test.body[1:]))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=often(60), deadline=None)
 @given(
     st.lists(
         st.tuples(NAMES, st.text(), VALUES, st.booleans()), min_size=1, max_size=3, unique_by=lambda x: x[0]

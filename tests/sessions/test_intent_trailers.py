@@ -39,6 +39,7 @@ def raw_text(repo: Repo) -> bytes:
     return repo.git("cat-file", "commit", "HEAD").partition(b"\n\n")[2]
 
 
+@pytest.mark.sweep(12)
 @pytest.mark.parametrize(
     "options",
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -27,6 +28,10 @@ def test_expected(): assert False
 """
 
 
+# Other plugins say nothing here, and take long to import.
+PLAIN = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+
+
 def case(inner: str = "") -> bytes:
     return f'<testcase classname="test_it" name="test_a">{inner}</testcase>'.encode()
 
@@ -35,7 +40,9 @@ def reported(folder: Path, module: str, *options: str) -> Counts:
     """Run the real pytest on a module, and read its report."""
     (folder / "test_it.py").write_text(module)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junitxml=report.xml"]
-    subprocess.run([*command, *options, "test_it.py"], cwd=folder, capture_output=True, check=False)
+    subprocess.run(
+        [*command, *options, "test_it.py"], cwd=folder, env=PLAIN, capture_output=True, check=False
+    )
     return read_report((folder / "report.xml").read_bytes())
 
 
@@ -109,11 +116,14 @@ def test_parts_of_a_test_that_are_counted_as_tests_do_not_matter(tmp_path: Path)
 def pytest_said(folder: Path, module: str, *options: str) -> bytes:
     (folder / "test_it.py").write_text(module)
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options, "test_it.py"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, check=False)
+    done = subprocess.run(command, cwd=folder, env=PLAIN, capture_output=True, check=False)
     return done.stdout
 
 
-@pytest.mark.parametrize("options", [(), ("-qqq",), ("--color=yes", "--no-summary")])
+OPTIONS = pytest.mark.parametrize("options", [(), ("-qqq",), ("--color=yes", "--no-summary")])
+
+
+@OPTIONS
 @pytest.mark.parametrize("reason", ["stop", "", "one\\ntwo"])
 def test_a_run_that_is_broken_off_between_tests_says_so_in_its_output(
     tmp_path: Path, reason: str, options: tuple[str, ...]
@@ -122,6 +132,10 @@ def test_a_run_that_is_broken_off_between_tests_says_so_in_its_output(
     module = f"import pytest\n@pytest.fixture\ndef it(): pytest.exit('{reason}', 0)\n"
     module += "def test_good(): pass\ndef test_it(it): pass\n"
     assert said_broken_off(pytest_said(tmp_path, module, *options))
+
+
+@OPTIONS
+def test_what_a_test_prints_is_no_end(tmp_path: Path, options: tuple[str, ...]) -> None:
     assert not said_broken_off(pytest_said(tmp_path, "def test_it(): print('!! Exit !!')", "-s", *options))
 
 
