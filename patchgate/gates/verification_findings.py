@@ -23,7 +23,7 @@ from patchgate.verdict.wording import count, safe, show_path
 MOST = 20
 _MOST_LETTERS = 300
 _MOST_NOTES = 5
-_SEE_ALL = "git patchgate verify tells all of them"
+_SEE_ALL = "git patchgate verify shows all of them"
 Thing = TypeVar("Thing")
 
 

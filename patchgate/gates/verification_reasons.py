@@ -28,15 +28,15 @@ class Obstacle:
 
 
 QUEUED = Obstacle(
-    "the intent waits for another one to be cleared, and owns nothing yet",
-    "git patchgate intent show makes it active as soon as nothing stands in its way",
+    "the intent waits until another one is cleared",
+    "git patchgate intent show makes it active as soon as its files are free",
 )
 OTHER_ANALYSES = Obstacle(
     "before and after were not made by the same analyses",
-    "let both be made anew: clear the intent and declare it again, " + _AGAIN,
+    "clear the intent and declare it again, " + _AGAIN,
 )
 SAME_RUN = Obstacle(
-    "the report of one tree stands for both, though the trees differ",
+    "before and after are one report, though the trees differ",
     "run git patchgate analyze, " + _AGAIN,
 )
 NOT_COMPARED = Obstacle("before and after were not compared", "git patchgate verify")
@@ -56,7 +56,7 @@ def missing(when: str) -> Obstacle:
 def not_evaluated(when: str, run: AnalysisRun) -> Obstacle:
     """Say that an analysis could not be evaluated, and why."""
     reason = run.reason or f"the analysis `{run.analysis}` could not be evaluated"
-    hint = safe(run.hint) if run.hint else "git patchgate analyze tells more"
+    hint = safe(run.hint) if run.hint else "git patchgate analyze says more"
     return Obstacle(f"{safe(reason).rstrip('.')} (on the tree {when})", hint)
 
 
@@ -64,14 +64,14 @@ def gone(state: ThresholdState) -> Obstacle:
     """Say that what a threshold limits was measured before, and is not any more."""
     metric = safe(state.metric)
     return Obstacle(
-        f"the threshold {safe(state.name)} limits {metric}, which was told before and is not told after",
-        f"let an analysis tell {metric} again, or first take the threshold out of the policy, " + _AGAIN,
+        f"the threshold {safe(state.name)} limits {metric}, which is not measured any more",
+        f"let an analysis measure {metric} again, or first take the threshold out of the policy, " + _AGAIN,
     )
 
 
 def untold(state: ThresholdState) -> str:
-    """Say that nobody measures what a threshold limits."""
-    return f"the threshold {safe(state.name)} limits {safe(state.metric)}, which no analysis tells"
+    """Say that no analysis measures what a threshold limits."""
+    return f"the threshold {safe(state.name)} limits {safe(state.metric)}, which no analysis measures"
 
 
 def out_of_scope(check: ScopeCheck) -> Obstacle:
@@ -111,7 +111,7 @@ def regressed(facts: Verification) -> Obstacle:
     where = " in the files of the intent" if facts.intent is not None else ""
     new = f"{count(len(found), 'finding')} {'is' if len(found) == 1 else 'are'} new{where}"
     also = "" if len(found) == 1 else "the first is "
-    return Obstacle(f"{new}: {also}{name_result(found[0])}", "mend what the analyses tell, " + _AGAIN)
+    return Obstacle(f"{new}: {also}{name_result(found[0])}", "fix what the analyses report, " + _AGAIN)
 
 
 def crossed(facts: Verification) -> Obstacle:
@@ -130,8 +130,8 @@ def accepted(facts: Verification) -> Obstacle:
     """Say that it may land, and what is told besides."""
     told = []
     if facts.intent_regressions:
-        told.append(f"{count(len(facts.intent_regressions), 'new finding')} told only (relaxed)")
-    told += [f"{describe_state(state)}, told only (relaxed)" for state in facts.caused[:_MOST_NAMED]]
+        told.append(f"{count(len(facts.intent_regressions), 'new finding')} reported only (relaxed)")
+    told += [f"{describe_state(state)}, reported only (relaxed)" for state in facts.caused[:_MOST_NAMED]]
     if facts.external_regressions:
         new = facts.external_regressions
         told.append(f"{count(len(new), 'finding')} outside of it {'is' if len(new) == 1 else 'are'} new")

@@ -25,6 +25,8 @@ def internal_error(error: Exception, arguments: Sequence[str]) -> PatchgateError
     """
     kept = keep("".join(traceback.format_exception(error)), arguments)
     said = f"patchgate itself failed ({type(error).__name__})"
+    if isinstance(error, OSError):
+        said = f"the system refused: {printable(error.strerror or str(error))}"
     if kept is None:
         return PatchgateError(said, f"please report it; {DEBUG}=1 prints the traceback")
     return PatchgateError(f"{said}; {kept}", "please report it with that file")

@@ -81,7 +81,9 @@ def run(arguments: list[str]) -> int:
     except _Ended:
         return _tell_end(signal.SIGTERM)
     except OSError as error:
-        return fail(PatchgateError(f"the system refused: {error.strerror or error}"), arguments)
+        from patchgate.surfaces.internal import internal_error
+
+        return fail(internal_error(error, arguments), arguments)
     except Exception as error:  # noqa: BLE001 - a crash of ours must be a refusal with one sentence
         if _asked:
             return _tell_end(_asked[-1])

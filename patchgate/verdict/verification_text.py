@@ -83,7 +83,7 @@ def _silent(runs: TreeRuns) -> Iterator[str]:
     for name in sorted(runs.runs):
         run = runs.runs[name]
         if run.outcome is Evaluated.NOT_EVALUATED:
-            yield f"    {name}: {_sentence(run.reason or 'no reason was told')}"
+            yield f"    {name}: {_sentence(run.reason or 'no reason is known')}"
             if run.hint:
                 yield f"    help: {safe(run.hint)}"
 

@@ -202,12 +202,12 @@ NO_ANSWER = {"outcome": Evaluated.NOT_EVALUATED}
         (BEFORE, report("after", **NO_ANSWER), {}, "`ruff` wrote no SARIF (on the tree after)"),  # type: ignore[arg-type]
         (BEFORE, report("after", analyses="sha256:b"), {}, "not made by the same analyses"),
         (BEFORE, replace(AFTER, runs={}), {}, "not made by the same analyses"),
-        (BEFORE, BEFORE, {}, "stands for both"),
-        (BEFORE, replace(AFTER, tree=BEFORE.tree), {}, "stands for both"),
-        (BEFORE, replace(AFTER, runs=BEFORE.runs), {}, "stands for both"),
+        (BEFORE, BEFORE, {}, "are one report"),
+        (BEFORE, replace(AFTER, tree=BEFORE.tree), {}, "are one report"),
+        (BEFORE, replace(AFTER, runs=BEFORE.runs), {}, "are one report"),
         (BEFORE, AFTER, {"comparison": None}, "were not compared"),
         (BEFORE, AFTER, {"unverified": (Obstacle("HEAD has others", "declare anew"),)}, "HEAD has others"),
-        (BEFORE, AFTER, {"intent": intent_of(SCOPE, State.QUEUED)}, "waits for another"),
+        (BEFORE, AFTER, {"intent": intent_of(SCOPE, State.QUEUED)}, "waits until another"),
     ],
 )
 @pytest.mark.parametrize("strictness", ["strict", "relaxed"])
@@ -274,7 +274,7 @@ def test_the_first_reason_in_the_order_decides() -> None:
         Status.VIOLATED, Status.VIOLATED, Status.VIOLATED, Status.ACCEPTED,
     ]  # fmt: skip
     said = [
-        "its time is over", "waits for another", "other.py is outside", "HEAD has others",
+        "its time is over", "waits until another", "other.py is outside", "HEAD has others",
         "ruff-baseline.json grew", "1 finding is new", "the threshold complexity fails", "nothing got worse",
     ]  # fmt: skip
     for answer, words in zip(answers, said, strict=True):
@@ -323,7 +323,7 @@ def test_relaxed_tells_regressions_and_thresholds_and_refuses_nothing_for_them()
         answer = decide(question(comparison, intent=intent, strictness="relaxed"))
         assert answer.status is Status.ACCEPTED
         assert (answer.violations, answer.told) == ((), ("structural_regressions", "gate_failures"))
-        assert "told only" in answer.reason
+        assert "reported only" in answer.reason
         levels = {finding.level for finding in findings_of(answer)}
         assert levels == {Level.WARNING}
 
@@ -350,7 +350,7 @@ def test_a_threshold_that_nobody_measures_is_a_warning() -> None:
     comparison = compare(*runs, [ThresholdSettings("size", "lines", 10)], {})
     answer = decide(Question(*runs, comparison, warnings=("first",)))
     assert answer.status is Status.ACCEPTED
-    assert answer.warnings == ("first", "the threshold size limits lines, which no analysis tells")
+    assert answer.warnings == ("first", "the threshold size limits lines, which no analysis measures")
 
 
 LIMITS = [ThresholdSettings("few", "branches", 5), ThresholdSettings("size", "lines", 10)]
@@ -366,9 +366,9 @@ def test_a_metric_that_was_told_and_is_told_no_more_leaves_it_unverified(
     given = {"intent": intent, "scope": CLEAN if intent else None, "strictness": strictness}
     answer = decide(Question(*runs, compare(*runs, LIMITS, {}), **given))
     assert answer.status is Status.UNVERIFIED
-    assert answer.reason == "the threshold few limits branches, which was told before and is not told after"
+    assert answer.reason == "the threshold few limits branches, which is not measured any more"
     assert answer.next_step == (
-        "let an analysis tell branches again, or first take the threshold out of the policy, "
+        "let an analysis measure branches again, or first take the threshold out of the policy, "
         "then git patchgate verify"
     )
 

@@ -13,6 +13,10 @@ from tests.world import Repo
 SECRET = "hunter2-hunter2"
 
 
+def _refused(arguments: list[str]) -> int:
+    raise PermissionError(13, "Permission denied", "somewhere")
+
+
 def _fail(arguments: list[str]) -> int:
     raise RecursionError(f"too deep, \x1b[31m{SECRET}")
 
@@ -83,6 +87,14 @@ def test_without_a_repository_that_can_be_written_the_file_is_elsewhere(
         kept.unlink()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
     assert "PATCHGATE_DEBUG=1" in repo.cli("check", cwd=tmp_path).err
+
+
+def test_what_the_system_refuses_leaves_a_traceback_too(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("patchgate.surfaces.cli.call", _refused)
+    done = repo.cli("check")
+    assert (done.code, "the system refused: Permission denied" in done.err) == (3, True)
+    (kept,) = Path(traces_folder(str(repo.path / ".git"))).iterdir()
+    assert "somewhere" in kept.read_text()
 
 
 def test_only_the_newest_traces_are_kept(repo: Repo) -> None:

@@ -47,7 +47,7 @@ def test_a_whole_piece_of_work_with_real_ruff(tmp_path: Path) -> None:
     assert lines[0] == "rejected: 1 finding is new in the files of the intent: prices.py:1 F401"
     assert "  prices.py:1  F401  `os` imported but unused" in lines
     assert lines[-2:] == [
-        "help: mend what the analyses tell, then git patchgate verify",
+        "help: fix what the analyses report, then git patchgate verify",
         "rejected: regression, threshold-crossed",
     ]
     repo.stage({"prices.py": PRICES.replace("count * price", "round(count * price, 2)")})

@@ -43,11 +43,11 @@ def test_the_verdict_stands_first_with_its_reason_and_last_with_what_counts() ->
         "1 finding is new",
         intent_regressions=(result(),),
         violations=("structural_regressions",),
-        next_step="mend what the analyses tell",
+        next_step="fix what the analyses report",
     )
     told = lines(verification)
     assert told[0] == "rejected: 1 finding is new"
-    assert told[-2:] == ["help: mend what the analyses tell", "rejected: regression"]
+    assert told[-2:] == ["help: fix what the analyses report", "rejected: regression"]
 
 
 @pytest.mark.parametrize("status", Status)

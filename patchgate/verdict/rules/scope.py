@@ -81,14 +81,14 @@ VERIFY_RULES = (
         "(allowed or related), or in no file at all. A warning where "
         "`strictness` is `relaxed`.",
         "What was clean stays clean.",
-        "an unused import in a new line, which ruff tells",
-        "Mend what the analysis tells, then `git patchgate verify`; of commits, `verify HEAD --base REV`.",
+        "an unused import in a new line, which ruff reports",
+        "Fix what the analysis reports, then `git patchgate verify`; of commits, `verify HEAD --base REV`.",
     ),
     _verify(
         "regression-external",
         Level.NOTE,
         "An analysis finds something new, only in files that are not the intent's.",
-        "Somebody else made it: it is told, and blamed on nobody here.",
+        "Somebody else made it: it is reported, and nobody here has to fix it.",
         "a pull brought a finding in another folder",
         "Nothing has to be done here; tell whoever works there.",
     ),
@@ -108,7 +108,7 @@ VERIFY_RULES = (
         Level.NOTE,
         "A threshold that passed before fails, or fails by more, and the metric rose only outside the files "
         "of the intent.",
-        "Somebody else crossed it: it is told, and blamed on nobody here.",
+        "Somebody else crossed it: it is reported, and nobody here has to fix it.",
         "a pull brought a function that is over the limit",
         "Nothing has to be done here; tell whoever works there.",
     ),
@@ -125,16 +125,16 @@ VERIFY_RULES = (
         Level.ERROR,
         "A file of `[verify] baselines` changed while there are new findings; or one, or the set of "
         "suppressions, grew: with changed code, without an intent, or so that a failing threshold passes.",
-        "A finding that is written into a list of exceptions is not mended.",
+        "A finding that is written into a list of exceptions is not fixed.",
         "the same commit adds a finding, and its entry in ruff-baseline.json",
-        "Take the new entries out, mend what they hide, and verify again.",
+        "Take the new entries out, fix what they hide, and verify again.",
     ),
     _verify(
         "unverified",
         Level.ERROR,
         "It cannot be told whether anything got worse: an analysis could not be evaluated, before and after "
         "were not made alike, or the intent waits in the queue, expired, or is not what was declared.",
-        "What was not looked at never counts as good.",
+        "What was not examined never counts as good.",
         "the analysis names a tool that is not installed",
         "Do what the reason asks for, then `git patchgate verify`.",
         undecided=True,
