@@ -1,16 +1,16 @@
 """Names of components as people write them, matched to those that are declared.
 
 Decides which component a name means, and how it was found: exactly; without case; as the same words in
-another order; or with the prefix and suffix left out that all ids share. A step that leaves more than one
-candidate means that nobody can tell, and no later step is asked. Whether a component has a contract is not
-asked here.
+another order; with the prefix and suffix left out that all ids share; or with a prefix or suffix that either
+the name or one id has besides. A step that leaves more than one candidate means that nobody can tell, and no
+later step is asked. Whether a component has a contract is not asked here.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -20,6 +20,7 @@ _ENDS = "-_"
 # difflib takes time with the product of the lengths.
 _MOST_LETTERS = 80
 _MOST_CHOICES = 2000
+_MOST_WORDS = 20
 
 
 class How(StrEnum):
@@ -29,6 +30,7 @@ class How(StrEnum):
     CASE = "case"
     WORDS = "words"
     AFFIX = "affix"
+    PART = "part"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,27 @@ class Names:
         bare = self._bare(folded)
         yield How.AFFIX, self._by_bare, bare
         yield How.AFFIX, self._by_bare_words, _words(bare)
+        yield How.PART, self._with_part(folded), folded
+
+    def _with_part(self, folded: str) -> Mapping[str, list[str]]:
+        """Find the ids that the name begins or ends with, and those that begin or end with the name."""
+        if not folded.strip(_ENDS):
+            return {}
+        shorter = {each for part in _outer_parts(folded) for each in self._by_plain.get(part, ())}
+        longer = self._by_outer_part.get(_plain(folded), ())
+        return {folded: sorted({*shorter, *longer})}
+
+    @cached_property
+    def _by_plain(self) -> Mapping[str, list[str]]:
+        return self._grouped({each: _plain(each.lower()) for each in self.ids})
+
+    @cached_property
+    def _by_outer_part(self) -> Mapping[str, list[str]]:
+        found: dict[str, list[str]] = defaultdict(list)
+        for each in self.ids:
+            for part in set(_outer_parts(each.lower())):
+                found[part].append(each)
+        return found
 
     @cached_property
     def _by_case(self) -> Mapping[str, list[str]]:
@@ -121,6 +144,19 @@ def did_you_mean(name: str, choices: Iterable[str]) -> str | None:
 
 def _words(folded: str) -> str:
     return " ".join(sorted(word for word in _SEPARATOR.split(folded) if word))
+
+
+def _plain(folded: str) -> str:
+    """Write a name with one separator between its words, in their order."""
+    return "_".join(word for word in _SEPARATOR.split(folded) if word)
+
+
+def _outer_parts(folded: str) -> Iterator[str]:
+    """Yield what a name begins and ends with, up to a separator; not the name itself."""
+    words = _plain(folded).split("_")
+    for count in range(1, min(len(words), _MOST_WORDS)):
+        yield "_".join(words[:count])
+        yield "_".join(words[-count:])
 
 
 def _shared_start(texts: Collection[str]) -> str:

@@ -21,11 +21,15 @@ _SPAN = re.compile(r"`[^`\n]{0,200}`|\"[^\"\n]{0,200}\"|“[^”\n]{0,200}”")
 
 @dataclass(frozen=True, slots=True)
 class VaguePhrase:
-    """A vague phrase: its name, a word that is in all its forms, and its expression, in small letters."""
+    """A vague phrase: its name, a word that is in all its forms, and its expressions, in small letters.
+
+    `expression` leaves out what may be meant in prose; `anywhere` is for fields, where nothing else is said.
+    """
 
     name: str
     word: str
     expression: re.Pattern[str]
+    anywhere: re.Pattern[str]
 
 
 @cache
@@ -39,8 +43,12 @@ def phrases() -> tuple[VaguePhrase, ...]:
     clause_ends = rf"(?=[ \t]*(?:[.!?;,:)\]…]|{line_ends}))"
     text_ends = rf"(?=[)\]]?[ \t]*(?:{line_ends}))"
 
-    def phrase(name: str, word: str, expression: str, end: str = after) -> VaguePhrase:
-        return VaguePhrase(name, word, re.compile(before + expression.replace("_", gap) + end))
+    def phrase(
+        name: str, word: str, expression: str, end: str = after, anywhere: str | None = None
+    ) -> VaguePhrase:
+        strict = re.compile(before + expression.replace("_", gap) + end)
+        found = strict if anywhere is None else re.compile(before + anywhere.replace("_", gap) + after)
+        return VaguePhrase(name, word, strict, found)
 
     return (
         phrase("entire class of", "entire", "entire_class(?:es)?_of"),
@@ -51,8 +59,8 @@ def phrases() -> tuple[VaguePhrase, ...]:
         phrase("robust and reliable", "robust", "robust_and_reliable"),
         phrase("clean architecture", "architecture", "clean_architecture"),
         phrase("properly handle", "properly", "properly_handl(?:es?|ed|ing)"),
-        phrase("as needed", "needed", r"as_needed(?!_by\b)"),
-        phrase("and more", "more", r"(?<!more )(?<![0-9] )and_more", clause_ends),
+        phrase("as needed", "needed", r"as_needed(?!_by\b)", anywhere="as_needed"),
+        phrase("and more", "more", r"(?<!more )(?<![0-9] )and_more", clause_ends, "and_more"),
         phrase("etc.", "etc", r"etc(?:\.{1,3}|…)?", text_ends),
     )
 
@@ -78,8 +86,12 @@ def places(text: str, among: list[VaguePhrase]) -> list[tuple[int, str, str]]:
 
 
 def vague_phrases(text: str) -> Iterator[tuple[int, str, str]]:
-    """Find the vague phrases of a text that is all its author's own, in its order."""
+    """Find the vague phrases of a field, in its order: all of it is its author's own, what it quotes too."""
     among = possible(text.encode("utf-8", "surrogatepass"))
     if among:
-        hidden = "\n".join(shown(line) for line in text.split("\n"))
-        yield from places(hidden, among)
+        small = text.lower()
+        yield from sorted(
+            (match.start(), phrase.name, match[0])
+            for phrase in among
+            for match in islice(phrase.anywhere.finditer(small), MOST_PLACES)
+        )

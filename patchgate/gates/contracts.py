@@ -32,6 +32,7 @@ _READ_AS = {
     How.CASE: "which differs in case alone",
     How.WORDS: "the same words in another order",
     How.AFFIX: "without what all ids share",
+    How.PART: "with a prefix or suffix more or less",
 }
 
 

@@ -36,6 +36,7 @@ KINDS: Mapping[str, str] = {
     "intent": "an intent was declared, promoted, renewed, recovered or cleared, or got its before-report",
     "made": "commits were made in a worktree while an intent was active there",
     "adjudicated": "a verifier's verdict was held against the files; names subject, outcome and coverage",
+    "captured": "the files of a component were recorded as its baseline, for its tests passed on them",
     "verified": "the tests of a component passed once more on what its baseline records",
 }
 

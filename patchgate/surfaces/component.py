@@ -47,7 +47,7 @@ def list_components(context: click.Context, form: str, directory: str | None) ->
 
 @command.command("validate", context_settings=_HELP)
 @click.argument("ids", nargs=-1, metavar="[ID]...")
-@click.option("--all", "everything", is_flag=True, help="Validate every contract.")
+@click.option("--all", "everything", is_flag=True, help="Validate every component.")
 @click.option("--fail-fast", is_flag=True, help="Stop at the first error.")
 @report_options
 @click.pass_context
@@ -62,7 +62,7 @@ def validate_components(
     verbose: bool,
     quiet: bool,
 ) -> int:
-    """Validate contracts of the index.
+    """Validate components of the index: their contracts, and drift from their baselines.
 
     Those named, or those that the staged change touches; what depends on a contract that is touched is
     validated too.
@@ -85,10 +85,11 @@ def _looked_at(validated: Validated, *, fail_fast: bool) -> str:
     if not validated.declares:
         return none_declared(validated.content)
     if not validated.is_touched:
-        return "nothing that is staged touches a contract; --all validates every contract"
+        return "nothing that is staged touches a component; --all validates every one"
     is_cut = fail_fast and validated.report.verdict != "accepted"
     until = ", up to the first error" if is_cut else ""
-    return f"{wording.count(validated.contracts, 'contract')} looked at{until}"
+    compared = f", {wording.count(validated.baselines, 'baseline')} compared" if validated.baselines else ""
+    return f"{wording.count(validated.contracts, 'contract')} looked at{compared}{until}"
 
 
 @command.command("graph", context_settings=_HELP)
@@ -133,6 +134,8 @@ def make_tests(context: click.Context, name: str, cached: bool, directory: str |
 
     made = made_tests(repository, name, cached=cached)
     write(made.text)
+    for function, measure in made.untested:
+        complain(f"warning: `{function}` promises {measure}, and no test measures it: it has no examples")
     if made.is_staged_otherwise:
         complain("these are the tests of HEAD; the staged contract is another: --staged")
     return 0

@@ -36,6 +36,10 @@ class Counts:
         """How many there were."""
         return self.passed + self.failed + self.errors + self.skipped
 
+    def named(self) -> dict[str, int]:
+        """Give the numbers by name, as documents and records have them."""
+        return {name: getattr(self, name) for name in ("passed", "failed", "errors", "skipped")}
+
 
 def read_report(raw: bytes) -> Counts:
     """Count the test cases of a JUnit report; what is expected to fail counts as skipped, as pytest has it.

@@ -352,8 +352,29 @@ def test_vague_words_are_told_with_their_field(path: str, where: str) -> None:
     assert LEVELS["contract-vague"] is Level.WARNING
 
 
-def test_vague_words_elsewhere_or_quoted_are_left_alone() -> None:
-    assert mistakes(with_value("description", "Says `as needed` to nobody, and more orders.")) == ()
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Says `as needed` to nobody.",
+        'Follows "clean architecture".',
+        "Stores and more data.",
+        "Reads as needed by callers.",
+        "Uses Industry Standard forms.",
+        "An entire class of errors.",
+        "It works on my machine.",
+        "Is scalable and maintainable.",
+        "Is robust and reliable.",
+        "Properly handles orders.",
+        "Orders, parcels, etc",
+    ],
+)
+def test_every_phrase_of_the_list_counts_also_in_quotes_and_backticks(text: str) -> None:
+    """Requirement D 5.1: a field has no room for a mention."""
+    assert only(with_value("description", text)).rule == "contract-vague"
+
+
+def test_vague_words_elsewhere_are_left_alone() -> None:
+    assert mistakes(with_value("description", "Handles errors, needed or not; 3 more orders etcetera.")) == ()
     assert mistakes(with_value("functions.0.performance_budget.complexity", "as needed")) == ()
     assert mistakes(with_value("functions.0.examples.0.output", "best practices, etc.")) == ()
 

@@ -25,6 +25,17 @@ SHARING = ("app_core_api", "app_store_api", "app_shape_tools_api")
         ("core_api", SHARING, Resolved("app_core_api", How.AFFIX)),
         ("app_core", SHARING, Resolved("app_core_api", How.AFFIX)),
         ("Tools-Shape", SHARING, Resolved("app_shape_tools_api", How.AFFIX)),
+        ("my_schemas", ("schemas", "shaping"), Resolved("schemas", How.PART)),
+        ("Schemas-v2", ("schemas", "shaping"), Resolved("schemas", How.PART)),
+        ("disk", IDS, Resolved("Store-Disk", How.PART)),
+        ("store", IDS, Resolved("Store-Disk", How.PART)),
+        ("my_shaping_schemas", ("shaping-schemas", "shaping"), Resolved("shaping-schemas", How.PART)),
+        # Each of two could be meant, also where one of them is longer.
+        ("my_schemas", (*IDS[:1], "my"), None),
+        ("my_shaping_schemas", IDS, None),
+        ("schemas", ("a_schemas", "b_schemas", "c"), None),
+        ("myschemas", ("schemas", "shaping"), None),
+        ("my_", ("schemas", "shaping"), None),
         ("shape_tool", SHARING, None),
         ("schema", IDS, None),
         ("", IDS, None),
@@ -39,7 +50,7 @@ SHARING = ("app_core_api", "app_store_api", "app_shape_tools_api")
 def test_each_step_finds_what_the_one_before_did_not(
     name: str, ids: tuple[str, ...], found: Resolved | None
 ) -> None:
-    """Requirement D 2.3: exact, without case, the same words, without what all share."""
+    """Requirement D 2.3: exact, without case, the same words, without what all share, with a part more."""
     assert Names(ids).find(name) == found
 
 
@@ -51,8 +62,10 @@ def test_two_candidates_are_no_match_and_no_later_step_is_asked() -> None:
     assert Names(("app_a_b", "app_c")).find("b_a") == Resolved("app_a_b", How.AFFIX)
 
 
-def test_one_component_alone_shares_nothing() -> None:
-    assert Names(("app_core",)).find("core") is None
+def test_one_component_alone_shares_nothing_and_is_found_by_its_own_part() -> None:
+    assert Names(("app_core",)).find("core") == Resolved("app_core", How.PART)
+    assert Names(("app_core_api",)).find("core") is None
+    assert Names(("core",)).find("_".join("x" * 5000)) is None
 
 
 def test_a_prefix_ends_at_a_separator() -> None:

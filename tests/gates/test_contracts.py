@@ -140,7 +140,7 @@ def test_a_dependency_on_a_module_of_a_component_is_told_by_whose_it_is() -> Non
 
 def test_every_correction_of_a_name_is_told() -> None:
     (finding,) = told(view({"shaping": ["Routing"]}))
-    assert (finding.rule, finding.level.value) == ("dependency-corrected", "note")
+    assert (finding.rule, finding.level.value) == ("dependency-corrected", "warning")
     assert finding.message == "`Routing` is read as `routing`, which differs in case alone"
 
 

@@ -2,7 +2,8 @@
 
 Decides the form of a verification in a note of `refs/notes/patchgate-verified` and in the ledger, and that
 whatever is not exactly that counts for nothing: damaged lines, other components, dates in the future. Only
-reads. It does not decide what is fresh, nor what the newest commit of a baseline says.
+reads. It does not decide what is fresh, nor what the newest commit of a baseline says. A capture leaves the
+same record in the ledger alone; it makes nothing fresh, since the commit of the baseline tells its time.
 
 A note hangs on the blob of the baseline. A line of it is canonical JSON and begins with its time, so that
 `git notes merge -s cat_sort_uniq` joins two notes and the newest line comes last. It is not signed: whoever
@@ -15,7 +16,7 @@ import calendar
 import json
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -30,6 +31,7 @@ from patchgate.ledger.ledger import Ledger
 
 VERIFIED_REF = "refs/notes/patchgate-verified"
 KIND = "verified"
+CAPTURED = "captured"
 SCHEMA = "patchgate.verified/1"
 MOST_LINE = 64 << 10
 
@@ -37,6 +39,7 @@ Where = Literal["commit", "note", "ledger"]
 _MOST_LINES = 1000
 _MOST_SECONDS = 1 << 40
 _KEYS = {"at", "component", "dependencies", "schema"}
+_COUNTS = {"passed", "failed", "errors", "skipped"}
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
@@ -45,7 +48,7 @@ class Verification:
     """The tests of a component passed on what a baseline records.
 
     `seconds` since the epoch; `dependencies` are digests of the components that it depends on, by their id,
-    as they were then.
+    as they were then. `tests` are their numbers (passed, failed, errors, skipped); None where none were told.
     """
 
     component: str
@@ -53,6 +56,7 @@ class Verification:
     seconds: int
     dependencies: Mapping[str, str]
     where: Where
+    tests: Mapping[str, int] | None = None
 
     def to_line(self) -> bytes:
         """Write it as a line of a note, LF included."""
@@ -61,6 +65,7 @@ class Verification:
             "at": self.seconds,
             "component": self.component,
             "dependencies": dict(self.dependencies),
+            **self._results(),
         }
         return json.dumps(plain, sort_keys=True, separators=(",", ":")).encode("ascii") + b"\n"
 
@@ -70,7 +75,11 @@ class Verification:
             "component": self.component,
             "baseline": self.baseline_oid,
             "dependencies": dict(self.dependencies),
+            **self._results(),
         }
+
+    def _results(self) -> dict[str, Json]:
+        return {} if self.tests is None else {"tests": dict(self.tests)}
 
 
 def verifications(
@@ -79,6 +88,7 @@ def verifications(
     baselines: Mapping[str, str],
     now: float,
     places: Sequence[str] = (VERIFIED_REF,),
+    kinds: Collection[str] = (KIND,),
 ) -> dict[str, Verification]:
     """Find the newest verification of each baseline, in the notes and in the ledger of this machine.
 
@@ -86,10 +96,11 @@ def verifications(
         baselines: the blob of each component's baseline, by the component's id.
         now: seconds since the epoch; what is more than a day later does not count.
         places: commits or full refs of notes; a push may bring them.
+        kinds: the events of the ledger that count.
     """
     newest: dict[str, Verification] = {}
     notes = (found for place in places for found in _in_notes(objects, place, baselines))
-    for found in (*notes, *_in_ledger(repository, baselines)):
+    for found in (*notes, *_in_ledger(repository, baselines, kinds)):
         known = newest.get(found.component)
         if found.seconds <= now + DAY and (known is None or found.seconds > known.seconds):
             newest[found.component] = found
@@ -120,26 +131,40 @@ def _from_line(line: bytes, component: str, oid: str) -> Verification | None:
         value = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(value, dict) or set(value) != _KEYS or value["schema"] != SCHEMA:
+    if not isinstance(value, dict) or set(value) - {"tests"} != _KEYS or value["schema"] != SCHEMA:
+        return None
+    tests = _tests(value.get("tests"))
+    if tests is None and "tests" in value:
         return None
     seconds, dependencies = value["at"], _digests(value["dependencies"])
     if type(seconds) is not int or not 0 <= seconds < _MOST_SECONDS or dependencies is None:
         return None
     if value["component"] != component:
         return None
-    return Verification(component, oid, seconds, dependencies, "note")
+    return Verification(component, oid, seconds, dependencies, "note", tests)
 
 
-def _in_ledger(repository: Repository, baselines: Mapping[str, str]) -> Iterator[Verification]:
+def _in_ledger(
+    repository: Repository, baselines: Mapping[str, str], kinds: Collection[str]
+) -> Iterator[Verification]:
     if not baselines:
         return
-    for event in Ledger(repository.common_dir).mentions({KIND}):
+    for event in Ledger(repository.common_dir).mentions(kinds):
         component, oid = event.about.get("component"), event.about.get("baseline")
         if not isinstance(component, str) or not isinstance(oid, str) or baselines.get(component) != oid:
             continue
         dependencies, seconds = _digests(event.about.get("dependencies")), _seconds(event.at)
         if dependencies is not None and seconds is not None:
-            yield Verification(component, oid, seconds, dependencies, "ledger")
+            tests = _tests(event.about.get("tests"))
+            yield Verification(component, oid, seconds, dependencies, "ledger", tests)
+
+
+def _tests(value: object) -> dict[str, int] | None:
+    """Read the numbers of a run; None where they are not just those."""
+    if not isinstance(value, Mapping) or set(value) != _COUNTS:
+        return None
+    found = {name: number for name, number in value.items() if type(number) is int and number >= 0}
+    return found if len(found) == len(_COUNTS) else None
 
 
 def _digests(value: object) -> dict[str, str] | None:

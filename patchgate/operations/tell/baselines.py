@@ -6,8 +6,8 @@ drift and what is fresh is decided in the gates; the form for programs in `basel
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from patchgate.change.path import RepoPath
 from patchgate.declared.baseline import Hashes
@@ -23,6 +23,8 @@ from patchgate.operations.judge.component_cache import ComponentCache
 from patchgate.operations.judge.policies import Policies, usable
 from patchgate.operations.judge.staleness import Staleness
 from patchgate.operations.judge.standing import Standing, standings, strays
+from patchgate.operations.judge.verifications import CAPTURED, KIND, Verification, verifications
+from patchgate.operations.tell.since import iso
 from patchgate.verdict import wording
 from patchgate.verdict.rules import Level
 from patchgate.verdict.verdict import Finding
@@ -30,11 +32,16 @@ from patchgate.verdict.verdict import Finding
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One component: how it stands, when it was verified (None: it has no baseline), all that is found."""
+    """One component: how it stands, when it was verified (None: it has no baseline), all that is found.
+
+    `results` are those of the newest run of its tests on what its baseline records, as far as notes and the
+    ledger of this machine know one.
+    """
 
     standing: Standing
     verified: LastVerified | None
     findings: tuple[Finding, ...]
+    results: Verification | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +89,16 @@ def baselines_of_head(repository: Repository, now: float) -> Baselines:
             recorded = [each for standing in found if (each := standing.recorded) is not None]
             staleness = Staleness(objects, paths, cache, policy)
             verified = staleness.verified(head.oid, root.oid, recorded, now)
+        oids = {each.component.id: each.baseline.oid for each in recorded}
+        results = verifications(repository, objects, oids, now, kinds=(KIND, CAPTURED))
         by_id = {each.component: each for each in verified}
         window = policy.config.baselines.staleness_window_days
-        told = tuple(_told(each, by_id.get(each.component.id), policy, now) for each in found)
+        told = tuple(
+            replace(
+                _told(each, by_id.get(each.component.id), policy, now), results=results.get(each.component.id)
+            )
+            for each in found
+        )
         return Baselines(head.oid, now, window, told, tuple(strays(paths, root.oid, policy)))
 
 
@@ -115,6 +129,23 @@ def text(baselines: Baselines) -> list[str]:
     return lines
 
 
+def _results(found: Verification) -> str:
+    """Say how the tests ended that passed last on what is recorded, and when they ran."""
+    at = f"on {iso(found.seconds)} (by {'a note' if found.where == 'note' else 'the ledger'})"
+    if found.tests is None:
+        return f"its tests passed {at}; their command told no numbers"
+    return f"tests: {', '.join(f'{number} {name}' for name, number in _in_order(found.tests))} {at}"
+
+
+def _in_order(tests: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Give the numbers of a run in their usual order; errors only where there are any."""
+    return [
+        (name, tests[name])
+        for name in ("passed", "failed", "errors", "skipped")
+        if name != "errors" or tests[name]
+    ]
+
+
 def _component_lines(told: Told, baselines: Baselines) -> Iterator[str]:
     standing = told.standing
     name = standing.component.id
@@ -126,6 +157,8 @@ def _component_lines(told: Told, baselines: Baselines) -> Iterator[str]:
         yield f"{name}: {drift}; {wording.safe(age)}"
     if standing.hashes != Hashes():
         yield f"  {standing.hashes.shown}"
+    if told.results is not None:
+        yield f"  {_results(told.results)}"
     for finding in told.findings:
         yield f"  {finding.level.value}[{finding.rule}]: {wording.safe(finding.message)}"
         place = wording.show_place(finding)

@@ -57,6 +57,9 @@ def _component(told: Told, baselines: Baselines) -> dict[str, Json]:
         "days": days,
         "dependencies": list(standing.dependencies),
         "changed_dependencies": [*changed],
+        "tests": None if told.results is None or told.results.tests is None else {**told.results.tests},
+        "tests_at": None if told.results is None else _iso(told.results.seconds),
+        "tests_by": None if told.results is None else told.results.where,
         "findings": finding_documents(told.findings),
     }
     return value
@@ -72,6 +75,7 @@ def _iso(seconds: int) -> str | None:
 _TEXT: dict[str, Any] = {"type": "string"}
 _MAYBE_TEXT: dict[str, Any] = {"type": ["string", "null"]}
 _TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
+_COUNT: dict[str, Any] = {"type": "integer", "minimum": 0}
 
 
 def json_schema() -> dict[str, Any]:
@@ -91,6 +95,13 @@ def json_schema() -> dict[str, Any]:
             "days": {"type": ["integer", "null"], "minimum": 0},
             "dependencies": _TEXTS,
             "changed_dependencies": _TEXTS,
+            "tests": {
+                **_object(dict.fromkeys(("passed", "failed", "errors", "skipped"), _COUNT)),
+                "type": ["object", "null"],
+                "description": "of the newest run on what the baseline records; null: no numbers are known",
+            },
+            "tests_at": _MAYBE_TEXT,
+            "tests_by": {"enum": ["note", "ledger", None]},
             "findings": {"type": "array", "items": report_schema()["$defs"]["finding"]},
         }
     )

@@ -29,9 +29,10 @@ DEPENDENCY_RULES = (
     ),
     _rule(
         "dependency-corrected",
-        Level.NOTE,
+        Level.WARNING,
         "An entry of a contract's `dependencies` is written otherwise than the component's id, and was "
-        "matched all the same: without case, with its words in another order, or without what all ids share.",
+        "matched all the same: without case, with its words in another order, without what all ids share, or "
+        "with a prefix or suffix that only one id has more or less.",
         "What was read must be seen, or a wrong match would stay hidden.",
         '"dependencies": ["schemas_shaping"] for the component `shaping_schemas`',
         "Write the id as it is declared.",
@@ -131,7 +132,7 @@ CONTENT_OF_CONTRACT_RULES = (
         "contract-vague",
         Level.WARNING,
         "A description, invariant, condition or side effect in a contract holds a phrase of `message-vague`. "
-        "What is quoted, or stands between backticks, is exempt.",
+        "Here they count wherever they are, also in quotation marks and between backticks.",
         "A promise that nobody can check is none.",
         '"description": "Handles all inputs as needed."',
         "Say what can be checked, or leave the words out.",

@@ -45,6 +45,11 @@ class _Tried:
     oid: str
 
     @property
+    def tests(self) -> dict[str, int] | None:
+        run = self.captured.run
+        return None if run is None or run.counts is None else run.counts.named()
+
+    @property
     def has_passed(self) -> bool:
         return self.captured.run is not None and self.captured.run.ending is Ending.PASSED
 
@@ -77,6 +82,7 @@ def capture(repository: Repository, request: Request, around: Surroundings) -> C
         else:
             done = [_write(repository, objects, each) for each in tried]
             warnings += _ignored(repository, components)
+            warnings += _recorded(repository, tried, around)
         to_add = tuple(unstaged) if request.from_disk else ()
         return Capture(tuple(done), tuple(warnings), request.with_note, to_add)
 
@@ -238,6 +244,18 @@ def _write(repository: Repository, objects: Objects, tried: _Tried) -> Captured:
     )
 
 
+def _recorded(repository: Repository, tried: Sequence[_Tried], around: Surroundings) -> tuple[str, ...]:
+    """Keep the results of the tests, and when they ran, where no branch has to merge them."""
+    from patchgate.operations.hold.components.verified import record_captures
+    from patchgate.operations.judge.verifications import Verification
+
+    now = int(around.now)
+    made = [
+        Verification(each.captured.component.id, each.oid, now, {}, "ledger", each.tests) for each in tried
+    ]
+    return record_captures(repository, made)
+
+
 def _has(objects: Objects, where: str, tried: _Tried) -> bool:
     """Tell whether the index (`:0`) or a commit has this very baseline."""
     found = objects.header(f"{where}:{tried.captured.component.baseline.raw.decode('ascii')}")
@@ -277,6 +295,7 @@ def _verify(
                 int(around.now),
                 dependency_digests(each.captured.component, components, content.view, cache),
                 "ledger",
+                each.tests,
             )
             for each in tried
         ]

@@ -105,14 +105,7 @@ def _entry(each: Captured) -> Mapping[str, Json]:
         "is_committed": each.is_committed,
         "mistakes": [plain_json(line) for line in each.mistakes],
         **each.hashes.named(),
-        "tests": None
-        if counts is None
-        else {
-            "passed": counts.passed,
-            "failed": counts.failed,
-            "errors": counts.errors,
-            "skipped": counts.skipped,
-        },
+        "tests": None if counts is None else {**counts.named()},
         "seconds": None if run is None else round(run.seconds, 1),
         "tail": [] if run is None else [plain_json(line) for line in run.tail],
     }

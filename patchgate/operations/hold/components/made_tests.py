@@ -19,7 +19,7 @@ from patchgate.errors import ConfigError, Mistake, UsageError
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
 from patchgate.operations.hold.components.content import head_content, index_content, named
-from patchgate.operations.hold.components.made_text import Origin, module_text
+from patchgate.operations.hold.components.made_text import Origin, module_text, untested_budgets
 from patchgate.operations.judge.contract_cache import FactsCache, facts_at
 
 _SHOWN = 20
@@ -27,10 +27,14 @@ _SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A module of tests; `is_staged_otherwise` tells whether the index would give another contract."""
+    """A module of tests; `is_staged_otherwise` tells whether the index would give another contract.
+
+    `untested` are the budgets that no test is made of: the function, safe to show, and the measure.
+    """
 
     text: str
     is_staged_otherwise: bool
+    untested: tuple[tuple[str, str], ...] = ()
 
 
 def made_tests(repository: Repository, name: str, *, cached: bool = False) -> Made:
@@ -76,7 +80,8 @@ def made_tests(repository: Repository, name: str, *, cached: bool = False) -> Ma
             "write it below a folder of [baselines] source_roots, like src/shaping/**",
         )
     origin = Origin(name, component.settings.contract, roots, modules)
-    return Made(module_text(contract, origin), otherwise)
+    untested = tuple((printable(function, 80), kind) for function, kind in untested_budgets(contract))
+    return Made(module_text(contract, origin), otherwise, untested)
 
 
 def _is_staged_otherwise(repository: Repository, path: RepoPath, oid: str) -> bool:

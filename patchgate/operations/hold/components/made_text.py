@@ -117,6 +117,21 @@ def _head(contract: Contract, origin: Origin, writer: _Writer) -> str:
     )
 
 
+def untested_budgets(contract: Contract) -> Iterator[tuple[str, str]]:
+    """Yield function and measure of each budget that no test is made of, for no example gives inputs."""
+    for function in contract.functions:
+        if not _given(function):
+            for kind, _, _, _ in _BUDGETS:
+                if getattr(function.performance_budget, kind, None) is not None:
+                    yield function.name, kind
+
+
+def _given(function: Function) -> list[Mapping[str, Any]]:
+    """Give the inputs with which a function is called to measure it; none where nobody knows any."""
+    given: list[Mapping[str, Any]] = [each.inputs for each in function.examples]
+    return given if given or function.inputs else [{}]
+
+
 class _Writer:
     """The tests as they are written, with what they need; no name is given twice."""
 
@@ -150,9 +165,7 @@ class _Writer:
 
     def _repeated(self, function: Function) -> Iterator[str]:
         """Write the tests that call a function with the inputs of all its examples; yield what has none."""
-        given: list[Mapping[str, Any]] = [each.inputs for each in function.examples]
-        if not given and not function.inputs:
-            given = [{}]
+        given = _given(function)
         case = self._inputs(function, *given, listed=True)
         if function.idempotent:
             if given:

@@ -1,8 +1,8 @@
-"""Validate contracts as the index has them: some, all, or those that what is staged touches.
+"""Validate components as the index has them: some, all, or those that what is staged touches.
 
-Decides which contracts are asked, and what the report is bound to: the whole tree, under the policy that it
-holds itself. What is said of them is said by the gate `contracts`, as for a change. It is no verdict on a
-change: no other gate is asked.
+Decides which contracts and baselines are asked, and what the report is bound to: the whole tree, under
+the policy that it holds itself. What is said of them is said by the gates `contracts` and `drift`, as for a
+change. It is no verdict on a change: no other gate is asked.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from patchgate.change.model import Change, Source
+from patchgate.declared.component import Component
 from patchgate.declared.policy import Policy, Profile
 from patchgate.errors import ConfigError, UsageError
 from patchgate.gates.case import Case
 from patchgate.gates.component_case import ContractsView
 from patchgate.gates.contracts import examine_view
+from patchgate.gates.drift import examine_state
 from patchgate.gates.gate import Gate, judge, levelled
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
@@ -23,6 +25,7 @@ from patchgate.operations.hold.components.content import Content, head_content, 
 from patchgate.operations.judge.cases import BUILT_IN, reference
 from patchgate.operations.judge.contract_cache import FactsCache
 from patchgate.operations.judge.contracts import declared_otherwise, view_of_change, view_of_tree
+from patchgate.operations.judge.drift import state_of
 from patchgate.operations.judge.policies import built_in
 from patchgate.verdict.rules import Level
 from patchgate.verdict.verdict import ChangeVerdict, Finding, Report
@@ -30,9 +33,10 @@ from patchgate.verdict.verdict import ChangeVerdict, Finding, Report
 
 @dataclass(frozen=True, slots=True)
 class Validated:
-    """The report, and what it is about: the content's name, and how many contracts of it were looked at.
+    """The report, and what it is about: the content's name, how many contracts of it were looked at, and how
+    many components were compared with their baselines.
 
-    `is_touched` is False where nothing was asked, for nothing that is staged touches a contract.
+    `is_touched` is False where nothing was asked, for nothing that is staged touches a component.
     """
 
     report: Report
@@ -40,12 +44,13 @@ class Validated:
     declares: bool
     is_touched: bool
     contracts: int
+    baselines: int
 
 
 def validate(
     repository: Repository, ids: Sequence[str], *, everything: bool = False, fail_fast: bool = False
 ) -> Validated:
-    """Validate the contracts of some components, of all, or (without either) those that are touched.
+    """Validate some components, all, or (without either) those that are touched: contracts, then drift.
 
     Args:
         ids: components by their exact ids.
@@ -62,21 +67,64 @@ def validate(
     with Objects(repository) as objects:
         content = index_content(repository, objects)
         view = _view(content, ids, everything)
+        recorded = _with_baselines(content, view, ids, everything)
         policy, profile = content.policy, Profile.COMMIT
+        has_ended = False
+        compared: list[str] = []
 
-        def examine(case: Case) -> Iterable[Finding]:
-            found = examine_view(view, case.policy) if view is not None else iter(())
-            return _to_first_error(found, policy, profile) if fail_fast else found
+        def until(found: Iterable[Finding]) -> Iterator[Finding]:
+            nonlocal has_ended
+            for finding in () if has_ended else found:
+                yield finding
+                said = levelled(policy, profile, finding)
+                if fail_fast and said is not None and said.level is Level.ERROR:
+                    has_ended = True
+                    return
 
         after = content.view.tree if content.staged is None else content.staged.after
         change = Change(objects.empty_tree, after, ())
-        gate = Gate("contracts", examine, lambda case: view is not None)
-        outcomes, findings = judge(Case(change, policy, profile, has_budgets=False), (gate,))
+        gates = (
+            Gate(
+                "contracts",
+                lambda case: until(examine_view(view, case.policy) if view is not None else ()),
+                lambda case: view is not None,
+            ),
+            Gate(
+                "drift", lambda case: until(_drift(content, recorded, compared)), lambda case: bool(recorded)
+            ),
+        )
+        outcomes, findings = judge(Case(change, policy, profile, has_budgets=False), gates)
         place = content.name if policy.file else BUILT_IN
         bound = reference(policy, place, profile)
         verdict = ChangeVerdict(change, Source("all"), profile.value, bound, outcomes, findings)
     report = Report((verdict,), repository.limits)
-    return Validated(report, content.name, bool(content.components), view is not None, _number(view))
+    is_touched = view is not None or bool(recorded)
+    contracts = _number(view)
+    return Validated(report, content.name, bool(content.components), is_touched, contracts, len(compared))
+
+
+def _with_baselines(
+    content: Content, view: ContractsView | None, ids: Sequence[str], everything: bool
+) -> list[Component]:
+    """Choose the components that are compared with their baselines: those that are asked and have one."""
+    components = content.components
+    asked = set(components.ids) if everything else set(ids)
+    if not asked and view is not None:
+        asked |= view.asked
+    if not (everything or ids) and content.staged is not None:
+        touched = [file.path for file in content.staged.files]
+        for name in components.ids:
+            each = components[name]
+            if any(path == each.baseline or each.role(path) is not None for path in touched):
+                asked.add(name)
+    found = [components[name] for name in components.ids if name in asked]
+    return [each for each in found if content.view.entry(each.baseline.raw) is not None]
+
+
+def _drift(content: Content, components: Sequence[Component], compared: list[str]) -> Iterator[Finding]:
+    for component in components:
+        compared.append(component.id)
+        yield from examine_state(state_of(component, content.view))
 
 
 def _number(view: ContractsView | None) -> int:
@@ -107,11 +155,3 @@ def _before(repository: Repository, objects: Objects) -> Policy:
         return head_content(repository, objects).policy
     except ConfigError:
         return built_in()
-
-
-def _to_first_error(findings: Iterable[Finding], policy: Policy, profile: Profile) -> Iterator[Finding]:
-    for finding in findings:
-        yield finding
-        said = levelled(policy, profile, finding)
-        if said is not None and said.level is Level.ERROR:
-            return

@@ -1,4 +1,4 @@
-"""Record that a component's tests passed once more on what its baseline records.
+"""Record that a component's tests passed on what its baseline records: at a capture, or once more.
 
 Decides where that is kept: in the ledger of this machine, and where asked as a note that can be pushed. What
 such a record looks like, and what it counts for, is told in `judge.verifications`.
@@ -12,8 +12,27 @@ from patchgate.errors import UndecidedError
 from patchgate.git.notes import add_line
 from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import Ledger
-from patchgate.operations.judge.verifications import KIND, MOST_LINE, VERIFIED_REF, Verification
+from patchgate.operations.judge.verifications import (
+    CAPTURED,
+    KIND,
+    MOST_LINE,
+    VERIFIED_REF,
+    Verification,
+)
 from patchgate.operations.land.approve import identity
+
+
+def record_captures(repository: Repository, made: Sequence[Verification]) -> tuple[str, ...]:
+    """Keep in the ledger that tests passed on what was recorded now; give what to warn of.
+
+    The baseline itself holds neither time nor numbers, so that branches merge; no verdict needs this record.
+    """
+    told = (_ledger(repository, each).record(CAPTURED, each.about()) for each in made)
+    return tuple(each for each in told if each is not None)
+
+
+def _ledger(repository: Repository, made: Verification) -> Ledger:
+    return Ledger(repository.common_dir, clock=lambda: float(made.seconds))
 
 
 def record_verifications(
@@ -40,7 +59,7 @@ def record_verifications(
             # First, for it can fail in more ways, and then nothing of this one is kept anywhere.
             message, who = f"Verify {each.component}", identity(environ)
             add_line(repository, VERIFIED_REF, each.baseline_oid, line, message=message, identity=who)
-        ledger = Ledger(repository.common_dir, clock=lambda each=each: float(each.seconds))  # type: ignore[misc]
+        ledger = _ledger(repository, each)
         told = ledger.record(KIND, each.about())
         if told is not None:
             if not _is_recorded(ledger, each):
