@@ -63,7 +63,7 @@ class Question:
 
     @property
     def is_queued(self) -> bool:
-        """Tell whether the intent waits for another one: it owns nothing."""
+        """Tell whether the intent waits for another one."""
         return self.intent is not None and self.intent.state is State.QUEUED
 
 

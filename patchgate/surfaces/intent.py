@@ -34,9 +34,15 @@ def command() -> None:
 
 @command.command("declare", context_settings=_HELP)
 @click.option("-m", "--reason", "reason", metavar="TEXT", default="", help="Why; others read it.")
-@click.option("--allow", "allowed", metavar="FILE", multiple=True, help="A file that the work may touch.")
-@click.option("--related", metavar="FILE", multiple=True, help="A file that goes with those, as their tests.")
-@click.option("--forbid", "forbidden", metavar="PATTERN", multiple=True, help="What it must not touch.")
+@click.option(
+    "--allow",
+    "allowed",
+    metavar="PATH",
+    multiple=True,
+    help="A file, folder or glob that the work may touch.",
+)
+@click.option("--related", metavar="PATH", multiple=True, help="What goes with those, as their tests.")
+@click.option("--forbid", "forbidden", metavar="PATH", multiple=True, help="What it must not touch.")
 @click.option("--ttl", metavar="TIME", help="How long it holds: 1m to 24h (1h).")
 @click.option("--lease", metavar="TIME", help="How long after its last activity it stays yours (5m).")
 @click.option("--queue", is_flag=True, help="Where another has these files: be the next.")

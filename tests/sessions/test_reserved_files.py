@@ -105,3 +105,15 @@ def test_where_the_intents_cannot_be_read_that_is_said_or_undecided(repo: Repo) 
     assert (report.verdict, f"git patchgate intent clear {FIRST}" in report.out) == ("undecided", True)
     report = repo.check("--policy-from", base)
     assert (report.verdict, report.rules) == ("accepted", [RULE])
+
+
+def test_what_a_hook_has_let_pass_is_judged_again_where_an_intent_is_declared_meanwhile(
+    repo: Repo, tmp_path: Path
+) -> None:
+    """While the editor is open another worktree declares the file: then the transaction reports it."""
+    repo.stage({"b": "2\n"})
+    other = tmp_path / "other"
+    command = f"git -C {other} patchgate intent declare --lazy -m 'Due now' --allow b >/dev/null"
+    editor = f"unset GIT_DIR GIT_INDEX_FILE; {command} && echo Words >"
+    done = repo.try_git("commit", "-q", GIT_EDITOR=editor)
+    assert (done.returncode, done.stderr.count(RULE.encode())) == (0, 1), done.stderr.decode()

@@ -248,7 +248,7 @@ def test_every_change_is_in_the_log(tmp_path: Path) -> None:
         ("intent", "cleared", name),
     ]
     assert events[0].about["reason"] == "the work is due"
-    assert f"id: {name}" in repo.cli("log").out
+    assert f"id: {name}" in repo.cli("log", "--verbose").out
 
 
 def test_a_directory_that_is_named_is_where_the_entries_begin(tmp_path: Path) -> None:

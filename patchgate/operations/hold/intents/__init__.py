@@ -12,11 +12,17 @@ Decisions:
 * **The marker says whose it is.** Whether a worktree has intents, the shims ask by one look at a file in
   its git folder; so a worktree that is made anew under an old name has none. Price: the marker alone keeps
   the fast path away until `intent clear`.
-* **A queue moves where somebody looks.** Nobody runs in between: one that waits begins with the verb that
-  ends what stood in its way, or with the next `show` in its worktree, or with any other verb that stores.
+* **A queue moves where somebody looks.** Nobody runs in between: one that waits becomes active with the verb
+  that clears the other one, with the next `show` in its worktree, or with any other verb that stores.
+* **Waiting hides nothing.** A queued intent keeps the base of its declaration when it becomes active, so
+  what is committed meanwhile is verified; and it binds commits at once, to those of its files that no other
+  intent has.
+* **An entry means one thing.** Scope, attribution and conflicts read entries by one module
+  (`declared/entries`), as git reads pathspecs. Two globs that can match one file are in conflict, whether
+  such a file exists or not.
 * **An intent stays within its repository.** One that was copied with a repository, or moved, is told as such
   and written nowhere, until somebody takes it into a worktree of this one, or clears it.
-* **Who is gone hinders nobody, and binds all the same.** A dead intent may be taken over and its files
+* **Who is gone blocks nobody, and binds all the same.** A dead intent may be taken over and its files
   declared by others; commits of its worktree are held to it until its time is over. Else waiting would be a
   way out.
 """

@@ -77,7 +77,9 @@ class Store:
         warnings = self._record(action, intent.id, intent)
         was_marked = intent.id in marked(intent.git_dir)
         _attempt(lambda: mark(intent.git_dir, intent.id))
-        drop_pending(replace(self.repository, git_dir=intent.git_dir))
+        # What a hook has let pass, in whichever worktree, was not compared with this intent.
+        for git_dir in git_dirs(self.repository.common_dir):
+            drop_pending(replace(self.repository, git_dir=git_dir))
         try:
             _attempt(lambda: self.intents.write(intent))
         except UndecidedError:

@@ -1,8 +1,8 @@
 """The verbs of an intent: declare, renew, clear, recover; and which there are.
 
-Decides who gets which files: two live intents never allow the same one, a queued one owns nothing until what
-stands in its way is gone, a dead one may be taken over. Every change happens under one lock, and is on record
-in the ledger before it is stored. How a declaration is read `request` decides, what is there when work
+Decides who gets which files: two live intents never allow the same one, a queued one allows only what no
+other has until that is cleared, a dead one may be taken over. Every change happens under one lock, and is on
+record in the ledger before it is stored. How a declaration is read `request` decides, what is there when work
 begins `pins`, whose turn it is `turns`, how an answer reads `document` and `texts`.
 """
 
