@@ -28,6 +28,31 @@ class PatchgateError(Exception):
         self.hint = hint
 
 
+class EndedAttempt:
+    """The attempt that an error ended: its id, the folder of its evidence, a scratch tree that was kept."""
+
+    __slots__ = ("dir", "id", "temp_path")
+
+    def __init__(self, name: str, folder: str, temp_path: str | None) -> None:
+        self.id: Final = name
+        self.dir: Final = folder
+        self.temp_path: Final = temp_path
+
+
+_ATTEMPT = "_patchgate_attempt"
+
+
+def name_attempt(error: BaseException, attempt: EndedAttempt | None) -> None:
+    """Note on an error, whatever its type, which attempt it ended."""
+    setattr(error, _ATTEMPT, attempt)
+
+
+def ended_attempt(error: BaseException) -> EndedAttempt | None:
+    """Give the attempt that an error ended; None where there was none."""
+    attempt = getattr(error, _ATTEMPT, None)
+    return attempt if isinstance(attempt, EndedAttempt) else None
+
+
 class UsageError(PatchgateError):
     """The arguments are wrong: an unknown revision, a missing file, no repository."""
 

@@ -20,6 +20,7 @@ from patchgate.change.model import Entry, FileChange
 from patchgate.change.patch import parse
 from patchgate.change.path import RepoPath
 from patchgate.change.quoting import printable
+from patchgate.errors import UndecidedError
 from patchgate.git.diff import Detail
 from patchgate.git.objects import Objects
 from patchgate.git.pairs import read_difference
@@ -37,6 +38,8 @@ _APPLY = (
     "--whitespace=nowarn",
     "--no-ignore-whitespace",
 )
+COMMAND = " ".join(("git", *_APPLY))
+"""The command line by which git makes an effect; the patch is on its standard input."""
 _TAIL = 10
 # A component `.` of a name in a header line: behind a slash, or where the name of a rename begins.
 _DOTTED = re.compile(rb'(/|^(?:rename|copy) (?:from|to) "?)(?:\./)+', re.MULTILINE)
@@ -48,13 +51,14 @@ _MEMORY = 4 << 30
 class Effect:
     """What git made: the changed files, which of them it calls binary, and its last words on stderr.
 
-    `refused` is true where git did not take the patch; then nothing changed.
+    `refused` is true where git did not take the patch; then nothing changed. `code` is git's exit code.
     """
 
     files: list[FileChange]
     binary: set[int]
     refused: bool
     said: tuple[str, ...]
+    code: int = 0
 
 
 class Making:
@@ -80,11 +84,7 @@ class Making:
     ) -> None:
         self._repository = repository
         self._variables = {**store.variables, "GIT_INDEX_FILE": store.index_file}
-        # A patch may be tried twice in one store; the index of the first time holds what it made.
-        for left in (store.index_file, store.index_file + ".lock"):
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(left)
-        self._base = _seed(repository, entries, self._variables)
+        self._base = seed(repository, entries, self._variables)
         arguments = (*_APPLY, "-R") if reverse else _APPLY
         self._child = repository.child(*arguments, variables=self._variables, memory=_MEMORY)
         self._child.feed(patch)
@@ -106,11 +106,19 @@ class Making:
         applied = self._finish()
         said = _last_words(applied.err)
         if _is_refused(applied):
-            return Effect([], set(), True, said)
+            return Effect([], set(), True, said, applied.code)
         files, binary = read_difference(
             self._repository, objects, ("diff-index", "--cached"), [self._base], detail, self._variables
         )
         return Effect(files, binary, False, said)
+
+    def words(self) -> Effect | None:
+        """Wait for git, and give only what it said; None where it could not do its work."""
+        try:
+            applied = self._finish()
+        except UndecidedError:
+            return None
+        return Effect([], set(), _is_refused(applied), _last_words(applied.err), applied.code)
 
     def is_taken(self) -> bool:
         """Wait for git, and tell only whether it took the patch.
@@ -133,10 +141,18 @@ def _is_refused(applied: Completed) -> bool:
     return applied.code != 0 or b"error:" in applied.err
 
 
-def _seed(
+def seed(
     repository: Repository, entries: Mapping[RepoPath, Entry | None], variables: Mapping[str, str]
 ) -> str:
-    """Fill the private index; give the tree of what it holds."""
+    """Fill the private index that the variables name, and nothing else; give the tree of what it holds.
+
+    Raises:
+        UndecidedError: git does not take an entry.
+    """
+    # A patch may be tried twice in one store; the index of the first time holds what it made.
+    for left in (variables["GIT_INDEX_FILE"], variables["GIT_INDEX_FILE"] + ".lock"):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(left)
     listed = b"".join(
         f"{entry.mode} {entry.oid}\t".encode("ascii") + path.raw + b"\0"
         for path, entry in entries.items()

@@ -47,8 +47,10 @@ class AttemptRecord:
 
     `chain` is the id of the chain's first attempt, `number` counts from 1 in it. `counts` is whether it is a
     refusal that the retry rule counts. `kind` is patch or edits (`source` in the event). `base`, `after` are
-    trees, `policy` is a digest, `stage`, `code` are those of the first error and `rules` those of all. `dir`
-    is where the evidence was put. `at` is the event's own time, empty before it is recorded.
+    trees, `policy` is a digest, `stage`, `code` are those of the first error and `rules` those of all.
+    `fallback_reason` is why it did not land: a rule, a gate, or the kind of an error; `temp_path` a scratch
+    tree that was kept. `dir` is where the evidence was put. `at` is the event's own time, empty before it is
+    recorded.
     """
 
     attempt: str
@@ -74,6 +76,8 @@ class AttemptRecord:
     files: tuple[TouchedFile, ...] = ()
     dir: str | None = None
     work_tree: str | None = None
+    fallback_reason: str | None = None
+    temp_path: str | None = None
     at: str = ""
 
     def plain(self) -> dict[str, Json]:
@@ -137,6 +141,8 @@ _PLAIN: Mapping[str, tuple[type, bool]] = {
     "removed_lines": _MAYBE_COUNT,
     "dir": _MAYBE_TEXT,
     "work_tree": _MAYBE_TEXT,
+    "fallback_reason": _MAYBE_TEXT,
+    "temp_path": _MAYBE_TEXT,
 }
 
 

@@ -15,7 +15,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import IO
@@ -225,7 +225,7 @@ class Child:
             while view:
                 view = view[os.write(self._child.stdin.fileno(), view) :]
 
-    def feed(self, data: bytes) -> None:
+    def feed(self, data: bytes | Iterable[bytes]) -> None:
         """Send everything that the child shall read from a thread, while its answers are read here.
 
         The pipe for the answers is widened where the system can, so that the child works ahead.
@@ -235,7 +235,8 @@ class Child:
 
         def send() -> None:
             with contextlib.suppress(OSError, ValueError):
-                self.write(data)
+                for piece in [data] if isinstance(data, bytes) else data:
+                    self.write(piece)
                 self.close_input()
 
         self._feeder = threading.Thread(target=send, daemon=True)

@@ -67,7 +67,7 @@ def command(
     from patchgate.operations.land.left import left_behind
 
     asked = Asked(policy_from) if policy_from is not None else trusted(repository)
-    asked = replace(asked, profile=Profile(profile) if profile else None)
+    asked = replace(asked, profile=Profile(profile) if profile else None, in_full=form == "json")
     if proposal:
         name = patch if patch is not None else edits or "-"
         raw = read_input(name, directory_of(context, directory))
@@ -81,6 +81,10 @@ def command(
             if error.message.startswith("unknown revision"):
                 _require_no_file(revision, directory_of(context, directory))
             raise
+        if asked.in_full:
+            from patchgate.operations.judge.patch_ids import with_ids_of_commits
+
+            report = with_ids_of_commits(repository, report)
         if policy_from is not None:
             from patchgate.operations.judge.ranges import with_range
 

@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Sequence
 
 from patchgate.change.quoting import printable
-from patchgate.errors import PatchgateError
+from patchgate.errors import PatchgateError, ended_attempt, name_attempt
 from patchgate.surfaces.output import complain
 
 DEBUG = "PATCHGATE_DEBUG"
@@ -27,9 +27,11 @@ def internal_error(error: Exception, arguments: Sequence[str]) -> PatchgateError
     said = f"patchgate itself failed ({type(error).__name__})"
     if isinstance(error, OSError):
         said = f"the system refused: {printable(error.strerror or str(error))}"
+    made = PatchgateError(f"{said}; {kept}", "please report it with that file")
     if kept is None:
-        return PatchgateError(said, f"please report it; {DEBUG}=1 prints the traceback")
-    return PatchgateError(f"{said}; {kept}", "please report it with that file")
+        made = PatchgateError(said, f"please report it; {DEBUG}=1 prints the traceback")
+    name_attempt(made, ended_attempt(error))
+    return made
 
 
 def keep(trace: str, arguments: Sequence[str]) -> str | None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from patchgate.change.quoting import printable
-from patchgate.errors import ConfigError, PatchgateError, UndecidedError, UsageError
+from patchgate.errors import ConfigError, PatchgateError, UndecidedError, UsageError, ended_attempt
 
 if TYPE_CHECKING:
     from patchgate.verdict.verdict import Report
@@ -159,6 +159,11 @@ def fail(error: PatchgateError, arguments: list[str]) -> int:
                 complain(f"    help: {mistake.hint}")
     elif error.hint:
         complain(f"help: {error.hint}")
+    if (ended := ended_attempt(error)) is not None:
+        from patchgate.verdict.verdict import Attempt
+        from patchgate.verdict.wording import attempt_line
+
+        complain(attempt_line(Attempt(ended.id, ended.dir, False, error.kind, ended.temp_path)))
     if error.exit_code == 3:
         complain("undecided: nothing was judged")
     return error.exit_code

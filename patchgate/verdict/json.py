@@ -14,7 +14,7 @@ from math import isfinite
 from patchgate import __version__
 from patchgate.change.model import GITLINK, FileChange, Status, change_id
 from patchgate.change.path import RepoPath
-from patchgate.errors import ConfigError, PatchgateError
+from patchgate.errors import ConfigError, PatchgateError, ended_attempt
 from patchgate.verdict import wording
 from patchgate.verdict.json_paths import path_member, place_member
 from patchgate.verdict.report_schema import ERROR_SCHEMA, REPORT_SCHEMA, json_schema
@@ -27,6 +27,7 @@ from patchgate.verdict.verdict import (
     Json,
     Report,
     Retry,
+    Verdict,
     fingerprints,
 )
 
@@ -41,6 +42,7 @@ def render(report: Report) -> str:
 def error_document(error: PatchgateError) -> str:
     """Write what ended a command without a verdict as one line of JSON; a config error lists its mistakes."""
     body: dict[str, Json] = {"kind": error.kind, "message": error.message, "hint": error.hint}
+    ended = ended_attempt(error)
     if isinstance(error, ConfigError):
         body["mistakes"] = [
             {
@@ -52,17 +54,21 @@ def error_document(error: PatchgateError) -> str:
             }
             for each in error.mistakes
         ]
-    return json.dumps(plain_json({"schema": ERROR_SCHEMA, "error": body})) + "\n"
+    attempt = None if ended is None else Attempt(ended.id, ended.dir, False, error.kind, ended.temp_path)
+    whole = {"schema": ERROR_SCHEMA, "error": body, "attempt": _attempt(attempt)}
+    return json.dumps(plain_json(whole)) + "\n"
 
 
 def document(report: Report) -> dict[str, Json]:
     """Build the object that `render` writes, of plain dicts and lists."""
+    changes = [_change(change) for change in report.changes]
     return {
         "schema": REPORT_SCHEMA,
         "tool": {"version": __version__, "rules": RULES_VERSION},
         "verdict": report.verdict.value,
-        "changes": [_change(change) for change in report.changes],
+        "changes": changes,
         "attempt": _attempt(report.attempt),
+        "failure": _failure(report, changes),
         "retry": _retry(report.retry),
         "warnings": [plain_json(warning) for warning in report.warnings],
         "ways_out": [
@@ -82,6 +88,22 @@ def _attempt(attempt: Attempt | None) -> Json:
         "applied": attempt.applied,
         "fallback_reason": attempt.fallback_reason,
         **place_member("temp_path", attempt.temp_path),
+    }
+
+
+def _failure(report: Report, changes: Sequence[Mapping[str, Json]]) -> Json:
+    """Say why the first change that was not accepted was not, with what telemetry keeps of it."""
+    if report.verdict is Verdict.ACCEPTED:
+        return None
+    number = next(at for at, each in enumerate(report.changes) if each.verdict is report.verdict)
+    plain, stats = changes[number], changes[number]["stats"]
+    assert isinstance(stats, Mapping)
+    return {
+        "stage": plain["stage"],
+        "code": plain["code"],
+        "fallback_reason": report.changes[number].fallback_reason,
+        **{name: stats[name] for name in ("patch_id", "n_hunks", "added_lines", "removed_lines")},
+        "temp_path": plain_json(report.attempt.temp_path) if report.attempt else None,
     }
 
 

@@ -41,6 +41,7 @@ def json_schema() -> Schema:
                 "verdict": _one_of(Verdict),
                 "changes": _list({"$ref": "#/$defs/change"}),
                 "attempt": _maybe(_attempt()),
+                "failure": _maybe(_failure()),
                 "retry": _maybe(_retry()),
                 "warnings": _list(_TEXT),
                 "ways_out": _list(_object({"message": _TEXT, "command": _TEXT})),
@@ -159,6 +160,20 @@ def _attempt() -> Schema:
     keys = {"id": _TEXT, "dir": _MAYBE_TEXT, "applied": {"type": "boolean"}}
     keys |= {"fallback_reason": _MAYBE_TEXT, "temp_path": _MAYBE_TEXT}
     return _object(keys, {"dir_b64": _BASE64, "temp_path_b64": _BASE64})
+
+
+def _failure() -> Schema:
+    counts = {"n_hunks": _COUNT, "added_lines": _MAYBE_COUNT, "removed_lines": _MAYBE_COUNT}
+    return _object(
+        {
+            "stage": _maybe(_one_of(Stage)),
+            "code": _maybe({"enum": sorted(stage.code for stage in Stage)}),
+            "fallback_reason": {**_MAYBE_TEXT, "description": "the rule, else the gate without an answer"},
+            "patch_id": _MAYBE_TEXT,
+            **counts,
+            "temp_path": _MAYBE_TEXT,
+        }
+    )
 
 
 def _retry() -> Schema:

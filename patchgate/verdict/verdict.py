@@ -42,6 +42,9 @@ class Outcome(StrEnum):
     UNDECIDED = "undecided"
 
 
+_OWING = (Outcome.UNDECIDED, Outcome.NOT_RUN, Outcome.FAIL)
+
+
 class Fixer(StrEnum):
     """Who can mend a finding."""
 
@@ -173,6 +176,16 @@ class ChangeVerdict:
         errors = [finding for finding in self.findings if finding.level is Level.ERROR]
         return min(errors, key=lambda finding: finding.definition.stage.order, default=None)
 
+    @property
+    def fallback_reason(self) -> str | None:
+        """Why the change is not accepted: the decisive rule, else the gate that gave no answer."""
+        if self.verdict is Verdict.ACCEPTED:
+            return None
+        if self.decisive is not None:
+            return self.decisive.rule
+        owing = [each for each in (*self.gates, *self.circumstances) if each.outcome in _OWING]
+        return min(owing, key=lambda each: _OWING.index(each.outcome)).gate if owing else None
+
 
 @dataclass(frozen=True, slots=True)
 class WayOut:
@@ -186,7 +199,7 @@ class WayOut:
 class Attempt:
     """One `apply` of one patch: its id, the folder of its evidence, whether the patch was written.
 
-    `fallback_reason` is the rule for which it was not, `temp_path` the scratch tree while it exists.
+    `fallback_reason` is why it was not, `temp_path` the scratch tree while it exists.
     """
 
     id: str

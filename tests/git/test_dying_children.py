@@ -29,6 +29,7 @@ from patchgate.git.merges import automatic_merges
 from patchgate.git.novelty import Update
 from patchgate.git.objects import Objects
 from patchgate.git.pairs import read_difference
+from patchgate.git.patch_ids import patch_id_of, patch_ids_of
 from patchgate.git.preimages import ground_on_disk, staged_files
 from patchgate.git.private import PrivateStore
 from patchgate.git.renames import renames
@@ -95,6 +96,13 @@ def _made(world: World, objects: Objects, store: PrivateStore) -> object:
 def _patch_id(world: World) -> object:
     with PatchId(world.opened, world.patch) as patch_id:
         return patch_id.read()
+
+
+def _id_of_a_change(world: World) -> object:
+    with PrivateStore(world.opened) as store, Objects(world.opened, store.variables) as objects:
+        base = sources.pending_base(world.opened, objects)
+        change = sources.worktree(world.opened, objects, base, LINES, store).change
+        return patch_id_of(world.opened, store, change.files)
 
 
 def _worktree(world: World) -> object:
@@ -166,6 +174,8 @@ READERS: dict[str, Callable[[World], Any]] = {
             w.opened, o, ("diff-tree", "-r"), [_tree(o, w.first), _tree(o, w.last)], LINES
         )
     ),
+    "patch_ids_of": lambda w: patch_ids_of(w.opened, [w.first, w.last]),
+    "patch_id_of": _id_of_a_change,
     "staged": _with_objects(
         lambda w, o: sources.staged(w.opened, o, sources.pending_base(w.opened, o), LINES).change
     ),

@@ -123,6 +123,16 @@ def test_a_report_has_every_key_of_the_design() -> None:
             }
         ],
         "attempt": None,
+        "failure": {
+            "stage": "policy",
+            "code": "PATCH_POLICY_DENY",
+            "fallback_reason": "deny-prefix",
+            "patch_id": None,
+            "n_hunks": 1,
+            "added_lines": 3,
+            "removed_lines": 1,
+            "temp_path": None,
+        },
         "retry": None,
         "warnings": [],
         "ways_out": [],
@@ -291,6 +301,7 @@ def test_an_error_is_a_document_of_its_own() -> None:
     assert standard_json.loads(text) == {
         "schema": "patchgate.error/1",
         "error": {"kind": "undecided", "message": "an object is missing", "hint": "git fetch --unshallow"},
+        "attempt": None,
     }
 
 

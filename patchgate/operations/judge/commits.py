@@ -81,7 +81,7 @@ class _History:
         before = self._before(commits[0])
         profiles = {self._profile_of(commit) for commit in commits}
         policies = [before.policy or built_in()]
-        detail = detail_for(policies, *profiles)
+        detail = detail_for(policies, *profiles, in_full=self._terms.in_full)
         for commit, reading in self._walk.read(commits, detail):
             is_same = self._before(commit) == before
             after = self._after(commit, reading)
@@ -107,7 +107,8 @@ class _History:
         """Read a commit by itself, in the detail that its own two policies need."""
         profile = self._profile_of(commit)
         policies = [found.policy or built_in() for found in (self._before(commit), after)]
-        ((_, reading),) = self._walk.read([commit], detail_for(policies, profile))
+        detail = detail_for(policies, profile, in_full=self._terms.in_full)
+        ((_, reading),) = self._walk.read([commit], detail)
         return reading
 
     def _profile_of(self, commit: Commit) -> Profile:

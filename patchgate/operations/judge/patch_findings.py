@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from patchgate.change.diagnosis import tell
 from patchgate.change.patch_model import Fault
 from patchgate.change.path import RepoPath
-from patchgate.verdict.rules import RULES
+from patchgate.git.effect import COMMAND, Effect
+from patchgate.verdict.rules import RULES, Stage
 from patchgate.verdict.verdict import Finding, Fix, Json
 
 _MISFITS = {"hunk-mismatch", "hunk-ambiguous", "eol-mixed"}
@@ -46,6 +48,16 @@ def refused_by_git(said: Sequence[str]) -> Finding:
         hint="mend what git names, or make the patch anew with git diff",
         details={"pattern": None, "limit": None, "actual": None, "stderr": list(said)},
     )
+
+
+def with_words_of_git(findings: Sequence[Finding], effect: Effect | None) -> list[Finding]:
+    """Add git's command line, exit code and last words to the first finding of git's check."""
+    found = list(findings)
+    first = next((at for at, each in enumerate(found) if each.definition.stage is Stage.GIT_CHECK), None)
+    if effect is not None and first is not None:
+        said: Json = {"command": COMMAND, "exit_code": effect.code, "stderr": list(effect.said)}
+        found[first] = replace(found[first], details={**found[first].details, "git": said})
+    return found
 
 
 def wrong_effect(paths: Sequence[RepoPath]) -> Finding:

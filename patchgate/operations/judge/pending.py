@@ -35,16 +35,18 @@ def check_pending(
     Raises:
         PatchgateError: it could not even be read.
     """
-    if not (whole_tree or heads or is_merging(repository)):
+    if not (whole_tree or heads or asked.in_full or is_merging(repository)):
         with Objects(repository) as objects:
             base = pending_base(repository, objects)
             return _pending(repository, objects, base, asked, None)
     # 5 ms to import: only where git must write something to answer.
     from patchgate.git.private import PrivateStore
+    from patchgate.operations.judge.patch_ids import with_id_of_change
 
     with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
         base = pending_base(repository, objects, store, heads)
-        return _pending(repository, objects, base, asked, store if whole_tree else None)
+        report = _pending(repository, objects, base, asked, store if whole_tree else None)
+        return with_id_of_change(repository, store, report) if asked.in_full else report
 
 
 def pending_change(repository: Repository, objects: Objects, store: PrivateStore | None = None) -> Change:
@@ -80,7 +82,7 @@ def _pending(
     here = active_here(repository)
     touch(repository, here)
     profile = asked.profile or profile_under(here)
-    detail = detail_for([before.policy or built_in()], profile)
+    detail = detail_for([before.policy or built_in()], profile, in_full=asked.in_full)
 
     def read(detail: Detail) -> Reading:
         if store is not None:
@@ -89,7 +91,8 @@ def _pending(
 
     reading = read(detail)
     after = policies.at(_key_after(objects, policies, base.tree, reading))
-    needed = detail_for([policy for policy in (before.policy, after.policy) if policy], profile)
+    both = [policy for policy in (before.policy, after.policy) if policy]
+    needed = detail_for(both, profile, in_full=asked.in_full)
     if not detail.covers(needed) or (after.policy is not None and after.policy is not before.policy):
         reading = read(needed)
     rules = Rules(

@@ -34,7 +34,8 @@ class Asked:
     branch with a policy is judged by one. `firsts` are those root commits that count as the first of their
     repository; None where that is to be looked up. `since` is the commit that a range begins after: no root
     in the range is the first, and its policy judges one. `making` are the commits that are made under the
-    intents of this worktree.
+    intents of this worktree. `in_full` has lines counted and patch ids computed whatever the policy
+    needs, for a report that a program reads.
     """
 
     policy_from: str | None = None
@@ -45,6 +46,7 @@ class Asked:
     making: Making | None = None
     policy_name: str | None = None
     since: str | None = None
+    in_full: bool = False
 
     @property
     def place(self) -> str | None:
@@ -239,8 +241,12 @@ def _is_below(place: str, folder: str) -> bool:
     return place.startswith(folder.rstrip("/") + "/")
 
 
-def detail_for(judging: Sequence[Policy], *profiles: Profile) -> Detail:
-    """Say how much has to be read for these policies, under one profile or several."""
+def detail_for(judging: Sequence[Policy], *profiles: Profile, in_full: bool = False) -> Detail:
+    """Say how much has to be read for these policies, under one profile or several.
+
+    Args:
+        in_full: lines are counted also where no rule needs them.
+    """
     watched: list[tuple[Watch, Glance]] = [
         (policy.content.suspects, policy.content.may_suspect) for policy in judging if policy.content
     ]
@@ -253,7 +259,7 @@ def detail_for(judging: Sequence[Policy], *profiles: Profile) -> Detail:
             watched.append((partial(suspects, markers), partial(may_suspect, markers)))
     watch, glance = _joined(watched)
     return Detail(
-        lines=any(policy.needs_lines(profile) for policy in judging for profile in profiles),
+        lines=in_full or any(policy.needs_lines(profile) for policy in judging for profile in profiles),
         sizes=any(policy.needs_sizes(profile) for policy in judging for profile in profiles),
         watch=watch,
         glance=glance,

@@ -17,12 +17,14 @@ from patchgate.gates.component_case import ComponentsNear
 from patchgate.gates.gate import judge
 from patchgate.git.diff import Detail
 from patchgate.git.objects import Objects
+from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository
 from patchgate.git.sources import complete, pending_base, tracked
 from patchgate.git.trees import Listing, resulting_tree
 from patchgate.operations.judge.cases import BUILT_IN
 from patchgate.operations.judge.components import all_components
 from patchgate.operations.judge.links import all_links
+from patchgate.operations.judge.patch_ids import with_id_of_change
 from patchgate.operations.judge.policies import Policies, built_in, require_version
 from patchgate.operations.judge.terms import Asked, asked_policy, detail_for
 from patchgate.verdict.verdict import ChangeVerdict, GateOutcome, Outcome, PolicyReference, Report
@@ -104,7 +106,13 @@ def check_tracked(repository: Repository, asked: Asked) -> Report:
         reference = PolicyReference(policy.digest(profile), place)
         links = all_links(objects, files, policy, profile)
         bench = _Bench(
-            objects, policy, profile, detail_for([policy], profile), result.folders, reference, links
+            objects,
+            policy,
+            profile,
+            detail_for([policy], profile, in_full=asked.in_full),
+            result.folders,
+            reference,
+            links,
         )
         parts = [
             bench.judge(files[start : start + _BATCH_FILES])
@@ -123,7 +131,11 @@ def check_tracked(repository: Repository, asked: Asked) -> Report:
             _joined([part.gates for part in parts]),
             tuple(finding for part in parts for finding in part.findings),
         )
-        return Report((joined,), repository.limits)
+        report = Report((joined,), repository.limits)
+        if not asked.in_full:
+            return report
+        with PrivateStore(repository) as store:
+            return with_id_of_change(repository, store, report)
 
 
 def _joined(gates: Sequence[tuple[GateOutcome, ...]]) -> tuple[GateOutcome, ...]:

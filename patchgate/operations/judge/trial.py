@@ -32,7 +32,12 @@ from patchgate.operations.judge.bases import (
     merge_onto_head,
 )
 from patchgate.operations.judge.cases import Rules, judge_reading
-from patchgate.operations.judge.patch_findings import finding_of, refused_by_git, wrong_effect
+from patchgate.operations.judge.patch_findings import (
+    finding_of,
+    refused_by_git,
+    with_words_of_git,
+    wrong_effect,
+)
 from patchgate.operations.judge.policies import Policies, built_in
 from patchgate.operations.judge.proposed import (
     Preimages,
@@ -152,7 +157,8 @@ class Trial:
         return replace(verdict, gates=(*gates, *verdict.gates), findings=(*tried.findings, *verdict.findings))
 
     def _detail(self, judging: list[Policy]) -> Detail:
-        return detail_for(judging, self._profile)
+        # A proposal is small, and its report is kept as evidence.
+        return detail_for(judging, self._profile, in_full=True)
 
     def _key(self, tried: Attempted) -> tuple[str | None, str | None]:
         root = tried.after_root
@@ -195,14 +201,15 @@ class Trial:
         with Making(self._repository, self._store, ground.entries, patch.raw) as making:
             plan = self._plan(patch, ground, removed)
             if plan.found:
-                return self._misfit(patch, ground, plan, detail)
+                return self._misfit(patch, ground, plan, detail, making.words())
             effect = making.read(self._objects, detail) if plan.adapted is None else None
         if effect is None:
             with Making(self._repository, self._store, ground.entries, plan.adapted or b"") as making:
                 effect = making.read(self._objects, detail)
         planned, notes = plan.entries, plan.notes
         if effect.refused:
-            return self._proposed(patch, ground, planned, (refused_by_git(effect.said), *notes), detail)
+            refusal = with_words_of_git([refused_by_git(effect.said)], effect)
+            return self._proposed(patch, ground, planned, (*refusal, *notes), detail)
         wrong = differences(effect.files, planned)
         if wrong:
             return self._proposed(patch, ground, planned, (wrong_effect(wrong), *notes), detail)
@@ -236,10 +243,13 @@ class Trial:
             adapted,
         )
 
-    def _misfit(self, patch: Patch, ground: Ground, plan: _Plan, detail: Detail) -> Attempted:
-        """Refuse a patch that does not meet its files."""
+    def _misfit(
+        self, patch: Patch, ground: Ground, plan: _Plan, detail: Detail, effect: Effect | None = None
+    ) -> Attempted:
+        """Refuse a patch that does not meet its files; `effect` has what git said of it, if it was asked."""
         hint = cleanly_with(self._repository, self._objects, self._footing, patch) if plan.found else None
-        findings = (*(finding_of(fault, path, also=hint) for fault, path in plan.found), *plan.notes)
+        found = [finding_of(fault, path, also=hint) for fault, path in plan.found]
+        findings = (*with_words_of_git(found, effect), *plan.notes)
         return self._proposed(patch, ground, plan.entries, findings, detail)
 
     def _ground(self, paths: list[RepoPath], removed: frozenset[RepoPath]) -> Ground:

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from patchgate.change.narrowing import narrow, path_to_keep, untouched
 from patchgate.change.patch import parse
-from patchgate.errors import PatchgateError, UsageError
+from patchgate.errors import UsageError
 from patchgate.git.repository import Repository
 from patchgate.ledger.attempts import is_known
 from patchgate.ledger.evidence import open_evidence
@@ -93,7 +93,7 @@ def apply(repository: Repository, request: Request, place: Place) -> Report:
         except UsageError:
             evidence.discard()
             raise
-        except PatchgateError as error:
+        except Exception as error:  # whatever it is, the attempt is on record, and the error names it
             record_failure(course, error)
             raise
         return replace(report, warnings=(*report.warnings, *([damaged] if damaged else [])))

@@ -12,9 +12,12 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from patchgate.change.patch import parse
+from patchgate.change.patch_model import Patch
 from patchgate.declared.settings import ApplySettings
 from patchgate.durable.steps import Steps
-from patchgate.errors import PatchgateError
+from patchgate.errors import EndedAttempt, PatchgateError, name_attempt
+from patchgate.git.effect import PatchId
 from patchgate.git.repository import Repository
 from patchgate.git.staging import refresh_index
 from patchgate.git.transaction import Landing, left
@@ -130,10 +133,7 @@ def conclude(course: Course, verdict: ChangeVerdict, landing: Landing | None) ->
     if overtaken is not None and has_landed:
         course.warnings.append(overtaken.message)
     evidence, chain = course.evidence, course.chain
-    decisive = verdict.decisive
-    reason = None
-    if not applied and decisive is not None:
-        reason = decisive.rule
+    reason = None if applied else verdict.fallback_reason
     attempt = Attempt(evidence.id, evidence.dir, applied, reason, course.tried.kept)
     retry = None
     # Where nothing is wrong with the patch, the finding itself says what comes next.
@@ -215,12 +215,21 @@ def record_of(course: Course, verdict: ChangeVerdict, *, applied: bool) -> Attem
         files=tuple(TouchedFile(file.path, file.old, file.new) for file in files),
         dir=course.evidence.dir,
         work_tree=course.repository.work_tree,
+        fallback_reason=None if applied else verdict.fallback_reason,
+        temp_path=course.tried.kept,
     )
 
 
-def record_failure(course: Course, error: PatchgateError) -> None:
-    """Leave on record that an attempt could not be judged; the error itself goes on to who asked."""
+def record_failure(course: Course, error: Exception) -> None:
+    """Leave on record that an attempt could not be judged; the error itself goes on to who asked.
+
+    It names the attempt from then on (`errors.ended_attempt`).
+    """
     chain, evidence = course.chain, course.evidence
+    name_attempt(error, EndedAttempt(evidence.id, evidence.dir, course.tried.kept))
+    known = error if isinstance(error, PatchgateError) else None
+    patch = parse(course.candidate) if course.request.kind == "patch" else None
+    counts = patch if isinstance(patch, Patch) else None
     about = AttemptRecord(
         evidence.id,
         chain.id_with(evidence.id),
@@ -232,10 +241,28 @@ def record_failure(course: Course, error: PatchgateError) -> None:
         course.request.is_dry_run,
         course.request.kind,
         course.sha256,
+        patch_id=_patch_id(course),
+        n_hunks=counts.n_hunks if counts else None,
+        added_lines=counts.added_lines if counts else None,
+        removed_lines=counts.removed_lines if counts else None,
         dir=evidence.dir,
         work_tree=course.repository.work_tree,
+        fallback_reason=known.kind if known else PatchgateError.kind,
+        temp_path=course.tried.kept,
     )
     record(course.ledger, about)
-    said = f"undecided: {error.message}" + (f"; {error.hint}" if error.hint else "")
+    message = known.message if known else f"patchgate itself failed ({type(error).__name__})"
+    said = f"undecided: {message}" + (f"; {known.hint}" if known and known.hint else "")
     text = f"# {evidence.id}: undecided\n\n{review.code_block(said)}\n"
     evidence.keep({"schema": "patchgate.error/1", "error": {"message": said}}, text, text)
+
+
+def _patch_id(course: Course) -> str | None:
+    """Ask git for the id of the candidate; None where it is no patch, or git gives no answer."""
+    if course.request.kind != "patch":
+        return None
+    try:
+        with PatchId(course.repository, course.candidate) as asked:
+            return asked.read()
+    except PatchgateError:
+        return None

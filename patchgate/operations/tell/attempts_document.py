@@ -109,7 +109,7 @@ def _entry_schema() -> dict[str, Any]:
     sides = ("old_mode", "old_oid", "new_mode", "new_oid")
     file = _object({"path": _TEXT, **dict.fromkeys(sides, _MAYBE_TEXT)}, {"path_b64": _TEXT})
     texts = ("chain", "retry_of", "verdict", "source", "patch_sha256", "patch_id", "base", "after", "policy")
-    more = ("stage", "code", "dir", "work_tree", "at", "recovered")
+    more = ("stage", "code", "dir", "work_tree", "at", "recovered", "fallback_reason", "temp_path")
     return {
         "attempt": _TEXT,
         "state": {"enum": list(STATES)},

@@ -1,0 +1,41 @@
+"""The patch ids of a report that a program reads: computed where nobody needed them for the verdict.
+
+Decides which changes have one. What git does not give an id for has none, and nothing else follows from that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from patchgate.errors import UndecidedError
+from patchgate.git.patch_ids import patch_id_of, patch_ids_of
+from patchgate.git.private import PrivateStore
+from patchgate.git.repository import Repository
+from patchgate.verdict.verdict import Report
+
+
+def with_ids_of_commits(repository: Repository, report: Report) -> Report:
+    """Add the patch ids of commits; a merge has none, nor has one whose parent this clone lacks."""
+    commits = [
+        each.source.commit
+        for each in report.changes
+        if each.source.kind == "commit"
+        and each.source.commit
+        and each.source.commit not in repository.shallow
+    ]
+    try:
+        known = patch_ids_of(repository, commits)
+    except UndecidedError:
+        return report
+    changes = (replace(each, patch_id=known.get(each.source.commit or "")) for each in report.changes)
+    return replace(report, changes=tuple(changes))
+
+
+def with_id_of_change(repository: Repository, store: PrivateStore, report: Report) -> Report:
+    """Add the patch id of the only change, whose objects may be in the private store."""
+    (verdict,) = report.changes
+    try:
+        known = patch_id_of(repository, store, verdict.change.files)
+    except UndecidedError:
+        return report
+    return replace(report, changes=(replace(verdict, patch_id=known),))
