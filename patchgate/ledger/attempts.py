@@ -12,7 +12,9 @@ neither, and what recovery records of such an attempt is that it landed, not wha
 
 from __future__ import annotations
 
+import calendar
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -251,6 +253,14 @@ def chain_since_reset(ledger: Ledger, chain: str) -> list[AttemptRecord]:
         elif isinstance(each, AttemptRecord) and each.chain == chain:
             found.append(each)
     return found
+
+
+def age(at: str, now: float) -> float:
+    """Tell how many seconds before `now` a recorded time was; what says no time is of now."""
+    try:
+        return now - calendar.timegm(time.strptime(at, "%Y-%m-%dT%H:%M:%SZ"))
+    except ValueError:
+        return 0.0
 
 
 def is_known(ledger: Ledger) -> Callable[[str], bool]:

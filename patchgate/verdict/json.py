@@ -115,6 +115,8 @@ def _retry(retry: Retry | None) -> Json:
         "number": retry.number,
         "of": retry.of,
         "command": plain_json(retry.command),
+        "chain": plain_json(retry.chain),
+        "why": plain_json(retry.why),
     }
 
 

@@ -178,4 +178,4 @@ def _failure() -> Schema:
 
 def _retry() -> Schema:
     keys = {"allowed": {"type": "boolean"}, "number": _COUNT, "of": _MAYBE_COUNT}
-    return _object({**keys, "command": _MAYBE_TEXT})
+    return _object({**keys, "command": _MAYBE_TEXT, "chain": _MAYBE_TEXT, "why": _MAYBE_TEXT})

@@ -214,13 +214,16 @@ class Retry:
     """What may be tried after a refusal: the number of the next attempt in its chain, of how many.
 
     `command` is what a person or an agent runs next: the retry, or where none is left what lets them begin
-    again.
+    again. `chain` is the id of the chain's first attempt; `why` says what makes an attempt without
+    `--retry-of` part of it.
     """
 
     allowed: bool
     number: int
     of: int
     command: str
+    chain: str | None = None
+    why: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ def test_a_bad_retry_that_others_overtook_says_that_the_chain_is_used_up(repo: R
     first = refused(repo, change_of(new=b"bad"))
     late = apply(repo, change_of(new=b"bad 3"), "--retry-of", first, FIRST=first)
     assert late.errors == ["retry-exhausted", "build-failed"]
-    assert (late.report["retry"]["allowed"], late.report["retry"]["number"]) == (False, 4)
+    assert (late.report["retry"]["allowed"], late.report["retry"]["number"]) == (False, 2)
 
 
 def test_two_retries_of_one_attempt_do_not_both_land(repo: Repo) -> None:

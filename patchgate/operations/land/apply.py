@@ -183,6 +183,7 @@ def _with_history(course: Course, judged: Judged) -> ChangeVerdict:
     """Add what earlier attempts mean for this one."""
     verdict = judged.verdict
     digest = course.sha256
+    course.join(verdict)
     refusal = before_judging(course.chain, course.candidate, course.request.kind, course.limit)
     if refusal is None:
         duplicate = find_duplicate(

@@ -7,9 +7,7 @@ and whether they meant it, the surface asks.
 
 from __future__ import annotations
 
-import calendar
 import re
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -19,6 +17,7 @@ from patchgate.git.repository import Repository
 from patchgate.ledger.attempts import (
     AttemptRecord,
     ResetRecord,
+    age,
     chain_since_reset,
     past,
     pick,
@@ -79,7 +78,7 @@ def prune(
     """
     ours = _ours(repository)
     if older_than is not None:
-        old = [each for each in ours if _age(each.at, now) > older_than]
+        old = [each for each in ours if age(each.at, now) > older_than]
     else:
         old = ours[KEPT if keep is None else keep :]
     going = [each for each in old if not each.is_held]
@@ -114,14 +113,6 @@ def _ours(repository: Repository) -> list[Folder]:
     # Of the same second, the ledger knows the order; what it does not know yet is the newest.
     order = {name: number for number, name in enumerate(recorded)}
     return sorted(ours, key=lambda each: (each.at, order.get(each.id, len(order))), reverse=True)
-
-
-def _age(at: str, now: float) -> float:
-    """Tell how long ago a time was, in seconds; what says no time is of now, and stays."""
-    try:
-        return now - calendar.timegm(time.strptime(at, "%Y-%m-%dT%H:%M:%SZ"))
-    except ValueError:
-        return 0.0
 
 
 def chain_to_reset(repository: Repository, text: str | None) -> str:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from patchgate.change.named_paths import named_paths
 from patchgate.change.patch import parse
 from patchgate.change.patch_model import Patch
 from patchgate.declared.settings import ApplySettings
@@ -26,7 +27,7 @@ from patchgate.ledger.evidence import Evidence
 from patchgate.ledger.ledger import Ledger
 from patchgate.operations.judge.terms import Asked
 from patchgate.operations.land import review
-from patchgate.operations.land.retries import Chain, meanwhile, next_retry, renewed
+from patchgate.operations.land.retries import Chain, meanwhile, next_retry, open_chain, renewed
 from patchgate.operations.land.shown import without_secrets
 from patchgate.operations.land.trying import Tried
 from patchgate.verdict.json import document
@@ -100,6 +101,13 @@ class Course:
         """The digest of the candidate."""
         return hashlib.sha256(self.candidate).hexdigest()
 
+    def join(self, verdict: ChangeVerdict) -> None:
+        """Find the chain that the attempt belongs to without being told, if it began none yet."""
+        if self.chain.first is None:
+            paths = {file.path for file in verdict.change.files} or set(named_paths(self.candidate))
+            here, now = self.repository.work_tree, self.place.clock()
+            self.chain = open_chain(self.ledger, here, now, (self.sha256, verdict.patch_id), paths)
+
     def ask_again(self) -> Finding | None:
         """Read the chain once more, and say what keeps this attempt from landing by now."""
         if self.chain.first is None:
@@ -125,6 +133,8 @@ def conclude(course: Course, verdict: ChangeVerdict, landing: Landing | None) ->
     """
     applied = landing is not None
     counts = _counts(course, verdict)
+    if counts:
+        course.join(verdict)
     overtaken = course.ask_again() if counts else None
     has_landed = overtaken is not None and overtaken.definition.undecided
     named = {each.rule for each in verdict.findings}
@@ -212,7 +222,8 @@ def record_of(course: Course, verdict: ChangeVerdict, *, applied: bool) -> Attem
         n_hunks=verdict.n_hunks,
         added_lines=sum(added),
         removed_lines=sum(removed),
-        files=tuple(TouchedFile(file.path, file.old, file.new) for file in files),
+        files=tuple(TouchedFile(file.path, file.old, file.new) for file in files)
+        or tuple(TouchedFile(path, None, None) for path in named_paths(course.candidate)),
         dir=course.evidence.dir,
         work_tree=course.repository.work_tree,
         fallback_reason=None if applied else verdict.fallback_reason,

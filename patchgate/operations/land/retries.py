@@ -1,9 +1,10 @@
 """The retry rule: what may be sent after a refusal, how often, and what the last line says of it.
 
 Decides to which chain an attempt belongs, whether it may be judged at all, whether it is the very change that
-was refused, and what others did to the chain meanwhile. A chain is what `--retry-of` joins; an attempt
-without it begins a new one. Only refusals count: not what could not be decided, not a dry run, not `check`.
-Whether a patch is good is not asked here.
+was refused, and what others did to the chain meanwhile. A chain is what `--retry-of` joins; without it, an
+attempt belongs to a chain of the same worktree that was refused within the hour, where it sends the same
+patch again or changes a file of it, and else begins a new one. Only refusals count: not what could not be
+decided, not a dry run, not `check`. Whether a patch is good is not asked here.
 """
 
 from __future__ import annotations
@@ -11,14 +12,16 @@ from __future__ import annotations
 import hashlib
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from patchgate.change.patch import parse
+from patchgate.change.path import RepoPath
 from patchgate.change.quoting import printable
 from patchgate.errors import UsageError
 from patchgate.ledger.attempts import (
     AttemptRecord,
+    age,
     chain_since_reset,
     find,
     records,
@@ -28,7 +31,12 @@ from patchgate.operations.judge.patch_findings import finding_of
 from patchgate.verdict.rules import RULES, Level, Stage
 from patchgate.verdict.verdict import ChangeVerdict, Finding, Fixer, Json, Retry, Verdict
 
+OPEN_SECONDS = 3600
+"""How long after its last refusal a chain goes on without `--retry-of`."""
+
 _NO_DIFF = frozenset({"not-a-unified-diff", "prose-around-patch"})
+# What the ledger's line of each such attempt holds.
+_COUNTED = '"counts":true'
 _JSON = re.compile(rb"\s*[\[{]")
 
 
@@ -37,12 +45,21 @@ class Chain:
     """The attempts at one change so far, as the one that is made now sees them.
 
     `first` is the id of the first attempt and `retry_of` that of the one that is tried again; both are None
-    where a new chain begins. `refusals` are those that count, since a person last let it begin again.
+    where a new chain begins. `refusals` are those that count, since a person last let it begin again. `why`
+    says for what an attempt without `--retry-of` belongs to it.
     """
 
     first: str | None = None
     retry_of: str | None = None
     refusals: tuple[AttemptRecord, ...] = ()
+    why: str | None = None
+
+    @property
+    def named(self) -> str:
+        """Name the chain, and why the attempt belongs to it where that was not said by the option."""
+        return f"the chain {self.first}" + (
+            f", to which this belongs because it {self.why}," if self.why else ""
+        )
 
     @property
     def number(self) -> int:
@@ -86,8 +103,51 @@ def find_chain(ledger: Ledger, retry_of: str | None) -> Chain:
     return Chain(tried.chain, tried.attempt, refusals)
 
 
+def open_chain(
+    ledger: Ledger,
+    work_tree: str | None,
+    now: float,
+    sent: Sequence[str | None],
+    paths: Collection[RepoPath],
+) -> Chain:
+    """Find the chain that an attempt without `--retry-of` belongs to; a new one where there is none.
+
+    Args:
+        ledger: the ledger.
+        work_tree: the attempt's.
+        now: seconds since the epoch.
+        sent: the digest and the id of its patch.
+        paths: the files that it changes, or names where it cannot be read.
+    """
+    recent = [each for each in records(ledger, _COUNTED) if _is_open(each, work_tree, now)]
+    for chain in dict.fromkeys(each.chain for each in reversed(recent)):
+        tried = chain_since_reset(ledger, chain)
+        refusals = tuple(each for each in tried if each.counts)
+        if any(each.applied for each in tried):
+            continue
+        for each in reversed([each for each in refusals if _is_open(each, work_tree, now)]):
+            why = _likeness(each, sent, paths)
+            if why is not None:
+                return Chain(chain, refusals[-1].attempt, refusals, why)
+    return Chain()
+
+
+def _is_open(refused: AttemptRecord, work_tree: str | None, now: float) -> bool:
+    """Tell whether a refusal still binds; nothing was wrong with a patch that had landed before."""
+    is_here = refused.counts and refused.work_tree == work_tree and set(refused.rules) != {"duplicate-patch"}
+    return is_here and age(refused.at, now) <= OPEN_SECONDS
+
+
+def _likeness(refused: AttemptRecord, sent: Sequence[str | None], paths: Collection[RepoPath]) -> str | None:
+    """Say in what an attempt goes on with a refused one."""
+    if {refused.patch_sha256, refused.patch_id}.difference({None}).intersection(sent):
+        return f"sends the patch of {refused.attempt} again"
+    same = next((file.path for file in refused.files if file.path in paths), None)
+    return None if same is None else f"changes {same.quoted} as {refused.attempt} did"
+
+
 def before_judging(chain: Chain, raw: bytes, kind: str, limit: int) -> Finding | None:
-    """Say what keeps a retry from being judged at all: too many refusals, or no whole unified diff.
+    """Say what keeps a retry from landing whatever it is: too many refusals, or no whole unified diff.
 
     Args:
         chain: the chain.
@@ -97,7 +157,7 @@ def before_judging(chain: Chain, raw: bytes, kind: str, limit: int) -> Finding |
     """
     if chain.first is None or chain.retry_of is None:
         return None
-    return _exhausted(chain, limit) or _not_a_diff(raw, kind)
+    return _exhausted(chain, limit) or _not_a_diff(chain, raw, kind)
 
 
 def _exhausted(chain: Chain, limit: int) -> Finding | None:
@@ -106,7 +166,7 @@ def _exhausted(chain: Chain, limit: int) -> Finding | None:
         return None
     return _refuse(
         "retry-exhausted",
-        f"{refused} attempts of the chain {chain.first} were refused; the limit is {limit}",
+        f"{refused} attempts of {chain.named} were refused; the limit is {limit}",
         f"a person looks at the evidence, then runs {reset_command(chain.retry_of)}",
         {"limit": limit, "actual": refused, "chain": chain.first},
         who=Fixer.PERSON,
@@ -151,12 +211,11 @@ def meanwhile(
     return _exhausted(chain, limit)
 
 
-def _not_a_diff(raw: bytes, kind: str) -> Finding | None:
+def _not_a_diff(chain: Chain, raw: bytes, kind: str) -> Finding | None:
+    what = f"a retry in {chain.named}" if chain.why else "a retry"
     hint = "send the whole patch again, as git diff writes it, from its first diff --git line on"
     if kind != "patch":
-        return _refuse(
-            "retry-not-a-diff", f"a retry came as {kind}; only a unified diff may come again", hint
-        )
+        return _refuse("retry-not-a-diff", f"{what} came as {kind}; only a unified diff may come again", hint)
     parsed = parse(raw)
     if not isinstance(parsed, tuple):
         return None
@@ -165,11 +224,11 @@ def _not_a_diff(raw: bytes, kind: str) -> Finding | None:
         return None
     first = finding_of(found[0])
     if found[0].rule == "not-a-unified-diff":
-        what = "JSON" if _JSON.match(raw) else "no diff at all: text, or the content of a file"
-        return _refuse("retry-not-a-diff", f"the retry is {what}", hint)
+        other = "JSON" if _JSON.match(raw) else "no diff at all: text, or the content of a file"
+        return _refuse("retry-not-a-diff", f"{what} is {other}", hint)
     return _refuse(
         "retry-not-a-diff",
-        f"the retry holds more than a diff: {first.message}",
+        f"{what} holds more than a diff: {first.message}",
         "send the whole patch again, and nothing before, between or after its sections",
         {"patch_line": found[0].line},
         first,
@@ -226,11 +285,11 @@ def next_retry(chain: Chain, attempt: str, *, limit: int, also: Sequence[str] = 
         limit: `[apply] max_attempts`.
         also: further arguments of the command, as they were given.
     """
-    number = chain.number + 1
+    number, named = chain.number + 1, chain.id_with(attempt)
     if number > limit:
-        return Retry(False, number, limit, reset_command(attempt))
+        return Retry(False, limit, limit, reset_command(attempt), named, chain.why)
     words = ["git", "patchgate", "apply", "-", "--retry-of", attempt, *also]
-    return Retry(True, number, limit, shlex.join(words))
+    return Retry(True, number, limit, shlex.join(words), named, chain.why)
 
 
 def reset_command(attempt: str) -> str:

@@ -212,7 +212,7 @@ def _file_lines(files: Sequence[TouchedFile]) -> list[str]:
 
 def _what_happened(file: TouchedFile) -> str:
     if file.old is None:
-        return "added"
+        return "named" if file.new is None else "added"
     return "deleted" if file.new is None else "changed"
 
 
