@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from patchgate.ledger.attempts import ResetRecord, record_reset
+from patchgate.ledger.ledger import Ledger
 from tests.proposals import ABC, change_of
 from tests.world import Answer, Repo
 
@@ -50,6 +52,8 @@ def test_a_session_from_a_refusal_to_a_landed_patch(repo: Repo) -> None:
         "number": 2,
         "of": 4,
         "command": f"git patchgate apply - --retry-of {attempt}",
+        "chain": attempt,
+        "why": None,
     }
     prose = apply(repo, b"I have changed line 2 to B.\n", "--retry-of", attempt)
     assert "retry-not-a-diff" in prose.errors
@@ -61,6 +65,8 @@ def test_a_session_from_a_refusal_to_a_landed_patch(repo: Repo) -> None:
     assert (repo.path / "f").read_text() == ABC
     exhausted = apply(repo, change_of(), "--retry-of", again.report["attempt"]["id"])
     assert exhausted.errors == ["retry-exhausted"]
+    assert apply(repo, change_of()).errors == ["retry-exhausted"]
+    assert record_reset(Ledger(str(repo.path / ".git")), ResetRecord(attempt, "looked at", "A")) is None
     landed = apply(repo, change_of())
     assert (landed.code, landed.report["attempt"]["applied"]) == (0, True)
     assert (repo.path / "f").read_text() == "a\nB\nc\n"
