@@ -207,9 +207,12 @@ def _become(told: bytes, fds: list[int]) -> None:
         for level in pygit2.enums.ConfigLevel:
             if 0 < level <= pygit2.enums.ConfigLevel.GLOBAL:
                 pygit2.option(pygit2.enums.Option.SET_SEARCH_PATH, level, None)
-        from patchgate.surfaces.program import main
+        if sys.argv[1:2] == ["run"]:
+            _run_script()
+        else:
+            from patchgate.surfaces.program import main
 
-        main()
+            main()
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 1
     except BaseException:  # noqa: BLE001 - as the interpreter prints it
@@ -218,6 +221,17 @@ def _become(told: bytes, fds: list[int]) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
+
+
+def _run_script() -> None:
+    """Run a script that has called `run_in_server`; it must not do so again."""
+    import runpy
+
+    import sitecustomize  # type: ignore[import-not-found]
+
+    sitecustomize.run_in_server = lambda: None
+    sys.argv[:] = sys.argv[2:]
+    runpy.run_path(sys.argv[0], run_name="__main__")
 
 
 def _import_everything() -> None:

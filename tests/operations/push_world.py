@@ -20,6 +20,11 @@ ZERO = "0" * 40
 _HOOK = """\
 #!{python}
 import os, sys
+try:
+    import sitecustomize
+    sitecustomize.run_in_server()
+except (ImportError, AttributeError):
+    pass
 from patchgate.errors import PatchgateError
 from patchgate.git.repository import open_repository
 from patchgate.{module} import {function}

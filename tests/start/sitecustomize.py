@@ -1,15 +1,16 @@
 """Let the server of `tests/children.py` answer for a hook that git starts.
 
 Python imports this module at its start, because the tests name its folder in `PYTHONPATH`. It acts only for
-`git-patchgate hook NAME` with the usual limits and signals. The child of the server has the streams, folder,
-environment, umask and parent of this process, and this process ends as the child ends.
+`git-patchgate hook NAME` with the usual limits and signals, and for scripts that call `run_in_server`. The child
+of the server has the streams, folder, environment, umask and parent of this process, and this process ends as
+the child ends.
 """
 
 import os
 import sys
 
 
-def _hand_over(server: str, program: str) -> None:
+def _hand_over(server: str, arguments: list[str]) -> None:
     import _signal  # type: ignore[import-not-found]
     import marshal
     import resource
@@ -36,7 +37,7 @@ def _hand_over(server: str, program: str) -> None:
         return
     umask = os.umask(0)
     os.umask(umask)
-    told = marshal.dumps((sys.orig_argv[2:], folder, dict(os.environ), umask, os.getppid()))
+    told = marshal.dumps((arguments, folder, dict(os.environ), umask, os.getppid()))
     asking = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
         asking.connect(server)
@@ -63,4 +64,10 @@ def _hand_over(server: str, program: str) -> None:
 if sys.orig_argv[2:3] == ["hook"] and (_server := os.environ.get("PATCHGATE_TEST_SERVER")):
     _place, _, _program = _server.partition(":")
     if sys.orig_argv[1] == _program:
-        _hand_over(_place, _program)
+        _hand_over(_place, sys.orig_argv[2:])
+
+
+def run_in_server() -> None:
+    """Let a child of the server run the script that calls this; returns where none can."""
+    if server := os.environ.get("PATCHGATE_TEST_SERVER"):
+        _hand_over(server.partition(":")[0], ["run", os.path.abspath(sys.argv[0]), *sys.argv[1:]])
