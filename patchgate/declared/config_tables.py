@@ -50,6 +50,7 @@ from patchgate.declared.settings import (
     PolicySettings,
     Preexisting,
     ReserveLevel,
+    SideEffects,
 )
 from patchgate.declared.table import ENV_TEXT, TIMEOUT_TEXT, TOOLS_TEXT, Section, Timeout, Tools, Variables
 from patchgate.declared.texts import (
@@ -228,6 +229,11 @@ class CommandTable(Section):
     timeout: Timeout = Field(CommandSettings().timeout, description=TIMEOUT_TEXT)
     env: Variables = Field({}, description=ENV_TEXT)
     required_tools: Tools = Field((), description=TOOLS_TEXT)
+    side_effects: SideEffects | None = Field(
+        None,
+        description='`"none"`: it changes no tracked file; one that does so all the same refuses the patch, '
+        "whatever its kind.",
+    )
 
 
 class ApplyTable(Section):

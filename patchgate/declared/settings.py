@@ -21,6 +21,7 @@ ReserveLevel = Literal["error", "warning", "off"]
 HookMode = Literal["enforce", "observe"]
 CommandKind = Literal["lint", "test"]
 CommandScope = Literal["files", "tree"]
+SideEffects = Literal["none"]
 AnalysisFormat = Literal["sarif", "metrics"]
 Strictness = Literal["strict", "relaxed"]
 Preexisting = Literal["report", "refuse"]
@@ -118,7 +119,10 @@ class PushSettings:
 
 @dataclass(frozen=True, slots=True)
 class CommandSettings:
-    """A command that tries a patch; `timeout` is in seconds, `scope` is what of the tree it sees."""
+    """A command that tries a patch; `timeout` is in seconds, `scope` is what of the tree it sees.
+
+    `side_effects` "none": it says of itself that it changes no tracked file.
+    """
 
     kind: CommandKind = "lint"
     command: tuple[str, ...] = ()
@@ -126,6 +130,7 @@ class CommandSettings:
     timeout: float = 600
     env: Mapping[str, str] = field(default_factory=dict, hash=False)
     required_tools: tuple[str, ...] = ()
+    side_effects: SideEffects | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,6 +123,26 @@ def test_a_lint_command_that_changes_files_has_judged_other_bytes(repo: Repo) ->
     assert answer.errors == ["command-timed-out"]
 
 
+def test_a_command_that_declares_no_side_effects_and_changes_files_refuses(repo: Repo) -> None:
+    """Requirement D 5.2: whatever its kind; of what is not tracked nobody speaks."""
+    declared = 'side_effects = "none"\n'
+    cases = [
+        (command("test", "echo fixed >f") + declared, 1, ["command-side-effects"]),
+        (command("lint", "echo fixed >f") + declared, 1, ["command-side-effects"]),
+        (command("test", "echo fixed >f; exit 1") + declared, 1, ["build-failed", "command-side-effects"]),
+        (command("test", "echo new >report.xml; touch f") + declared, 0, []),
+        ('[rules]\ncommand-changed-files = "off"\n' + command("test", "rm f") + declared, 1, None),
+        ('[rules]\ncommand-side-effects = "note"\n' + command("test", "rm f") + declared, 0, []),
+    ]
+    for policy, code, errors in cases:
+        repo.policy(policy)
+        answer = apply(repo, change_of(), "--dry-run")
+        assert (answer.code, answer.errors) == (code, errors or answer.errors), policy
+    assert answer.rules == ["command-side-effects"]
+    repo.policy(command("test", "true") + 'side_effects = "writes_file"\n')
+    assert repo.cli("policy", "show").code == 2
+
+
 def test_the_linter_of_the_page_about_apply_refuses_what_it_could_fix(repo: Repo) -> None:
     """A project whose own settings say `fix = true` is linted all the same."""
     page = (Path(__file__).parents[2] / "docs/apply.md").read_text()

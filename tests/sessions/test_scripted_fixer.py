@@ -129,6 +129,7 @@ NOT_MECHANICAL = {
     "policy-repaired": "a note, which refuses nothing",
     "failed-before": "what fails without the patch is not the patch's",
     "command-changed-files": "the command of the policy is to be changed",
+    "command-side-effects": "the command of the policy is to be changed",
 }
 """The rules that no script can mend honestly, each with the reason."""
 NOT_BY_AN_AGENT = frozenset({"secret", "policy-removed", "retry-exhausted"})

@@ -152,6 +152,10 @@ _CASES: Mapping[str, tuple[tuple[str, Story], tuple[str, Story]]] = {
     "command-not-started": ((_command("lint", "./nothing"), _simply), (_TRUE, _simply)),
     "command-timed-out": ((_command("lint", "sleep", "60", timeout="0.1s"), _simply), (_TRUE, _simply)),
     "command-changed-files": ((_command("lint", "sh", "-c", "echo x >>f"), _simply), (_TRUE, _simply)),
+    "command-side-effects": (
+        (_command("test", "sh", "-c", "echo x >>f") + 'side_effects = "none"\n', _simply),
+        (_command("test", "true") + 'side_effects = "none"\n', _simply),
+    ),
     "concurrent-change": (("", _edited_meanwhile), ("", _simply)),
 }
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from patchgate.operations.land.scratch_trees import TriedCommand
 
 KINDS = ("lint", "test")
+_DECLARED = 'though it declares side_effects = "none"'
 _SHOWN = 20
 _GONE_WELL = frozenset({Outcome.PASS, Outcome.NOT_APPLICABLE})
 
@@ -150,7 +151,7 @@ class _Trying:
                 continue
             # One that was ended in the middle has judged nothing, and that is what is reported of it.
             has_ended = ran.outcome.status in {Status.PASSED, Status.FAILED}
-            written = _changed(self._judged, name, kind, ran.changed) if has_ended else None
+            written = _changed(self._judged, name, settings, ran.changed) if has_ended else None
             said[name] = [each for each in (finding_of(ran.outcome), written) if each is not None]
             if ran.outcome.status is Status.FAILED:
                 failed.append((name, settings, ran))
@@ -208,20 +209,23 @@ def _gate(kind: str, outcomes: list[Outcome], findings: list[Finding]) -> GateOu
     return GateOutcome(kind, Outcome.PASS)
 
 
-def _changed(judged: Judged, name: str, kind: str, paths: Sequence[RepoPath]) -> Finding | None:
+def _changed(
+    judged: Judged, name: str, settings: CommandSettings, paths: Sequence[RepoPath]
+) -> Finding | None:
     """Report the tracked files that a command changed: it has judged other bytes than those that land."""
     if not paths or judged.policy is None:
         return None
     from patchgate.gates.gate import levelled
 
     named = ", ".join(path.quoted for path in paths[:5]) + (", …" if len(paths) > 5 else "")
-    definition = RULES["command-changed-files"]
+    is_declared = settings.side_effects == "none"
+    definition = RULES["command-side-effects" if is_declared else "command-changed-files"]
     # Tests write snapshots and caches; what they judge is what was there when they began.
-    level = definition.level if kind == "lint" else Level.WARNING
+    level = definition.level if is_declared or settings.kind == "lint" else Level.WARNING
     finding = Finding(
         definition.id,
         level,
-        f"command `{name}` changed {named}, which does not land",
+        f"command `{name}` changed {named}, " + (_DECLARED if is_declared else "which does not land"),
         paths[0],
         hint=definition.fix[:1].lower() + definition.fix[1:],
         who_can_fix=Fixer.PERSON,

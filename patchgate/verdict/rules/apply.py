@@ -116,6 +116,16 @@ APPLY_RULES = (
         "`ruff check` where pyproject.toml says `fix = true`",
         "Let the command check and not change (ruff: `--no-fix`); run a formatter before the patch is made.",
     ),
+    Rule(
+        "command-side-effects",
+        Stage.APPLY,
+        "commands",
+        Level.ERROR,
+        'A command with `side_effects = "none"` changed tracked files in the scratch tree, of whatever kind.',
+        "It is not what its declaration says, and who relies on that is misled.",
+        'side_effects = "none", and the tests rewrite their snapshots',
+        "Make the command only read, or take `side_effects` out of its table.",
+    ),
     _cannot(
         "apply",
         "concurrent-change",
