@@ -31,22 +31,40 @@ def symbolic_refs(repository: Repository, *folders: str) -> dict[str, str]:
 
 def symbolic_refs_at(repository: Repository, url: str) -> dict[str, str]:
     """Do as `symbolic_refs` for the repository at a URL where that is a folder; elsewhere none are known."""
+    there = _repository_at(repository, url)
+    # Git says 128 of a folder that is no repository, or another user's: then it can't push there either.
+    done = there.git(*_LIST, answers=(0, 128)) if there is not None else None
+    return _pairs(done.out) if done is not None and done.code == 0 else {}
+
+
+def is_empty_at(repository: Repository, url: str) -> bool:
+    """Tell whether the repository at a URL is a folder, and has no commit yet; False where nobody knows."""
+    there = _repository_at(repository, url)
+    done = there.git("rev-list", "--max-count=1", "--all", answers=(0, 128)) if there is not None else None
+    return done is not None and (done.code, done.out) == (0, b"")
+
+
+def _repository_at(repository: Repository, url: str) -> Repository | None:
+    """Open the repository at a URL where git takes that for a folder; None elsewhere.
+
+    A colon before the first slash makes it a host or a scheme (connect.c, `url_is_local_not_ssh`), even if
+    there is a folder of that name, which a commit can bring.
+    """
     if url.startswith(_FILE_URL):
         from urllib.parse import unquote
 
         url = unquote(url.removeprefix(_FILE_URL), errors="surrogateescape")
+    elif ":" in url.partition("/")[0]:
+        return None
     if not url or "\0" in url:
-        return {}
+        return None
     place = os.path.join(repository.work_tree or repository.git_dir, url)
     found = next((each for each in (place + "/.git", place, place + ".git") if os.path.isdir(each)), None)
     if found is None:
-        return {}
+        return None
     own = {"GIT_INDEX_FILE", "GIT_COMMON_DIR"}
     environment = {name: value for name, value in repository.environment.items() if name not in own}
-    there = replace(repository, git_dir=found, work_tree=None, environment=environment)
-    # Git says 128 of a folder that is no repository, or another user's: then it can't push there either.
-    done = there.git(*_LIST, answers=(0, 128))
-    return _pairs(done.out) if done.code == 0 else {}
+    return replace(repository, git_dir=found, work_tree=None, environment=environment)
 
 
 def _pairs(raw: bytes) -> dict[str, str]:

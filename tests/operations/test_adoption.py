@@ -339,6 +339,24 @@ def test_a_folder_mode_of_old_hosts_is_taken_from_the_past_and_from_nowhere_else
             local.received(local.server(), MAIN, new=tip)
 
 
+def test_pre_push_lets_the_past_go_to_a_folder_without_any_commit(local: Adopter) -> None:
+    """A project that has no remote yet, and a first one."""
+    adopted(local)
+    local.policy(POLICY + '[push]\nprotected_refs = ["refs/heads/*"]\n')
+    local.forget()
+    empty = local.bare("empty.git")
+    for url in (str(empty.path), f"file://{empty.path}"):
+        report = local.judge(*local.told(MAIN, TOPIC), remote=url, url=url)
+        assert (report.verdict, len(report.changes), len(report.warnings)) == ("accepted", 5, 1)
+    # What comes after the policy is judged there too, and so is everything where anything is there already.
+    bad = local.bad()
+    assert refused(local.judge(*local.told(MAIN), remote=url, url=url)) == [bad]
+    local.git("push", "-q", str(empty.path), "main~2:refs/heads/trunk")
+    old = local.ask("rev-parse", "main~1")
+    assert refused(local.judge(*local.told(MAIN), remote=url, url=url)) == [old, bad]
+    assert old in refused(local.pushed(MAIN))
+
+
 # Where a refused commit may be there already.
 
 

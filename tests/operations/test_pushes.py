@@ -198,6 +198,21 @@ def test_a_url_that_reads_like_tracking_refs_has_none(local: Local, tmp_path: Pa
     assert len(answer.changes) == 3
 
 
+def test_a_folder_that_is_named_like_a_url_is_not_the_remote(local: Local) -> None:
+    """A commit can bring such a folder: a repository whose `main` is a name of another branch."""
+    bad = local.bad()
+    had = local.ask("rev-parse", f"{bad}~1")
+    for url in ("https://example.com/x", "me@example.com:x/y"):
+        place = local.path / f"{url}.git"
+        local.git("init", "-q", "--bare", str(place))
+        (place / "objects/info/alternates").write_text(f"{local.path}/.git/objects\n")
+        local.git("--git-dir", str(place), "update-ref", "refs/heads/other", had)
+        local.git("--git-dir", str(place), "symbolic-ref", "refs/heads/main", "refs/heads/other")
+        report = local.judge(f"main {bad} refs/heads/main {had}", remote="origin", url=url)
+        assert [change.source.ref for change in report.changes] == ["refs/heads/main"], url
+        assert rules(report) == ["deny-prefix"]
+
+
 def test_tracking_refs_of_a_remote_below_are_not_those_of_the_remote_above(
     local: Local, tmp_path: Path
 ) -> None:

@@ -192,6 +192,27 @@ def test_the_rehearsal_and_check_agree_on_the_commit_that_brings_the_first_polic
     assert "policy-change-not-alone (error): 1 finding in 1 commit" in out
 
 
+def test_the_rehearsal_and_check_agree_on_every_commit(repo: Repo) -> None:
+    repo.commit({"a.py": "one\n", "old.pem": "x\n"})
+    repo.gitlink("vendor/sub")
+    repo.git("commit", "-q", "-m", "A submodule")
+    repo.commit({"marked": MARKER})
+    repo.link("link", "a.py")
+    repo.commit({}, "A symlink")
+    repo.commit({f"many/{number}": "x\n" for number in range(53)})
+    repo.commit({"Many/1": "x\n"}, "A name that collides")
+    repo.commit({"b.py": "two\n"})
+    out = repo.cli("init", "--yes", CI="true").out
+    adopting = repo.commit()
+    made = repo.ask("rev-list", f"{adopting}~1").split()
+    answers = [repo.check("--policy-from", adopting, commit) for commit in made]
+    refused = sum(answer.verdict == "rejected" for answer in answers)
+    assert f"rehearsal on the last {len(made)} commits: {refused} would be rejected, 0 undecided" in out
+    for rule in {rule for answer in answers for rule in answer.rules}:
+        assert f"  {rule} (" in out
+    assert refused == 4
+
+
 def test_history_that_cannot_be_read_keeps_no_hook_from_being_installed(repo: Repo) -> None:
     repo.commit({"a.py": "one\n"})
     root = tree(repo, rows_of(repo, "HEAD") * 2)

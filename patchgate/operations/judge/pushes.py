@@ -70,6 +70,7 @@ def judge_push_to(
     moves: bool = True,
     now: float | None = None,
     symbolic: Mapping[str, str] = MappingProxyType({}),
+    is_empty: bool = False,
 ) -> Push:
     """Judge what a push does to the refs of a remote, as far as they are known here.
 
@@ -80,6 +81,7 @@ def judge_push_to(
         moves: whether the refs would really be moved so, or only their commits are to be judged.
         now: seconds since the epoch; None: this moment.
         symbolic: what is known of its symbolic refs; `updates` name what git writes.
+        is_empty: whether it is known to have no commit yet.
 
     Raises:
         PatchgateError: it could not be read.
@@ -90,7 +92,7 @@ def judge_push_to(
         # Of a ref that has something else by now, what it had is known all the same.
         here = {ref: oid for ref, oid in told.items() if commits[oid] is not None}
         destination = Destination(
-            remote.shown, remote.default, {**told, **remote.had, **here}, symbolic=symbolic
+            remote.shown, remote.default, {**told, **remote.had, **here}, symbolic=symbolic, is_empty=is_empty
         )
         terms = RefTerms(repository, objects, destination, commits, asked)
 

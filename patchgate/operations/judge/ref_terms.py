@@ -134,7 +134,8 @@ class RefTerms:
         """
         if not self.is_protected(update.ref):
             return False
-        return self.default_tip is None or not self._has_no_policy([update])
+        is_known = self._destination.is_empty or self.default_tip is not None
+        return not (is_known and self._has_no_policy([update]))
 
     def is_before_policy(self, updates: Sequence[RefUpdate]) -> bool:
         """Tell whether it is known that neither the default branch nor any ref of a push has a policy yet."""
