@@ -78,8 +78,8 @@ class _Scene:
         self._cache = os.path.join(folder, "cache")
         self._top = os.path.join(folder, "repo")
         run(["git", "init", "-q", self._top], cwd=None, env=self._environ)
-        plain = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
-        self.repository: Repository = open_repository(plain, self._top)
+        self._plain = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
+        self.repository: Repository = open_repository(self._plain, self._top)
         stream = [f"commit HEAD\ncommitter {_WHO}\ndata 0\n".encode()]
         for name, text in {**_FILES, "patchgate.toml": policy}.items():
             stream.append(f"M 100644 inline {name}\ndata {len(text)}\n{text}\n".encode())
@@ -87,12 +87,20 @@ class _Scene:
         self.repository.output("fast-import", "--quiet", stdin=b"".join(stream))
         self.repository.output("read-tree", "HEAD")
 
-    def declare(self, *allowed: str, queue: bool = False, ago: int = 0) -> str:
-        """Declare files, so many seconds ago; give the id."""
+    def elsewhere(self) -> Repository:
+        """Open another worktree of the repository, which is made."""
+        place = self._top + "-other"
+        run(["git", "-C", self._top, "worktree", "add", "-q", "--detach", place], cwd=None, env=self._environ)
+        return open_repository(self._plain, place)
+
+    def declare(
+        self, *allowed: str, queue: bool = False, ago: int = 0, place: Repository | None = None
+    ) -> str:
+        """Declare files, so many seconds ago, here or in another worktree; give the id."""
         now = present()
         then = Moment(now.wall - ago) if ago else now
         request = Request("to show a rule", allowed, queue=queue)
-        outcome = declare(self.repository, request, Caller(self._environ, then))
+        outcome = declare(place or self.repository, request, Caller(self._environ, then))
         assert outcome.intent is not None
         return outcome.intent.id
 
@@ -162,6 +170,15 @@ def _waiting(scene: _Scene) -> Iterable[Finding]:
     return scene.check()
 
 
+def _reserved(*files: str) -> Story:
+    def story(scene: _Scene) -> Iterable[Finding]:
+        scene.declare(*files, place=scene.elsewhere())
+        scene.stage(f="two\n")
+        return scene.check()
+
+    return story
+
+
 def _committed(*, names: bool) -> Story:
     def story(scene: _Scene) -> Iterable[Finding]:
         name = scene.declare("f")
@@ -198,6 +215,7 @@ _CASES: Mapping[str, tuple[tuple[str, Story], tuple[str, Story]]] = {
     ),
     "intent-expired": ((_POLICY, _staged("f", ago=3601, f="2\n")), (_POLICY, _staged("f", ago=60, f="2\n"))),
     "intent-queued": ((_POLICY, _waiting), (_POLICY, _staged("g", g="two\n"))),
+    "intent-reserved": ((_POLICY, _reserved("f")), (_POLICY, _reserved("g"))),
     "intent-trailer": ((_POLICY, _committed(names=False)), (_POLICY, _committed(names=True))),
     "regression": ((_POLICY, _OWN), (_POLICY, _OTHER)),
     "regression-external": ((_POLICY, _OTHER), (_POLICY, _OWN)),
