@@ -489,7 +489,7 @@ def test_a_baseline_that_grows_while_somebody_else_regresses_is_abuse(tmp_path: 
 def test_any_change_of_a_baseline_is_abuse_while_something_got_worse(tmp_path: Path) -> None:
     """A20: shrunk, reordered, gone or made executable; while nothing got worse only growth is."""
     listed = '[verify]\nbaselines = ["debt.json"]\n'
-    shop = Workshop.open(tmp_path, {"debt.json": '{"a": 1, "b": 2}\n'}, more=listed)
+    shop = Workshop.open(tmp_path, {"debt.json": '{"a": 1, "b": 2}\n'}, thresholds=(), more=listed)
     shop.declare("a.py", "debt.json")
     for content in ('{"a": 1}\n', '{"b": 2, "a": 1}\n', None):
         for bad, is_abuse in ((BAD, True), ("1\n", False)):
