@@ -3,6 +3,7 @@
 Python imports this module at its start, because the tests name its folder in `PYTHONPATH`. It acts only with
 the usual limits and signals, for `git-patchgate hook NAME` and for scripts that call `run_in_server`. A child
 of the server has the streams, folder, environment, umask and parent of this process, which ends as it ends.
+"""
 
 import os
 import sys
