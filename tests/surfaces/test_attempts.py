@@ -286,10 +286,10 @@ def test_a_forged_record_cannot_speak_to_the_terminal_nor_fail_the_command(repo:
 # The log, and the schemas.
 
 
-def test_the_log_tells_an_attempt_in_one_line(history: Repo) -> None:
+def test_the_log_tells_what_became_of_an_attempt(history: Repo) -> None:
     record_reset(ledger(history, 3), ResetRecord("a-0001", "another plan", "A U Thor <a@b>"))
     record_recovered(ledger(history, 4), RecoveredRecord("a-00aa", "undone"))
-    assert history.cli("log").out.splitlines() == [
+    assert history.cli("log", "--verbose").out.splitlines() == [
         "2023-11-15T02:13:20Z recovered attempt a-00aa",
         "    outcome: undone",
         "2023-11-15T01:13:20Z reset the chain of a-0001",
