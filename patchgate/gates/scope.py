@@ -106,7 +106,8 @@ def findings_of(
         ),
     ):
         for path in paths[:MOST_NAMED]:
-            yield find(rule, why(path), path, take_out(path) + step)
+            waits = f", or wait until {taken[path]} is cleared" if path in taken else step
+            yield find(rule, why(path), path, take_out(path) + waits)
         more = len(paths) - MOST_NAMED
         if more > 0:
             said = f"{count(more, 'more file')} {'is' if more == 1 else 'are'} {how}"

@@ -70,6 +70,7 @@ def test_what_another_intent_has_is_unexpected_to_one_that_waits_and_says_who() 
     (found,) = examine(mine, check)
     assert (found.rule, found.path) == ("scope-unexpected", path("a"))
     assert "i-ff has this file" in found.message
+    assert (found.hint or "").endswith("or wait until i-ff is cleared")
 
 
 def test_a_name_like_a_pattern_allows_that_very_file() -> None:

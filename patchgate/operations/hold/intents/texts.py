@@ -107,7 +107,7 @@ def list_text(intents: Sequence[Told]) -> Iterator[str]:
 def _what(intent: Intent) -> str:
     entries = (*intent.scope.allowed, *intent.scope.related)
     if any(is_folder(each) or is_glob(each) for each in entries):
-        return f"what {some(entries, _MOST_ENTRIES)} {'names' if len(entries) == 1 else 'name'}"
+        return some(entries, _MOST_ENTRIES)
     return count(len(entries), "file")
 
 
