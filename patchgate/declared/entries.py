@@ -9,7 +9,8 @@ never allow one file. Reads no files.
 from __future__ import annotations
 
 import re
-from fnmatch import fnmatchcase
+from collections.abc import Callable, Iterable
+from fnmatch import fnmatchcase, translate
 
 from patchgate.change.path import RepoPath
 
@@ -28,6 +29,11 @@ def is_glob(entry: RepoPath) -> bool:
     return any(sign in entry.raw for sign in (b"*", b"?", b"["))
 
 
+def may_be_many(entry: RepoPath) -> bool:
+    """Tell whether an entry could take another path than itself."""
+    return is_folder(entry) or is_glob(entry)
+
+
 def takes(entry: RepoPath, path: RepoPath) -> bool:
     """Tell whether an entry takes a path."""
     if entry == path:
@@ -35,6 +41,21 @@ def takes(entry: RepoPath, path: RepoPath) -> bool:
     if is_folder(entry) and path.raw.startswith(entry.raw):
         return True
     return is_glob(entry) and fnmatchcase(_text(path), _glob(entry))
+
+
+def taker_of(entries: Iterable[RepoPath]) -> Callable[[RepoPath], bool]:
+    """Make what tells of each path whether any of some entries takes it; of many files it costs little."""
+    exact = frozenset(entries)
+    folders = tuple(each.raw for each in exact if is_folder(each))
+    globs = [translate(_glob(each)) for each in sorted(exact) if is_glob(each)]
+    matches = re.compile("|".join(globs)).match if globs else None
+
+    def is_taken(path: RepoPath) -> bool:
+        if path in exact or path.raw.startswith(folders):
+            return True
+        return matches is not None and matches(_text(path)) is not None
+
+    return is_taken
 
 
 def meet(one: RepoPath, other: RepoPath) -> bool:

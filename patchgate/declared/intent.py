@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from patchgate.change.path import RepoPath
-from patchgate.declared.entries import meet, takes
+from patchgate.declared.entries import meet, taker_of
 
 DEFAULT_TTL, LEAST_TTL, MOST_TTL = 3600, 60, 86400
 DEFAULT_LEASE, LEAST_LEASE = 300, 1
@@ -37,18 +37,23 @@ class Scope:
     allowed: tuple[RepoPath, ...]
     related: tuple[RepoPath, ...] = ()
     forbidden: tuple[RepoPath, ...] = ()
+    _takers: tuple[Callable[[RepoPath], bool], ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        each = ((*self.allowed, *self.related), self.allowed, self.forbidden)
+        object.__setattr__(self, "_takers", tuple(map(taker_of, each)))
 
     def covers(self, path: RepoPath) -> bool:
         """Tell whether the work may touch a path, so that what is found there is its own (A7, A8)."""
-        return any(takes(entry, path) for entry in (*self.allowed, *self.related))
+        return self._takers[0](path)
 
     def allows(self, path: RepoPath) -> bool:
         """Tell whether a path is one of the files that the work is about, and not only goes with them."""
-        return any(takes(entry, path) for entry in self.allowed)
+        return self._takers[1](path)
 
     def forbids(self, path: RepoPath) -> bool:
         """Tell whether the declaration itself forbids a path; control files others add."""
-        return any(takes(entry, path) for entry in self.forbidden)
+        return self._takers[2](path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from patchgate.change.path import RepoPath
 from patchgate.change.quoting import printable
-from patchgate.declared.entries import takes
+from patchgate.declared.entries import may_be_many, taker_of
 from patchgate.declared.intent import Intent, Moment, Scope
 from patchgate.gates.case import find
 from patchgate.verdict.rules import RULES
@@ -52,13 +52,16 @@ def check_scope(
     by_kind = (paths & controls) - by_entry
     forbidden = by_entry | by_kind
     rest = sorted(paths - forbidden)
+    allowed = [path for path in paths if scope.allows(path)]
     covered = {path for path in rest if path in along or scope.covers(path)}
     return ScopeCheck(
         unexpected=tuple(path for path in rest if path in taken or path not in covered),
         forbidden=tuple(sorted(forbidden)),
         expanded=tuple(path for path in rest if path in covered and not scope.allows(path)),
         untouched=tuple(
-            entry for entry in dict.fromkeys(scope.allowed) if not any(takes(entry, path) for path in paths)
+            entry
+            for entry in dict.fromkeys(scope.allowed)
+            if entry not in paths and not (may_be_many(entry) and any(map(taker_of([entry]), allowed)))
         ),
         controls=tuple(sorted(by_kind)),
         taken=tuple((path, taken[path]) for path in rest if path in taken),

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from patchgate.change.path import RepoPath
-from patchgate.declared.entries import meet, takes
+from patchgate.declared.entries import meet, taker_of, takes
 
 
 def path(name: str) -> RepoPath:
@@ -64,3 +64,10 @@ def test_two_entries_that_take_one_path_are_known_to_meet(one: RepoPath, other: 
 def test_every_entry_takes_itself_and_meets_itself(one: RepoPath) -> None:
     assert takes(one, one)
     assert meet(one, one)
+
+
+@given(st.lists(SIGNS, max_size=4), SIGNS)
+def test_what_is_made_of_all_entries_tells_what_each_does(entries: list[RepoPath], one: RepoPath) -> None:
+    is_taken = taker_of(entries)
+    for path in (one, *TEXTS[:40]):
+        assert is_taken(path) is any(takes(entry, path) for entry in entries)

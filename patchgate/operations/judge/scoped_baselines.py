@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from patchgate.change.path import RepoPath
 from patchgate.declared.component import BASELINES, Component, Components
-from patchgate.declared.entries import is_folder, is_glob
+from patchgate.declared.entries import may_be_many
 from patchgate.declared.intent import Scope
 from patchgate.git.tree_view import TreeView
 
@@ -45,7 +45,7 @@ def _works_on(scope: Scope, component: Component, view: TreeView) -> bool:
     entries = (*scope.allowed, *scope.related)
     if any(component.role(entry) is not None for entry in entries):
         return True
-    if not any(is_folder(entry) or is_glob(entry) for entry in entries):
+    if not any(may_be_many(entry) for entry in entries):
         return False
     return any(
         component.role(path) is not None and scope.covers(path)

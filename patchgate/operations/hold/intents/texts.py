@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from patchgate.change.path import RepoPath
 from patchgate.change.quoting import quote_path
 from patchgate.declared.control import PYPROJECT_FILE
-from patchgate.declared.entries import is_folder, is_glob
+from patchgate.declared.entries import is_folder, may_be_many
 from patchgate.declared.intent import Intent, State
 from patchgate.operations.hold.intents.outcome import Action, Outcome
 from patchgate.operations.hold.intents.states import Standing, Told
@@ -106,7 +106,7 @@ def list_text(intents: Sequence[Told]) -> Iterator[str]:
 
 def _what(intent: Intent) -> str:
     entries = (*intent.scope.allowed, *intent.scope.related)
-    if any(is_folder(each) or is_glob(each) for each in entries):
+    if any(may_be_many(each) for each in entries):
         return some(entries, _MOST_ENTRIES)
     return count(len(entries), "file")
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from patchgate.change.quoting import printable
-from patchgate.declared.entries import is_folder, is_glob
+from patchgate.declared.entries import may_be_many
 from patchgate.declared.intent import Intent, Moment, State, conflicts
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.objects import Objects
@@ -257,7 +257,7 @@ def _begun(intent: Intent) -> list[str]:
 def _too_many(intent: Intent, pins: Pins) -> list[str]:
     """Warn where one commit cannot touch all that is allowed."""
     entries = (*intent.scope.allowed, *intent.scope.related)
-    number = sum(not (is_folder(each) or is_glob(each)) for each in entries)
+    number = sum(not may_be_many(each) for each in entries)
     if pins.most_files is None or number <= pins.most_files:
         return []
     most = count(pins.most_files, "file")
