@@ -30,7 +30,8 @@ _UNSEEN = re.compile(
 )
 # What `neutral` looks at first: most output has nothing of it.
 _SUSPECT = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f-\xff]")
-_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f]")
+# What `is_printable` says no to, but for lone surrogates.
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
 _CONTROL = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
     "|\r(?!\n)"
@@ -99,9 +100,9 @@ def quote_path(raw: bytes) -> str:
 
 
 def exact_text(raw: bytes) -> str | None:
-    """Decode a path that text can hold as it is: UTF-8 without control characters; None for any other.
+    """Decode a path that text can hold as it is: UTF-8 without controls; None for any other.
 
-    What may reach a terminal `quote_path` decides.
+    Controls are also those of the direction of text. `quote_path` quotes more: quotes and backslashes.
     """
     try:
         text = raw.decode("utf-8")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from patchgate.change.quoting import is_printable, printable, quote_path
+from patchgate.change.quoting import exact_text, is_printable, printable, quote_path
 from tests.amount import often
 
 _ESCAPES = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34, "\\": 92}
@@ -181,3 +181,10 @@ def test_foreign_text_is_always_printable(raw: str | bytes, limit: int) -> None:
     text = printable(raw, limit)
     assert all(character == "\t" or is_printable(character) for character in text)
     assert "\n" not in text
+
+
+@given(st.text(max_size=6))
+def test_exact_text_holds_what_may_be_printed_and_nothing_else(text: str) -> None:
+    raw = text.encode("utf-8", "surrogatepass")
+    is_exact = all(map(is_printable, text)) and not any(0xD800 <= ord(each) < 0xE000 for each in text)
+    assert exact_text(raw) == (text if is_exact else None)

@@ -406,7 +406,7 @@ def test_a_repository_in_a_folder_with_a_newline_is_never_taken_for_another(tmp_
         (b"esc\x1b[31m", '"esc\\033[31m"'),
         (b"latin\xff", '"latin\\377"'),
         ("bidi\u202e".encode(), '"bidi\\342\\200\\256"'),
-        (b'quo"te', '"quo\\"te"'),
+        (b'quo"te', 'quo"te'),
         (b"tab\there", '"tab\\there"'),
         ("\u00fcber".encode(), "\u00fcber"),
         (b"-dash", "-dash"),

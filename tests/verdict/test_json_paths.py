@@ -16,7 +16,12 @@ from patchgate.verdict.json_paths import path_list, path_member
 from tests.operations.verify_world import Workshop
 
 EXACT = ["ü", 'a "quoted" name', "back\\slash", "[id].tsx", "a b", '"']
-NOT_EXACT = {b"tab\there": '"tab\\there"', b"lone\xff": '"lone\\377"', b"c1\xc2\x85": '"c1\\302\\205"'}
+NOT_EXACT = {
+    b"tab\there": '"tab\\there"',
+    b"lone\xff": '"lone\\377"',
+    b"c1\xc2\x85": '"c1\\302\\205"',
+    "bidi\u202e".encode(): '"bidi\\342\\200\\256"',
+}
 
 
 def base64(raw: bytes) -> str:
