@@ -30,7 +30,7 @@ Decisions:
   Price: a finding whose line is edited is another one.
 * **What failed is compared by name.** That a command fails with a patch and without it says nothing: what has
   failed decides (tests of a JUnit report, results of SARIF, else the output as a whole), and what cannot be
-  named cannot be compared. pytest is asked for the report by `PYTEST_ADDOPTS`, as for the tests of a component.
+  named cannot be compared. pytest is asked for the report by `PYTEST_ADDOPTS`, as for tests of a component.
   Price: a runner that says the same in another order, or another line number, has failed otherwise.
 * **A path that is no file of the tree names no file.** A tool that runs in a folder of the tree, or that
   cannot write a name, tells paths which nobody declared, and all that it finds would be somebody else's. Such
