@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from patchgate.change.edit_anchors import mismatched
 from patchgate.change.edits import Edit, Edits
 from patchgate.change.line_ends import LineEnds, line_ends_of
 from patchgate.change.lines import FileLines
@@ -27,7 +28,8 @@ def to_patch(edits: Edits, preimage: bytes | None) -> bytes | tuple[Fault, ...]:
             CR LF is written with LF: the diff is then adapted like any other (`line_ends`).
 
     Returns:
-        The diff; or the faults `target-missing`, `range-invalid`, `encoding-unsupported`, `missing-hunk`.
+        The diff; or the faults `target-missing`, `range-invalid`, `encoding-unsupported`, `missing-hunk`,
+        `anchor-mismatch`.
     """
     if preimage is None:
         return _print_new_file(edits)
@@ -48,6 +50,9 @@ def to_patch(edits: Edits, preimage: bytes | None) -> bytes | tuple[Fault, ...]:
             f"{edits.path} has {file.count} lines, but an edit names lines {last.start} to {last.end}",
             "read the file again and count its lines from 1",
         )
+    faults = mismatched(edits, file, is_crlf=ends is LineEnds.CRLF, is_mixed=ends is LineEnds.MIXED)
+    if faults:
+        return faults
     replaced = [_shrink(edit, file, normalise=ends is not LineEnds.MIXED) for edit in edits.edits]
     changes = [change for change in replaced if change.start != change.stop or change.new]
     if not changes:

@@ -7,6 +7,7 @@ unknown or repeated key, `true` or `1.0` for a number, is refused, never read as
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -21,15 +22,27 @@ _SHAPE = (
     'send {"patch": {"edits": [{"path": "…", "start": 1, "end": 1, "new_text": "…\\n"}]}, "summary": "…"}'
 )
 _FIELDS = ("path", "start", "end", "new_text")
+_ANCHORS = ("old_text", "old_sha256")
+_DIGEST = re.compile(r"[0-9a-fA-F]{64}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Replace lines `start` to `end` (from 1, inclusive) by `new_text`; `end = start - 1` inserts before."""
+    """Replace lines `start` to `end` (from 1, inclusive) by `new_text`; `end = start - 1` inserts before.
+
+    The anchors say what these lines hold: `old_text` itself, or `old_sha256`, the hexadecimal digest of it.
+    """
 
     start: int
     end: int
     new_text: bytes
+    old_text: bytes | None = None
+    old_sha256: str | None = None
+
+    @property
+    def is_anchored(self) -> bool:
+        """Tell whether the edit says what it replaces; an insertion replaces nothing."""
+        return self.end >= self.start and (self.old_text is not None or self.old_sha256 is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,10 +194,15 @@ def _read_edit(entry: object, number: int) -> tuple[bytes, Edit]:
         raise _wrong(
             f"{name} names no path", "name the file, relative to the repository's root", rule="path-missing"
         )
-    fields = _object(entry, name, set(_FIELDS), set())
+    fields = _object(entry, name, set(_FIELDS), set(_ANCHORS))
     path, start, end, new_text = (fields[field] for field in _FIELDS)
+    old_text, digest = (fields.get(field) for field in _ANCHORS)
     if not isinstance(path, str) or not isinstance(new_text, str):
         raise _wrong(f"`path` and `new_text` of {name} must be strings")
+    if old_text is not None and not isinstance(old_text, str):
+        raise _wrong(f"`old_text` of {name} is not a string", "write the text of the lines that are replaced")
+    if digest is not None and not (isinstance(digest, str) and _DIGEST.fullmatch(digest)):
+        raise _wrong(f"`old_sha256` of {name} is no SHA-256", "write 64 hexadecimal digits, or `old_text`")
     for field, value in (("start", start), ("end", end)):
         if isinstance(value, _LongNumber):
             raise _wrong(f"`{field}` of {name} is no line number", "count lines from 1", rule="range-invalid")
@@ -202,6 +220,7 @@ def _read_edit(entry: object, number: int) -> tuple[bytes, Edit]:
         )
     try:
         raw_path, raw_text = path.encode("utf-8"), new_text.encode("utf-8")
+        raw_old = None if old_text is None else old_text.encode("utf-8")
     except UnicodeEncodeError:
         raise _wrong(
             f"{name} holds half a surrogate pair", "send real characters", rule="encoding-unsupported"
@@ -214,4 +233,4 @@ def _read_edit(entry: object, number: int) -> tuple[bytes, Edit]:
         raise _wrong(
             f"the text of {name} does not end in a newline", "end `new_text` with \\n", rule="newline-missing"
         )
-    return raw_path, Edit(start, end, raw_text)
+    return raw_path, Edit(start, end, raw_text, raw_old, None if digest is None else digest.lower())

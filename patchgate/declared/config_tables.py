@@ -243,6 +243,10 @@ class ApplyTable(Section):
         ApplySettings().max_attempts,
         description="How often a patch may be refused before a person has to let it be tried again.",
     )
+    require_anchor: bool = Field(
+        ApplySettings().require_anchor,
+        description="Whether structured edits must say what they replace (`old_text` or `old_sha256`).",
+    )
     preexisting: Preexisting = Field(
         ApplySettings().preexisting,
         description="What becomes of a patch where a command fails in the same way without it: `refuse` it, "

@@ -138,6 +138,7 @@ class ApplySettings:
     """How often one patch may be refused before a person has to look, and what failed before it means."""
 
     max_attempts: int = 5
+    require_anchor: bool = False
     preexisting: Preexisting = "refuse"
 
 

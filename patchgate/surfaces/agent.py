@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import click
@@ -47,9 +48,8 @@ def reply(
         raise UsageError("no reply is named", "name a file, or - for standard input; or --describe")
     from patchgate.operations.judge.replies import check_reply
 
-    judged = check_reply(
-        read_input(file, directory_of(context, directory)), lambda: open_here(context, directory), base=base
-    )
+    raw = read_input(file, directory_of(context, directory))
+    judged = check_reply(raw, lambda: open_here(context, directory), base=base, now=time.time())
     if form == "json":
         import json
 

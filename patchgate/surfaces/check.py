@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -141,4 +142,4 @@ def _proposed(
 ) -> Report:
     from patchgate.operations.judge.patches import check_edits, check_patch
 
-    return (check_patch if is_patch else check_edits)(repository, raw, asked, base=base)
+    return (check_patch if is_patch else check_edits)(repository, raw, asked, base=base, now=time.time())

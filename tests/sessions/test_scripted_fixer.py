@@ -111,6 +111,8 @@ NOT_MECHANICAL = {
     "invalid-patch-schema": "reading something near what was written would change other lines",
     "patch-truncated": "what was cut off or left out is not known",
     "binary-payload": "a patch without its binary file would be half of the change",
+    "anchor-mismatch": "which lines were meant only the author of the edit knows",
+    "anchor-missing": "what the edit was to replace only its author knows",
     "git-refused": "git's own words are the only ones there are",
     "base-conflict": "both sides changed the same lines; only the author knows what is meant",
     "policy-invalid": "what the policy was to say only its author knows",

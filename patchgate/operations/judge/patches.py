@@ -12,8 +12,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
+from patchgate.change.edit_anchors import missing
+from patchgate.change.edit_diff import to_patch
 from patchgate.change.edits import parse_edits
 from patchgate.change.patch import parse
+from patchgate.change.patch_model import Fault
 from patchgate.change.path import faults
 from patchgate.declared.control import is_control_by_name
 from patchgate.declared.policy import Policy, Profile
@@ -25,6 +28,7 @@ from patchgate.git.repository import Repository
 from patchgate.git.revisions import tree_named
 from patchgate.git.trees import resulting_tree
 from patchgate.operations.judge.bases import Footing, find_footing, index_tree
+from patchgate.operations.judge.checked_edits import Checked, digest_of, last_checked, remember
 from patchgate.operations.judge.intents import active_here, touch, with_scope
 from patchgate.operations.judge.policies import built_in
 from patchgate.operations.judge.terms import Asked
@@ -61,6 +65,7 @@ def judging(
     base: str | None = None,
     kind: str = "patch",
     lands: bool = False,
+    now: float | None = None,
 ) -> Iterator[Judged]:
     """Judge a patch or edits by what git would make of them; the private store lives as long as the block.
 
@@ -69,6 +74,7 @@ def judging(
         base: a revision that it was made for; None lays it on the files as they are.
         kind: patch or edits.
         lands: the caller means to write the result: what is staged and on disk counts also with a base.
+        now: seconds since the epoch: on what edits are checked is remembered for a time; None: it is not.
 
     Raises:
         UsageError: the revision is unknown, or there is neither a working tree nor a base; or HEAD does not
@@ -86,7 +92,8 @@ def judging(
         patch = raw
         verdict = None
         if kind == "edits":
-            made = _diff_of(trial, raw)
+            memory = repository if footing.on_disk and now is not None else None
+            made = _diff_of(trial, raw, memory, lands=lands, now=now or 0.0)
             if isinstance(made, ChangeVerdict):
                 verdict = made
             else:
@@ -153,27 +160,56 @@ def _stamp(repository: Repository) -> tuple[int, ...]:
     return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
-def check_patch(repository: Repository, raw: bytes, asked: Asked, *, base: str | None = None) -> Report:
+def check_patch(
+    repository: Repository, raw: bytes, asked: Asked, *, base: str | None = None, now: float | None = None
+) -> Report:
     """Judge a patch; arguments and errors are those of `judging`."""
-    with judging(repository, raw, asked, base=base) as judged:
+    with judging(repository, raw, asked, base=base, now=now) as judged:
         return Report((judged.verdict,), repository.limits)
 
 
-def check_edits(repository: Repository, raw: bytes, asked: Asked, *, base: str | None = None) -> Report:
+def check_edits(
+    repository: Repository, raw: bytes, asked: Asked, *, base: str | None = None, now: float | None = None
+) -> Report:
     """Judge structured edits of one file: they become a unified diff, which goes through the same gates."""
-    with judging(repository, raw, asked, base=base, kind="edits") as judged:
+    with judging(repository, raw, asked, base=base, kind="edits", now=now) as judged:
         return Report((judged.verdict,), repository.limits)
 
 
-def _diff_of(trial: Trial, raw: bytes) -> bytes | ChangeVerdict:
-    """Write edits as a diff of the file that they name, or refuse them."""
+def _diff_of(
+    trial: Trial, raw: bytes, memory: Repository | None, *, lands: bool, now: float
+) -> bytes | ChangeVerdict:
+    """Write edits as a diff of the file that they name, or refuse them.
+
+    Args:
+        trial: the trial.
+        raw: the JSON document.
+        memory: where it is remembered which content was last checked; None where the edits are for a commit.
+        lands: the result is to be written; else it is a check, which is remembered.
+        now: seconds since the epoch.
+    """
     edits = parse_edits(raw)
     if isinstance(edits, tuple):
         return trial.unreadable(edits)
     if faults(edits.path, from_text=True):
         return trial.misnamed(edits.path)
-    made = trial.diff_of(edits)
-    return trial.unreadable(made) if isinstance(made, tuple) else made
+    preimage = trial.preimage(edits.path)
+    made = to_patch(edits, preimage)
+    if isinstance(made, tuple):
+        return trial.unreadable(made)
+    if not preimage:
+        return made
+    found: tuple[Fault, ...] = ()
+    if trial.policy is not None and trial.policy.config.apply.require_anchor:
+        found = missing(edits, "the policy requires it (apply.require_anchor)")
+    if not found and memory is not None:
+        checked = Checked(digest_of(preimage), digest_of(raw))
+        before = last_checked(memory, edits.path, now)
+        if before is not None and before.is_stale_for(checked, lands=lands):
+            found = missing(edits, "the file has changed since edits of it were last checked")
+        if not lands and not found:
+            remember(memory, edits.path, checked, now)
+    return trial.unreadable(found) if found else made
 
 
 def _objects_of(repository: Repository, store: PrivateStore) -> Objects:

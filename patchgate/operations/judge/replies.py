@@ -43,13 +43,16 @@ class JudgedReply:
         return self.report.verdict if self.report is not None else Verdict.ACCEPTED
 
 
-def check_reply(raw: bytes, here: Callable[[], Repository], *, base: str | None = None) -> JudgedReply:
+def check_reply(
+    raw: bytes, here: Callable[[], Repository], *, base: str | None = None, now: float | None = None
+) -> JudgedReply:
     """Hold a raw reply against the protocol, and what it proposes against the gate.
 
     Args:
         raw: the reply, byte for byte.
         here: opens the repository; it is called only for a reply that holds and proposes a change.
         base: the revision that the change was made for; None lays it on the files as they are.
+        now: seconds since the epoch.
 
     Raises:
         UsageError: there is no repository, or no such revision.
@@ -65,7 +68,7 @@ def check_reply(raw: bytes, here: Callable[[], Repository], *, base: str | None 
 
     asked = trusted(repository)
     judge = check_edits if reading.proposal.kind == Kind.EDITS else check_patch
-    return JudgedReply(reading, (), judge(repository, reading.proposal.raw, asked, base=base))
+    return JudgedReply(reading, (), judge(repository, reading.proposal.raw, asked, base=base, now=now))
 
 
 def finding_of(fault: Fault) -> Finding:

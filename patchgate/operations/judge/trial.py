@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from patchgate.change.edit_diff import to_patch
-from patchgate.change.edits import Edits
 from patchgate.change.model import GITLINK, REGULAR, Change, Entry, FileChange, Source
 from patchgate.change.patch_model import Fault, Patch
 from patchgate.change.path import RepoPath, faults
@@ -133,10 +131,10 @@ class Trial:
         gates = (GateOutcome("parse", Outcome.PASS), GateOutcome("git_check", Outcome.NOT_RUN))
         return replace(verdict, gates=(*gates, *verdict.gates))
 
-    def diff_of(self, edits: Edits) -> bytes | tuple[Fault, ...]:
-        """Write edits as a unified diff against the file that they name."""
-        ground = self._ground([edits.path], frozenset())
-        return to_patch(edits, content_of(Preimages(self._objects, ground.entries)[edits.path]))
+    def preimage(self, path: RepoPath) -> bytes | None:
+        """Read the file that edits name, as they meet it; None where there is none."""
+        ground = self._ground([path], frozenset())
+        return content_of(Preimages(self._objects, ground.entries)[path])
 
     def judge(self, patch: Patch) -> ChangeVerdict:
         """Judge a patch that could be read."""

@@ -132,7 +132,13 @@ def _judged_and_landed(course: Course) -> Report:
     repository, request, place = course.repository, course.request, course.place
     with (
         judging(
-            repository, course.candidate, request.asked, base=request.base, kind=request.kind, lands=True
+            repository,
+            course.candidate,
+            request.asked,
+            base=request.base,
+            kind=request.kind,
+            lands=True,
+            now=place.clock(),
         ) as judged,
         ExitStack() as shield,
     ):

@@ -25,6 +25,7 @@ from patchgate.git.transaction import Landing, left
 from patchgate.ledger.attempts import AttemptRecord, TouchedFile, events_of, find, record
 from patchgate.ledger.evidence import Evidence
 from patchgate.ledger.ledger import Ledger
+from patchgate.operations.judge.checked_edits import forget
 from patchgate.operations.judge.terms import Asked
 from patchgate.operations.land import review
 from patchgate.operations.land.retries import Chain, meanwhile, next_retry, open_chain, renewed
@@ -155,6 +156,8 @@ def conclude(course: Course, verdict: ChangeVerdict, landing: Landing | None) ->
     unrecorded = record(course.ledger, record_of(course, verdict, applied=applied))
     warnings.append(unrecorded)
     if landing is not None:
+        for file in verdict.change.files:
+            forget(course.repository, file.path)
         # Where the ledger has no word of it, the landing's own record stays for the next command that writes.
         if unrecorded is None or find(course.ledger, evidence.id) is not None:
             landing.finish()

@@ -124,6 +124,19 @@ CASES: tuple[SelftestCase, ...] = (
     SelftestCase("patch-too-large", _add("d" * 140_000), neighbour=_add("d" * 200)),
     SelftestCase("newline-missing", GOOD.removesuffix(b"\n")),
     SelftestCase("range-invalid", GOOD.replace(b"@@ -1,3 +1,3 @@", b"@@ ... @@")),
+    SelftestCase(
+        "anchor-mismatch",
+        _edits(_edit(old_text="three\n")),
+        kind=Kind.EDITS,
+        neighbour=_edits(_edit(old_text="two\n")),
+    ),
+    SelftestCase(
+        "anchor-missing",
+        _edits(_edit()),
+        "[apply]\nrequire_anchor = true\n",
+        kind=Kind.EDITS,
+        neighbour=_edits(_edit(old_text="two\n")),
+    ),
     SelftestCase("path-missing", _edits(_edit(path="")), kind=Kind.EDITS),
     SelftestCase("encoding-unsupported", b"\xef\xbb\xbf" + GOOD),
     SelftestCase(

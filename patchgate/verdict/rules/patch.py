@@ -156,7 +156,7 @@ PATCH_RULES = (
         "Reading something near what was written would change other lines than were meant.",
         '"start": 1.9',
         'Send {"patch": {"edits": [{"path", "start", "end", "new_text"}]}, "summary"}, line numbers '
-        "as whole numbers.",
+        "as whole numbers; `old_text` or `old_sha256` may be added.",
     ),
     _check(
         "hunk-mismatch",
@@ -164,6 +164,21 @@ PATCH_RULES = (
         "The file has changed since the patch was made, or the patch was made from memory.",
         "the patch has `foo`, line 12 of the file is `bar`",
         "Read the file again at the line that is named, and make the patch from it.",
+    ),
+    _check(
+        "anchor-mismatch",
+        "The lines that an edit replaces are not its `old_text`, or their digest is not its `old_sha256`.",
+        "The file has changed since it was read, and the line numbers point at other lines.",
+        '"start": 3, "old_text": "two", and line 3 of the file is `one`',
+        "Read the file again, and give the lines that hold the text.",
+    ),
+    _check(
+        "anchor-missing",
+        "An edit does not say what it replaces, and `[apply] require_anchor` asks for it, or the file has "
+        "changed since edits of it were last checked.",
+        "Line numbers alone point at other lines as soon as the file changes above them.",
+        "an edit without `old_text` under `require_anchor = true`",
+        "Read the file again, and give `old_text`: the lines as they are.",
     ),
     _check(
         "hunk-ambiguous",
