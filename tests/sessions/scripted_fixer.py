@@ -87,7 +87,9 @@ def _sections(lines: list[bytes]) -> list[tuple[int, int, set[str]]]:
                     names.add(line[len(prefix) :].rstrip(b"\t").decode())
             for prefix in (b'--- "a/', b'+++ "b/'):
                 if line.startswith(prefix):
-                    names.add('"' + line[len(prefix) :].decode())
+                    # JSON quotes a path only where it has to.
+                    raw = line[len(prefix) : -1].decode("unicode_escape").encode("latin-1")
+                    names.update({'"' + line[len(prefix) :].decode(), raw.decode("utf-8", "replace")})
         git_line = lines[start - 1][len(b"diff --git a/") :]
         names.add(git_line[: (len(git_line) - len(b" b/")) // 2].decode())
         found.append((start, last, names))
