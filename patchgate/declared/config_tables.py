@@ -198,6 +198,11 @@ class HooksTable(Section):
     draft_refs: Refs = Field(
         (), description="Branches (full names, `*` allowed) where a refusal is only told; the push judges."
     )
+    budget_ms: Annotated[int, Field(ge=1, le=3_600_000)] | None = Field(
+        HooksSettings().budget_ms,
+        description="How many milliseconds a hook may take. One that took longer is recorded, and `doctor` "
+        "and `log` report it; it stops nothing.",
+    )
 
 
 class PushTable(Section):

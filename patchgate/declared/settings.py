@@ -104,10 +104,14 @@ class MessageSettings:
 
 @dataclass(frozen=True, slots=True)
 class HooksSettings:
-    """What the local hooks do with a refusal, and for which refs it is told only."""
+    """What the local hooks do with a refusal, for which refs it is told only, and how long one may take.
+
+    `budget_ms` None: no time is recorded.
+    """
 
     mode: HookMode = "enforce"
     draft_refs: tuple[str, ...] = ()
+    budget_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

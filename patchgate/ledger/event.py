@@ -29,6 +29,7 @@ KINDS: Mapping[str, str] = {
     "approved": "a person granted an exception, with a reason",
     "installed": "the hooks were installed",
     "uninstalled": "the hooks were taken out",
+    "slow": "a hook took longer than [hooks] budget_ms",
     "pushed": "a push was let through; names the commits that no hook had judged here",
     "attempted": "apply tried a patch: it was applied, refused, or could not be judged",
     "reset": "a person let the retries after an attempt begin again, with a reason",

@@ -11,8 +11,9 @@ import os
 import re
 import signal
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -38,6 +39,14 @@ _HINTS = 3
 _HEAD = re.compile(r"GITHEAD_([0-9a-f]{40}(?:[0-9a-f]{24})?)")
 
 
+@dataclass(frozen=True, slots=True)
+class _Hook:
+    """One call of a hook: its name, and the moment when it began, by the monotonic clock."""
+
+    name: str
+    began: float
+
+
 def answer(name: str, arguments: Sequence[str], directory: str) -> int:
     """Answer git at one hook.
 
@@ -56,7 +65,7 @@ def answer(name: str, arguments: Sequence[str], directory: str) -> int:
     if at is None:
         raise UsageError(f"there is no hook {printable(name)} here", f"one of: {', '.join(_HOOKS)}")
     _bear_witness(name)
-    return at(name, tuple(arguments), directory)
+    return at(_Hook(name, time.monotonic()), tuple(arguments), directory)
 
 
 def _bear_witness(name: str) -> None:
@@ -87,7 +96,7 @@ def _tell_skip(what: str, reason: str) -> None:
     complain(f"patchgate: {what} skipped the hooks ({printable(reason, 200)}); the push judges it")
 
 
-def _at_commit(name: str, arguments: tuple[str, ...], directory: str) -> int:
+def _at_commit(hook: _Hook, arguments: tuple[str, ...], directory: str) -> int:
     reason = _skip_reason()
     repository = open_repository(os.environ, directory)
     from patchgate.operations.land.at_commit import judge_commit, skip_commit
@@ -97,15 +106,16 @@ def _at_commit(name: str, arguments: tuple[str, ...], directory: str) -> int:
         is_alone = _is_framework(os.environ)
         if is_alone:
             _tell_skip("this commit", reason)
-        for warning in skip_commit(repository, name, reason, is_alone=is_alone):
+        for warning in skip_commit(repository, hook.name, reason, is_alone=is_alone):
             complain(f"warning: {warning}")
         return 0
     heads = [found[1] for each in os.environ if (found := _HEAD.fullmatch(each))]
-    merged = heads if name == "pre-merge-commit" else ()
-    return _answered(repository, judge_commit(repository, name, merged, leaves=not _is_framework(os.environ)))
+    merged = heads if hook.name == "pre-merge-commit" else ()
+    judged = judge_commit(repository, hook.name, merged, leaves=not _is_framework(os.environ))
+    return _answered(repository, hook, judged)
 
 
-def _at_message(name: str, arguments: tuple[str, ...], directory: str) -> int:
+def _at_message(hook: _Hook, arguments: tuple[str, ...], directory: str) -> int:
     if _skip_reason() is not None:
         return 0
     if len(arguments) != 1:
@@ -133,10 +143,10 @@ def _at_message(name: str, arguments: tuple[str, ...], directory: str) -> int:
     judged = Judged(report, any(holds(change, branch) for change in report.changes))
     note_shown(repository, report, begins=False)
     # The hook that judged the commit has told them.
-    return _answered(repository, judged, doubts=())
+    return _answered(repository, hook, judged, doubts=())
 
 
-def _at_placeholders(name: str, arguments: tuple[str, ...], directory: str) -> int:
+def _at_placeholders(hook: _Hook, arguments: tuple[str, ...], directory: str) -> int:
     """Judge the placeholders alone, in the files that a framework names; git itself calls no such hook."""
     if _skip_reason() is not None:
         return 0
@@ -150,13 +160,13 @@ def _at_placeholders(name: str, arguments: tuple[str, ...], directory: str) -> i
     between = (first, last) if first and last and _is_framework(os.environ) else None
     report = honoured(repository, check_placeholders(repository, arguments, between), local=True)
     branch = current_branch(repository) if between is None else None
-    warnings = record_refusals(repository, name, report, branch)
+    warnings = record_refusals(repository, hook.name, report, branch)
     report = replace(report, warnings=(*report.warnings, *warnings))
     stops = any(holds(change, branch) for change in report.changes)
-    return _answered(repository, Judged(report, stops), is_approvable=False)
+    return _answered(repository, hook, Judged(report, stops), is_approvable=False)
 
 
-def _at_ref(name: str, arguments: tuple[str, ...], directory: str) -> int:
+def _at_ref(hook: _Hook, arguments: tuple[str, ...], directory: str) -> int:
     if arguments != ("prepared",):
         return 0
     lines = _read_lines()
@@ -174,7 +184,7 @@ def _at_ref(name: str, arguments: tuple[str, ...], directory: str) -> int:
         return 0
     judged = judge_transaction(repository, lines, _command_at_work, _process_above)
     # Commits that a hook let through just now are not judged again here, and nothing is told again.
-    return _answered(repository, judged, doubts=repository.doubts if judged.report.changes else ())
+    return _answered(repository, hook, judged, doubts=repository.doubts if judged.report.changes else ())
 
 
 def _command_at_work() -> str:
@@ -190,7 +200,7 @@ def _process_above() -> str:
     return command_at_work(os.getppid())
 
 
-def _at_push(name: str, arguments: tuple[str, ...], directory: str) -> int:
+def _at_push(hook: _Hook, arguments: tuple[str, ...], directory: str) -> int:
     repository = open_repository(os.environ, directory)
     from patchgate.operations.land.at_push import judge_push, judge_unpushed
     from patchgate.operations.land.refusals import Judged, holds
@@ -206,7 +216,7 @@ def _at_push(name: str, arguments: tuple[str, ...], directory: str) -> int:
     else:
         raise UsageError("pre-push takes a remote and its URL", "git patchgate hook pre-push REMOTE URL")
     stops = any(holds(change, None) for change in report.changes)
-    return _answered(repository, Judged(report, stops), is_push=True)
+    return _answered(repository, hook, Judged(report, stops), is_push=True)
 
 
 def _verified(repository: Repository, remote: Remote, updates: Sequence[RefUpdate], report: Report) -> Report:
@@ -223,8 +233,6 @@ def _verified(repository: Repository, remote: Remote, updates: Sequence[RefUpdat
     progress = Progress(quiet=False)
 
     def around() -> Around:
-        import time
-
         from patchgate.operations.hold.verify.analyses import Around
         from patchgate.surfaces.options import cache_folder
 
@@ -236,7 +244,7 @@ def _verified(repository: Repository, remote: Remote, updates: Sequence[RefUpdat
         progress.end()
 
 
-def _at_receive(name: str, arguments: tuple[str, ...], directory: str) -> int:
+def _at_receive(hook: _Hook, arguments: tuple[str, ...], directory: str) -> int:
     signal.signal(signal.SIGALRM, _too_long)
     # Again each second: one gate that gives up does not end the whole.
     signal.setitimer(signal.ITIMER_REAL, _RECEIVE_SECONDS, 1)
@@ -292,6 +300,7 @@ def _read_lines() -> bytes:
 
 def _answered(
     repository: Repository,
+    hook: _Hook,
     judged: Judged,
     *,
     is_push: bool = False,
@@ -316,6 +325,7 @@ def _answered(
             report = replace(report, approve=approve_line(report, place=place))
         show(report, "full", "auto", verbose=False, quiet=False)
     tell_doubts(repository.doubts if doubts is None else doubts)
+    _measure(repository, hook, judged.report)
     if not judged.stops:
         if report.verdict != "accepted":
             complain("patchgate: told only, by [hooks] of the policy; nothing is stopped")
@@ -323,7 +333,20 @@ def _answered(
     return report.verdict.exit_code or 1
 
 
-_HOOKS: dict[str, Callable[[str, tuple[str, ...], str], int]] = {
+def _measure(repository: Repository, hook: _Hook, report: Report) -> None:
+    """Record a hook that took longer than the policies that it judged by allow."""
+    budgets = [change.policy.budget_ms for change in report.changes if change.policy.budget_ms is not None]
+    taken = round(1000 * (time.monotonic() - hook.began))
+    if not budgets or taken <= min(budgets):
+        return
+    from patchgate.operations.land.refusals import record_slow
+
+    warning = record_slow(repository, hook.name, taken, min(budgets))
+    if warning:
+        complain(f"warning: {warning}")
+
+
+_HOOKS: dict[str, Callable[[_Hook, tuple[str, ...], str], int]] = {
     "pre-commit": _at_commit,
     "pre-merge-commit": _at_commit,
     "commit-msg": _at_message,

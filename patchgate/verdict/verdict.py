@@ -122,8 +122,8 @@ class PolicyReference:
 
     `observes` is whether its local hooks only tell a refusal, `draft_refs` are the branches where they do.
     `refuses_messages` is whether it refuses some messages, `judges_messages` whether it says anything of any.
-    `tree` holds it, where that is not the tree of
-    the change's base commit.
+    `tree` holds it, where that is not the tree of the change's base commit. `budget_ms` is how long its local
+    hooks may take; None: as long as they want.
     """
 
     digest: str
@@ -133,6 +133,7 @@ class PolicyReference:
     refuses_messages: bool = False
     judges_messages: bool = True
     tree: str | None = None
+    budget_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

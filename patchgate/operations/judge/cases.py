@@ -221,6 +221,7 @@ def reference(policy: Policy, place: str, profile: Profile, tree: str | None = N
         policy.refuses_messages(profile),
         policy.judges_messages(profile),
         tree,
+        hooks.budget_ms,
     )
 
 

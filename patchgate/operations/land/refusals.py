@@ -63,3 +63,9 @@ def _about(change: ChangeVerdict, hook: str) -> Mapping[str, Json]:
         "rules": rules,
         "verdict": change.verdict.value,
     }
+
+
+def record_slow(repository: Repository, hook: str, milliseconds: int, budget: int) -> str | None:
+    """Keep in the ledger that a hook took longer than its budget; None, or one sentence to warn with."""
+    about: dict[str, Json] = {"hook": hook, "ms": milliseconds, "budget_ms": budget}
+    return Ledger(repository.common_dir).record("slow", about)

@@ -33,6 +33,7 @@ from patchgate.operations.tell.doctor_repository import (
     leftover_findings,
     marker_findings,
     policy_findings,
+    slow_findings,
     symbolic_findings,
     unseen_findings,
 )
@@ -120,6 +121,7 @@ def examine(
         places.append(Place(worktree, hooks, tuple(findings)))
     whole = [finding for place, finding in about_policy if place is None]
     whole += [*ledger_findings(repository, git), *unseen_findings(repository, git)]
+    whole += slow_findings(repository, git)
     whole += [*symbolic_findings(repository, git), *kind_findings(repository, git)]
     whole += fast_findings(repository, [each for each in places if each.hooks], git)
     if "PATCHGATE_SKIP" in environ:

@@ -7,7 +7,8 @@ themselves are looked at elsewhere.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
 from patchgate.declared.policy import Policy
@@ -27,6 +28,7 @@ from patchgate.operations.judge.policies import Found, Policies, require_version
 from patchgate.operations.judge.terms import trusted
 from patchgate.operations.tell.doctor_findings import Finding, git_in, quoted
 from patchgate.operations.tell.proof import describe_contradiction
+from patchgate.operations.tell.since import iso
 from patchgate.verdict.rules import Level
 from patchgate.verdict.wording import SHORT_OID, count, safe
 
@@ -35,6 +37,7 @@ _NAMED = 5
 _PENDING = "patchgate-pending"
 _LANDING = "patchgate-landing"
 _REMOTES = "refs/remotes/"
+_SLOW_DAYS = 7
 
 
 def policy_findings(
@@ -128,6 +131,25 @@ def ledger_findings(repository: Repository, git: str) -> Iterator[Finding]:
     if not os.access(place, os.W_OK):
         what = f"{safe(place)} may not be written: no receipts, and no record of what is refused"
         yield Finding(Level.WARNING, what, f"chmod u+w {quoted(place)}")
+
+
+def slow_findings(repository: Repository, git: str, clock: Callable[[], float] = time.time) -> list[Finding]:
+    """Report the hooks that took longer than their budget within the last days, each once."""
+    since = iso(clock() - _SLOW_DAYS * 86_400)
+    taken: dict[str, list[int]] = {}
+    for event in Ledger(repository.common_dir).mentions({"slow"}):
+        hook, milliseconds = event.about.get("hook"), event.about.get("ms")
+        if event.at >= since and isinstance(hook, str) and type(milliseconds) is int:
+            taken.setdefault(hook, []).append(milliseconds)
+    return [
+        Finding(
+            Level.WARNING,
+            f"{safe(hook, 60)} took longer than [hooks] budget_ms {count(len(times), 'time')} within "
+            f"{_SLOW_DAYS} days, up to {max(times):,} ms",
+            f"{git} patchgate log --kind slow",
+        )
+        for hook, times in sorted(taken.items())
+    ]
 
 
 def leftover_findings(worktree: Worktree) -> Iterator[Finding]:

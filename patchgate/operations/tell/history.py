@@ -94,6 +94,9 @@ def as_text(event: Event) -> list[str]:
     if event.kind == "attempted":
         # All the rest of it is shown by `attempts show`.
         return [f"{at} attempted {_tried(rest)}"]
+    if event.kind == "slow":
+        taken, budget, hook = (safe(_shown(event.about.get(key)), 60) for key in ("ms", "budget_ms", "hook"))
+        return [f"{at} slow {hook}: {taken} ms, and its budget is {budget} ms"]
     if event.kind == adjudications.KIND:
         return [f"{at} adjudicated {_adjudicated(event)}"]
     words = [f"{at} {_word(event.kind)}", *_what(rest)]
