@@ -1,7 +1,7 @@
 """The patch ids of changes that did not come as a patch: `git patch-id --stable` of what git's diff writes.
 
 Decides which diff that is: `git diff-tree -p -M`, so that a commit has the id of the patch that `git diff`
-made of it. A merge has none, nor has a change without lines.
+made of it. A change without lines has none.
 """
 
 from __future__ import annotations

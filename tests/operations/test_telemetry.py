@@ -164,10 +164,16 @@ def test_lines_and_patch_id_are_given_by_every_source_whatever_the_policy_limits
     everything = repo.check("--all").change
     assert everything["stats"]["patch_id"]
     assert everything["stats"]["added_lines"] == sum(row["added_lines"] for row in everything["files"])
-    # A merge has no patch of its own, a root has one.
+    # A merge has the id of what it does itself, a root that of all it brings.
     repo.git("checkout", "-q", "-b", "side", commit)
     repo.commit({"side": "s\n"})
     repo.git("merge", "-q", "--no-ff", "-m", "Merge", "main")
     assert repo.check("HEAD").change["stats"]["patch_id"] is None
+    repo.write("own", "o\n")
+    repo.git("add", "own")
+    repo.git("commit", "-q", "--amend", "--no-edit")
+    own = repo.check("HEAD").change["stats"]
+    told = repo.git("patch-id", "--stable", stdin=addition(b"own", b"o")).decode()
+    assert (own["files"], told.split()[0]) == (1, own["patch_id"])
     root = repo.ask("rev-list", "--max-parents=0", "HEAD")
     assert repo.check(root).change["stats"]["patch_id"]

@@ -5,6 +5,7 @@ Decides which changes have one. What git does not give an id for has none, and n
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 from patchgate.errors import UndecidedError
@@ -15,7 +16,10 @@ from patchgate.verdict.verdict import Report
 
 
 def with_ids_of_commits(repository: Repository, report: Report) -> Report:
-    """Add the patch ids of commits; a merge has none, nor has one whose parent this clone lacks."""
+    """Add the patch ids of commits, of merges those of what they do themselves.
+
+    One whose parent this clone lacks has none, nor has a merge that changes what git merges anew.
+    """
     commits = [
         each.source.commit
         for each in report.changes
@@ -27,7 +31,13 @@ def with_ids_of_commits(repository: Repository, report: Report) -> Report:
         known = patch_ids_of(repository, commits)
     except UndecidedError:
         return report
-    changes = (replace(each, patch_id=known.get(each.source.commit or "")) for each in report.changes)
+    changes = []
+    for each in report.changes:
+        found = known.get(each.source.commit or "")
+        if each.source.kind == "merge" and each.change.files:
+            with PrivateStore(repository) as store, suppress(UndecidedError):
+                found = patch_id_of(repository, store, each.change.files)
+        changes.append(replace(each, patch_id=found))
     return replace(report, changes=tuple(changes))
 
 
