@@ -192,6 +192,7 @@ def test_a_url_that_reads_like_tracking_refs_has_none(local: Local, tmp_path: Pa
     local.policy(POLICY + '[push]\nprotected_refs = ["refs/heads/main"]\n')
     (local.path / "origin").mkdir()
     local.git("init", "-q", "--bare", "origin/sub")
+    local.git("push", "-q", "--no-verify", "origin/sub", "main~1:refs/heads/trunk")
     local.git("update-ref", "refs/remotes/origin/sub/main", local.bad())
     answer = local.push("origin/sub", "main")
     assert answer.errors == ["deny-prefix"]
@@ -648,6 +649,7 @@ def test_a_mirror_of_protected_refs_is_judged_once(tmp_path: Path) -> None:
     local.git("branch", "other", "HEAD~1")
     local.git("init", "-q", "--bare", str(tmp_path / "mirror.git"))
     local.git("remote", "add", "--mirror=push", "mirror", str(tmp_path / "mirror.git"))
+    local.forget()
     answer = local.push("mirror")
     assert (answer.code, [change["commit"] for change in answer.changes][1:]) == (0, made)
 
