@@ -187,6 +187,8 @@ READERS: dict[str, Callable[[World], Any]] = {
     "tried_tree": _standing,
     "index_records": lambda w: _listed(listing.index_records(w.opened)),
     "index_names": lambda w: _listed(listing.index_names(w.opened)),
+    "untracked_names": lambda w: _listed(listing.untracked_names(w.opened)),
+    "unlike_index": lambda w: sorted(listing.unlike_index(w.opened, [RepoPath(b"a"), RepoPath(b"none")])),
     "tree_records": lambda w: _listed(listing.tree_records(w.opened, w.last)),
     "index_entries": lambda w: staging.index_entries(w.opened, [RepoPath(b"a"), RepoPath(b"z")]),
     "new_index": _new_index,

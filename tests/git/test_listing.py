@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from patchgate.change.path import RepoPath
 from patchgate.errors import UndecidedError
-from patchgate.git.listing import entry_of, index_names, index_records, name_of, tree_records
+from patchgate.git.listing import (
+    entry_of,
+    index_names,
+    index_records,
+    name_of,
+    tree_records,
+    unlike_index,
+    untracked_names,
+)
 from patchgate.git.objects import Header, Objects
 from patchgate.git.repository import Repository, open_repository
 from tests.world import Repo
@@ -48,6 +59,36 @@ def test_index_and_tree_are_listed_alike_and_by_bytes(repository: Repository) ->
     modes = [entries[name].mode for name in (b"link", b"module", b"z")]
     assert modes == ["120000", "160000", "100644"]
     assert entries[b"module"].oid == "1" * 40
+
+
+def test_what_differs_on_disk_is_found_by_its_content_under_any_name(tmp_path: Path) -> None:
+    """Changed, gone, another type, untracked, ignored; not what was only touched, nor a nested repository."""
+    made = Repo.create(tmp_path)
+    same, changed, gone, linked = b"same.md", b"a/b\xff.md", b"line\nfeed.md", b":(top)*.md"
+    made.commit({".gitignore": "ignored\n"})
+    for name in (same, changed, gone, linked):
+        made.write(name, "x\n")
+    made.commit()
+    os.utime(made.path / "same.md", (1, 1))
+    made.write(changed, "y\n")
+    for name in (gone, linked):
+        os.unlink(os.path.join(os.fsencode(made.path), name))
+    os.symlink(b"same.md", os.path.join(os.fsencode(made.path), linked))
+    made.write("ignored", "x\n")
+    made.write("new/file.md", "x\n")
+    made.git("init", "-q", "nested")
+    made.write("nested/a.md")
+    repository = open_repository(made.env, str(made.path))
+    unlike = {changed, gone, linked, b"ignored", b"new/file.md"}
+    asked = [
+        RepoPath(name) for name in (*unlike, same, b"new", b"none", b"nested", b"nested/a.md", b"x" * 5000)
+    ]
+    assert {path.raw for path in unlike_index(repository, asked)} == unlike
+    many = [*asked, *(RepoPath(b"%d" % number) for number in range(300))]
+    assert {path.raw for path in unlike_index(repository, many)} == unlike
+    assert unlike_index(repository, []) == frozenset()
+    listed = [name_of(each) for piece in untracked_names(repository) for each in piece]
+    assert listed == [b"new/file.md"]
 
 
 def test_a_listing_may_end_early(repository: Repository) -> None:

@@ -58,6 +58,7 @@ class JudgedContent(ABC):
     committed: str
     policy_tree: str
     _differences: dict[str, Sequence[FileChange]] = field(default_factory=dict, compare=False, kw_only=True)
+    _unlike: dict[RepoPath, bool] = field(default_factory=dict, compare=False, kw_only=True)
 
     @abstractmethod
     @contextmanager
@@ -98,8 +99,11 @@ class IndexContent(JudgedContent):
     """What is staged, over HEAD."""
 
     def in_two_versions(self, paths: Collection[RepoPath]) -> frozenset[RepoPath]:
-        """Find the files that the working tree has otherwise."""
-        return unlike_index(self.repository, paths)
+        """Find the files that the working tree has otherwise; each path is compared once."""
+        unknown = [path for path in paths if path not in self._unlike]
+        found = unlike_index(self.repository, unknown)
+        self._unlike.update((path, path in found) for path in unknown)
+        return frozenset(path for path in paths if self._unlike[path])
 
     def on_disk(self) -> WorktreeContent:
         """Give the working tree that the index belongs to."""
