@@ -84,7 +84,7 @@ class Before:
             return _incomparable(finding, details)
         details["new"] = fresh[:_SHOWN]
         more = f" and {len(fresh) - 5} more" if len(fresh) > 5 else ""
-        hint = f"{finding.hint}; it fails without the patch too, but not for {', '.join(fresh[:5])}{more}"
+        hint = f"these fail with the patch only: {', '.join(fresh[:5])}{more}; {finding.hint}"
         return replace(finding, hint=hint)
 
     def _failed_before(self, finding: Finding, failed: Sequence[str]) -> Finding:
@@ -164,6 +164,6 @@ def _incomparable(finding: Finding, details: dict[str, Json]) -> Finding:
     details["same"] = None
     return replace(
         finding,
-        message=f"{finding.message}; without the patch too, but the two failures cannot be compared",
+        message=f"{finding.message}; it fails without the patch too, and the two cannot be compared",
         hint=f"{finding.hint}; a report as JUnit (pytest) or SARIF would show what is new",
     )
