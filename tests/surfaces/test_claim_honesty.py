@@ -297,3 +297,15 @@ def test_an_unknown_key_of_claims_is_a_warning_and_no_adjudication_ends_by_it(re
     assert "claims.contradiction_scan_max_file: unknown key" in lines[0]
     assert "did you mean `claims.contradiction_scan_max_file" in lines[0]
     assert repo.cli("check").code == 0
+
+
+def test_a_passed_verdict_passes_beside_a_conflict_and_its_files_are_not_on_record(repo: Repo) -> None:
+    base = repo.ask("rev-parse", "HEAD")
+    repo.commit({"docs/report.md": "# One\n"})
+    repo.git("checkout", "-q", "-b", "other", base)
+    repo.commit({"docs/report.md": "# Other\n"})
+    assert repo.try_git("merge", "-q", "main").returncode
+    said = {"passed": True, "reason_code": None, "feedback": "", "subject": "s"}
+    found = verdict(repo, deliverables=["docs/report.md"], **said)
+    assert found["outcome"] == "passed"
+    assert any("not on record" in warning for warning in found["metadata"]["warnings"])

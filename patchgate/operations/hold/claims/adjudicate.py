@@ -55,14 +55,11 @@ def adjudicate(
         settings = policy.config.claims
         seen: Scan | None = None
         warnings: tuple[str, ...] = ()
-        is_needed = needs_scan(claim, settings)
-        index = judged
-        if is_needed or (claim.passed and claim.subject is not None):
-            judged = content_of_work(judged, paths_named(repository, claim))
-        if is_needed:
-            seen, warnings = _scanned(judged, claim, settings, moment, clock)
-        if judged is not index:
-            warnings = (*warnings, _UNSTAGED)
+        if needs_scan(claim, settings):
+            work = content_of_work(judged, paths_named(repository, claim))
+            seen, warnings = _scanned(work, claim, settings, moment, clock)
+            if work is not judged:
+                judged, warnings = work, (*warnings, _UNSTAGED)
         found = decide(claim, seen, settings, judged.read_from, warnings)
         changed, doubt = _changed(judged, found, moment)
     told = record(repository, found, changed)
@@ -109,8 +106,9 @@ def _changed(
         # Nobody would ever ask for them.
         return (), None
     try:
+        work = content_of_work(judged, paths_named(judged.repository, claim))
         if claim.changed_files:
-            return paths_given(judged, claim.changed_files), None
-        return current_files(judged, now), None
+            return paths_given(work, claim.changed_files), None
+        return current_files(work, now), None
     except UndecidedError as error:
         return (), f"the changed files are not on record: {error.message}"
