@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from patchgate.change.path import RepoPath, bounded, fold
@@ -100,6 +100,11 @@ class FileLimits:
     has_own_lines: bool = True
 
 
+@cache
+def _classes() -> tuple[tuple[str, PatternSet], ...]:
+    return tuple((name, PatternSet(patterns, folded=True)) for name, patterns in CLASSES.items())
+
+
 class Policy:
     """A config, compiled. Immutable but for what it remembers of paths that it was asked about.
 
@@ -162,10 +167,6 @@ class Policy:
     def components(self) -> Components:
         """The components."""
         return Components(self.config.components)
-
-    @cached_property
-    def _classes(self) -> list[tuple[str, PatternSet]]:
-        return [(name, PatternSet(patterns, folded=True)) for name, patterns in CLASSES.items()]
 
     def digest(self, profile: Profile) -> str:
         """Compute the policy digest: profile, keys as written in canonical JSON, version of the rules."""
@@ -255,7 +256,7 @@ class Policy:
         )
 
     def _classes_of(self, raw: bytes) -> frozenset[str]:
-        found = frozenset(name for name, names in self._classes if names.match(raw) is not None)
+        found = frozenset(name for name, names in _classes() if names.match(raw) is not None)
         # Who allows lock files allows new ones too.
         return found - {"output"} if "lock" in found else found
 
