@@ -99,6 +99,7 @@ def test_the_results_of_a_capture_are_in_its_event_and_in_the_status(tmp_path: P
     tests = {"passed": 1, "failed": 0, "errors": 0, "skipped": 1}
     event = json.loads(repo.cli("log", "--kind", "captured", "--format", "json").out)
     assert (event["component"], event["tests"]) == ("shaping", tests)
+    assert repo.cli("log", "-n", "1").out == f"{event['at']} captured component shaping\n"
     written = (repo.path / ".patchgate/baselines/shaping.json").read_text()
     assert "skipped" not in written
     assert event["at"][:4] not in written

@@ -169,6 +169,10 @@ def _what(rest: dict[str, Json]) -> list[str]:
         if isinstance(named, str):
             del rest[key]
             return [f"{'attempt' if key == 'attempt' else 'the chain of'} {safe(named, 60)}"]
+    component = rest.get("component")
+    if isinstance(component, str):
+        del rest["component"]
+        return [f"component {safe(component, 80)}"]
     if isinstance(commit, str):
         del rest["commit"]
         if source == "commit":
