@@ -11,12 +11,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from patchgate.change.patch_header_faults import explain_headers
 from patchgate.change.patch_headers import SECTION, read_section
 from patchgate.change.patch_hunk_faults import explain_hunk
 from patchgate.change.patch_hunks import Scan, scan_hunks
-from patchgate.change.patch_line_faults import ONLY_THE_DIFF, Place, carriage_return, foreign, lines_of, prose
+from patchgate.change.patch_line_faults import (
+    ONLY_THE_DIFF,
+    Place,
+    carriage_return,
+    foreign,
+    lines_of,
+    prose,
+    with_returns,
+    without_returns,
+)
 from patchgate.change.patch_mendings import with_mendings
 from patchgate.change.patch_model import (
     MARKER,
@@ -35,7 +45,7 @@ from patchgate.change.patch_model import (
 )
 from patchgate.change.patch_names import DEV_NULL, quote
 
-__all__ = ["Fault", "Hunk", "Kind", "Patch", "Section", "parse", "print_patch"]
+__all__ = ["Fault", "Hunk", "Kind", "Patch", "Section", "parse", "print_patch", "without_returns"]
 
 _START = b"diff --git "
 _HUNK = b"\n@@"
@@ -49,13 +59,15 @@ def parse(raw: bytes) -> Patch | tuple[Fault, ...]:
     """Read a patch; for bytes that are none, say every fault that can be told soundly, by line.
 
     At most `MAX_FAULTS` in all, each with its mending where there is a mechanical one. Time and memory are
-    linear.
+    linear. A patch whose every line ends in CR LF is read without the CR: its `raw` has none.
     """
-    found = _read(raw)
+    text = without_returns(raw)
+    found = _read(text)
     if isinstance(found, Patch):
         return found
-    whole = raw if raw.endswith(b"\n") else raw + b"\n"
-    return with_mendings(whole, found, _count_faults)
+    whole = text if text.endswith(b"\n") else text + b"\n"
+    faults = with_mendings(whole, found, _count_faults)
+    return faults if text is raw else tuple(replace(each, fix=with_returns(each.fix)) for each in faults)
 
 
 def _count_faults(raw: bytes) -> int:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from patchgate.change.patch_model import Fault, mend
+from patchgate.change.patch_model import Fault, Mending, mend
 from patchgate.change.quoting import printable
 
 ONLY_THE_DIFF = "send only the diff: no text, fences or mail headers before, between or after its sections"
@@ -47,6 +47,26 @@ def lines_of(raw: bytes, start: int, end: int, line: int) -> Iterator[Place]:
         stop = end if stop < 0 else stop
         yield Place(line, raw[start:stop])
         start, line = stop + 1, line + 1
+
+
+def without_returns(raw: bytes) -> bytes:
+    """Read a patch whose every line ends in CR LF, headers too, without the CR; any other stays as it is.
+
+    git writes no CR behind a header, so all of them came on the way (an editor, mail); those of the files are
+    given back where a file has them.
+    """
+    first = raw.find(b"\n")
+    if raw[first - 1 : first] != b"\r" or raw.count(b"\n") != raw.count(b"\r\n"):
+        return raw
+    return raw.replace(b"\r\n", b"\n").removesuffix(b"\r")
+
+
+def with_returns(fix: Mending | None) -> Mending | None:
+    """Write a mending for a patch whose every line ends in CR LF."""
+    if fix is None or fix.text is None:
+        return fix
+    text = fix.text.replace("\n", "\r\n")
+    return Mending(fix.first, text if text.endswith("\n") else text + "\r", fix.last)
 
 
 def explain_hunk_header(place: Place) -> Fault:

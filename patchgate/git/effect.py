@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from patchgate.change.model import Entry, FileChange
-from patchgate.change.patch import parse
+from patchgate.change.patch import parse, without_returns
 from patchgate.change.path import RepoPath
 from patchgate.change.quoting import printable
 from patchgate.errors import UndecidedError
@@ -197,7 +197,7 @@ class PatchId:
     def __init__(self, repository: Repository, patch: bytes) -> None:
         self._size = len(repository.zero_oid)
         self._child = repository.child("patch-id", "--stable")
-        self._child.feed(_with_plain_names(patch))
+        self._child.feed(_with_plain_names(without_returns(patch)))
 
     def __enter__(self) -> PatchId:
         return self
@@ -233,6 +233,6 @@ def _with_plain_names(patch: bytes) -> bytes:
     pieces: list[bytes] = []
     for section in parsed.sections:
         body = section.rows[0][6] if section.rows else section.end
-        headers = _DOTTED.sub(rb"\1", patch[section.start : body])
-        pieces += (headers, patch[body : section.end])
+        headers = _DOTTED.sub(rb"\1", parsed.raw[section.start : body])
+        pieces += (headers, parsed.raw[body : section.end])
     return b"".join(pieces)

@@ -59,6 +59,16 @@ def test_a_good_patch_lands_and_nothing_is_staged(repo: Repo) -> None:
     assert status(repo) == " M f\n"
 
 
+def test_a_patch_wholly_in_crlf_lands_once_and_is_kept_as_it_was_sent(repo: Repo) -> None:
+    """B19, E20."""
+    patch = change_of().replace(b"\n", b"\r\n")
+    answer = apply(repo, patch)
+    assert (answer.code, answer.rules) == (0, ["eol-adapted"])
+    assert (repo.path / "f").read_bytes() == b"a\nB\nc\n"
+    assert (attempt_of(answer) / "artifacts/diff.patch").read_bytes() == patch
+    assert apply(repo, patch).errors == apply(repo, change_of()).errors == ["duplicate-patch"]
+
+
 def test_with_index_the_result_is_staged_and_clean(repo: Repo) -> None:
     patch = change_of() + addition(b"new/h") + deletion(b"sub/g", b"x")
     repo.commit({"sub/g": "x\n"})

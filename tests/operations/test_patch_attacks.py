@@ -97,7 +97,7 @@ UNREADABLE = {
     "fence": (b"```diff\n" + M, "prose-around-patch"),
     "byte-order mark": (b"\xef\xbb\xbf" + M, "encoding-unsupported"),
     "UTF-16": (M.decode().encode("utf-16"), "encoding-unsupported"),
-    "CR LF everywhere": (M.replace(b"\n", b"\r\n"), "carriage-return-in-header"),
+    "CR LF in the headers": (M.replace(b"\n", b"\r\n", 3), "carriage-return-in-header"),
     "lost space": (M.replace(b" a\n", b"\n"), "blank-context-line"),
     "cut off": (M[:-1], "newline-missing"),
     "wrong count": (M.replace(b"-1,3", b"-1,2"), "hunk-count-mismatch"),

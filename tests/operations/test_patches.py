@@ -28,6 +28,7 @@ from tests.proposals import (
     moved,
     refusal,
 )
+from tests.sessions.scripted_fixer import mend
 from tests.world import Repo
 
 _FEW = settings(
@@ -139,6 +140,37 @@ def test_a_patch_in_crlf_is_adapted_to_a_file_in_lf(repo: Repo) -> None:
     assert (answer.code, answer.rules) == (0, ["eol-adapted"])
     repo.stage({"f": "a\nB\nc\n"})
     assert repo.ask("write-tree") == answer.change["after"]
+
+
+def test_a_patch_that_is_wholly_in_crlf_is_adapted_like_its_body(repo: Repo) -> None:
+    """E20: headers too; a new file gets LF, a file in CR LF keeps it, and a fix is for what was sent."""
+    repo.commit({"g": ABC.replace("\n", "\r\n")})
+    for patch, files in (
+        (change_of(), {"f": "a\nB\nc\n"}),
+        (change_of(b"g"), {"g": "a\r\nB\r\nc\r\n"}),
+        (change_of() + addition(b"new"), {"f": "a\nB\nc\n", "new": "x\n"}),
+        (b"\n" + change_of(), {"f": "a\nB\nc\n"}),
+    ):
+        answer = check(repo, patch.replace(b"\n", b"\r\n"))
+        assert (answer.code, answer.rules) == (0, ["eol-adapted"])
+        assert answer.change["stats"]["patch_id"] == check(repo, patch).change["stats"]["patch_id"]
+        repo.stage(files)
+        assert repo.ask("write-tree") == answer.change["after"]
+        repo.git("reset", "-q", "--hard")
+    for broken in (
+        change_of().replace(b"-1,3", b"-1,2"),
+        change_of().replace(b" a\n", b" z\n").replace(b"1,3", b"1,5") + b" d\n e\n",
+        change_of().removesuffix(b"\n"),
+        b"So:\n" + change_of(),
+    ):
+        repo.commit({"f": ABC + "d\ne\n"})
+        sent = broken.replace(b"\n", b"\r\n")
+        refused = check(repo, sent)
+        mended = mend(sent, refused.report)
+        assert (refused.code, mended.count(b"\n")) == (1, mended.count(b"\r\n"))
+        assert check(repo, mended).rules == ["eol-adapted"], mended
+    mixed = check(repo, change_of().replace(b"\n", b"\r\n", 3))
+    assert "carriage-return-in-header" in refusal(mixed)[2]
 
 
 def test_mixed_line_ends_are_refused_with_the_line(repo: Repo) -> None:

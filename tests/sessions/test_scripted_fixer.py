@@ -53,7 +53,7 @@ CASES: dict[str, bytes | tuple[bytes, str]] = {
     "missing-hunk": _NEW.replace(b"@@ -0,0 +1 @@\n", b""),
     "hunk-count-mismatch": GOOD.replace(b"-1,3 +1,3", b"-1,2 +1,2"),
     "blank-context-line": REPEATED + b"@@ -4,4 +4,4 @@\n x = 1\n\n-y = 2\n+y = 3\n x = 1\n",
-    "carriage-return-in-header": (GOOD + _NEW).replace(b"\n", b"\r\n"),
+    "carriage-return-in-header": GOOD.replace(b"\n", b"\r\n", 4) + _NEW,
     "duplicate-section": GOOD + OTHER + GOOD,
     "newline-missing": GOOD.removesuffix(b"\n"),
     "range-invalid": _NEW.replace(b"@@ -0,0 +1 @@", b"@@ -1,0 +1,1 @@"),

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from patchgate.change.diagnosis import tell
-from patchgate.change.patch_model import Fault
+from patchgate.change.patch_line_faults import with_returns
+from patchgate.change.patch_model import Fault, Mending
 from patchgate.change.path import RepoPath
 from patchgate.git.effect import COMMAND, Effect
 from patchgate.verdict.rules import RULES, Stage
-from patchgate.verdict.verdict import Finding, Fix, Json
+from patchgate.verdict.verdict import ChangeVerdict, Finding, Fix, Json
 
 _MISFITS = {"hunk-mismatch", "hunk-ambiguous", "eol-mixed"}
 
@@ -36,6 +37,22 @@ def finding_of(fault: Fault, path: RepoPath | None = None, also: str | None = No
         fix=fix,
         notes=notes,
     )
+
+
+def with_returns_again(verdict: ChangeVerdict) -> ChangeVerdict:
+    """Say that a patch was read without the CR of its lines; its fixes get one, for what was sent has it."""
+    found = tuple(
+        each if each.fix is None else replace(each, fix=_with_returns(each.fix)) for each in verdict.findings
+    )
+    if not any(each.rule == "eol-adapted" for each in found):
+        message = "every line of the patch ends in CR LF; it was read without the CR"
+        found = (*found, finding_of(Fault("eol-adapted", 1, message, "nothing to do")))
+    return replace(verdict, findings=found)
+
+
+def _with_returns(fix: Fix) -> Fix:
+    mending = with_returns(Mending(fix.patch_line, fix.replace_with, fix.last_patch_line or fix.patch_line))
+    return fix if mending is None else replace(fix, replace_with=mending.text)
 
 
 def refused_by_git(said: Sequence[str]) -> Finding:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from patchgate.change.edit_anchors import missing
 from patchgate.change.edit_diff import to_patch
 from patchgate.change.edits import parse_edits
-from patchgate.change.patch import parse
+from patchgate.change.patch import parse, without_returns
 from patchgate.change.patch_model import Fault
 from patchgate.change.path import faults
 from patchgate.declared.control import is_control_by_name
@@ -30,6 +30,7 @@ from patchgate.git.trees import resulting_tree
 from patchgate.operations.judge.bases import Footing, find_footing, index_tree
 from patchgate.operations.judge.checked_edits import Checked, digest_of, last_checked, remember
 from patchgate.operations.judge.intents import active_here, touch, with_scope
+from patchgate.operations.judge.patch_findings import with_returns_again
 from patchgate.operations.judge.policies import built_in
 from patchgate.operations.judge.terms import Asked
 from patchgate.operations.judge.trial import Trial
@@ -89,7 +90,7 @@ def judging(
         stamp = _stamp(repository)
         footing = find_footing(repository, objects, base, lands=lands)
         trial = Trial(repository, objects, store, footing, asked, kind)
-        patch = raw
+        patch = raw if kind == "edits" else without_returns(raw)
         verdict = None
         if kind == "edits":
             memory = repository if footing.on_disk and now is not None else None
@@ -101,11 +102,13 @@ def judging(
                 patch_id = held.enter_context(PatchId(repository, patch))
                 trial = Trial(repository, objects, store, footing, asked, kind)
         if verdict is None:
-            parsed = parse(patch)
+            parsed = parse(raw if kind == "patch" else patch)
             if isinstance(parsed, tuple):
                 verdict = trial.unreadable(parsed)
             else:
                 verdict = replace(trial.judge(parsed), n_hunks=parsed.n_hunks)
+                if kind == "patch" and patch is not raw:
+                    verdict = with_returns_again(verdict)
         if patch_id is not None:
             verdict = replace(verdict, patch_id=patch_id.read())
         if lands or footing.on_disk:

@@ -80,7 +80,7 @@ PATCH_RULES = (
     ),
     _parse(
         "carriage-return-in-header",
-        "A header line of the patch ends in CR LF.",
+        "A header line of the patch ends in CR LF, and not every line does.",
         "git would take the CR for a part of the name or skip the line.",
         "+++ b/a.py\\r",
         "End header lines with LF alone; only the lines of a file may end in CR LF.",
@@ -197,8 +197,8 @@ PATCH_RULES = (
     ),
     _check(
         "eol-adapted",
-        "The lines of the patch end in LF and those of the file in CR LF, or the reverse; the patch "
-        "was adapted.",
+        "The lines of the patch end in LF and those of the file in CR LF, or the reverse, or every line of "
+        "the patch ends in CR LF, its headers too; the patch was adapted.",
         "The bytes that are judged are the adapted ones.",
         "a patch in LF for a file in CR LF",
         "Nothing has to be done.",
