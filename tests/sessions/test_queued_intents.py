@@ -77,6 +77,9 @@ def test_where_the_other_intents_cannot_be_read_nothing_is_free(repo: Repo) -> N
     (Path(common_dir(repo)) / "patchgate" / "intents" / f"{FIRST}.json").write_text("damaged\n")
     repo.stage({"b": "2\n"})
     assert repo.check().verdict == "undecided"
+    # Its own intent is not what is damaged.
+    told = repo.cli("verify", "--format", "json", "-q").report
+    assert (told["intent"], FIRST in told["reason"]) == (SECOND, False)
 
 
 def test_what_was_committed_while_an_intent_waited_is_verified_when_it_is_active(tmp_path: Path) -> None:

@@ -99,8 +99,7 @@ def active_here(repository: Repository, now: Moment | None = None) -> Here | Non
     try:
         others = tuple(each for each in holders(repository, now) if each.id not in names)
     except UndecidedError as error:
-        # What is free for one that waits, nobody knows then.
-        return Here(now, active, queued, over, fault=error if queued else None, unread=error)
+        return Here(now, active, queued, over, unread=error)
     return Here(now, active, queued, over, others)
 
 
@@ -220,8 +219,11 @@ def held(
     """
     from patchgate.gates.scope import GATE, check_scope, examine, trailer
 
-    if here.fault is not None:
-        return _joined(verdict, (GateOutcome(GATE, Outcome.UNDECIDED, _said(here.fault)),), ())
+    # Of one that waits nobody knows what is free where the others cannot be read.
+    waits = intent is not None and intent in here.queued
+    fault = here.fault or (here.unread if waits else None)
+    if fault is not None:
+        return _joined(verdict, (GateOutcome(GATE, Outcome.UNDECIDED, _said(fault)),), ())
     touched = tuple(dict.fromkeys([*(file.path for file in files), *copied]))
     dirt = unchanged_dirt(intent, files) if intent is not None else frozenset()
 
