@@ -14,7 +14,7 @@ from patchgate.git.repository import open_repository
 from patchgate.operations.judge.receives import judge_receive
 from patchgate.verdict.verdict import Report
 from tests.malformed import FILE, FOLDER, MODULE, blob, commit_of, ordered, rows_of, tree
-from tests.operations.push_world import POLICY, ZERO, Local, commits, rules
+from tests.operations.push_world import POLICY, WEAK, ZERO, Local, commits, rules
 from tests.world import Repo
 
 MARKER = "<<<<<<< HEAD\n"
@@ -225,6 +225,14 @@ def test_pre_push_lets_the_past_go_where_the_remote_is_known_to_have_no_policy(l
     report = local.pushed(MAIN, old=old)
     assert (report.verdict, len(report.changes), len(report.warnings)) == ("accepted", 3, 1)
     assert local.pushed(TOPIC).verdict == "accepted"
+    # What only the ref has counts too, and so does what is not here.
+    local.git("checkout", "-q", "--orphan", "governed")
+    local.git("rm", "-q", "-r", "-f", ".")
+    governed = local.policy(POLICY)
+    for there in (governed, "1" * 40):
+        report = local.pushed(TOPIC, old=there, new="topic")
+        assert refused(report) == [local.ask("rev-parse", "main~1")]
+    local.git("checkout", "-q", "topic")
     # Of a remote whose default branch nobody knows, all of it is judged.
     local.git("update-ref", "--no-deref", "-d", "refs/remotes/fork/HEAD")
     for ref, had in ((MAIN, old), (TOPIC, ZERO)):
@@ -242,6 +250,18 @@ def test_what_comes_after_the_first_policy_is_refused(local: Adopter) -> None:
     after = local.old("after")
     report = local.received(local.server(), MAIN)
     assert refused(report) == [late, after]
+
+
+def test_a_change_of_a_policy_that_is_there_adds_none(local: Adopter) -> None:
+    """Another branch of the server has the policy already, and a branch from before it is merged there."""
+    local.git("checkout", "-q", "-b", "late")
+    late = local.old("evil")
+    local.git("checkout", "-q", "main")
+    adopting = adopted(local)
+    local.git("merge", "-q", "--no-verify", "--no-ff", "-m", "Merge", "late")
+    local.policy(WEAK)
+    server = local.server(main="main", topic=adopting)
+    assert refused(local.received(server, "refs/heads/new")) == [late]
 
 
 def test_what_broke_a_policy_on_its_own_line_is_refused(local: Adopter) -> None:
@@ -324,10 +344,12 @@ def test_a_folder_mode_of_old_hosts_is_taken_from_the_past_and_from_nowhere_else
     adding = commit_of(local, tree(local, ordered([*rows, policy, (FOLDER, b"x", folder)])), old)
     report = local.received(local.server(), MAIN, new=adding)
     assert (report.verdict, len(report.changes)) == ("accepted", 5)
-    evil = commit_of(local, tree(local, ordered([*rows, policy, (b"040000", b"x", folder)])), adding)
+    worse = tree(local, ordered([*rows, policy, (b"040000", b"x", folder)]))
+    evil, itself = commit_of(local, worse, adding), commit_of(local, worse, parent)
     for tip, server in (
         (old, local.server()),
         (evil, local.server()),
+        (itself, local.server()),
         (adding, local.server(main=local.policy(POLICY))),
     ):
         with pytest.raises(UndecidedError, match="malformed"):
