@@ -52,6 +52,7 @@ class Adjudicated:
     places_total: int = 0
     candidate_source_counts: Mapping[str, int] = field(default_factory=dict)
     skipped_counts: Mapping[str, int] = field(default_factory=dict)
+    skipped_samples: tuple[Mapping[str, str], ...] = ()
     samples: tuple[str, ...] = ()
     changed_files: tuple[RepoPath, ...] = ()
 
@@ -60,6 +61,7 @@ class Adjudicated:
         about: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}
         del about["at"]
         about["samples"] = [*self.samples]
+        about["skipped_samples"] = [dict(each) for each in self.skipped_samples]
         for name in _COUNTS:
             about[name] = dict(about[name])
         about["changed_files"] = [plain_path(path) for path in self.changed_files]
@@ -95,8 +97,13 @@ def _joined(one: Adjudicated, more: Adjudicated) -> Adjudicated:
     return replace(
         one,
         samples=tuple(dict.fromkeys((*one.samples, *more.samples))),
+        skipped_samples=_each_once((*one.skipped_samples, *more.skipped_samples)),
         changed_files=tuple(dict.fromkeys((*one.changed_files, *more.changed_files))),
     )
+
+
+def _each_once(objects: Iterable[Mapping[str, str]]) -> tuple[Mapping[str, str], ...]:
+    return tuple({tuple(sorted(each.items())): each for each in objects}.values())
 
 
 # What an event tells under each key; where it holds something else, the key tells nothing.
@@ -135,6 +142,11 @@ def _read(event: Event) -> Adjudicated:
     paths = (_path(each) for each in _list(about, "changed_files"))
     files = tuple(path for path in paths if path is not None)
     known |= {name: _numbers(about.get(name)) for name in _COUNTS}
+    known["skipped_samples"] = tuple(
+        {name: text for name, text in each.items() if isinstance(text, str)}
+        for each in _list(about, "skipped_samples")
+        if isinstance(each, Mapping)
+    )
     return Adjudicated(event.at, **known, samples=samples, changed_files=files)
 
 

@@ -36,6 +36,7 @@ FULL = Adjudicated(
     places_total=4,
     candidate_source_counts={"canonical": 1},
     skipped_counts={"missing": 2},
+    skipped_samples=({"path": "b.md", "tier": "canonical", "reason": "missing"},),
     samples=("a.md:1",),
     changed_files=(RepoPath(b"a.md"), RepoPath(b"\xff\n.md")),
 )

@@ -56,7 +56,7 @@ def document(adjudication: Adjudication, doubts: Sequence[str] = ()) -> dict[str
 
 
 def telemetry(adjudication: Adjudication) -> dict[str, Any]:
-    """Give what an answer and its event in the ledger both say of a scan: counts and words, no text."""
+    """Give what an answer and its event in the ledger both say of a scan; no sentences."""
     looked, mode, strict = adjudication.looked, adjudication.scan_mode, adjudication.strict
     strictly = adjudication.strict_outcome
     return {
@@ -73,6 +73,7 @@ def telemetry(adjudication: Adjudication) -> dict[str, Any]:
         "matched_file_count": looked.matched_files,
         "candidate_source_counts": {tier.value: looked.source_counts.get(tier, 0) for tier in Tier},
         "skipped_counts": _skipped_counts(looked),
+        "skipped_samples": [_skipped(each) for each in looked.unread[:MOST_SAMPLES]],
         "places_total": len(looked.places),
         "guard_enabled": adjudication.guard_enabled,
         "strict_coverage": adjudication.strict_coverage,
@@ -86,7 +87,6 @@ def _metadata(adjudication: Adjudication, doubts: Sequence[str]) -> dict[str, Js
     looked = adjudication.looked
     return {
         **telemetry(adjudication),
-        "skipped_samples": [_skipped(each) for each in looked.unread[:MOST_SAMPLES]],
         "samples": [*looked.samples],
         "why": adjudication.why,
         "next_step": adjudication.next_step,
