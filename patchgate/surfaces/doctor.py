@@ -126,8 +126,11 @@ def _headline(place: Place, like: Place | None) -> str:
     where = safe(place.worktree.path)
     if not place.hooks:
         return f"{where}:"
-    reached = sum(hook.reaches for hook in place.hooks)
+    through = [each.managed.by for each in place.hooks if each.is_through_manager and each.managed]
+    through = through if not any(each.file.is_ours for each in place.hooks) else []
+    reached = sum(hook.reaches for hook in place.hooks) + len(through)
     said = f"{where}: {reached} of {len(place.hooks)} hooks reach patchgate"
+    said += f" through {' and '.join(dict.fromkeys(through))}" if through else ""
     versions = sorted({str(hook.answer.version) for hook in place.hooks if hook.answer and hook.reaches})
     said += f" {safe(', '.join(versions), 60)}" if versions else ""
     chained = [(hook.event, first.writer) for hook in place.hooks if (first := _chained(hook))]

@@ -305,6 +305,7 @@ def test_json_says_for_each_event_which_file_runs_and_what_it_reaches(tmp_path: 
         "before": None,
         "displaced": None,
         "reaches": __version__,
+        "through": None,
     }
     assert (rows["pre-push"]["by"], rows["pre-push"]["reaches"]) == ("git-lfs", None)
     fixed = repo.cli("doctor", "--fix", "--format", "json")

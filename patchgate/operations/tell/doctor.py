@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from patchgate.git.hook_files import displaced_by, previous_of
+from patchgate.git.hook_managers import managers_of
 from patchgate.git.hooks_in_force import (
     LOCAL_EVENTS,
     SERVER_EVENTS,
@@ -23,10 +24,12 @@ from patchgate.operations.tell.doctor_findings import (
     Finding,
     Hook,
     bare_path_finding,
+    config_findings,
     git_at,
     hook_findings,
     mending_of,
 )
+from patchgate.operations.tell.doctor_managers import is_managed, managed_findings
 from patchgate.operations.tell.doctor_repository import (
     kind_findings,
     ledger_findings,
@@ -107,7 +110,7 @@ def examine(
         git = git_at(repository.work_tree or repository.git_dir)
         worktrees = [replace(each, is_here=False, shares_hooks=False) for each in worktrees]
     there = [each for each in worktrees if each.problem is None]
-    about_policy = list(policy_findings(repository, there, git))
+    about_policy = list(policy_findings(repository, there, git, environ))
     places: list[Place] = []
     bare_asked: set[str] = set()
     for worktree in worktrees:
@@ -147,13 +150,26 @@ def _examined(
     bare_asked: set[str],
 ) -> tuple[tuple[Hook, ...], list[Finding]]:
     """Ask the hooks of a worktree; with the bare PATH, one hook of each folder of hooks."""
+    local = [event for event in events if event in LOCAL_EVENTS]
+    managed = managers_of(worktree.path, {event: worktree.files[event] for event in local})
     hooks = [
-        Hook(event, file := worktree.files[event], previous_of(file), displaced_by(file)) for event in events
+        Hook(
+            event,
+            file := worktree.files[event],
+            previous_of(file),
+            displaced_by(file),
+            managed=managed.get(event),
+        )
+        for event in events
     ]
     with Witness(around, environ, worktree) as witness:
         answers = witness.ask_each({hook.event: hook.ours for hook in hooks if hook.ours})
         hooks = [replace(hook, answer=answers.get(hook.event)) for hook in hooks]
-        findings = list(hook_findings(worktree, hooks, git))
+        if is_managed(hooks):
+            findings = list(managed_findings(hooks, mending_of(worktree).line))
+            findings += config_findings(worktree, events, git)
+        else:
+            findings = list(hook_findings(worktree, hooks, git))
         sound = [hook for hook in hooks if hook.is_sound]
         if sound and worktree.folder not in bare_asked:
             bare_asked.add(worktree.folder)

@@ -72,6 +72,7 @@ def _worktree(place: Place) -> dict[str, Json]:
 
 def _hook(hook: Hook) -> dict[str, Json]:
     before, moved, answer = hook.previous, hook.displaced, hook.answer
+    through = hook.managed if hook.is_through_manager else None
     return {
         "event": hook.event,
         **place_member("file", hook.file.path),
@@ -82,6 +83,7 @@ def _hook(hook: Hook) -> dict[str, Json]:
         "before": None if before is None else {**place_member("file", before.path), "by": before.writer},
         "displaced": None if moved is None else place_member("file", moved.path),
         "reaches": None if answer is None or answer.version is None else _text(answer.version),
+        "through": None if through is None else {"by": through.by, **place_member("config", through.config)},
     }
 
 
@@ -121,6 +123,7 @@ def json_schema() -> Schema:
             "before": _maybe(_object({"file": _TEXT, "by": _TEXT}, {"file_b64": BASE64})),
             "displaced": _maybe(_object({"file": _TEXT}, {"file_b64": BASE64})),
             "reaches": _MAYBE_TEXT,
+            "through": _maybe(_object({"by": _TEXT, "config": _TEXT}, {"config_b64": BASE64})),
         },
         {"file_b64": BASE64},
     )

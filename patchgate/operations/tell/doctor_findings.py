@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from patchgate import __version__
 from patchgate.git.hook_files import HOOK_FORMAT, HookFile
+from patchgate.git.hook_managers import Managed
 from patchgate.git.hooks_in_force import CONFIG_HOOKS_SINCE, Setting, Worktree
 from patchgate.operations.tell.doctor_witness import BARE_PATH, Answer
 from patchgate.verdict.rules import Level
@@ -26,9 +27,9 @@ _HAND_ON = {"pre-commit", "prek"}
 class Finding:
     """One thing that doctor tells: safe to print, with the command that mends it where there is one.
 
-    An error means that the gate would not judge here, or would refuse everything. `events` are the hooks that
-    it is about; `is_mended_by_install`, or `is_mended_by_renewal` of what the fast path keeps, says that
-    `--fix` may mend it.
+    An error means that the gate would not judge here or would refuse everything, or that a program is missing
+    which the policy names. `events` are the hooks that it is about; `is_mended_by_install`, or
+    `is_mended_by_renewal` of what the fast path keeps, says that `--fix` may mend it.
     """
 
     level: Level
@@ -43,7 +44,7 @@ class Finding:
 class Hook:
     """What is known of one event: its file, what is chained to it or displaced by it, and how ours answered.
 
-    `answer` is None where nobody was asked.
+    `answer` is None where nobody was asked, `managed` where no hook manager is known at this event.
     """
 
     event: str
@@ -51,6 +52,12 @@ class Hook:
     previous: HookFile | None = None
     displaced: HookFile | None = None
     answer: Answer | None = None
+    managed: Managed | None = None
+
+    @property
+    def is_through_manager(self) -> bool:
+        """Tell whether a hook manager runs patchgate at this event, by its config."""
+        return self.managed is not None and self.managed.has_patchgate and self.file.is_executable
 
     @property
     def is_handed_on(self) -> bool:
@@ -135,7 +142,7 @@ def hook_findings(worktree: Worktree, hooks: Sequence[Hook], git: tuple[int, ...
     else:
         for hook in hooks:
             yield from _about(hook, mending_of(worktree))
-    yield from _from_config(worktree, events, git)
+    yield from config_findings(worktree, events, git)
 
 
 def _not_installed(worktree: Worktree, hooks: Sequence[Hook]) -> Finding:
@@ -163,6 +170,9 @@ def _about(hook: Hook, mending: Mending) -> Iterator[Finding]:
         aside = f"mv {quoted(file.path)} {quoted(file.path + '.aside')}"
         what = f"{event}: {place} is no file, and git cannot start it"
         yield Finding(Level.ERROR, what, aside, (event,))
+    elif not file.is_ours and hook.is_through_manager and hook.displaced is None:
+        what = f"{event}: {file.writer} runs patchgate, by its config; ours is not there"
+        yield Finding(Level.NOTE, what, mending.line, (event,))
     elif not file.is_ours:
         yield mended(*_foreign(hook))
     elif not file.is_executable:
@@ -229,7 +239,7 @@ def bare_path_finding(event: str, answer: Answer, mending: Mending) -> Finding |
     return Finding(Level.WARNING, what, f"PATH={BARE_PATH} git version", (event,))
 
 
-def _from_config(worktree: Worktree, events: Sequence[str], git: tuple[int, ...]) -> Iterator[Finding]:
+def config_findings(worktree: Worktree, events: Sequence[str], git: tuple[int, ...]) -> Iterator[Finding]:
     """Tell what git 2.54 and newer read from config, and that older ones do not."""
     reads = git >= CONFIG_HOOKS_SINCE
     version = ".".join(str(part) for part in git)

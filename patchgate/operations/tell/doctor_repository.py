@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from patchgate.declared.policy import Policy
@@ -27,6 +27,7 @@ from patchgate.ledger.receipts import Receipts, settled
 from patchgate.operations.judge.policies import Found, Policies, require_version
 from patchgate.operations.judge.terms import trusted
 from patchgate.operations.tell.doctor_findings import Finding, git_in, quoted
+from patchgate.operations.tell.doctor_tools import tool_findings
 from patchgate.operations.tell.proof import describe_contradiction
 from patchgate.operations.tell.since import iso
 from patchgate.verdict.rules import Level
@@ -41,11 +42,12 @@ _SLOW_DAYS = 7
 
 
 def policy_findings(
-    repository: Repository, worktrees: Sequence[Worktree], git: str
+    repository: Repository, worktrees: Sequence[Worktree], git: str, environ: Mapping[str, str]
 ) -> Iterator[tuple[Worktree | None, Finding]]:
     """Tell about the policy that judges the next commit of each worktree, each policy once.
 
-    None instead of a worktree is the whole repository; `git` is how a command for it begins.
+    None instead of a worktree is the whole repository; `git` is how a command for it begins. `environ` is the
+    caller's, where the programs of commands and analyses are looked for.
     """
     try:
         asked = trusted(repository)
@@ -66,8 +68,12 @@ def policy_findings(
                 key = policies.key(header.oid)
                 if key not in seen:
                     seen.add(key)
-                    for finding in _about_policy(worktree, policies.at(key), asked.place or "HEAD"):
+                    found = policies.at(key)
+                    for finding in _about_policy(worktree, found, asked.place or "HEAD"):
                         yield worktree, finding
+                    if found.policy is not None and not worktree.is_bare:
+                        for finding in tool_findings(found.policy, environ):
+                            yield worktree, finding
             except PatchgateError as error:
                 yield (
                     worktree,
