@@ -50,16 +50,19 @@ def command(context: click.Context, yes: bool, only_show: bool, directory: str |
     if only_show:
         _show(repository, there)
         return
+    adds_submodules = False
     if not yes:
         _confirm("Write patchgate.toml and install the hooks?" if there is None else "Install the hooks?")
+        if there is None:
+            adds_submodules = click.confirm("May commits add submodules?", default=False, err=True)
     if policy.file:
         write(f"there is a policy already ({there}); nothing was written\n")
     elif there is not None:
         write(f"{there} is there already, not committed; nothing was written ({force.place} judge)\n")
     else:
         lists = exception_lists(repository)
-        write_first_policy(repository, lists)
-        policy = first_policy(lists)
+        write_first_policy(repository, lists, adds_submodules=adds_submodules)
+        policy = first_policy(lists, adds_submodules=adds_submodules)
         write("wrote patchgate.toml; commit it by itself: git add patchgate.toml && git commit\n")
     _tell_lists(exception_lists(repository), policy)
     _rehearse(repository, policy)
@@ -118,7 +121,7 @@ def _rehearse(repository: Repository, policy: Policy) -> None:
     for tally in rehearsal.tallies:
         write(
             f"  {tally.rule} ({tally.level.value}): {count(tally.findings, 'finding')} in "
-            f"{count(tally.commits, 'commit')}; none with {printable(tally.remedy)}\n"
+            f"{count(tally.commits, 'commit')}; {printable(tally.remedy)}\n"
         )
 
 

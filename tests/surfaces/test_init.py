@@ -9,6 +9,7 @@ import pytest
 
 from patchgate.declared.config import parse
 from tests.malformed import commit_of, rows_of, tree
+from tests.signing import at_terminal
 from tests.world import Repo
 
 MARKER = "<<<<<<< HEAD\n"
@@ -248,8 +249,7 @@ def test_the_rehearsal_says_which_rules_no_value_can_satisfy(repo: Repo) -> None
     repo.commit({"README.md": "one\n"})
     repo.commit({"Readme.md": "two\n"}, "A name that collides")
     out = repo.cli("init", "--yes").out
-    assert "path-collision (error): 1 finding in 1 commit; none with none:" not in out
-    assert "path-collision (error): 1 finding in 1 commit" in out
+    assert "path-collision (error): 1 finding in 1 commit; this rule has no setting" in out
 
 
 def test_a_policy_in_pyproject_that_is_not_committed_is_not_given_a_rival(repo: Repo) -> None:
@@ -257,6 +257,32 @@ def test_a_policy_in_pyproject_that_is_not_committed_is_not_given_a_rival(repo: 
     answer = repo.cli("init", "--yes")
     assert "pyproject.toml is there already" in answer.out
     assert not (repo.path / "patchgate.toml").exists()
+
+
+def test_init_asks_whether_commits_may_add_submodules_and_writes_the_keys_for_it(repo: Repo) -> None:
+    """B4 of an adopter: the first `git submodule add` was refused, and no key of the policy spoke of it."""
+    repo.commit({"a.py": "one\n"})
+    for typed, written in ((b"y\ny\n", "true"), (b"\n\n", '"bump"'), (b"y\nno\n", '"bump"')):
+        (repo.path / "patchgate.toml").unlink(missing_ok=True)
+        answer = at_terminal(repo, "init", typed=typed, CI="true")
+        assert answer.code == 0
+        assert "May commits add submodules? [y/N]" in answer.err
+        text = (repo.path / "patchgate.toml").read_text()
+        commit, agent = text.split("[policy.commit]")[1].split("[policy.agent]")
+        assert f"\nallow_gitlinks = {written}\n" in commit
+        assert "\nallow_gitlinks = false\n" in agent
+        for key in ("allow_gitlinks", "deny_classes"):
+            before = commit.split(f"\n{key} = ")[0]
+            assert before.rpartition("\n")[2].startswith("# ")
+    (repo.path / "patchgate.toml").unlink()
+    assert at_terminal(repo, "init", typed=b"y\ny\n", CI="true").code == 0
+    repo.commit()
+    repo.gitlink("vendor/sub")
+    assert repo.check().verdict == "accepted"
+    (repo.path / "patchgate.toml").write_text("")
+    repo.git("reset", "-q", "--hard", "HEAD~1")
+    assert "submodules" not in repo.cli("init", "--yes", CI="true").err
+    assert 'allow_gitlinks = "bump"' in (repo.path / "patchgate.toml").read_text()
 
 
 def test_init_installs_the_hooks_and_says_which(repo: Repo) -> None:

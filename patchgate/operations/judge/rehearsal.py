@@ -68,14 +68,14 @@ def _tallies(verdicts: Iterable[ChangeVerdict]) -> Iterable[Tally]:
 
 
 def _remedy(rule: str, findings: list[Finding]) -> str:
-    """Say which value of the config would have given no finding of this rule."""
+    """Say which value of the config would have given no finding of this rule, or that none would."""
     numbers = [actual for finding in findings if isinstance(actual := finding.details.get("actual"), int)]
     key = rule.replace("-", "_")
     if numbers:
-        return f"{key} = {max(numbers)}"
+        return f"none with {key} = {max(numbers)}"
     definition = findings[0].definition
     if definition.invariant:
-        return "no value: this rule holds in every repository"
+        return "this rule has no setting"
     patterns = sorted(
         {str(finding.details["pattern"]) for finding in findings if finding.details.get("pattern")}
     )
@@ -88,4 +88,4 @@ def _remedy(rule: str, findings: list[Finding]) -> str:
         "secret": "[content] secrets = false",
         "conflict-marker": "[content] conflict_markers = false",
     }
-    return by_rule.get(rule, f'[rules] {rule} = "off"')
+    return "none with " + by_rule.get(rule, f'[rules] {rule} = "off"')

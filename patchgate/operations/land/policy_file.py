@@ -37,8 +37,11 @@ max_file_bytes = 1_048_576
 [policy.commit]
 max_files = 50
 max_added_lines = 2000
-# Caches and build results that a tool makes again.
+# Caches and build results that a tool makes again: *.pyc, node_modules/ … `git patchgate explain deny-class`
+# lists the names. To commit such files, take "artifact" out.
 deny_classes = ["artifact"]
+# Submodules: "bump" lets a commit move one that is there, true also add one, false neither.
+allow_gitlinks = "bump"
 
 # Patches, edits and commits of coding agents: small enough to be read, or they are refused.
 [policy.agent]
@@ -47,6 +50,8 @@ max_added_lines = 400
 deny_classes = ["lock", "binary", "artifact"]
 # What an agent may change where it is there, and not add.
 deny_new_classes = ["media", "output"]
+# Submodules of agents: as above, and none by default.
+allow_gitlinks = false
 
 [content]
 # Private keys and tokens of known forms, in added lines only.
@@ -66,6 +71,7 @@ conflict_markers = true
 # timeout = "5m"
 """
 """The policy that `init` writes: the defaults, with the reason for each."""
+_ADDS_SUBMODULES = ('allow_gitlinks = "bump"', "allow_gitlinks = true")
 
 
 _MOST_LISTED = 16 << 10
@@ -95,20 +101,26 @@ def exception_lists(repository: Repository) -> tuple[str, ...]:
     return tuple(found)
 
 
-def first_policy(lists: Sequence[str] = ()) -> Policy:
-    """Read the policy that `init` would write for a repository with these lists of exceptions."""
-    raw = _text(lists).encode("utf-8")
+def first_policy(lists: Sequence[str] = (), *, adds_submodules: bool = False) -> Policy:
+    """Read the policy that `init` would write.
+
+    Args:
+        lists: the lists of exceptions of other tools that it names.
+        adds_submodules: commits of people may add submodules.
+    """
+    raw = _text(lists, adds_submodules=adds_submodules).encode("utf-8")
     return Policy(parse(raw, "patchgate.toml"), "patchgate.toml", raw)
 
 
-def _text(lists: Sequence[str]) -> str:
+def _text(lists: Sequence[str], *, adds_submodules: bool) -> str:
+    policy = FIRST_POLICY.replace(*_ADDS_SUBMODULES) if adds_submodules else FIRST_POLICY
     if not lists:
-        return FIRST_POLICY
+        return policy
     # A JSON string is a basic string of TOML, where nothing has to be escaped beyond quotes and backslashes.
     lines = [f"    {json.dumps(name, ensure_ascii=False)}," for name in lists]
     lengths = accumulate(len(line.encode("utf-8")) for line in lines)
     kept = [line for line, length in zip(lines, lengths, strict=True) if length <= _MOST_LISTED]
-    return FIRST_POLICY + _BASELINES.format(entries="\n".join(kept))
+    return policy + _BASELINES.format(entries="\n".join(kept))
 
 
 def existing_policy_file(repository: Repository) -> str | None:
@@ -129,11 +141,14 @@ def existing_policy_file(repository: Repository) -> str | None:
     return "pyproject.toml" if speaks else None
 
 
-def write_first_policy(repository: Repository, lists: Sequence[str] = ()) -> str:
+def write_first_policy(
+    repository: Repository, lists: Sequence[str] = (), *, adds_submodules: bool = False
+) -> str:
     """Write `patchgate.toml` at the root of the working tree; return its path.
 
     Args:
         lists: the lists of exceptions that it names.
+        adds_submodules: commits of people may add submodules.
 
     Raises:
         UsageError: there is no working tree, or the file is there already.
@@ -141,7 +156,8 @@ def write_first_policy(repository: Repository, lists: Sequence[str] = ()) -> str
     """
     place = _place(repository)
     try:
-        write_atomically(Path(place), _text(lists).encode("utf-8"), exist_ok=False)
+        raw = _text(lists, adds_submodules=adds_submodules).encode("utf-8")
+        write_atomically(Path(place), raw, exist_ok=False)
     except FileExistsError as error:
         raise UsageError("patchgate.toml is there already", "edit it, or remove it first") from error
     except OSError as error:

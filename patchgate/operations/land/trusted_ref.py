@@ -79,6 +79,6 @@ def drop_every_pending(repository: Repository) -> None:
     """Remove what pre-commit has left for the transaction, in every worktree."""
     common = Path(repository.common_dir)
     for git_dir in (common, *common.glob("worktrees/*")):
-        for name in ("patchgate-pending", "patchgate-landing"):
+        for name in ("patchgate-pending", "patchgate-landing", "patchgate-shown"):
             with suppress(OSError):
                 (git_dir / name).unlink(missing_ok=True)
