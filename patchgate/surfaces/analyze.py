@@ -7,6 +7,7 @@ import time
 
 import click
 
+from patchgate.errors import UsageError
 from patchgate.surfaces.options import cache_folder, directory_option, open_here
 from patchgate.surfaces.output import complain, write
 from patchgate.surfaces.progress import Progress
@@ -17,22 +18,33 @@ from patchgate.surfaces.progress import Progress
     "--tree",
     "what",
     metavar="REV|staged|worktree",
-    default="staged",
     help="What is analysed; the staged tree where nothing is said.",
 )
+@click.option("--staged", "--cached", is_flag=True, help="Analyse the staged tree; this is the default.")
+@click.option("--worktree", is_flag=True, help="Analyse the working tree, untracked files included.")
 @click.option("--check-stable", is_flag=True, help="Run each analysis twice, and tell which say two things.")
 @click.option("--format", "form", type=click.Choice(["full", "text", "json", "sarif"]), default="full")
 @click.option("-q", "--quiet", is_flag=True, help="Tell no progress.")
 @directory_option
 @click.pass_context
 def command(
-    context: click.Context, what: str, check_stable: bool, form: str, quiet: bool, directory: str | None
+    context: click.Context,
+    what: str | None,
+    staged: bool,
+    worktree: bool,
+    check_stable: bool,
+    form: str,
+    quiet: bool,
+    directory: str | None,
 ) -> int:
     """Run the analyses of the policy of HEAD.
 
     Each runs in a scratch tree, and what it tells of a tree is kept: the same is never run twice. Exit code
     0 with findings and without; 3 where an analysis could not be evaluated.
     """
+    if sum((what is not None, staged, worktree)) > 1:
+        raise UsageError("--tree, --staged and --worktree exclude each other", "name one of them")
+    what = what or ("worktree" if worktree else "staged")
     repository = open_here(context, directory)
     from patchgate.operations.hold.verify.analyses import Around
     from patchgate.operations.hold.verify.analyze import analyze

@@ -241,3 +241,12 @@ def test_a_skip_is_recorded_and_the_push_still_judges(repo: Repo) -> None:
     refused = repo.try_git("push", "-q", "origin", "main", PATCHGATE_SKIP="a key for the demo")
     assert refused.returncode != 0
     assert "deny-prefix" in said_by(refused)
+
+
+def test_doctor_knows_which_hooks_reach_patchgate_through_the_framework(
+    repo: Repo, framework: Framework
+) -> None:
+    answer = repo.run("doctor")
+    assert answer.code == 0, answer.out
+    assert f"4 of 5 hooks reach patchgate through {framework.program.name}" in answer.out
+    assert "warning: reference-transaction: only the native hooks see it" in answer.out

@@ -89,6 +89,10 @@ def test_what_is_analysed_is_what_was_named(tmp_path: Path) -> None:
         for what in ("HEAD", "staged", "worktree")
     }
     assert found == {"HEAD": 0, "staged": 1, "worktree": 2}
+    for option, what in (("--staged", "staged"), ("--cached", "staged"), ("--worktree", "worktree")):
+        told = documented(repo.cli("analyze", option, "--format", "json"))
+        assert len(told["runs"][0]["results"]) == found[what]
+    assert repo.cli("analyze", "--staged", "--tree", "HEAD").code == 2
 
 
 def test_the_document_says_everything_of_a_run(tmp_path: Path) -> None:

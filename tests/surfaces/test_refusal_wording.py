@@ -216,3 +216,19 @@ def test_a_refusal_that_is_only_reported_is_reported_once(tmp_path: Path) -> Non
     said = (done.stdout + done.stderr).decode()
     assert done.returncode == 0
     assert said.count("error[deny-pattern]") == 1, said
+
+
+def test_a_merge_is_warned_of_once(tmp_path: Path) -> None:
+    """Both hooks of a merge judge what it brings, and the merge itself."""
+    repo = Repo.create(tmp_path)
+    repo.policy("[policy]\nmax_file_bytes = 10\n")
+    repo.install()
+    off = ("-c", "core.hooksPath=/dev/null")
+    repo.git("switch", "-q", "-c", "side")
+    repo.stage({"a": "more than ten bytes\n"})
+    repo.git(*off, "commit", "-q", "-m", "Add a")
+    repo.git(*off, "switch", "-q", "main")
+    done = repo.try_git("merge", "-q", "--no-ff", "-m", "Merge side", "side")
+    said = (done.stdout + done.stderr).decode()
+    assert done.returncode == 0, said
+    assert said.count("max-file-bytes]") == 1, said

@@ -80,7 +80,9 @@ def as_line(event: Event) -> str:
     """Write an event in one line: when, what and where, then its rules and the reason that was given."""
     line = as_text(event)[0]
     shown = [
-        safe(_shown(about), _MOST_IN_LINE) for key in ("rules", "reason") if (about := event.about.get(key))
+        safe(_shown(about), _MOST_IN_LINE)
+        for key in ("rules", "reason", "hooks")
+        if (about := event.about.get(key))
     ]
     return f"{line}: {'; '.join(shown)}" if shown and event.kind not in _WHOLE else line
 
