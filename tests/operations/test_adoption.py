@@ -239,6 +239,29 @@ def test_pre_push_lets_the_past_go_where_the_remote_is_known_to_have_no_policy(l
         assert rules(local.pushed(ref, old=had)) == ["conflict-marker"]
 
 
+def test_a_history_of_its_own_that_was_merged_before_the_first_policy_is_of_the_past(local: Adopter) -> None:
+    """Its first commit has no parent, so the policy of the branch that is here judges it."""
+    local.git("checkout", "-q", "--orphan", "other")
+    local.git("rm", "-q", "-r", "-f", ".")
+    root = local.bad()
+    local.git("checkout", "-q", "main")
+    local.git("merge", "-q", "--allow-unrelated-histories", "-m", "Merge", "other")
+    local.git("rm", "-q", "-r", "secrets")
+    local.commit()
+    local.policy(POLICY)
+    local.forget()
+    empty = str(local.bare("empty.git").path)
+    assert refused(local.judge(*local.told(MAIN), remote=empty, url=empty)) == []
+    assert refused(local.received(local.server(), MAIN)) == []
+    # The same behind the policy is refused.
+    local.git("reset", "-q", "--hard", "main~3")
+    local.policy(POLICY)
+    local.git("merge", "-q", "--no-verify", "--allow-unrelated-histories", "-m", "Merge", "other")
+    assert root in refused(local.judge(*local.told(MAIN), remote=empty, url=empty))
+    adopting = local.ask("rev-parse", "main^1")
+    assert root in refused(local.received(local.server(main=adopting), MAIN, old=adopting))
+
+
 def test_what_comes_after_the_first_policy_is_refused(local: Adopter) -> None:
     """Also by a branch from before it, that is merged after it."""
     local.git("checkout", "-q", "-b", "late")

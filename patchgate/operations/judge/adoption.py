@@ -26,10 +26,14 @@ _NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """The commits of a push that are from before the first policy, and those that add it."""
+    """The commits of a push that are from before the first policy, and those that add it.
+
+    `roots` are those without a parent and a policy: another branch's policy may have judged them.
+    """
 
     commits: frozenset[str] = frozenset()
     adding: tuple[str, ...] = ()
+    roots: frozenset[str] = frozenset()
 
 
 def past_of(
@@ -52,7 +56,9 @@ def past_of(
     tips = dict.fromkeys(commits.get(each.new or "") for each in updates if not each.ref.startswith(NOTES))
     found = [_adding(repository, terms, news, tip) for tip in tips if tip is not None]
     adding = tuple(dict.fromkeys(each for each in found if each is not None))
-    return Past(frozenset(oid for each in adding for oid in _ancestors(news, each)), adding)
+    past = frozenset(oid for each in adding for oid in _ancestors(news, each))
+    roots = (oid for oid in past if not news.commits[oid].parents)
+    return Past(past, adding, frozenset(oid for oid in roots if terms.has_no_policy(oid)))
 
 
 def without_past(past: Past, changes: Sequence[ChangeVerdict]) -> tuple[list[ChangeVerdict], tuple[str, ...]]:
@@ -60,7 +66,7 @@ def without_past(past: Past, changes: Sequence[ChangeVerdict]) -> tuple[list[Cha
 
     A commit with a policy, or with one before it, is not of the past: a merge can bring both.
     """
-    ruled = {change.source.commit for change in changes if change.policy.origin != BUILT_IN}
+    ruled = {change.source.commit for change in changes if change.policy.origin != BUILT_IN} - past.roots
     found: list[ChangeVerdict] = []
     spared: list[ChangeVerdict] = []
     number = 0
