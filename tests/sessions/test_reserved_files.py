@@ -87,6 +87,17 @@ def test_an_intent_that_has_no_files_reserves_none(repo: Repo, tmp_path: Path, h
     assert commit(repo, "a", "2\n") == (True, 0)
 
 
+def test_a_worktree_that_was_moved_keeps_its_files_and_one_that_was_deleted_blocks_nobody(
+    repo: Repo, tmp_path: Path
+) -> None:
+    repo.git("worktree", "move", str(tmp_path / "other"), str(tmp_path / "moved"))
+    declaration = ("intent", "declare", "--lazy", "-m", "Due now", "--allow", "a")
+    assert (commit(repo, "a", "2\n"), repo.cli(*declaration).code) == ((True, 1), 1)
+    (tmp_path / "moved").rename(tmp_path / "elsewhere")
+    done = repo.cli(*declaration)
+    assert (done.code, f"{FIRST} allows the same files and nobody holds it" in done.err) == (0, True)
+
+
 def test_what_comes_from_elsewhere_is_not_this_ones(repo: Repo, tmp_path: Path) -> None:
     repo.policy('[intents]\nreserve = "error"\n')
     other = repo.at(tmp_path / "other")
