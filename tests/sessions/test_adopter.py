@@ -59,7 +59,8 @@ def adopted(tmp_path: Path) -> Repo:
 def line_of(repo: Repo, beginning: str) -> str:
     """Where the policy has a key, as a refusal names it."""
     lines = (repo.path / CONFIG).read_text().split("\n")
-    return f"{CONFIG}:{next(place for place, line in enumerate(lines, start=1) if line.startswith(beginning))}"
+    (place,) = (number for number, line in enumerate(lines, 1) if line.startswith(beginning))
+    return f"{CONFIG}:{place}"
 
 
 def rehearsed(answer: Answer) -> tuple[int, int, int]:
@@ -129,7 +130,7 @@ def test_the_first_mistakes_of_a_person_are_refused_with_the_key_that_decides(ad
     assert commit(adopted, {"shop.pyc": "x\n"}) == (False, [("deny-class", "shop.pyc")])
     (found,) = adopted.check().findings
     assert found["details"]["key"] == "policy.commit.deny_classes"
-    assert line_of(adopted, "deny_classes = ") in found["hint"]
+    assert line_of(adopted, 'deny_classes = ["artifact"]') in found["hint"]
     assert "leave shop.pyc out of the change" in found["hint"]
     adopted.git("reset", "-q", "--hard")
     bare(adopted, "themes", "../upstream.git")
@@ -149,7 +150,7 @@ def test_the_first_mistakes_of_a_person_are_refused_with_the_key_that_decides(ad
     )
     (found,) = adopted.check("--staged").findings
     assert found["details"]["key"] == "policy.commit.allow_gitlinks"
-    assert line_of(adopted, "allow_gitlinks = ") in found["hint"]
+    assert line_of(adopted, 'allow_gitlinks = "bump"') in found["hint"]
     explained = adopted.cli("explain", "--path", "vendor/themes")
     assert (explained.code, "gitlink" in explained.out) == (0, True)
     # What the help says leads on.
