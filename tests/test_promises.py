@@ -1,7 +1,8 @@
-"""Each promise of the README and of the threat model names a test that fails when it is broken.
+"""Each promise of the README and of the threat model, and each requirement, names a test that shows it.
 
 In `docs/threat-model.md` it stands in the last column of the tables that end in `held by`; in the README in a
-comment behind the promise. Names are relative to `tests/`: `FILE` or `FILE::TEST`.
+comment behind the promise; in `tests/requirements.md` in the last column. Names are relative to `tests/`:
+`FILE` or `FILE::TEST`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ TESTS = Path(__file__).parent
 ROOT = TESTS.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 THREAT_MODEL = (ROOT / "docs" / "threat-model.md").read_text(encoding="utf-8")
+REQUIREMENTS = (TESTS / "requirements.md").read_text(encoding="utf-8")
+RANGES = {"A": 20, "B": 22, "C": 41, "E": 25}
+COMPONENTS = ("D 2.1", "D 2.2", "D 2.3", "D 2.4", "D 5.1", "D 5.2", "D 5.3", "D 6.2", "D 6.3")
 SECTIONS = ("How a policy judges", "Limits")
 _COMMENT = re.compile(r"<!-- held by: (.*?) -->", re.DOTALL)
 
@@ -61,3 +65,15 @@ def test_a_promise_that_names_nothing_would_be_found() -> None:
     assert not is_there("test_promises.py::test_of_nothing")
     assert not is_there("nowhere.py")
     assert is_there("test_promises.py::test_every_promise_names_a_test_that_is_there")
+
+
+def test_every_requirement_works_or_differs_for_a_reason_and_names_tests_that_are_there() -> None:
+    rows = re.findall(r"^\| ([A-E] ?\d.*?) \| (.*?) \| (.*?) \| (.*?) \|$", REQUIREMENTS, re.MULTILINE)
+    numbered = [f"{part}{at}" for part, last in RANGES.items() for at in range(1, last + 1)]
+    assert sorted(identity for identity, *_ in rows) == sorted([*numbered, *COMPONENTS])
+    for identity, rule, state, tests in rows:
+        assert 0 < len(rule.split()) <= 10, identity
+        assert re.fullmatch(r"works|differs: \S.*\.", state), identity
+        names = re.findall(r"`(.*?)`", tests)
+        assert names, identity
+        assert [name for name in names if "::" not in name or not is_there(name)] == [], identity

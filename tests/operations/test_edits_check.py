@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.proposals import check_edits, edits_of, refusal
+from tests.proposals import check, check_edits, edits_of, refusal
 from tests.world import Answer, Repo
 
 FIVE = "1\n2\n3\n4\n5\n"
@@ -211,6 +211,14 @@ def test_edits_of_a_file_that_is_not_text_are_refused(repo: Repo) -> None:
     repo.commit({"f": b"\xff\xfe\n", "g": b"a\0b\n"})
     assert refusal(check_edits(repo, edits_of((1, 1, "x\n"))))[2] == ["encoding-unsupported"]
     assert refusal(check_edits(repo, edits_of((1, 1, "x\n"), path="g")))[2] == ["binary-payload"]
+
+
+def test_a_file_of_another_encoding_takes_a_unified_diff_and_no_edits(repo: Repo) -> None:
+    """E15: git compares bytes, and edits are text."""
+    repo.commit({"f": b"caf\xe9\nb\n"})
+    assert refusal(check_edits(repo, edits_of((2, 2, "B\n"))))[2] == ["encoding-unsupported"]
+    patch = b"diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n caf\xe9\n-b\n+\xdcB\n"
+    assert result_of(repo, check(repo, patch)) == tree_with(repo, b"caf\xe9\n\xdcB\n")
 
 
 def test_edits_are_judged_by_policy_like_any_patch(repo: Repo) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from patchgate.operations.tell import selftest as room
 from patchgate.operations.tell.selftest import selftest, summary
 from patchgate.operations.tell.selftest_cases import CASES
 from patchgate.verdict.rules import RULES
+from tests.world import Answer, Repo
 
 # All of them are run once; what is told of a wrong case shows in a few.
 FEW = {name: RULES[name] for name in ("deny-prefix", "secret", "conflict-marker", "lint-failed")}
@@ -41,3 +43,15 @@ def test_a_case_that_breaks_another_rule_is_told(monkeypatch: pytest.MonkeyPatch
     assert not results["secret"].is_raised
     assert "secret" in summary(list(results.values()))
     assert "NOT RAISED, but conflict-marker" in summary(list(results.values()))
+
+
+def test_the_command_ends_with_1_where_a_rule_is_not_raised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """E19."""
+    monkeypatch.setattr(room, "RULES", {"secret": RULES["secret"]})
+    repo = Repo.create(tmp_path)
+    assert repo.cli("selftest", "-q") == Answer(0, "", "")
+    monkeypatch.setattr(room, "CASES", ())
+    missing = repo.cli("selftest", "-q")
+    assert (missing.code, missing.out.splitlines()[-1][:6]) == (1, "0 of 1")

@@ -38,6 +38,36 @@ def test_a_dependency_with_a_prefix_of_its_own_is_a_warning_and_counts(tmp_path:
     assert "dependency-cycle" in validated(repo, "--all")[1]
 
 
+def test_what_a_contract_needs_is_looked_for_in_the_tree_and_among_its_relatives(tmp_path: Path) -> None:
+    """Requirement D 2.1, D 2.4: at the commit; what exists, and what is related, is no finding."""
+    repo = Repo.create(tmp_path)
+    tables = (
+        declared("near"),
+        declared("own", parent="near"),
+        declared("far"),
+        declared("cousin", parent="far"),
+    )
+    place = "contracts/own/interface.json"
+    others = ("near", "far", "cousin")
+    texts = {f"contracts/{name}/interface.json": contract(name) for name in others}
+    repo.commit({"patchgate.toml": "\n".join(tables), "tools/paths.py": "", **texts, place: contract("own")})
+
+    def asked(*needs: str, **more: Any) -> list[tuple[str, str]]:
+        repo.stage({place: contract("own", *needs, **more)})
+        found = [(each["rule"], each["level"]) for each in repo.check().findings]
+        return [each for each in found if each[0].startswith(("dependency", "external"))]
+
+    assert asked("near", "far", external_dependencies=["tools.paths"]) == []
+    assert asked("tools.paths") == []
+    assert asked("nowhere") == [("dependency-unknown", "warning")]
+    assert asked(external_dependencies=["tools.none"]) == [("external-missing", "error")]
+    assert asked("cousin") == [("dependency-across", "warning")]
+    repo.stage({"contracts/cousin/interface.json": contract("cousin", "own")})
+    assert ("dependency-cycle", "error") in asked("cousin")
+    repo.git("rm", "-q", "-f", "contracts/far/interface.json")
+    assert ("dependency-without-contract", "error") in asked("far")
+
+
 def test_validate_reports_drift(tmp_path: Path) -> None:
     """Requirement D 6.2: of those that are asked, as a commit would, and at the levels of the policy."""
     repo = make(tmp_path)
