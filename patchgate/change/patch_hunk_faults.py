@@ -67,6 +67,9 @@ class _Walk:
         self.is_last = is_last
         # The first line of context that is an ellipsis.
         self.elided: Place | None = None
+        # What is wrong up to the first line without a sign; and whether the walk came to the hunk's end.
+        self.unsigned: list[Fault] | None = None
+        self.is_whole = False
         self.starts = starts
         self.counts = list(counts)
         self.section_text = section_text
@@ -76,15 +79,27 @@ class _Walk:
         self.ended = [0, 0]
 
     def follow(self, places: Iterator[Place]) -> list[Fault]:
-        """Walk the lines under the header; no fault means that the body is sound by itself."""
+        """Walk the lines under the header; no fault means that the body is sound by itself.
+
+        Lines without a sign are context that has lost its space where that makes the counts right.
+        """
+        faults = self._walk(places)
+        if self.unsigned is None or (self.is_whole and self.seen == self.counts):
+            return faults
+        return self.unsigned
+
+    def _walk(self, places: Iterator[Place]) -> list[Fault]:
         faults: list[Fault] = []
         waiting = list[Place]()
         above = Place(self.line, b"@@")
         for place in places:
             kind = place.text[:1]
-            if kind == b"@" or (kind and kind not in b" +-\\"):
+            is_unsigned = bool(kind) and kind not in b" +-\\"
+            if is_unsigned and (self.seen == self.counts or not self._has_lost_space(place, above, faults)):
                 break
-            if kind == b"\\":
+            if is_unsigned:
+                self._count(Place(place.number, b" "))
+            elif kind == b"\\":
                 fault = self._mark(place, above)
                 if fault:
                     return [*faults, fault]
@@ -104,13 +119,25 @@ class _Walk:
             above = place
         else:
             place = Place(0, b"")
+        self.is_whole = True
         return self._conclude(faults, waiting, place, places)
+
+    def _has_lost_space(self, place: Place, above: Place, faults: list[Fault]) -> bool:
+        """Tell whether a line may be context without its space; the first of a run is a fault."""
+        fault = _foreign_inside(place)
+        if fault.rule != "invalid-unified-diff" or len(faults) >= MAX_FAULTS:
+            return False
+        if self.unsigned is None:
+            self.unsigned = [*faults, fault]
+        if not above.text or above.text[:1] in b" +-\\@":
+            faults.append(fault)
+        return True
 
     def _conclude(
         self, faults: list[Fault], waiting: list[Place], stop: Place, below: Iterator[Place]
     ) -> list[Fault]:
         """Judge where the body ended: `stop` is the line that is no part of it, number 0 at the end."""
-        is_hunk = stop.text.startswith(b"@@ -")
+        is_hunk = stop.text.startswith(b"@@")
         if self.seen != self.counts and (not stop.number or is_hunk):
             return [*faults, self._wrong_counts(is_at_end=self.is_last and not is_hunk)]
         if self.seen != self.counts:

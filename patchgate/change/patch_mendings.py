@@ -248,9 +248,13 @@ def _without_idle_hunk(section: _Section, is_sound: IsSound) -> Iterator[Mending
 def _as_context(section: _Section, is_sound: IsSound) -> Mending | None:
     """Give lines inside a hunk the space that they lost; the counts must then be right."""
     start = stop = section.index
-    while stop < len(section.lines) and not section.lines[stop].startswith((*_BODY, b"@@ -")):
+    while stop < len(section.lines) and _has_no_sign(section.lines[stop]):
         stop += 1
     return section.mending(start, stop, [b" " + text for text in section.lines[start:stop]], is_sound)
+
+
+def _has_no_sign(text: bytes) -> bool:
+    return bool(text) and not text.startswith((*_BODY, b"@@ -"))
 
 
 def _without_returns(fault: Fault, section: _Section, is_sound: IsSound) -> Iterator[Fault]:

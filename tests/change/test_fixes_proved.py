@@ -146,6 +146,7 @@ def as_a_whole(raw: bytes) -> Iterator[bytes]:
     yield b"Subject: [PATCH] x\n\n---\n f | 2 +-\n\n" + raw + b"-- \n2.39.5\n"
     yield re.sub(rb"(?m)[ \t]+$", b"", raw)
     yield re.sub(rb"(?m)^ +$", b"", raw)
+    yield re.sub(rb"(?m)^ (?=[^ \n])", b"", raw)
     yield re.sub(rb"(?m)^index .*\n", b"", raw)
     yield re.sub(rb"(?m)^diff --git .*\n(?=---)", b"", raw)
     yield raw.replace(b"100644", b"100664")

@@ -159,6 +159,21 @@ def test_all_faults_of_all_hunks_of_a_section_are_told_at_once_each_with_its_fix
     ]
 
 
+def test_context_that_has_lost_its_space_is_told_at_once_wherever_it_stands_in_a_hunk() -> None:
+    raw = HEAD + b"@@ -1,7 +1,7 @@\na\nb\n-c\n+C\nd\n\ne\n-f\n+F\n@@ -20,3 +20,3 @@\ng\n-h\n+H\ni\n"
+    faults = refused(raw)
+    assert [(fault.rule, fault.fix) for fault in faults] == [
+        ("invalid-unified-diff", Mending(5, " a\n b", 6)),
+        ("invalid-unified-diff", Mending(9, " d", 9)),
+        ("blank-context-line", Mending(10, " ", 10)),
+        ("invalid-unified-diff", Mending(11, " e", 11)),
+        ("invalid-unified-diff", Mending(15, " g", 15)),
+        ("invalid-unified-diff", Mending(18, " i", 18)),
+    ]
+    (fault,) = refused(raw[: raw.index(b"@@ -20")].replace(b"1,7", b"1,9"))
+    assert (fault.line, fault.fix) == (5, None)
+
+
 def test_a_missing_last_newline_is_told_together_with_the_other_faults() -> None:
     """A fix is there where the last line can be held against the file: an added one may have been cut."""
     faults = refused(HEAD + b"@@ -1,9 +1 @@\n-x\n+y")

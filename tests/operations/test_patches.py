@@ -142,6 +142,24 @@ def test_a_patch_in_crlf_is_adapted_to_a_file_in_lf(repo: Repo) -> None:
     assert repo.ask("write-tree") == answer.change["after"]
 
 
+def test_what_is_wrong_with_each_hunk_of_a_section_is_told_at_once_and_what_was_cut_has_no_fix(
+    repo: Repo,
+) -> None:
+    repo.commit({"f": "".join(f"{number}\n" for number in range(1, 31))})
+    head = b"diff --git a/f b/f\n--- a/f\n+++ b/f\n"
+    hunks = [b"@@ -%d,2 +%d,2 @@\n %d\n-%d\n+x\n %d\n" % (n, n, n, n + 1, n + 2) for n in (1, 10, 20)]
+    refused = check(repo, head + b"".join(hunks))
+    assert (refused.errors, [each["details"]["patch_line"] for each in refused.findings]) == (
+        ["hunk-count-mismatch"] * 3,
+        [4, 9, 14],
+    )
+    assert check(repo, mend(head + b"".join(hunks), refused.report)).verdict == "accepted"
+    whole = addition(b"new").replace(b"+1 @@", b"+1,60 @@") + b"+y\n" * 8
+    cut = check(repo, whole)
+    assert (refusal(cut)[2], cut.findings[0]["fix"]) == (["patch-truncated"], None)
+    assert cut.findings[0]["details"]["promised"] == [0, 60]
+
+
 def test_a_patch_that_is_wholly_in_crlf_is_adapted_like_its_body(repo: Repo) -> None:
     """E20: headers too; a new file gets LF, a file in CR LF keeps it, and a fix is for what was sent."""
     repo.commit({"g": ABC.replace("\n", "\r\n")})
