@@ -199,7 +199,7 @@ def _diff_of(
     preimage = trial.preimage(edits.path)
     made = to_patch(edits, preimage)
     if isinstance(made, tuple):
-        return trial.unreadable(made)
+        return trial.unreadable(made, edits.path)
     if not preimage:
         return made
     found: tuple[Fault, ...] = ()
@@ -212,7 +212,7 @@ def _diff_of(
             found = missing(edits, "the file has changed since edits of it were last checked")
         if not lands and not found:
             remember(memory, edits.path, checked, now)
-    return trial.unreadable(found) if found else made
+    return trial.unreadable(found, edits.path) if found else made
 
 
 def _objects_of(repository: Repository, store: PrivateStore) -> Objects:

@@ -113,13 +113,14 @@ class Trial:
         """The tree of the index that new names were looked up in; None where none were."""
         return self._index
 
-    def unreadable(self, found: tuple[Fault, ...]) -> ChangeVerdict:
-        """Refuse what is no patch: nothing else was looked at."""
+    def unreadable(self, found: tuple[Fault, ...], path: RepoPath | None = None) -> ChangeVerdict:
+        """Refuse what is no patch, or edits of a file: nothing else was looked at."""
         tree = self._footing.tree
         change = Change(tree, tree, ())
         verdict = self._by_policy(Reading(change, self._source, is_proposed=True), {}, judged=False)
         gates = (GateOutcome("parse", Outcome.FAIL), GateOutcome("git_check", Outcome.NOT_RUN))
-        return replace(verdict, gates=(*gates, *verdict.gates), findings=tuple(map(finding_of, found)))
+        findings = tuple(finding_of(each, path) for each in found)
+        return replace(verdict, gates=(*gates, *verdict.gates), findings=findings)
 
     def misnamed(self, path: RepoPath) -> ChangeVerdict:
         """Refuse edits of a file whose name may not be; it is never looked up."""
