@@ -187,7 +187,8 @@ def retry_line(retry: Retry) -> str:
     """Write the last line of a refused attempt: what may be sent next."""
     chain = f" in the chain {retry.chain} (this {retry.why})" if retry.why else ""
     if retry.allowed:
-        return f"retry {retry.number} of {retry.of}{chain}: send the whole patch again: {retry.command}"
+        what = "all edits" if " --edits " in retry.command else "the whole patch"
+        return f"retry {retry.number} of {retry.of}{chain}: send {what} again: {retry.command}"
     return f"retry: none of {retry.of} is left{chain}; a person lets them begin again: {retry.command}"
 
 

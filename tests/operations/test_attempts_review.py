@@ -86,7 +86,7 @@ def test_a_refusal_says_verdict_stage_code_reason_patch_policy_and_files() -> No
         "- this apply started a new chain",
         "retry 2 of 5: send the whole patch again: git patchgate apply - --retry-of a-7f3a",
         "- only one whole unified diff may come again",
-        "the full text of a file, edits, prose, the same patch again",
+        "the full text of a file, prose, the same patch again",
         "a part of a patch is never applied",
         "- nothing was written to the working tree\n",
         "Duration of the whole: 2.2 s.",

@@ -84,6 +84,10 @@ def test_a_line_that_was_prepended_is_noticed_by_the_anchor_and_nothing_lands(re
     assert (refused.code, refused.errors) == (1, ["anchor-mismatch"])
     assert (repo.path / "f").read_text() == "0\n" + FIVE
     assert refused.report["retry"]["why"] is None
+    assert " apply --edits - --retry-of" in refused.report["retry"]["command"]
+    # What is refused as edits may come again as edits.
+    again = apply(repo, edit(3, 3, "two\n", old_text="2\n"))
+    assert (again.code, (repo.path / "f").read_text()) == (0, "0\n1\ntwo\n3\n4\n5\n")
 
 
 def test_edits_whose_file_changed_since_they_were_checked_need_an_anchor(repo: Repo) -> None:

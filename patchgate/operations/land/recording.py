@@ -149,7 +149,8 @@ def conclude(course: Course, verdict: ChangeVerdict, landing: Landing | None) ->
     retry = None
     # Where nothing is wrong with the patch, the finding itself says what comes next.
     if counts and reason != "duplicate-patch" and not has_landed:
-        retry = next_retry(chain, evidence.id, limit=course.limit, also=course.request.again)
+        asked = course.request
+        retry = next_retry(chain, evidence.id, limit=course.limit, kind=asked.kind, also=asked.again)
     shown = without_secrets(verdict, evidence.masks)
     report = Report((shown,), course.repository.limits, attempt=attempt, retry=retry)
     warnings: list[str | None] = [*course.tried.warnings, *course.warnings]

@@ -214,6 +214,9 @@ def meanwhile(
 def _not_a_diff(chain: Chain, raw: bytes, kind: str) -> Finding | None:
     what = f"a retry in {chain.named}" if chain.why else "a retry"
     hint = "send the whole patch again, as git diff writes it, from its first diff --git line on"
+    if kind != "patch" and all(each.kind == kind for each in chain.refusals):
+        # What was refused came by the same channel, and goes through the same gates.
+        return None
     if kind != "patch":
         return _refuse("retry-not-a-diff", f"{what} came as {kind}; only a unified diff may come again", hint)
     parsed = parse(raw)
@@ -276,19 +279,24 @@ def _digest(raw: bytes) -> str:
     return hashlib.sha256(raw).hexdigest()
 
 
-def next_retry(chain: Chain, attempt: str, *, limit: int, also: Sequence[str] = ()) -> Retry:
+def next_retry(
+    chain: Chain, attempt: str, *, limit: int, kind: str = "patch", also: Sequence[str] = ()
+) -> Retry:
     """Say what may be sent after a refusal that counts.
 
     Args:
         chain: the chain, as it was before this attempt.
         attempt: this attempt's id, which the next one names.
         limit: `[apply] max_attempts`.
+        kind: the channel that this attempt came by.
         also: further arguments of the command, as they were given.
     """
     number, named = chain.number + 1, chain.id_with(attempt)
     if number > limit:
         return Retry(False, limit, limit, reset_command(attempt), named, chain.why)
-    words = ["git", "patchgate", "apply", "-", "--retry-of", attempt, *also]
+    are_edits = kind == "edits" and all(each.kind == kind for each in chain.refusals)
+    channel = ["--edits", "-"] if are_edits else ["-"]
+    words = ["git", "patchgate", "apply", *channel, "--retry-of", attempt, *also]
     return Retry(True, number, limit, shlex.join(words), named, chain.why)
 
 

@@ -247,7 +247,8 @@ def _next(report: Report) -> list[str]:
     return [
         *lines,
         "- only one whole unified diff may come again: `git patchgate apply - --retry-of ATTEMPT`",
-        "- refused are: the full text of a file, edits, prose, the same patch again, and any other way in",
+        "- refused are: the full text of a file, prose, the same patch again, and any other way in",
+        "- edits may come again where all that was refused came as edits",
         "- it is judged anew by every gate; a part of a patch is never applied",
         "- when no retry is left, a person looks at this and runs `git patchgate attempts reset ATTEMPT`",
     ]

@@ -31,7 +31,8 @@ TRY_RULES = (
     ),
     _again(
         "retry-not-a-diff",
-        "A retry is something else than one whole unified diff: a file's full text, prose, edits.",
+        "A retry is something else than one whole unified diff: a file's full text, prose, edits. Where all "
+        "that was refused came as edits, edits may come again.",
         "After a refusal the whole patch is judged anew, and only a diff says exactly what it changes.",
         "`--retry-of a-7f3a` with the new text of a file",
         "Send the whole patch again, as `git diff` writes it, from its first `diff --git` line on.",
