@@ -14,6 +14,7 @@ SCHEMAS = (
     ("contract", "declared.contract", "json_schema"),
     ("baseline", "declared.baseline_schema", "json_schema"),
     ("report", "verdict.json", "json_schema"),
+    ("error", "verdict.report_schema", "error_schema"),
     ("event", "operations.tell.history", "json_schema"),
     ("doctor", "operations.tell.doctor_document", "json_schema"),
     ("reply", "operations.judge.replies", "json_schema"),

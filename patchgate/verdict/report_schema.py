@@ -1,4 +1,4 @@
-"""The JSON Schema (draft 2020-12) of the report, made from the enumerations that the report is made of."""
+"""The JSON Schemas (draft 2020-12) of the report and of errors, made from the enumerations that they use."""
 
 from __future__ import annotations
 
@@ -49,6 +49,27 @@ def json_schema() -> Schema:
             }
         ),
         "$defs": {"change": _change(), "file": _file(), "gate": _gate(), "finding": _finding()},
+    }
+
+
+def error_schema() -> Schema:
+    """Build the JSON Schema of `patchgate.error/1`, which ends a command without a verdict."""
+    where = {"file": _TEXT, "line": _LINE, "key": _MAYBE_TEXT}
+    mistake = _object({**where, "message": _TEXT, "hint": _MAYBE_TEXT})
+    kinds = {"enum": ["config", "internal", "undecided", "usage"]}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "urn:patchgate:error:1",
+        "title": "What ended a command of patchgate without a verdict",
+        **_object(
+            {
+                "schema": {"const": ERROR_SCHEMA},
+                "error": _object(
+                    {"kind": kinds, "message": _TEXT, "hint": _MAYBE_TEXT}, {"mistakes": _list(mistake)}
+                ),
+                "attempt": _maybe(_attempt()),
+            }
+        ),
     }
 
 

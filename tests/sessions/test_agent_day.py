@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from tests.component_world import FILES, TESTS, TEXT_OF_TESTS, capture
+from tests.component_world import POLICY as COMPONENTS
 from tests.proposals import addition, deletion, edits_of, moved
 from tests.sessions.past import clone, told
 from tests.sessions.scripted_fixer import mend
@@ -373,3 +375,61 @@ def test_a_claim_is_not_confirmed_by_a_page_that_it_is_not_about(repo: Repo, tmp
     Draft202012Validator(repo.cli("schema", "claim-stats").report).validate(stats)
     counts = ("scans", "corroborated_count", "uncorroborated_count", "contradiction_downgrade_count")
     assert [stats[key] for key in counts] == [3, 1, 1, 1]
+
+
+# What a loop reads.
+
+
+def test_every_answer_fits_the_schema_that_the_program_prints(repo: Repo) -> None:
+    """(f) and bug 9: also the document that comes where there is no verdict."""
+    repo.commit({"slow.py": SLOW, **FILES})
+    repo.policy(COMPONENTS + ANALYSIS)
+    repo.commit(capture(repo, COMPONENTS))
+    refused = sent(repo, "apply", diff_of(repo, ("n + 1", "n + 10")).replace(b" def price_2", b" def p"))
+    assert refused.errors == ["hunk-mismatch"]
+    attempt = refused.report["attempt"]["id"]
+    reply = repo.path.parent / "reply"
+    reply.write_text("I have finished.\n")
+    answers = {
+        "attempts": ("attempts", "list"),
+        "attempt": ("attempts", "show", attempt),
+        "intent": ("intent", "declare", "-m", "Round prices", "--allow", PRICE),
+        "intents": ("intent", "list"),
+        "analysis": ("analyze",),
+        "verification": ("verify",),
+        "claim": ("claim", "--reason", "incomplete_deliverable_placeholder", "--deliverable", CART),
+        "claim-stats": ("claim", "stats"),
+        "components": ("component", "list"),
+        "component-graph": ("component", "graph"),
+        "baselines": ("baseline", "status"),
+        "reply": ("agent", "reply", str(reply)),
+        "error": ("check", "no-such-revision"),
+    }
+    found = {name: [repo.cli(*words, "--format", "json").report] for name, words in answers.items()}
+    found["report"] = [refused.report, repo.check("HEAD").report]
+    found["error"] += [repo.cli("intent", "declare", "--format", "json").report]
+    repo.policy("[policy]\ndeny_prefix = 1\n")
+    found["error"] += [repo.cli("analyze", "--format", "json").report]
+    found["event"] = [json.loads(line) for line in repo.cli("log", "--format", "json").out.splitlines()]
+    assert {"attempted", "intent", "adjudicated"} <= {each["kind"] for each in found["event"]}
+    for name, documents in found.items():
+        validator = Draft202012Validator(repo.cli("schema", name).report)
+        for document in documents:
+            validator.validate(document)
+
+
+def test_an_agent_that_deletes_a_test_and_records_it_again_is_refused(repo: Repo) -> None:
+    """(f): a component cannot lose a test, with or without its baseline."""
+    repo.policy(COMPONENTS)
+    repo.commit(FILES)
+    repo.commit(capture(repo, COMPONENTS))
+    weaker = ("drift-tests-weakened", "error", TESTS)
+    repo.stage({TESTS: TEXT_OF_TESTS.partition("\n\ndef test_side")[0]})
+    for files, rules in (
+        ({}, {weaker, ("drift-tests", "warning", TESTS)}),
+        (capture(repo, COMPONENTS), {weaker}),
+    ):
+        repo.stage(files)
+        answer = repo.check("--profile", "agent")
+        found = {(each["rule"], each["level"], each["path"]) for each in answer.findings}
+        assert (answer.code, found) == (1, rules)

@@ -269,7 +269,8 @@ def record_failure(course: Course, error: Exception) -> None:
     message = known.message if known else f"patchgate itself failed ({type(error).__name__})"
     said = f"undecided: {message}" + (f"; {known.hint}" if known and known.hint else "")
     text = f"# {evidence.id}: undecided\n\n{review.code_block(said)}\n"
-    evidence.keep({"schema": "patchgate.error/1", "error": {"message": said}}, text, text)
+    body = {"kind": about.fallback_reason, "message": said, "hint": None}
+    evidence.keep({"schema": "patchgate.error/1", "error": body, "attempt": None}, text, text)
 
 
 def _patch_id(course: Course) -> str | None:
