@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -306,6 +308,25 @@ def test_where_the_hooks_or_the_program_are_gone_that_is_what_is_said(adopted: R
     adopted.write(CART, "cart = 2\n")
     done = adopted.try_git("commit", "-q", "-a", "-m", "Count the cart")
     assert (done.returncode, done.stderr.count(b"  rm ")) == (1, 5)
+
+
+def test_doctor_knows_what_runs_through_a_framework(tmp_path: Path) -> None:
+    """B2: with the three ids in its config; only the native hooks see the rest."""
+    repo = clone(tmp_path)
+    hooks = [{"id": each} for each in ("patchgate", "patchgate-commit-msg", "patchgate-pre-push")]
+    config = {"repos": [{"repo": "https://example.com/patchgate", "rev": "v1", "hooks": hooks}]}
+    repo.commit({CONFIG: FIRST_POLICY, ".pre-commit-config.yaml": json.dumps(config)})
+    events = ("pre-commit", "pre-merge-commit", "commit-msg", "pre-push")
+    program = Path(sys.executable).with_name("pre-commit")
+    words = [word for event in events for word in ("-t", event)]
+    subprocess.run([program, "install", *words], cwd=repo.path, env=repo.env, check=True, capture_output=True)
+    answer = repo.cli("doctor", "--format", "json")
+    (place,) = answer.report["worktrees"]
+    through = {each["event"] for each in place["hooks"] if each["through"]}
+    levels = {(each["level"], event) for each in place["findings"] for event in each["events"]}
+    assert (answer.code, answer.report["runs"], through) == (0, True, set(events))
+    assert ("warning", "reference-transaction") in levels
+    assert not [each for each in levels if each[0] == "error"]
 
 
 def test_a_shallow_clone_names_the_command_that_helps(tmp_path: Path) -> None:

@@ -247,23 +247,23 @@ def test_a_patch_for_an_older_commit_names_the_base_that_fits(repo: Repo) -> Non
     """(f): the diagnosis of a hunk."""
     patch = diff_of(repo, ("n + 1", "n + 10"))
     base = repo.ask("rev-parse", "HEAD")
-    repo.commit({PRICE: (repo.path / PRICE).read_text().replace("def price_0(n)", "def price_0(m)")})
-    answer = sent(repo, "check", patch.replace(b" def price_0(n)", b" def price_9(n)"))
-    assert answer.code == 0
-    patch = diff_of(repo, ("n + 0", "n + 10"))
-    repo.commit({PRICE: (repo.path / PRICE).read_text().replace("n + 0", "0")}, "Simplify")
+    later = (repo.path / PRICE).read_text().replace("def price_2(n)", "def price_2(m)")
+    repo.commit({PRICE: later, "docs/more.md": "more\n"})
     answer = sent(repo, "check", patch)
-    assert (answer.code, answer.errors) == (1, ["hunk-mismatch"])
-    assert (answer.findings[0]["path"], answer.findings[0]["line"]) == (PRICE, 5)
-    repo.git("reset", "-q", "--hard", base)
+    (found,) = answer.findings
+    assert (answer.code, found["rule"], found["path"], found["line"]) == (1, "hunk-mismatch", PRICE, 12)
+    (named,) = re.findall(r"--base (\w+)", found["hint"])
+    assert repo.ask("rev-parse", named) == base
+    answer = sent(repo, "apply", patch, "--base", named)
+    assert (answer.code, (repo.path / PRICE).read_text()) == (0, later.replace("n + 1\n", "n + 10\n"))
 
 
 # Whose regression it is.
 
 SLOW = """\
-import json, os, pathlib, time
-if os.path.exists("../slow"):
-    os.remove("../slow")
+import json, os, pathlib, sys, time
+if os.path.exists(sys.argv[1]):
+    os.remove(sys.argv[1])
     time.sleep(1.2)
 results = []
 for path in sorted(pathlib.Path("src").rglob("*.py")):
@@ -274,14 +274,13 @@ for path in sorted(pathlib.Path("src").rglob("*.py")):
 run = {"tool": {"driver": {"name": "it"}}, "results": results}
 print(json.dumps({"version": "2.1.0", "runs": [run]}))
 """
-ANALYSIS = f"""\
-[analyses.slow]
-command = ["{sys.executable}", "-IS", "slow.py"]
-[[thresholds]]
-name = "new"
-metric = "findings:new"
-max = 0
-"""
+
+
+def analysis(repo: Repo) -> str:
+    """Declare an analysis that is slow once where a file beside the repository says so."""
+    words = [sys.executable, "-IS", "slow.py", str(repo.path.parent / "slow")]
+    threshold = '[[thresholds]]\nname = "new"\nmetric = "findings:new"\nmax = 0\n'
+    return f"[analyses.slow]\ncommand = {json.dumps(words)}\n{threshold}"
 
 
 def intent(repo: Repo, *arguments: str, code: int = 0) -> dict[str, Any]:
@@ -301,7 +300,7 @@ def verified(repo: Repo, *arguments: str) -> dict[str, Any]:
 def test_two_agents_with_intents_answer_for_what_they_did(repo: Repo, tmp_path: Path) -> None:
     """Bugs 1 and 2, friction 8: slow analyses, work while queued, and a file that another has declared."""
     repo.commit({"slow.py": SLOW})
-    repo.policy(ANALYSIS)
+    repo.policy(analysis(repo))
     repo.install()
     repo.git("worktree", "add", "-q", "-b", "second", "../second")
     one, two = repo, repo.at(tmp_path / "second")
@@ -310,6 +309,7 @@ def test_two_agents_with_intents_answer_for_what_they_did(repo: Repo, tmp_path: 
     one.write(CART, "cart = 1  # BAD\n")
     one.git("add", CART)
     found = verified(one)
+    assert not (tmp_path / "slow").exists()
     assert (found["verdict"], found["status"], found["intent"]) == ("rejected", "violated", first)
     assert [(each["path"], each["line"]) for each in found["intent_regressions"]] == [(CART, 1)]
     one.git("reset", "-q", "--hard")
@@ -383,7 +383,7 @@ def test_a_claim_is_not_confirmed_by_a_page_that_it_is_not_about(repo: Repo, tmp
 def test_every_answer_fits_the_schema_that_the_program_prints(repo: Repo) -> None:
     """(f) and bug 9: also the document that comes where there is no verdict."""
     repo.commit({"slow.py": SLOW, **FILES})
-    repo.policy(COMPONENTS + ANALYSIS)
+    repo.policy(COMPONENTS + analysis(repo))
     repo.commit(capture(repo, COMPONENTS))
     refused = sent(repo, "apply", diff_of(repo, ("n + 1", "n + 10")).replace(b" def price_2", b" def p"))
     assert refused.errors == ["hunk-mismatch"]
