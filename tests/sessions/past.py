@@ -5,6 +5,7 @@ It is made once by `git fast-import`, and copied for each test: a clone, and its
 
 from __future__ import annotations
 
+import atexit
 import functools
 import re
 import shutil
@@ -105,6 +106,7 @@ def _history() -> bytes:
 @functools.cache
 def _made() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="past"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     repo = Repo.create(folder)
     repo.git("fast-import", "--quiet", stdin=_history())
     repo.git("clone", "-q", "--bare", ".", "../upstream.git")

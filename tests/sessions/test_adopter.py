@@ -95,6 +95,16 @@ def test_a_project_with_a_past_is_adopted_and_pushed_everywhere(tmp_path: Path) 
         assert told(repo.try_git("push", "-q", remote, "topic")) == (True, []), remote
         assert place.ask("rev-parse", "topic") == repo.ask("rev-parse", "topic")
         place.git("update-ref", "-d", "refs/heads/topic")
+    # Where nothing is known of the remotes, the first help is the command that leads on.
+    for ref in repo.ask("for-each-ref", "--format=%(refname)", "refs/remotes").split():
+        repo.git("update-ref", "--no-deref", "-d", ref)
+    done = repo.try_git("push", "-q", "fork", "topic")
+    went, found = told(done)
+    assert (went, {rule for rule, _ in found}) == (False, {"gitlink", "conflict-marker", "deny-class"})
+    (first, *_) = re.findall(r"^help: (.*)$", done.stdout.decode(), re.MULTILINE)
+    assert first.startswith("git fetch fork")
+    repo.git("fetch", "-q", "fork")
+    assert told(repo.try_git("push", "-q", "fork", "topic:more")) == (True, [])
     # The same mistake in a commit of today, which no hook has seen.
     unseen(repo, {".env": "A=1\n"})
     for place in (fork, empty, judging):
@@ -238,6 +248,9 @@ def test_what_git_does_every_day_is_not_refused(adopted: Repo) -> None:
     git("clone", "-q", "../upstream.git", "../other")
     other.commit({".env": "A=1\n"}, "Theirs")
     other.git("push", "-q", "origin", "main")
+    fetched = adopted.try_git("fetch", "-q", "origin", "main:theirs")
+    assert told(fetched) == (True, [])
+    assert b"git patchgate check" in fetched.stderr
     git("pull", "-q", "--rebase", "origin", "main")
     assert adopted.ask("rev-list", "--count", "HEAD") == str(COMMITS + 7)
     assert git("status", "--porcelain") == b""
