@@ -52,7 +52,7 @@ def told(answer: Answer) -> tuple[int, set[tuple[str, str]]]:
 
 @pytest.mark.parametrize("by", ["pre-commit", "prek"])
 def test_a_framework_that_runs_patchgate_is_no_missing_gate(tmp_path: Path, by: str) -> None:
-    """B2 of an adopter: doctor said that nothing is judged."""
+    """Once doctor said there that nothing is judged."""
     repo = managed(tmp_path, by)
     repo.write(".pre-commit-config.yaml", YAML)
     answer = repo.cli("doctor", "--format", "json")

@@ -73,7 +73,7 @@ def rehearsed(answer: Answer) -> tuple[int, int, int]:
 
 
 def test_a_project_with_a_past_is_adopted_and_pushed_everywhere(tmp_path: Path) -> None:
-    """B1: the old commits that a policy of today refuses keep nobody from a push; a new one does."""
+    """The old commits that a policy of today refuses keep nobody from a push; a new one does."""
     repo = clone(tmp_path)
     past = repo.check(f"{repo.ask('rev-list', '--max-parents=0', 'HEAD')}..HEAD")
     assert (past.code, set(past.errors)) == (1, {"gitlink", "conflict-marker", "deny-class"})
@@ -116,7 +116,7 @@ def test_a_project_with_a_past_is_adopted_and_pushed_everywhere(tmp_path: Path) 
 
 
 def test_the_rehearsal_says_what_check_says(tmp_path: Path) -> None:
-    """B3: of the same commits, in a project with a past and in one that begins with its policy."""
+    """Of the same commits, in a project with a past and in one that begins with its policy."""
     repo = clone(tmp_path)
     policy = repo.policy(
         '[policy]\ndeny_prefixes = ["docs"]\n[policy.commit]\nmax_added_lines = 4\n'
@@ -138,7 +138,7 @@ def test_the_rehearsal_says_what_check_says(tmp_path: Path) -> None:
 
 
 def test_the_first_mistakes_of_a_person_are_refused_with_the_key_that_decides(adopted: Repo) -> None:
-    """B4 to B6."""
+    """Also the help leads on, a warning comes once, and a documented example key is no secret."""
     assert commit(adopted, {"shop.pyc": "x\n"}) == (False, [("deny-class", "shop.pyc")])
     (found,) = adopted.check().findings
     assert found["details"]["key"] == "policy.commit.deny_classes"
@@ -184,7 +184,7 @@ def test_the_first_mistakes_of_a_person_are_refused_with_the_key_that_decides(ad
 
 
 def test_each_way_around_is_caught_and_leads_back(adopted: Repo) -> None:
-    """(a) 2: --no-verify, rebase, cherry-pick, merge, and a squash of policy and code."""
+    """With --no-verify, and by rebase, cherry-pick, merge, and a squash of policy and code."""
     head = adopted.ask("rev-parse", "HEAD")
     adopted.write(".env", "A=1\n")
     adopted.git("add", ".env")
@@ -219,7 +219,7 @@ def test_each_way_around_is_caught_and_leads_back(adopted: Repo) -> None:
 
 
 def test_what_git_does_every_day_is_not_refused(adopted: Repo) -> None:
-    """(a) 2: no false refusal from any of them, in a history that has what the policy refuses."""
+    """No false refusal from any of them, in a history that has what the policy refuses."""
     git = adopted.git
     for number, name in enumerate(MODULES[:2]):
         assert commit(adopted, {f"src/shop/{name}.py": f"{name} = {number}\n"}, f"Rewrite {name}")[0]
@@ -257,7 +257,7 @@ def test_what_git_does_every_day_is_not_refused(adopted: Repo) -> None:
 
 
 def test_what_the_commands_answer_to_wrong_words(adopted: Repo) -> None:
-    """B7, B9 and the frictions 5 to 9."""
+    """A mistyped policy, a file instead of a commit, reasons that say nothing."""
     broken = '[policy]\ndeny_prefix = ["runs"]\ndeny = ["!a"]\n'
     adopted.write(CONFIG, broken)
     shown, explained = adopted.cli("policy", "show"), adopted.cli("explain", "--path", CART)
@@ -289,7 +289,7 @@ def test_what_the_commands_answer_to_wrong_words(adopted: Repo) -> None:
 
 
 def test_where_the_hooks_or_the_program_are_gone_that_is_what_is_said(adopted: Repo) -> None:
-    """B2, B8, friction 4 and (f): other managers take hooks away, and give them back."""
+    """Other managers take hooks away, and give them back."""
     hooks = adopted.path / ".git/hooks"
     ours = {
         each.name: each.read_bytes() for each in hooks.iterdir() if b"patchgate hook" in each.read_bytes()
@@ -324,7 +324,7 @@ def test_where_the_hooks_or_the_program_are_gone_that_is_what_is_said(adopted: R
 
 
 def test_doctor_knows_what_runs_through_a_framework(tmp_path: Path) -> None:
-    """B2: with the three ids in its config; only the native hooks see the rest."""
+    """With the three ids in its config; only the native hooks see the rest."""
     repo = clone(tmp_path)
     hooks = [{"id": each} for each in ("patchgate", "patchgate-commit-msg", "patchgate-pre-push")]
     config = {"repos": [{"repo": "https://example.com/patchgate", "rev": "v1", "hooks": hooks}]}
@@ -343,7 +343,7 @@ def test_doctor_knows_what_runs_through_a_framework(tmp_path: Path) -> None:
 
 
 def test_a_shallow_clone_names_the_command_that_helps(tmp_path: Path) -> None:
-    """(f): what cannot be seen is undecided, with the next step."""
+    """What cannot be seen is undecided, with the next step."""
     repo = clone(tmp_path)
     repo.git("clone", "-q", "--depth", "2", f"file://{tmp_path}/upstream.git", "../shallow")
     answer = repo.check("HEAD~1", cwd=tmp_path / "shallow")

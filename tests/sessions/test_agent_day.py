@@ -114,7 +114,7 @@ def damaged(good: bytes) -> dict[str, tuple[bytes, list[str], int | None, bool]]
 
 
 def test_what_models_send_is_accepted_mended_by_its_own_fix_or_explained(repo: Repo) -> None:
-    """The 43 outputs, and bugs 3 and 8: a fix makes what the whole patch makes, and what is lost has none."""
+    """A fix makes what the whole patch makes, and what is lost has none."""
     good = diff_of(repo, ("n + 1", "n + 10"), ("n + 4", "n + 40"))
     whole = sent(repo, "check", good).change["after"]
     for name, patch in {
@@ -138,7 +138,7 @@ def test_what_models_send_is_accepted_mended_by_its_own_fix_or_explained(repo: R
 
 
 def test_new_gone_and_moved_files_that_models_send(repo: Repo) -> None:
-    """The rest of the 43 outputs."""
+    """What is not a change of lines, and what no agent may send."""
     new, gone = addition(NEW), deletion(b"CHANGES.md", b"Released.")
     for name, patch in {
         "new": new,
@@ -185,7 +185,7 @@ def command(kind: str, script: str, name: str | None = None) -> str:
 
 
 def test_a_patch_lands_by_what_its_commands_saw_of_it_alone(repo: Repo) -> None:
-    """Bugs 3 and 4, friction 5: a linter that fixes, tests that failed before, and then a patch that fits."""
+    """A linter that fixes, tests that failed before, and then a patch that fits."""
     good = diff_of(repo, ("n + 1", "n + 10"))
     before = (repo.path / PRICE).read_text()
     lint = "sed -i '/^import/d' src/shop/*.py"
@@ -207,7 +207,7 @@ def test_a_patch_lands_by_what_its_commands_saw_of_it_alone(repo: Repo) -> None:
 
 
 def test_a_loop_that_never_says_what_it_retries_ends_all_the_same(repo: Repo) -> None:
-    """Bug 9 and friction 7: seven refused attempts are one chain of five, and no agent begins it anew."""
+    """Seven refused attempts are one chain of five, and no agent begins it anew."""
     repo.policy('[policy]\ndeny_prefixes = ["docs"]\n')
     denied = addition(b"docs/more.md")
     answers = [sent(repo, "apply", denied) for _ in range(7)]
@@ -228,7 +228,7 @@ def test_a_loop_that_never_says_what_it_retries_ends_all_the_same(repo: Repo) ->
 
 
 def test_edits_whose_lines_have_moved_say_so_or_say_what_they_replace(repo: Repo) -> None:
-    """Bug 7."""
+    """Line numbers alone point at other lines then."""
     edits = edits_of((9, 9, "    return n + 10\n"), path=PRICE)
     assert sent(repo, "check", edits).code == 0
     repo.write(PRICE, "# A line more.\n" + (repo.path / PRICE).read_text())
@@ -244,7 +244,7 @@ def test_edits_whose_lines_have_moved_say_so_or_say_what_they_replace(repo: Repo
 
 
 def test_a_patch_for_an_older_commit_names_the_base_that_fits(repo: Repo) -> None:
-    """(f): the diagnosis of a hunk."""
+    """The line that does not fit, and the commit on which the patch does."""
     patch = diff_of(repo, ("n + 1", "n + 10"))
     base = repo.ask("rev-parse", "HEAD")
     later = (repo.path / PRICE).read_text().replace("def price_2(n)", "def price_2(m)")
@@ -298,7 +298,7 @@ def verified(repo: Repo, *arguments: str) -> dict[str, Any]:
 
 
 def test_two_agents_with_intents_answer_for_what_they_did(repo: Repo, tmp_path: Path) -> None:
-    """Bugs 1 and 2, friction 8: slow analyses, work while queued, and a file that another has declared."""
+    """Slow analyses, work while queued, and a file that another has declared."""
     repo.commit({"slow.py": SLOW})
     repo.policy(analysis(repo))
     repo.install()
@@ -350,7 +350,7 @@ def test_two_agents_with_intents_answer_for_what_they_did(repo: Repo, tmp_path: 
 
 
 def test_a_claim_is_not_confirmed_by_a_page_that_it_is_not_about(repo: Repo, tmp_path: Path) -> None:
-    """Bug 6."""
+    """A template in the documentation corroborates nothing about a module."""
     repo.commit({"docs/errors.md": "Put YOUR_DSN_HERE there.\n"})
     claim = (
         "claim",
@@ -381,7 +381,7 @@ def test_a_claim_is_not_confirmed_by_a_page_that_it_is_not_about(repo: Repo, tmp
 
 
 def test_every_answer_fits_the_schema_that_the_program_prints(repo: Repo) -> None:
-    """(f) and bug 9: also the document that comes where there is no verdict."""
+    """Also the document that comes where there is no verdict."""
     repo.commit({"slow.py": SLOW, **FILES})
     repo.policy(COMPONENTS + analysis(repo))
     repo.commit(capture(repo, COMPONENTS))
@@ -419,7 +419,7 @@ def test_every_answer_fits_the_schema_that_the_program_prints(repo: Repo) -> Non
 
 
 def test_an_agent_that_deletes_a_test_and_records_it_again_is_refused(repo: Repo) -> None:
-    """(f): a component cannot lose a test, with or without its baseline."""
+    """A component cannot lose a test, with or without its baseline."""
     repo.policy(COMPONENTS)
     repo.commit(FILES)
     repo.commit(capture(repo, COMPONENTS))

@@ -260,7 +260,7 @@ def test_a_policy_in_pyproject_that_is_not_committed_is_not_given_a_rival(repo: 
 
 
 def test_init_asks_whether_commits_may_add_submodules_and_writes_the_keys_for_it(repo: Repo) -> None:
-    """B4 of an adopter: the first `git submodule add` was refused, and no key of the policy spoke of it."""
+    """The first `git submodule add` was refused, and no key of the policy spoke of it."""
     repo.commit({"a.py": "one\n"})
     for typed, written in ((b"y\ny\n", "true"), (b"\n\n", '"bump"'), (b"y\nno\n", '"bump"')):
         (repo.path / "patchgate.toml").unlink(missing_ok=True)

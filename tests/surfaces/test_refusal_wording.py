@@ -86,7 +86,7 @@ def test_a_refusal_of_a_person_names_the_key_its_line_and_the_change_to_it(tmp_p
 
 
 def test_a_default_that_decides_is_named_as_one_where_it_would_be_set(tmp_path: Path) -> None:
-    """B4 of an adopter: the first `git submodule add`, and a cache file, in three kinds of repository."""
+    """The first `git submodule add`, and a cache file, in three kinds of repository."""
     for number, (name, text) in enumerate(
         {"": "", "patchgate.toml": "[policy]\n", "pyproject.toml": "[tool.patchgate.policy]\n"}.items()
     ):
