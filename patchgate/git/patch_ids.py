@@ -50,6 +50,8 @@ def _ids(
     variables: Mapping[str, str] | None = None,
 ) -> list[str]:
     """Hand the output of a diff on to `git patch-id`, and give its lines: an id and a commit."""
+    # Without an index: git reads attributes from it, which choose what of a user's config counts.
+    variables = {**(variables or {}), "GIT_INDEX_FILE": repository.git_dir + "/no-index"}
     with (
         repository.child(*_DIFF, *arguments, variables=variables) as diff,
         repository.child("patch-id", "--stable") as ids,
