@@ -103,7 +103,7 @@ class Plan:
             case = self.case(size)
             found = [] if kill_points.why_not() else self.points(size)
             seconds = random_signals.seconds_of_a_run(self.program, case.fresh(self.folder / "timed"))
-            for step in range(self.number(100, 2)):
+            for step in range(self.number(100, 1)):
                 chance = random.Random(f"{self.chance.random()}")
 
                 def do(
@@ -124,7 +124,7 @@ class Plan:
         """Let two to eight apply at once."""
         case = self.several()
         for how in ("disjoint", "overlapping", "same"):
-            for step in range(self.number(67, 1)):
+            for step in range(self.number(67, int(how == "overlapping"))):
                 wanted = writers.wishes(self.chance.choice([2, 3, 5, 8]), how, self.chance)
 
                 def do(folder: Path, wanted: Sequence[writers.Wish] = wanted) -> Found:

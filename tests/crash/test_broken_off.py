@@ -69,6 +69,7 @@ def test_what_an_editor_saves_meanwhile_survives(tmp_path: Path) -> None:
     assert broken(plan_for(OURS, tmp_path, "editor"), "editor") == []
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize(("part", "program"), [("disk", OURS_INDEX), ("limit", OURS), ("closed", OURS_INDEX)])
 def test_a_disk_that_refuses_leaves_all_old(tmp_path: Path, part: str, program: Program) -> None:
     assert broken(plan_for(program, tmp_path, part), part) == []

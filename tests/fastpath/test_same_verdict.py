@@ -1,6 +1,6 @@
 """The fast path gives the verdict of the full tier: many changes in one process, and some by real commits.
 
-`PATCHGATE_LONG=1` tries twice as many; the long form is
+`PATCHGATE_LONG=1` tries four times as many; the long form is
 `python -m tests.fastpath.same_verdict --changes 1000000`.
 """
 
@@ -21,7 +21,7 @@ from tests.sessions.test_commit_hooks import receipts, said
 from tests.world import Repo
 
 SEED = 5
-BATCHES = 24 if IS_LONG else 12
+BATCHES = 24 if IS_LONG else 6
 
 
 def test_whatever_is_recognised_the_full_tier_accepts_in_silence_with_the_same_pending_receipt() -> None:
@@ -40,7 +40,7 @@ def test_whatever_is_recognised_the_full_tier_accepts_in_silence_with_the_same_p
 @pytest.mark.parametrize("name", ["check_names", "check_collisions"])
 def test_a_recogniser_that_forgets_to_look_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recognise, name, lambda *_: None)
-    failures = (try_quietly((SEED, number, 200))[1] for number in range(24))
+    failures = (try_quietly((SEED, number, 200))[1] for number in range(BATCHES))
     assert any("DifferenceError: recognised, but rejected" in failure for failure in failures)
 
 

@@ -12,6 +12,7 @@ from patchgate.change.path import RepoPath
 from patchgate.gates import python_tests
 from patchgate.gates.python_tests import PythonTest, read_tests
 from patchgate.gates.weakening import Loss, Weakening, weakenings
+from tests.amount import IS_LONG
 
 A, B = RepoPath(b"tests/test_a.py"), RepoPath(b"tests/test_b.py")
 TWO = b"""\
@@ -143,7 +144,8 @@ def test_a_loss_of_assertions_tells_how_many_and_where() -> None:
 
 def test_the_lexer_agrees_with_pythons_own_parser_on_the_tests_of_this_project() -> None:
     looked_at = 0
-    for place in sorted(Path(__file__).parent.parent.rglob("*.py")):
+    places = sorted(Path(__file__).parent.parent.rglob("*.py"))
+    for place in places if IS_LONG else places[::6]:
         content = place.read_bytes()
         expected: dict[str, tuple[int, int]] = {}
 
@@ -162,7 +164,7 @@ def test_the_lexer_agrees_with_pythons_own_parser_on_the_tests_of_this_project()
         }
         assert all(found[name].assertions >= asserts for name, (_, asserts) in expected.items()), place
         looked_at += len(found)
-    assert looked_at > 500
+    assert looked_at > 200
 
 
 def test_any_bytes_are_read_without_an_error_and_in_one_pass() -> None:

@@ -125,7 +125,7 @@ def test_a_power_loss_while_recovering_from_a_kill_leaves_what_the_recovery_says
         faults = Faults()
         other.land(faults)
         steps = faults.steps
-    for killed_at in range(1, steps + 1, 1 if IS_LONG else 3):
+    for killed_at in range(1, steps + 1, 1 if IS_LONG else 6):
         with world(case) as here:
             prepared(here)
             before, operations = Disk.of(here.root), list[Operation]()

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.amount import IS_LONG
 from tests.sessions.twins import BAD, OFF, said_by
 from tests.world import Repo, pinned_environment
 
@@ -156,8 +157,8 @@ def test_the_manifest_is_valid(framework: Framework, repo: Repo) -> None:
 
 
 def test_this_tree_can_be_tried_without_an_installation(framework: Framework, repo: Repo) -> None:
-    if framework.program.name != "pre-commit":
-        pytest.skip("one framework is enough for what is built anew each time")
+    if framework.program.name != "pre-commit" or not IS_LONG:
+        pytest.skip("what is built anew each time is tried by one framework, with PATCHGATE_LONG=1")
     stage(repo, BAD)
     done = framework.run(repo, "try-repo", str(framework.source), "patchgate", "--verbose")
     assert done.returncode == 1
