@@ -182,7 +182,8 @@ def _compare(expected: bytes, actual: bytes | None, place: int, count: int) -> s
     if actual == expected:
         return f"line {place + 1} of the file and of the patch differ in the newline at its end"
     have, want = printable(actual, 80), printable(expected, 80)
-    return f"line {place + 1} of the file is `{have}`, the patch has `{want}`"
+    spaces = "; they differ in white space only" if actual.split() == expected.split() else ""
+    return f"line {place + 1} of the file is `{have}`, the patch has `{want}`{spaces}"
 
 
 def _where_now(run: Run, wanted: int, obstacle: Obstacle) -> str:

@@ -51,6 +51,10 @@ _START = b"diff --git "
 _HUNK = b"\n@@"
 _BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 _BLANK_LINES = re.compile(rb"\n*+")
+_OTHER_FORMS = (
+    ("the form `*** Begin Patch`", re.compile(rb"^\*\*\* Begin Patch", re.MULTILINE)),
+    ("a SEARCH/REPLACE block", re.compile(rb"^<{5,9} SEARCH", re.MULTILINE)),
+)
 # A second look behind a missing last newline copies the patch; past this size the first fault is enough.
 _SECOND_LOOK = 1024 * 1024
 
@@ -242,8 +246,18 @@ def _explain_start(raw: bytes, position: int, line: int) -> Fault:
         "not-a-unified-diff",
         line,
         "there is no `diff --git` line, so this is not a diff in git's form",
-        ONLY_THE_DIFF,
+        _other_form(raw) or ONLY_THE_DIFF,
     )
+
+
+def _other_form(raw: bytes) -> str | None:
+    """Name the form of patch that this is instead, and what to send."""
+    for form, sign in _OTHER_FORMS:
+        if sign.search(raw):
+            return f"{form} is not read: make the same change as a unified diff, as `git diff` writes it"
+    if raw.lstrip().startswith(b"{"):
+        return "JSON is no patch: structured edits go to --edits; otherwise send a unified diff"
+    return None
 
 
 def _find_repeated(sections: list[Section]) -> list[Fault]:

@@ -68,11 +68,21 @@ def check_scope(
     )
 
 
-def examine(intent: Intent, check: ScopeCheck) -> Iterator[Finding]:
-    """Find what a piece of work touched beyond what it declared, while a commit can still leave it out."""
+def examine(intent: Intent, check: ScopeCheck, kind: str = "staged") -> Iterator[Finding]:
+    """Find what a piece of work touched beyond what it declared, while it can still be left out.
+
+    Args:
+        intent: the piece of work.
+        check: what `check_scope` says.
+        kind: what is judged, a `Source.kind`: the next step fits it.
+    """
 
     def take_out(path: RepoPath | None) -> str:
         name = "PATH" if path is None else _word(path)
+        if kind in {"patch", "edits"}:
+            return f"take it out of the {kind}"
+        if kind == "worktree":
+            return f"put it back (git restore {name}; git stash -u keeps what is new)"
         return f"take it out of the commit (git restore --staged {name})"
 
     yield from findings_of(check, intent.id, take_out)

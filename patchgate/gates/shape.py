@@ -60,12 +60,13 @@ def _mode(case: Case, file: FileChange, limits: FileLimits) -> Iterator[Finding]
         was = False
     if was != now:
         key = case.policy.key_of("allow_modes", case.profile, limits.owner)
+        command = f"git update-index --chmod={'-x' if now else '+x'} -- {file.path.quoted}"
+        keep = "leave the mode lines out of the patch" if case.from_text else f"keep the mode: {command}"
         yield find(
             "mode-change",
             f"{file.path.quoted} {'becomes' if now else 'is no longer'} executable",
             file.path,
-            f"keep the mode: git update-index --chmod={'-x' if now else '+x'} -- {file.path.quoted}"
-            + or_set(case, key, True),
+            keep + or_set(case, key, True),
             details={"actual": file.new.mode, "key": Decision(key, "").dotted},
         )
 

@@ -142,7 +142,12 @@ def accepted(facts: Verification) -> Obstacle:
         for state in elsewhere[:_MOST_NAMED]
     ]
     whose = "by this intent" if facts.intent is not None and told else ""
-    base = f"nothing got worse {whose}".rstrip() if not facts.told else "nothing refuses it"
+    higher = facts.intent_worsened
+    if higher:
+        where = " in the files of the intent" if facts.intent is not None else ""
+        told.insert(0, f"{count(len(higher), 'value')} {'is' if len(higher) == 1 else 'are'} higher{where}")
+    refuses_nothing = bool(facts.told or higher)
+    base = "nothing refuses it" if refuses_nothing else f"nothing got worse {whose}".rstrip()
     return Obstacle("; ".join([base, *told]), "")
 
 

@@ -148,6 +148,17 @@ def test_a_threshold_that_fails_as_it_did_before_is_reported_and_refuses_nothing
         assert "(11 before)" in decide(asked_).reason
 
 
+def test_an_accepted_change_that_raises_a_value_is_not_said_to_make_nothing_worse() -> None:
+    """A12: a value within its limit refuses nothing, and the answer names it."""
+    raised = Comparison(worsened=(worse("in.py", 0, 1),))
+    for intent in (INTENT, None):
+        same, higher = (decide(question(each, intent=intent)) for each in (Comparison(), raised))
+        assert (same.status, higher.status) == (Status.ACCEPTED, Status.ACCEPTED)
+        assert "nothing got worse" in same.reason
+        assert "nothing got worse" not in higher.reason
+        assert "1 value is higher" in higher.reason
+
+
 def test_a_crossing_counts_where_a_symbol_of_the_intent_rose_in_that_metric() -> None:
     """A10 and A11: in another metric, or only in other files, it is not the intent's."""
     for own, is_caused in (

@@ -406,6 +406,21 @@ def test_a_rejection_keeps_the_candidate_and_tells_its_reason_three_times(repo: 
     assert answer.report["attempt"]["temp_path"] is None
 
 
+def test_the_feedback_has_the_fix_of_what_is_mechanical(repo: Repo) -> None:
+    """The `fix` of the JSON reaches who reads the feedback alone; what was cut off has none."""
+    whole = change_of()
+    header = next(line for line in whole.splitlines() if line.startswith(b"@@"))
+    for patch, words in (
+        (b"Here it is:\n" + whole, "fix: leave out patch line 1\n"),
+        (whole.replace(header, b"@@ -1,2 +1,2 @@"), f"`{header.decode()}`\n"),
+        (whole.replace(header, b"@@ -1,9 +1,9 @@"), None),
+    ):
+        answer = apply(repo, patch)
+        assert answer.code == 1
+        said = (attempt_of(answer) / "outbox/feedback.md").read_text()
+        assert words in said if words is not None else "fix: " not in said
+
+
 def test_a_kept_scratch_tree_is_named_and_is_there(repo: Repo) -> None:
     """E23: temp_path only while it exists."""
     repo.policy(command("test", "echo left >left; exit 1"))

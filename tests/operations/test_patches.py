@@ -220,6 +220,34 @@ def test_a_hunk_that_does_not_fit_names_line_expectation_and_what_is_there(repo:
     assert "b" in str(finding["details"]["actual"])
 
 
+def test_the_help_names_what_was_sent_and_fits_what_is_judged(repo: Repo) -> None:
+    """Other forms of a patch, white space alone, and steps that a patch or the working tree can take."""
+    for raw, words in (
+        (b"*** Begin Patch\n*** Update File: f\n@@\n a\n-b\n+B\n*** End Patch\n", "*** Begin Patch"),
+        (b"f\n<<<<<<< SEARCH\nb\n=======\nB\n>>>>>>> REPLACE\n", "SEARCH/REPLACE"),
+        (b'{"patch": {"edits": []}}\n', "--edits"),
+        (b"Only words.\n", "send only the diff"),
+    ):
+        (finding,) = check(repo, raw).findings
+        assert finding["rule"] == "not-a-unified-diff"
+        assert words in str(finding["hint"])
+    spaces = check(repo, change_of(old=b"  b")).findings[0]
+    assert spaces["rule"] == "hunk-mismatch"
+    assert "white space only" in str(spaces["message"])
+    assert "white space only" not in str(check(repo, change_of(old=b"nope")).findings[0]["message"])
+    (mode,) = check(repo, b"diff --git a/f b/f\nold mode 100644\nnew mode 100755\n").findings
+    assert mode["rule"] == "mode-change"
+    assert "git update-index" not in str(mode["hint"])
+    assert repo.cli("intent", "declare", "-m", "Work on another file", "--allow", "g").code == 0
+    (scope,) = check(repo, change_of()).findings
+    assert (scope["rule"], scope["path"]) == ("scope-unexpected", "f")
+    (repo.path / "f").write_text("z\n")
+    (unstaged,) = repo.check("--worktree").findings
+    assert (unstaged["rule"], unstaged["path"]) == ("scope-unexpected", "f")
+    for found in (scope, unstaged):
+        assert "--staged" not in str(found["hint"])
+
+
 def test_what_git_says_is_in_the_details_of_its_refusal(repo: Repo) -> None:
     """B18."""
     patch = b"diff --git a/f b/f\ndeleted file mode 100644\n"

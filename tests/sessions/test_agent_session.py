@@ -189,4 +189,5 @@ def test_the_loop_of_the_documentation_brings_an_agents_patch_in(repo: Repo) -> 
     told = [(place / f"told-{number}").read_text() for number in range(4)]
     assert "<function=" in told[1]
     assert "hunk-mismatch" in told[2]
+    assert replies[1] in told[2]  # what was refused goes back with the refusal
     assert "build-failed" in told[3]

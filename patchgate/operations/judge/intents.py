@@ -231,7 +231,8 @@ def held(
         if intent is not None:
             takers = {path: taker.id for path in touched if (taker := here.taker(intent, path)) is not None}
             along = _along(policy, intent, verdict.change, touched, objects)
-            yield from examine(intent, check_scope(intent.scope, touched, controls, dirt, takers, along))
+            check = check_scope(intent.scope, touched, controls, dirt, takers, along)
+            yield from examine(intent, check, verdict.source.kind)
             yield from () if ids is None else trailer(intent, ids)
         elif touched:
             yield from _reserved(here, policy, profile, touched)

@@ -111,7 +111,24 @@ def _short(finding: Finding) -> str:
     hint = wording.hint_of(finding)
     if hint:
         lines.append(f"help: {_fit(wording.safe(hint), 300)}")
-    return _fit("\n".join(lines), 1400)
+    return _fit("\n".join([*lines, *_mechanical(finding)]), 1400)
+
+
+def _mechanical(finding: Finding) -> list[str]:
+    """Write the fix of a finding; none that would not be read as it is, byte for byte."""
+    fix = finding.fix
+    if fix is None:
+        return []
+    last = fix.last_patch_line or fix.patch_line
+    where = f"patch line {last}" if last == fix.patch_line else f"patch lines {fix.patch_line} to {last}"
+    if fix.replace_with is None:
+        return [f"fix: leave out {where}"]
+    texts = fix.replace_with.split("\n")
+    if len(texts) > 6 or any(len(text) > 120 or wording.safe(text) != text for text in texts):
+        return []
+    if len(texts) == 1:
+        return [f"fix: replace {where} with `{texts[0]}`"]
+    return [f"fix: replace {where} with these {len(texts)} lines:", *(f"  `{text}`" for text in texts)]
 
 
 def _verdict(report: Report) -> list[str]:
