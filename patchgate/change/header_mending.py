@@ -37,6 +37,8 @@ def candidates(headers: Sequence[bytes], *, has_hunks: bool) -> Iterator[bytes]:
         yield b"\n".join(without_index)
     name = _only_name(texts)
     if name is not None:
+        if not texts[0].startswith((_START + b"a/", _START + b'"a/')):
+            texts[0] = _git_line(name)
         yield from _whole_blocks(texts, name, has_hunks=has_hunks)
 
 
@@ -73,8 +75,7 @@ def begin_section(minus: bytes, plus: bytes, above: Sequence[bytes] = ()) -> byt
     name = new if is_new else old
     if not name or (not is_new and not is_gone and old != new):
         return None
-    git_line = _START + quote(b"a/" + name, high=True) + b" " + quote(b"b/" + name, high=True)
-    texts = (git_line, *above, *name_lines(name, is_new=is_new, is_gone=is_gone))
+    texts = (_git_line(name), *above, *name_lines(name, is_new=is_new, is_gone=is_gone))
     *_, block = (None, *_whole_blocks([text.rstrip(b"\r") for text in texts], name, has_hunks=True))
     return block
 
@@ -87,13 +88,21 @@ def name_lines(name: bytes, *, is_new: bool, is_gone: bool) -> tuple[bytes, byte
     return b"--- " + old, b"+++ " + new
 
 
+def _git_line(name: bytes) -> bytes:
+    return _START + quote(b"a/" + name, high=True) + b" " + quote(b"b/" + name, high=True)
+
+
 def _only_name(texts: Sequence[bytes]) -> bytes | None:
-    """Read the one name of the `diff --git` line."""
+    """Read the one name of the `diff --git` line, also where `diff.noprefix` left `a/` and `b/` out."""
     halves = split_equal_names(texts[0][len(_START) :])
     if halves is None:
         return None
     old, new = unquote(halves[0]), unquote(halves[1])
-    if old is None or new is None or not old.startswith(b"a/") or not new.startswith(b"b/"):
+    if old is None or new is None:
+        return None
+    if old == new and not old.startswith((b"a/", b"b/", b"/")):
+        return old or None
+    if not old.startswith(b"a/") or not new.startswith(b"b/"):
         return None
     return old[2:] if old[2:] == new[2:] and old[2:] else None
 

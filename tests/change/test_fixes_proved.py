@@ -134,7 +134,10 @@ def other_numbers(raw: bytes) -> Iterator[bytes]:
 
 
 def as_a_whole(raw: bytes) -> Iterator[bytes]:
-    """Do to all of it what mail, chats and editors do."""
+    """Do to all of it what mail, chats, editors and settings of git do."""
+    yield re.sub(
+        rb"(?m)^((?:diff --git|---|\+\+\+) .*)$", lambda line: re.sub(rb" [ab]/", b" ", line[1]), raw
+    )
     sections = re.split(rb"(?m)^(?=diff --git )", raw)[1:]
     binary = (
         b"diff --git a/x.png b/x.png\nnew file mode 100644\nGIT binary patch\nliteral 1\nIcmZPo000310RR91\n\n"

@@ -114,6 +114,17 @@ def test_a_name_that_is_not_the_one_of_the_other_headers_is_never_chosen() -> No
         assert all(fault.fix is None for fault in faults_of(change_of().replace(header, other)))
 
 
+def test_names_without_prefixes_get_them_where_no_other_name_is_possible() -> None:
+    """`diff.noprefix`: `a/f a/f` and `b/f b/f` may be files in folders of these names, and `f g` is a rename."""
+    for name in (b"f", b"src/a b"):
+        whole = change_of(name)
+        bare = whole.replace(b" a/", b" ").replace(b" b/", b" ")
+        assert mended(bare, faults_of(bare)) == whole
+    for old, new in ((b"a/f", b"a/f"), (b"b/f", b"b/f"), (b"f", b"g"), (b"/f", b"/f")):
+        other = change_of().replace(b"a/f", old).replace(b"b/f", new)
+        assert all(fault.fix is None for fault in faults_of(other)), old
+
+
 def test_a_section_that_differs_from_the_first_of_its_path_is_not_left_out() -> None:
     (fault,) = faults_of(change_of() + change_of(new=b"C"))
     assert (fault.rule, fault.fix) == ("duplicate-section", None)
