@@ -115,8 +115,8 @@ def test_a_name_that_is_not_the_one_of_the_other_headers_is_never_chosen() -> No
 
 
 def test_names_without_prefixes_get_them_where_no_other_name_is_possible() -> None:
-    """`diff.noprefix`: `a/f a/f` and `b/f b/f` may be files in folders of these names, and `f g` is a rename."""
-    for name in (b"f", b"src/a b"):
+    """With `diff.noprefix`; `a/f a/f` may be a file in a folder `a`, and two names are a rename."""
+    for name in (b"f", b"src/a.py"):
         whole = change_of(name)
         bare = whole.replace(b" a/", b" ").replace(b" b/", b" ")
         assert mended(bare, faults_of(bare)) == whole
