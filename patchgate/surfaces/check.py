@@ -12,6 +12,7 @@ import click
 from patchgate.errors import UsageError
 from patchgate.surfaces.options import directory_of, open_here, report_options, with_doubts
 from patchgate.surfaces.output import read_input, show
+from patchgate.surfaces.progress import Progress
 
 if TYPE_CHECKING:
     from patchgate.git.repository import Repository
@@ -74,18 +75,12 @@ def command(
         raw = read_input(name, directory_of(context, directory))
         report = _proposed(repository, asked, raw, base, is_patch=patch is not None)
     elif revision is not None:
-        from patchgate.operations.judge.commits import check_revision
-
         try:
-            report = check_revision(repository, revision, asked)
+            report = _of_commits(repository, revision, asked, quiet=quiet)
         except UsageError as error:
             if error.message.startswith("unknown revision"):
                 _require_no_file(revision, directory_of(context, directory))
             raise
-        if asked.in_full:
-            from patchgate.operations.judge.patch_ids import with_ids_of_commits
-
-            report = with_ids_of_commits(repository, report)
         if policy_from is not None:
             from patchgate.operations.judge.ranges import with_range
 
@@ -104,6 +99,21 @@ def command(
     show(with_doubts(report, repository, form), form, color, verbose=verbose, quiet=quiet)
     code = report.verdict.exit_code
     return 0 if exit_zero and code == 1 else code
+
+
+def _of_commits(repository: Repository, revision: str, asked: Asked, *, quiet: bool) -> Report:
+    from patchgate.operations.judge.commits import check_revision
+
+    progress = Progress(quiet=quiet)
+    try:
+        report = check_revision(repository, revision, replace(asked, counted=progress.count))
+        if asked.in_full:
+            from patchgate.operations.judge.patch_ids import with_ids_of_commits
+
+            report = with_ids_of_commits(repository, report)
+    finally:
+        progress.end()
+    return report
 
 
 def _require_no_file(name: str, directory: str) -> None:

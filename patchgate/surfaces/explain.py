@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import click
 
 from patchgate.errors import UsageError
 from patchgate.surfaces.options import directory_option, open_here
 from patchgate.surfaces.output import complain, write
 from patchgate.verdict.rules import RULES, Rule
+
+_LISTED = 68
 
 
 @click.command("explain", context_settings={"help_option_names": ["-h", "--help"]})
@@ -79,7 +83,13 @@ def _more(rule: Rule) -> str:
 
 def _listing() -> str:
     width = max(len(name) for name in RULES)
-    return "".join(f"{rule.id:<{width}}  {rule.level.value:<7}  {rule.what}\n" for rule in RULES.values())
+    stages: dict[str, list[str]] = {}
+    for rule in RULES.values():
+        lines = stages.setdefault(f"{rule.stage.value} ({rule.code})", [])
+        what = textwrap.shorten(rule.what, _LISTED, placeholder=" …")
+        lines.append(f"  {rule.id:<{width}}  {rule.level.value:<7}  {what}\n")
+    listed = "\n".join(f"{stage}\n{''.join(lines)}" for stage, lines in stages.items())
+    return f"{listed}\ngit patchgate explain RULE says more\n"
 
 
 def _path(

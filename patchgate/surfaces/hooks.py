@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from patchgate.git.repository import Repository
     from patchgate.operations.hold.verify.analyses import Around
     from patchgate.operations.land.refusals import Judged
+    from patchgate.surfaces.progress import Progress
     from patchgate.verdict.verdict import Report
 
 SKIP = "PATCHGATE_SKIP"
@@ -204,10 +205,17 @@ def _at_push(hook: _Hook, arguments: tuple[str, ...], directory: str) -> int:
     repository = open_repository(os.environ, directory)
     from patchgate.operations.land.at_push import judge_push, judge_unpushed
     from patchgate.operations.land.refusals import Judged, holds
+    from patchgate.surfaces.progress import Progress
 
-    further = partial(_verified, repository)
+    progress = Progress(quiet=False)
+    further = partial(_verified, repository, progress)
     if len(arguments) == 2:
-        report = judge_push(repository, *arguments, _read_lines(), further=further)
+        try:
+            report = judge_push(
+                repository, *arguments, _read_lines(), further=further, counted=progress.count
+            )
+        finally:
+            progress.end()
     elif _is_framework(os.environ) and not arguments:
         remote = os.environ.get("PRE_COMMIT_REMOTE_NAME") or "origin"
         told = (os.environ.get("PRE_COMMIT_REMOTE_BRANCH"), os.environ.get("PRE_COMMIT_TO_REF"))
@@ -219,7 +227,13 @@ def _at_push(hook: _Hook, arguments: tuple[str, ...], directory: str) -> int:
     return _answered(repository, hook, Judged(report, stops), is_push=True)
 
 
-def _verified(repository: Repository, remote: Remote, updates: Sequence[RefUpdate], report: Report) -> Report:
+def _verified(
+    repository: Repository,
+    progress: Progress,
+    remote: Remote,
+    updates: Sequence[RefUpdate],
+    report: Report,
+) -> Report:
     """Verify what the branches get, where the policy asks for it; what runs for long is told meanwhile."""
     from patchgate.operations.hold.verify.push_asked import asking_of
 
@@ -228,9 +242,6 @@ def _verified(repository: Repository, remote: Remote, updates: Sequence[RefUpdat
         return report
     # Most policies do not ask for it.
     from patchgate.operations.hold.verify.push import verify_pushed
-    from patchgate.surfaces.progress import Progress
-
-    progress = Progress(quiet=False)
 
     def around() -> Around:
         from patchgate.operations.hold.verify.analyses import Around

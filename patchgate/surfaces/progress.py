@@ -1,4 +1,4 @@
-"""Progress of commands of the user's, on standard error: which one runs, and for how long."""
+"""Progress on standard error: which command runs, and for how long; how many commits are judged."""
 
 from __future__ import annotations
 
@@ -34,6 +34,12 @@ class Progress:
         elif seconds - self._told.get(what, -_SELDOM) >= _SELDOM:
             self._told[what] = seconds
             complain(text)
+
+    def count(self, done: int, total: int) -> None:
+        """Say how many commits are judged; only on a terminal, where the line is written over."""
+        if self._is_terminal and not self._quiet:
+            self._told["commits"] = done
+            self._write(f"{_ERASE}{done:,} of {total:,} commits judged …\r")
 
     def end(self) -> None:
         """Leave no line behind on a terminal."""

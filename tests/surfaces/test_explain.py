@@ -53,9 +53,16 @@ def test_every_rule_is_explained_with_what_why_example_and_next_step(repo: Repo,
     assert ("[rules]" in answer.out) is not definition.invariant
 
 
-def test_explain_without_a_rule_lists_them_all(repo: Repo) -> None:
-    lines = repo.cli("explain").out.splitlines()
-    assert [line.split()[0] for line in lines] == list(RULES)
+def test_explain_without_a_rule_lists_them_all_by_stage(repo: Repo) -> None:
+    *groups, more = repo.cli("explain").out.split("\n\n")
+    listed: dict[str, str] = {}
+    for group in groups:
+        stage, *lines = group.splitlines()
+        listed |= {line.split()[0]: stage for line in lines}
+        assert max(map(len, lines)) <= 110
+    assert listed == {rule.id: f"{rule.stage.value} ({rule.code})" for rule in RULES.values()}
+    assert len(groups) == len(set(listed.values()))
+    assert more.startswith("git patchgate explain RULE")
 
 
 def test_explain_prints_the_named_lists_of_classes_and_the_forms_of_secrets(repo: Repo) -> None:

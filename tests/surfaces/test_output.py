@@ -6,10 +6,12 @@ import json
 import os
 import subprocess
 import xml.etree.ElementTree as ET
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from tests.sessions.past import clone
 from tests.world import EXECUTABLE, Repo
 
 MARKER = "<<<<<<< HEAD\n"
@@ -110,14 +112,17 @@ def test_colour_follows_the_option_then_the_environment_then_the_terminal(
     assert "rejected: 1 error" in answer.out.replace(f"{ESC}[1;31m", "").replace(f"{ESC}[0m", "")
 
 
-def on_a_terminal(repo: Repo, **variables: str) -> bytes:
-    """Run `check` with its standard output on a pseudo-terminal, and give what the terminal got."""
+def on_a_terminal(
+    repo: Repo, command: Sequence[str | Path] = (EXECUTABLE, "check"), code: int = 1, **variables: str
+) -> bytes:
+    """Run a command with both outputs on a pseudo-terminal, and give what the terminal got."""
     ours, theirs = os.openpty()
     with subprocess.Popen(
-        [EXECUTABLE, "check"],
+        command,
         cwd=repo.path,
         env=repo.env | variables,
         stdout=theirs,
+        stderr=theirs,
         stdin=subprocess.DEVNULL,
     ) as process:
         os.close(theirs)
@@ -132,7 +137,7 @@ def on_a_terminal(repo: Repo, **variables: str) -> bytes:
                 break
             got += part
         os.close(ours)
-        assert process.wait() == 1
+        assert process.wait() == code
     return got
 
 
@@ -140,6 +145,25 @@ def test_a_terminal_gets_colour_unless_it_is_dumb_or_the_user_wants_none(refused
     assert ESC.encode() in on_a_terminal(refused, TERM="xterm-256color")
     assert ESC.encode() not in on_a_terminal(refused, TERM="dumb")
     assert ESC.encode() not in on_a_terminal(refused, TERM="xterm-256color", NO_COLOR="1")
+
+
+def test_many_commits_are_counted_on_a_terminal_and_nowhere_else(tmp_path: Path) -> None:
+    repo = clone(tmp_path)
+    repo.install()
+    first = repo.ask("rev-list", "--max-parents=0", "HEAD")
+    check = (EXECUTABLE, "check", f"{first}..HEAD")
+    got = on_a_terminal(repo, check, TERM="xterm")
+    counted = b"\r\x1b[K200 of 299 commits judged"
+    assert counted in got
+    # The line is erased before the report.
+    assert b"judged" not in got.rpartition(b"\r\x1b[K")[2]
+    assert b"judged" not in on_a_terminal(repo, (*check, "-q"), TERM="dumb")
+    assert "judged" not in repo.cli(*check[1:]).err
+    repo.git("init", "-q", "--bare", "../empty.git")
+    repo.git("update-ref", "--stdin", stdin=b"delete refs/remotes/origin/main\n")
+    assert b"200 of 300 commits judged" in on_a_terminal(
+        repo, ("git", "push", "-q", "../empty.git", "HEAD:refs/heads/x"), TERM="xterm"
+    )
 
 
 def test_colour_changes_no_word(refused: Repo) -> None:

@@ -21,6 +21,8 @@ from patchgate.operations.judge.policies import Found, Key, Policies, built_in
 from patchgate.operations.judge.terms import Asked, asked_policy, detail_for, known_history, policy_beside
 from patchgate.verdict.verdict import ChangeVerdict, Report
 
+_COUNTED = 100
+
 
 def check_revision(repository: Repository, revision: str, asked: Asked) -> Report:
     """Judge one commit (`REV`), or every commit of a range (`A..B`) by itself.
@@ -53,6 +55,8 @@ def judged(repository: Repository, commits: Sequence[Commit], asked: Asked) -> I
         while done < len(commits):
             for verdict in history.judge_from(commits[done:]):
                 done += 1
+                if asked.counted is not None and done % _COUNTED == 0:
+                    asked.counted(done, len(commits))
                 yield verdict
 
 

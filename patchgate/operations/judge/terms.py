@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -35,7 +35,8 @@ class Asked:
     repository; None where that is to be looked up. `since` is the commit that a range begins after: no root
     in the range is the first, and its policy judges one. `making` are the commits that are made under the
     intents of this worktree. `in_full` has lines counted and patch ids computed whatever the policy
-    needs, for a report that a program reads.
+    needs, for a report that a program reads. `counted` is called after every hundred commits, with how many
+    are judged, and of how many.
     """
 
     policy_from: str | None = None
@@ -47,6 +48,7 @@ class Asked:
     policy_name: str | None = None
     since: str | None = None
     in_full: bool = False
+    counted: Callable[[int, int], None] | None = None
 
     @property
     def place(self) -> str | None:

@@ -53,6 +53,7 @@ def judge_push(
     now: float | None = None,
     *,
     further: Further | None = None,
+    counted: Callable[[int, int], None] | None = None,
 ) -> Report:
     """Judge a push, from what git tells pre-push.
 
@@ -63,6 +64,7 @@ def judge_push(
         lines: what git tells: local name and value, remote name and value of each ref.
         now: seconds since the epoch; None: this moment.
         further: what looks at its refs too.
+        counted: what is called now and then with how many of its commits are judged.
 
     Raises:
         PatchgateError: it could not be read.
@@ -79,7 +81,7 @@ def judge_push(
         repository,
         known,
         updates,
-        trusted(repository),
+        replace(trusted(repository), counted=counted),
         now=now,
         symbolic=symbolic,
         is_empty=is_new and is_empty_at(repository, url),
