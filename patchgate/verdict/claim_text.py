@@ -117,8 +117,14 @@ def _others(scan: Scan) -> list[str]:
     passed_by = {reason: scan.passed_by[reason] for reason in Unscanned if scan.passed_by.get(reason)}
     if not passed_by:
         return []
-    lines = [f"  {times:,}: {why_unscanned(reason)}" for reason, times in passed_by.items()]
-    return [f"other tracked files that were passed by ({sum(passed_by.values()):,}):", *lines]
+    # Where a cap or the time ends the scan, nobody lists or counts what comes after that file.
+    ended = {Unscanned.CAP, Unscanned.TIMEOUT} & passed_by.keys()
+    lines = [
+        f"  {times:,}{' and all that follow' if reason in ended else ''}: {why_unscanned(reason)}"
+        for reason, times in passed_by.items()
+    ]
+    total = f"{sum(passed_by.values()):,}{' or more' if ended else ''}"
+    return [f"other tracked files that were passed by ({total}):", *lines]
 
 
 def _listed(title: str, lines: Sequence[str], total: int) -> list[str]:

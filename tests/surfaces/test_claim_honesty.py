@@ -247,6 +247,9 @@ def test_a_fallback_that_a_cap_cut_contradicts_nobody_and_is_counted(repo: Repo)
         True,
     )
     assert repo.cli("claim", "stats", "--format", "json").report["cap_exhaustion_count"] == 1
+    # Nobody counts what comes after the file at which the scan ended.
+    words = ("--reason", "incomplete_deliverable_placeholder", "--deliverable", "docs/report.md")
+    assert "1 and all that follow" in repo.cli("claim", *words).out
     repo.policy("[claims]\ncontradiction_scan_max_files = 5\n")
     found = claimed(repo, "--deliverable", "docs/report.md")
     assert of_scan(found, "cap_exhausted", "corroborated") == ("upheld", False, False)
