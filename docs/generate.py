@@ -38,6 +38,7 @@ from patchgate.verdict.rules import RULES, Rule
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 REFERENCE = ROOT / "docs" / "reference.md"
+MANUAL = ROOT / "docs" / "git-patchgate.1"
 PATCHES = ROOT / "docs" / "patches.md"
 APPLY = ROOT / "docs" / "apply.md"
 AGENTS = ROOT / "docs" / "agents.md"
@@ -62,6 +63,19 @@ _EXIT_CODES = """\
 | 3 | undecided: it could not be judged |
 | 130, 143 | interrupted (SIGINT; SIGTERM, SIGHUP) |
 """
+_MANUAL = (
+    '.TH GIT-PATCHGATE 1 "" patchgate',
+    ".nh",
+    ".ad l",
+    ".SH NAME",
+    r"git-patchgate \- judge what git will really do, before it lands",
+    ".SH SYNOPSIS",
+    r"\fBgit patchgate\fR [\fB-C\fR \fIDIR\fR] \fICOMMAND\fR [\fIARGS\fR]",
+    ".SH DESCRIPTION",
+    r"\fBgit patchgate\fR \fICOMMAND\fR \fB-h\fR lists the options of a command,",
+    r"\fBgit patchgate explain\fR the rules, \fBgit patchgate schema config\fR the keys of the config.",
+    ".SH COMMANDS",
+)
 _CONFIG = """\
 `patchgate.toml` at the root of the repository, or `[tool.patchgate]` in `pyproject.toml`. Unknown keys are
 errors, and all mistakes of a file are told at once."""
@@ -109,6 +123,28 @@ def _commands() -> str:
             lines += [" ".join((each.help or about).split()), ""]
             lines += ["| option | |", "| --- | --- |", *_options(each), ""]
     return "\n".join(lines)
+
+
+def manual() -> str:
+    """Write the manual page, which `git patchgate --help` opens."""
+    lines = list(_MANUAL)
+    for name, module, about in COMMANDS:
+        command = importlib.import_module(f"patchgate.surfaces.{module}").command
+        for words, each in _leaves(f"git patchgate {name}", command):
+            arguments = [part.make_metavar(click.Context(each)) for part in _arguments(each)]
+            help_text = " ".join((each.help or about).split()).replace("\b ", "")
+            lines += [".TP", f".B {_roff(' '.join([words, *arguments]))}", _roff(help_text)]
+    lines += [".SH EXIT STATUS"]
+    for code, meaning in re.findall(r"^\| (\d[^|]*) \| (.*) \|$", _EXIT_CODES, re.MULTILINE):
+        lines += [".TP", f".B {code}", _roff(meaning)]
+    return "\n".join(lines) + "\n"
+
+
+def _roff(text: str) -> str:
+    """Escape what troff would read as its own, and let it break a line between alternatives."""
+    for char, written in (("\\", "\\e"), ("-", "\\-"), ("|", "|\\:"), ("…", "...")):
+        text = text.replace(char, written)
+    return f"\\&{text}" if text.startswith((".", "'")) else text
 
 
 def _leaves(words: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
@@ -378,6 +414,7 @@ class _Steady:
 def main() -> None:
     """Write the pages."""
     REFERENCE.write_text(reference(), encoding="utf-8")
+    MANUAL.write_text(manual(), encoding="utf-8")
     README.write_text(readme(README.read_text(encoding="utf-8")), encoding="utf-8")
     APPLY.write_text(tour(APPLY.read_text(encoding="utf-8"), make_kiosk), encoding="utf-8")
     PATCHES.write_text(patches(PATCHES.read_text(encoding="utf-8")), encoding="utf-8")

@@ -115,6 +115,28 @@ def test_the_reference_page_is_what_the_program_says() -> None:
     assert fresh, "docs/reference.md is stale: run python -m docs.generate"
 
 
+def test_the_manual_page_is_what_the_program_says_and_the_wheel_brings_it(tmp_path: Path) -> None:
+    fresh = generate.MANUAL.read_text(encoding="utf-8") == generate.manual()
+    assert fresh, "docs/git-patchgate.1 is stale: run python -m docs.generate"
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        wheel = tomllib.load(file)["tool"]["hatch"]["build"]["targets"]["wheel"]
+    (brought,) = wheel["shared-data"].items()
+    assert brought == ("docs/git-patchgate.1", "share/man/man1/git-patchgate.1")
+    if shutil.which("man") and shutil.which("groff"):
+        repo = Repo.create(tmp_path / "repo")
+        (tmp_path / "man1").mkdir()
+        (tmp_path / "man1" / "git-patchgate.1").symlink_to(ROOT / brought[0])
+        shown = subprocess.run(
+            ["git", "patchgate", "--help"],
+            env=repo.env | {"MANPATH": str(tmp_path), "MANPAGER": "cat"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert "git patchgate check [REV | A..B]" in shown.stdout
+        assert shown.stderr == ""
+
+
 def test_a_key_that_a_table_requires_is_said_to_be_required() -> None:
     table = generate.reference().partition("### `[components.NAME]`")[2].partition("###")[0]
     rows = [[cell.strip() for cell in row.split("|")] for row in re.findall(r"^\|.*", table, re.MULTILINE)]
