@@ -82,7 +82,7 @@ def examine(intent: Intent, check: ScopeCheck, kind: str = "staged") -> Iterator
         if kind in {"patch", "edits"}:
             return f"take it out of the {kind}"
         if kind == "worktree":
-            return f"put it back (git restore {name}; git stash -u keeps what is new)"
+            return f"put it aside (git stash push -u -- {name})"
         return f"take it out of the commit (git restore --staged {name})"
 
     yield from findings_of(check, intent.id, take_out)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -246,6 +247,13 @@ def test_the_help_names_what_was_sent_and_fits_what_is_judged(repo: Repo) -> Non
     assert (unstaged["rule"], unstaged["path"]) == ("scope-unexpected", "f")
     for found in (scope, unstaged):
         assert "--staged" not in str(found["hint"])
+    (repo.path / "new").write_text("n\n")
+    repo.git("add", "f")
+    for found in repo.check("--worktree").findings:
+        command = re.search(r"\((git stash push -u -- [^)]*)\)", str(found["hint"]))
+        assert command is not None
+        repo.git(*command[1].split()[1:])
+    assert repo.git("status", "--porcelain") == b""
 
 
 def test_what_git_says_is_in_the_details_of_its_refusal(repo: Repo) -> None:
