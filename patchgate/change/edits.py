@@ -181,7 +181,7 @@ def _object(value: object, name: str, required: set[str], optional: set[str]) ->
         raise _wrong(f"{name} is not an object")
     missing = sorted(required - value.keys())
     if missing:
-        raise _wrong(f"{name} lacks `{missing[0]}`")
+        raise _wrong(f"`{missing[0]}` is missing in {name}")
     unknown = sorted(value.keys() - required - optional)
     if unknown:
         raise _wrong(f"{name} has an unknown key `{printable(unknown[0], 60)}`")
