@@ -168,8 +168,11 @@ _NOTHING = re.compile(
 _LONGEST = 500
 # By pytest.exit between tests, which the report does not tell, nor the exit code that the test chose.
 _BROKEN_OFF = re.compile(rb"!+ _pytest\.outcomes\.Exit\b")
-# After the first failures (-x), or since a module of tests cannot be imported: pytest's lines of `!`.
-_STOPPED = re.compile(rb"!{3,} .{1,400} !{3,}$")
+# After the first failures (-x), or since a module of tests cannot be imported: pytest's lines of `!`. Where
+# there is no room they have one `!` on each side.
+_STOPPED = re.compile(
+    rb"!{3,} .{1,400} !{3,}$|!+ (?:\S{0,80}Interrupted|stopping after|_pytest\.outcomes\.Exit)\b"
+)
 _PYTEST = frozenset({"pytest", "py.test"})
 
 

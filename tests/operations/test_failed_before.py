@@ -65,6 +65,13 @@ def test_tests_that_fail_on_head_are_not_the_fault_of_the_patch(repo: Repo) -> N
     assert not (attempt_of(worse) / "logs/tests-before.log").exists()
 
 
+def test_no_failure_is_hidden_behind_an_old_one_by_a_run_that_stops_in_colour(repo: Repo) -> None:
+    old = "def test_a():\n    assert 0\n\n\ndef test_b():\n    assert 'bad' not in open('f').read()\n"
+    repo.commit({"test_it.py": old})
+    repo.policy(REPORT + TESTS.replace('"-q"', '"-q", "-x", "--color=yes"'))
+    assert tried(repo, change_of(new=b"bad"))[:2] == (1, [("build-failed", "error")])
+
+
 def test_the_policy_may_let_a_patch_land_beside_an_old_failure(repo: Repo) -> None:
     old = command("lint", "cat sub/g; exit 3") + command("test", "cat sub/g; exit 4")
     repo.policy(REPORT + old)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 from patchgate.change.path import RepoPath
 from patchgate.tools.failures import Failures, Form, failures_of
@@ -37,11 +38,48 @@ def test_tests_are_known_by_their_names() -> None:
     assert again.marks == found.marks
 
 
+def test_too_little_coverage_is_a_failure_beside_the_tests() -> None:
+    tests = read(b"F\n", REPORT)
+    assert tests is not None
+    for line in (
+        b"FAIL Required test coverage of 80% not reached. Total coverage: 75.00%",
+        rb"\x1b[31m\x1b[1mFAIL Required test coverage of 80% not reached. Total coverage: 74.00%",
+        b"ERROR: Coverage failure: total of 75 is less than fail-under=80",
+    ):
+        found = read(b"F\n" + line + b"\n1 failed\n", REPORT)
+        assert found is not None
+        assert [found.names[mark] for mark in found.marks - tests.marks] == ["the coverage"], line
+
+
+def test_names_within_the_tree_and_addresses_tell_failures_apart(tmp_path: Path) -> None:
+    (tmp_path / "real/tree").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("real")
+
+    def found(text: str) -> frozenset[str]:
+        told = failures_of(text.encode(), None, f"{tmp_path}/link/tree", lambda path: None)
+        assert told is not None
+        return told.marks
+
+    one, other, outside = (
+        found(f"{tmp_path}/{name}:1:8: F401") for name in ("real/tree/a", "real/tree/b", "real/c")
+    )
+    assert len({one, other, outside}) == 3
+    assert one == found("a:1:8: F401") == found(f"{tmp_path}/link/tree/a:1:8: F401")
+    assert outside == found(f"{tmp_path}/d:1:8: F401")
+    assert found("FAIL GET /no-such-root/login 500") != found("FAIL GET /no-such-root/orders 500")
+
+
 def test_a_run_that_did_not_come_to_all_of_its_tests_cannot_be_compared() -> None:
     for line in (
         b"!!!!!!!!!!!!!!!!!!!!!!!! stopping after 1 failures !!!!!!!!!!!!!!!!!!!!!!!!!!!!",
         b"!!!!!!!!!!!!!!!!!!!! Interrupted: 1 error during collection !!!!!!!!!!!!!!!!!!!!!",
         b"!!!!!!!!! xdist.dsession.Interrupted: stopping after 1 failures !!!!!!!!!!",
+        # In colour, as the log has it; and where the line has no room.
+        rb"\x1b[31m!!!!!!!!!!!!!!!! stopping after 1 failures !!!!!!!!!!!!!!!!\x1b[0m",
+        rb"\x1b[31m\x1b[1m! Interrupted: 1 error during collection !\x1b[0m",
+        b"! _pytest.outcomes.Exit: "
+        + b"the database that these tests need is not there, or is too old " * 2
+        + b"!",
     ):
         assert read(b"F\n" + line + b"\n1 failed in 0.02s\n", REPORT) is None, line
     unnamed = REPORT.replace(b"</testsuite>", b"<testcase></testcase></testsuite>")
