@@ -66,7 +66,7 @@ class Plan:
 
     def kill(self) -> Iterable[Task]:
         """Kill at every call that changes something."""
-        for size in SIZES:
+        for size in SIZES if self.is_long or not self.program.ours else SIZES[1:2]:
             case, found = self.case(size), self.points(size)
             chosen = kill_points.spread(
                 found, self.number(len(found), 2 if self.program.ours else 4), self.chance
@@ -89,7 +89,7 @@ class Plan:
         """Kill, kill recover, kill the second recover, recover."""
         if not self.program.ours:
             return
-        for size in SIZES[1:]:
+        for size in SIZES[1:] if self.is_long else SIZES[1:2]:
             case = self.case(size)
             for point in kill_points.spread(self.points(size), self.number(100, 1), self.chance):
                 seed = self.chance.random()
@@ -99,7 +99,7 @@ class Plan:
 
     def signal(self) -> Iterable[Task]:
         """Send a signal at any time."""
-        for size in SIZES:
+        for size in SIZES if self.is_long else SIZES[1:2]:
             case = self.case(size)
             found = [] if kill_points.why_not() else self.points(size)
             seconds = random_signals.seconds_of_a_run(self.program, case.fresh(self.folder / "timed"))

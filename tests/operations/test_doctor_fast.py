@@ -125,7 +125,7 @@ NOTES: dict[str, tuple[Callable[[Repo], object], str]] = {
 }
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(1)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_what_keeps_the_fast_path_from_working_is_one_warning_that_fix_mends(
     tmp_path: Path, fault: str

@@ -103,7 +103,7 @@ def damaged(good: bytes) -> dict[str, tuple[bytes, list[str], int | None, bool]]
             (headers + names).replace(b" a/", b" ").replace(b" b/", b" ") + hunks,
             ["invalid-unified-diff"],
             1,
-            False,
+            True,
         ),
         "absolute": (good.replace(b" a/", b" /").replace(b" b/", b" /"), ["invalid-unified-diff"], 1, False),
         "another tool's patch": (V4A, ["not-a-unified-diff"], 1, False),

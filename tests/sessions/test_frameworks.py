@@ -98,7 +98,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bin"
 
 
-@pytest.fixture(scope="module", params=["pre-commit", "prek"])
+@pytest.fixture(scope="module", params=["pre-commit", "prek"] if IS_LONG else ["pre-commit"])
 def framework(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, source: Path, programs: Path
 ) -> Framework:

@@ -126,7 +126,7 @@ FAULTS: dict[str, Callable[[Repo], object]] = {
 }
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_fix_mends_a_hook_that_is(tmp_path: Path, fault: str) -> None:
     repo = installed(tmp_path)

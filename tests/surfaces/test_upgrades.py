@@ -163,7 +163,7 @@ DAMAGES: dict[str, Callable[[Story], object]] = {
 }
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(1)
 @pytest.mark.parametrize("name", DAMAGES)
 def test_what_is_damaged_is_judged_in_full_and_made_anew_and_doctor_does_so_before(
     story: Story, name: str
