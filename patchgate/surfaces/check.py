@@ -76,15 +76,11 @@ def command(
         report = _proposed(repository, asked, raw, base, is_patch=patch is not None)
     elif revision is not None:
         try:
-            report = _of_commits(repository, revision, asked, quiet=quiet)
+            report = _of_commits(repository, revision, asked, is_whole=policy_from is not None, quiet=quiet)
         except UsageError as error:
             if error.message.startswith("unknown revision"):
                 _require_no_file(revision, directory_of(context, directory))
             raise
-        if policy_from is not None:
-            from patchgate.operations.judge.ranges import with_range
-
-            report = with_range(repository, report, revision, asked)
     elif everything:
         from patchgate.operations.judge.tracked import check_tracked
 
@@ -101,7 +97,10 @@ def command(
     return 0 if exit_zero and code == 1 else code
 
 
-def _of_commits(repository: Repository, revision: str, asked: Asked, *, quiet: bool) -> Report:
+def _of_commits(
+    repository: Repository, revision: str, asked: Asked, *, is_whole: bool, quiet: bool
+) -> Report:
+    """Judge the commits of a revision or range, and with `is_whole` also the range as one change."""
     from patchgate.operations.judge.commits import check_revision
 
     progress = Progress(quiet=quiet)
@@ -113,6 +112,10 @@ def _of_commits(repository: Repository, revision: str, asked: Asked, *, quiet: b
             report = with_ids_of_commits(repository, report)
     finally:
         progress.end()
+    if is_whole:
+        from patchgate.operations.judge.ranges import with_range
+
+        report = with_range(repository, report, revision, asked)
     return report
 
 

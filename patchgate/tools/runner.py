@@ -34,7 +34,7 @@ def run(
     tick: Callable[[float], None] | None = None,
     report: str | None = None,
 ) -> CommandOutcome:
-    """Run a command to its end; whatever becomes of it is told by the outcome.
+    """Run a command to its end; the outcome says whatever becomes of it.
 
     Args:
         name: its name in the config.

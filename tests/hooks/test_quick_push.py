@@ -596,8 +596,8 @@ def test_whatever_is_recognised_the_full_tier_accepts_in_silence(worlds: Worlds,
             assert (full.code, full.out) == (0, b""), (number, said)
             assert quick.pushed == full.pushed
     # A proof about pushes that never are recognised, or always, would prove nothing.
-    assert recognised >= 5, (recognised, handed_on)
-    assert handed_on >= 5, (recognised, handed_on)
+    assert recognised >= (10 if IS_LONG else 5), (recognised, handed_on)
+    assert handed_on >= (10 if IS_LONG else 5), (recognised, handed_on)
 
 
 def linear(pusher: Pusher, chance: random.Random, old: str, trees: list[str]) -> str:
