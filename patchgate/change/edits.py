@@ -160,7 +160,7 @@ def _read_document(document: object) -> Edits | tuple[Fault, ...]:
                 None,
                 f"the edits name more than one file: {named}",
                 "send one file at a time",
-                details={"split": [[RepoPath.from_patch(path).quoted] for path in paths]},
+                details={"split": [[RepoPath.from_patch(path)] for path in paths]},
             )
         )
     if faults:

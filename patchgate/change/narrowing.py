@@ -6,12 +6,14 @@ and is judged like any other: nothing of the rest was accepted or refused. A sec
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
+from contextlib import suppress
 
 from patchgate.change.folders import folders_above
 from patchgate.change.patch_model import Patch, Section
 from patchgate.change.patch_names import unquote
 from patchgate.change.path import RepoPath
+from patchgate.change.quoting import exact_text
 from patchgate.errors import UsageError
 
 
@@ -35,18 +37,46 @@ def untouched(patch: Patch, paths: Iterable[RepoPath]) -> tuple[RepoPath, ...]:
     return tuple(path for path in paths if path.raw not in named)
 
 
-def path_to_keep(text: str) -> RepoPath:
-    """Read a path as `details.split` writes it: from the repository's root, quoted as git quotes.
+def readings(text: str) -> tuple[RepoPath, ...]:
+    """Read a path of `--only`, from the repository's root: as it is, and as git quotes, where it is quoted.
+
+    A name may begin with a quote itself, so only the patch can say which of two readings is meant.
 
     Raises:
-        UsageError: the path is empty, absolute, or leaves the repository, or its quoting is not git's.
+        UsageError: the path is empty, absolute, or leaves the repository.
     """
-    if not text.startswith('"'):
-        return RepoPath.from_user(text)
-    name = unquote(text.encode("utf-8", "surrogateescape"))
-    if name is None:
-        raise UsageError("that path is quoted otherwise than git quotes", "copy it from the refusal")
-    return RepoPath.from_user(name.decode("utf-8", "surrogateescape"))
+    found = [RepoPath.from_user(text)]
+    name = unquote(text.encode("utf-8", "surrogateescape")) if text.startswith('"') else None
+    if name is not None:
+        with suppress(UsageError):
+            found.append(RepoPath.from_user(name.decode("utf-8", "surrogateescape")))
+    return tuple(dict.fromkeys(found))
+
+
+def paths_to_keep(patch: Patch, wanted: Sequence[Sequence[RepoPath]]) -> tuple[RepoPath, ...]:
+    """Choose of the readings of each path the one that a patch speaks of.
+
+    Raises:
+        UsageError: it speaks of none of one path, or of several.
+    """
+    absent = frozenset(untouched(patch, (path for found in wanted for path in found)))
+    return tuple(_meant(found, absent) for found in wanted)
+
+
+def _meant(found: Sequence[RepoPath], absent: Set[RepoPath]) -> RepoPath:
+    meant = [path for path in found if path not in absent]
+    if not meant:
+        raise UsageError(
+            f"the patch does not speak of {found[-1].quoted}",
+            "name paths of the patch with --only, as they are or as git quotes them",
+        )
+    if len(meant) > 1:
+        exact, unquoted = meant
+        raise UsageError(
+            "that path names two files of the patch: as it is, and as git quotes",
+            f"name {exact_text(unquoted.raw) or 'its folder'} or {exact.quoted}",
+        )
+    return meant[0]
 
 
 def _paths(section: Section) -> tuple[RepoPath, ...]:

@@ -201,7 +201,7 @@ def _read_names(
             line,
             f"the headers name different files: {printable(wrong, 120)} does not fit the others",
             "`diff --git`, `---`, `+++` and rename lines must name the same file, written as git writes it",
-            details={"old": quote_path(old), "new": quote_path(new)},
+            details={"old": RepoPath.from_patch(old), "new": RepoPath.from_patch(new)},
         )
     if kind not in {Kind.RENAME, Kind.COPY} and old != new:
         return Fault(

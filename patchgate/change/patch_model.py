@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 from patchgate.change.path import RepoPath
 
-Detail: TypeAlias = "bool | int | str | Sequence[Detail] | Mapping[str, Detail] | None"
+Detail: TypeAlias = "bool | int | str | RepoPath | Sequence[Detail] | Mapping[str, Detail] | None"
 
 MAX_PATCH_BYTES = 256 * 1024 * 1024
 MAX_LINE_BYTES = 64 * 1024 * 1024

@@ -11,7 +11,7 @@ from patchgate.change.path import RepoPath
 from patchgate.declared.policy import Decision, Policy, Profile
 from patchgate.errors import Mistake
 from patchgate.verdict.rules import RULES
-from patchgate.verdict.verdict import Finding, Fixer, Json
+from patchgate.verdict.verdict import Detail, Finding, Fixer
 
 if TYPE_CHECKING:
     from patchgate.gates.component_case import ComponentsNear
@@ -101,10 +101,10 @@ def find(
     side: str = "new",
     who: Fixer = Fixer.AGENT,
     excerpt: bytes | None = None,
-    details: Mapping[str, Json] | None = None,
+    details: Mapping[str, Detail] | None = None,
 ) -> Finding:
     """Make a finding at the rule's own level; `judge` sets the level that the policy chose."""
-    known: dict[str, Json] = {"pattern": decision.text if decision else None, "limit": None, "actual": None}
+    known: dict[str, Detail] = {"pattern": decision.text if decision else None, "limit": None, "actual": None}
     if decision is not None:
         known["key"] = decision.dotted
     known.update(details or {})

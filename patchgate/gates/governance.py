@@ -51,7 +51,7 @@ def examine(case: Case) -> Iterator[Finding]:
             first,
             "commit the control files by themselves, the rest after it "
             f"(git restore --staged -- {first.quoted})",
-            details={"split": [[path.quoted for path in controls], [path.quoted for path in others]]},
+            details={"split": [controls, others]},
         )
     if facts.repaired:
         yield find(

@@ -38,7 +38,7 @@ def examine(case: Case) -> Iterator[Finding]:
             f"{_shown(path)} lies behind {_shown(blocking)}, which is no folder of this repository",
             path,
             "change the file where it really lies",
-            details={"actual": blocking.quoted},
+            details={"actual": blocking},
         )
     yield from _collisions(case)
 
@@ -85,7 +85,7 @@ def _collisions(case: Case) -> Iterator[Finding]:
                     "folds case or normalises Unicode",
                     file.path,
                     f"rename it, or remove {_shown(other)} in this change",
-                    details={"actual": other.quoted},
+                    details={"actual": other},
                 )
 
     yield from _merged_collisions(case, seen)
@@ -113,7 +113,7 @@ def _merged_collisions(case: Case, judged: Collection[bytes]) -> Iterator[Findin
                         "system that folds case or normalises Unicode",
                         path,
                         f"rename one of the two before the merge, or remove {_shown(path)} in the merge",
-                        details={"actual": other.quoted},
+                        details={"actual": other},
                     )
 
 

@@ -17,7 +17,7 @@ from patchgate.declared.entries import may_be_many, taker_of
 from patchgate.declared.intent import Intent, Moment, Scope
 from patchgate.gates.case import find
 from patchgate.verdict.rules import RULES
-from patchgate.verdict.verdict import Finding, Fixer, Json
+from patchgate.verdict.verdict import Detail, Finding, Fixer
 from patchgate.verdict.verification import ScopeCheck
 from patchgate.verdict.wording import count, length
 
@@ -179,7 +179,8 @@ def reserved(
             f"{intent.id} has declared this file until {until}, for another {length(left)}: "
             f"{_reason(intent)} ({who}worktree {place})"
         )
-        details: dict[str, Json] = {"intent": intent.id, "worktree": place, "reason": _reason(intent)}
+        worktree = RepoPath(intent.work_tree.encode("utf-8", "surrogateescape"))
+        details: dict[str, Detail] = {"intent": intent.id, "worktree": worktree, "reason": _reason(intent)}
         yield find("intent-reserved", message, path, hint, details={**details, "until": until})
     more = len(found) - MOST_NAMED
     if more > 0:

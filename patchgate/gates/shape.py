@@ -15,7 +15,7 @@ from patchgate.errors import UndecidedError
 from patchgate.gates.case import Case, find
 from patchgate.gates.remedies import or_raise, or_set, undo
 from patchgate.gates.splitting import Split, propose_split
-from patchgate.verdict.verdict import Budget, Finding, Json
+from patchgate.verdict.verdict import Budget, Detail, Finding, Json
 
 
 def examine(case: Case) -> Iterator[Finding]:
@@ -242,11 +242,11 @@ def _budgets(case: Case) -> Iterator[Finding]:
         whose = "" if limits.owner is None else f" of overrides[{limits.owner}]"
         key = case.policy.key_of(name, case.profile, limits.owner)
         unit = "files" if name == "max_files" else "added lines"
-        details: dict[str, Json] = {
+        details: dict[str, Detail] = {
             "limit": limit,
             "actual": used,
-            "split": [[path.quoted for path in part] for part in proposal.parts],
-            "too_large": [path.quoted for path in proposal.too_large],
+            "split": proposal.parts,
+            "too_large": proposal.too_large,
             "key": Decision(key, "").dotted,
         }
         yield find(

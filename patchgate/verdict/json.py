@@ -16,7 +16,7 @@ from patchgate.change.model import GITLINK, FileChange, Status, change_id
 from patchgate.change.path import RepoPath
 from patchgate.errors import ConfigError, PatchgateError, ended_attempt
 from patchgate.verdict import wording
-from patchgate.verdict.json_paths import path_member, place_member
+from patchgate.verdict.json_paths import path_member, place_member, with_paths
 from patchgate.verdict.report_schema import ERROR_SCHEMA, REPORT_SCHEMA, json_schema
 from patchgate.verdict.rules import RULES_VERSION
 from patchgate.verdict.verdict import (
@@ -103,7 +103,7 @@ def _failure(report: Report, changes: Sequence[Mapping[str, Json]]) -> Json:
         "code": plain["code"],
         "fallback_reason": report.changes[number].fallback_reason,
         **{name: stats[name] for name in ("patch_id", "n_hunks", "added_lines", "removed_lines")},
-        "temp_path": plain_json(report.attempt.temp_path) if report.attempt else None,
+        **place_member("temp_path", report.attempt.temp_path if report.attempt else None),
     }
 
 
@@ -252,6 +252,8 @@ def _finding(finding: Finding, fingerprint: str) -> dict[str, Json]:
         "hint": plain_json(wording.hint_of(finding)),
         "who_can_fix": finding.who_can_fix.value,
         "fix": fix,
-        "details": plain_json({"pattern": None, "limit": None, "actual": None, **finding.details}),
+        "details": plain_json(
+            {"pattern": None, "limit": None, "actual": None, **with_paths(finding.details)}
+        ),
         "fingerprint": fingerprint,
     }

@@ -2,18 +2,19 @@
 
 Decides the keys alone: `path`, and `path_b64` where the path is not UTF-8 or holds control characters; then
 `path` is as git quotes it. A list `files` has such a list beside it, `files_b64`, where one of its paths is
-such a one; null stands there for the others. What stands in `details` of a finding is as git quotes it.
+such a one; null stands there for the others. In `details` of a finding lists may lie in lists: null stands
+there for a whole list too, where all its paths are exact.
 """
 
 from __future__ import annotations
 
 from binascii import b2a_base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from patchgate.change.path import RepoPath
 from patchgate.change.quoting import exact_text, quote_path
-from patchgate.verdict.verdict import Json
+from patchgate.verdict.verdict import Detail, Json
 
 BASE64: dict[str, Any] = {"type": "string", "contentEncoding": "base64"}
 """The schema of the bytes of one path."""
@@ -42,6 +43,29 @@ def path_list(key: str, paths: Sequence[RepoPath]) -> dict[str, Json]:
     encoded: list[Json] = [_encoded(path.raw) for path in paths]
     found: dict[str, Json] = {key: [_text(path.raw) for path in paths]}
     return {**found, f"{key}_b64": encoded} if any(encoded) else found
+
+
+def with_paths(details: Mapping[str, Detail]) -> dict[str, Json]:
+    """Write the paths among the details of a finding, wherever they lie; everything else stays."""
+    found: dict[str, Json] = {}
+    for key, value in details.items():
+        found[key], encoded = _written(value)
+        if encoded is not None:
+            found[f"{key}_b64"] = encoded
+    return found
+
+
+def _written(value: Detail) -> tuple[Json, Json]:
+    """Write a detail, and beside it the bytes of its paths; None where all of it is exact."""
+    if isinstance(value, RepoPath):
+        return _text(value.raw), _encoded(value.raw)
+    if isinstance(value, Mapping):
+        return with_paths(value), None
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        both = [_written(item) for item in value]
+        beside = [encoded for _, encoded in both]
+        return [text for text, _ in both], beside if any(beside) else None
+    return value, None
 
 
 def as_text(path: RepoPath) -> str:

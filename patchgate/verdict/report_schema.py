@@ -24,6 +24,11 @@ _OID = {"type": "string", "pattern": "^[0-9a-f]{40}([0-9a-f]{24})?$"}
 _MAYBE_OID = {"anyOf": [_OID, {"type": "null"}]}
 _MODE = {"type": ["string", "null"], "pattern": "^[0-7]{6}$"}
 _BASE64 = {"type": "string", "contentEncoding": "base64"}
+_BASE64_DETAIL = {
+    "type": ["string", "array"],
+    "contentEncoding": "base64",
+    "description": "the bytes of the paths of the key without _b64; null where the text is exact",
+}
 
 Schema = dict[str, Any]
 
@@ -147,7 +152,15 @@ def _gate() -> Schema:
 def _finding() -> Schema:
     details: Schema = {
         "type": "object",
-        "properties": {"pattern": True, "limit": True, "actual": True},
+        "properties": {
+            "pattern": True,
+            "limit": True,
+            "actual": True,
+            "split": {"type": "array", "items": {"type": "array", "items": _TEXT}},
+            "too_large": {"type": "array", "items": _TEXT},
+            "worktree": _TEXT,
+        },
+        "patternProperties": {"_b64$": _BASE64_DETAIL},
         "required": ["pattern", "limit", "actual"],
     }
     line = {"type": "integer", "minimum": 1}
@@ -193,7 +206,8 @@ def _failure() -> Schema:
             "patch_id": _MAYBE_TEXT,
             **counts,
             "temp_path": _MAYBE_TEXT,
-        }
+        },
+        {"temp_path_b64": _BASE64},
     )
 
 

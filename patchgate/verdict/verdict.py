@@ -17,6 +17,7 @@ from patchgate.change.path import RepoPath
 from patchgate.verdict.rules import RULES, Level, Rule
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
+Detail: TypeAlias = "bool | int | float | str | RepoPath | Sequence[Detail] | Mapping[str, Detail] | None"
 
 
 class Verdict(StrEnum):
@@ -74,6 +75,7 @@ class Finding:
     `line` counts from 1 in the resulting file (`side` new) or in the base (`side` old). `message` and
     `hint` are safe for a terminal. `excerpt` is the source line itself, raw: renderers escape it, JSON
     leaves it out (it may hold a secret). `notes` are further lines for people; JSON has them as details.
+    A path in `details` is a `RepoPath`: each form of a report writes it as it writes the others.
     """
 
     rule: str
@@ -84,7 +86,7 @@ class Finding:
     side: str = "new"
     hint: str | None = None
     who_can_fix: Fixer = Fixer.AGENT
-    details: Mapping[str, Json] = field(default_factory=dict)
+    details: Mapping[str, Detail] = field(default_factory=dict)
     fix: Fix | None = None
     excerpt: bytes | None = None
     notes: tuple[str, ...] = ()

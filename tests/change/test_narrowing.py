@@ -6,8 +6,9 @@ import random
 
 import pytest
 
-from patchgate.change.narrowing import narrow, path_to_keep, untouched
+from patchgate.change.narrowing import narrow, paths_to_keep, readings, untouched
 from patchgate.change.patch import Patch, parse
+from patchgate.change.patch_names import quote
 from patchgate.change.path import RepoPath
 from patchgate.errors import UsageError
 from tests.proposals import addition, change_of, deletion, moved
@@ -78,21 +79,40 @@ def test_any_parts_of_a_patch_together_are_the_patch() -> None:
             assert not part or read(part)
 
 
-def test_a_path_is_read_as_a_refusal_writes_it() -> None:
+def test_a_path_is_read_as_it_is_and_as_git_quotes_it() -> None:
     for raw in (
         b"src/a b.py",
         b"a\tb",
         b'q"uote',
+        b'"whole"',
         b"back\\slash",
         b"\xff\xfe",
         "ä".encode(),
         "\u202ex".encode(),
     ):
-        assert path_to_keep(RepoPath(raw).quoted) == RepoPath(raw)
-    assert path_to_keep("./src//a/") == RepoPath(b"src/a")
+        patch = read(
+            addition(b"placeholder")
+            .replace(b"a/placeholder", quote(b"a/" + raw, high=True))
+            .replace(b"b/placeholder", quote(b"b/" + raw, high=True))
+        )
+        for text in (raw.decode("utf-8", "surrogateescape"), RepoPath(raw).quoted):
+            assert paths_to_keep(patch, [readings(text)]) == (RepoPath(raw),)
+    assert readings("./src//a/") == (RepoPath(b"src/a"),)
 
 
-@pytest.mark.parametrize("text", ["", "/etc", "../x", '"', '"a\\q"', '"\\000"', '"../x"', '"/x"', '""'])
+def test_a_path_that_the_patch_alone_explains_has_two_readings() -> None:
+    assert readings('"a\\"b"') == (RepoPath(b'"a\\"b"'), RepoPath(b'a"b'))
+    assert readings('"a\\q"') == (RepoPath(b'"a\\q"'),)
+    assert readings('"') == (RepoPath(b'"'),)
+
+
+@pytest.mark.parametrize("text", ["", "/etc", "../x", ".", "./"])
 def test_a_path_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
-        path_to_keep(text)
+        readings(text)
+
+
+@pytest.mark.parametrize("text", ['"', '"a\\q"', '"\\000"', '"../x"', '"/x"', '""'])
+def test_a_quoted_path_that_is_none_is_none_of_the_patch(text: str) -> None:
+    with pytest.raises(UsageError, match="the patch does not speak of"):
+        paths_to_keep(read(change_of()), [readings(text)])

@@ -44,7 +44,7 @@ def test_a_control_file_stands_alone(name: str) -> None:
     finding = only(case(modified(name), modified("src/a.py")))
     assert finding.rule == "policy-change-not-alone"
     assert finding.path == path(name)
-    assert finding.details["split"] == [[name], ["src/a.py"]]
+    assert finding.details["split"] == [[path(name)], [path("src/a.py")]]
     assert f"git restore --staged -- {name}" in str(finding.hint)
 
 
@@ -57,7 +57,7 @@ def test_a_refusal_names_three_other_files_and_says_that_there_are_more() -> Non
     assert three.message == "patchgate.toml is a control file and changes together with a, b, c"
     four = only(case(modified(CONFIG), *[modified(name) for name in "abcd"]))
     assert four.message.endswith("with a, b, c, …")
-    assert four.details["split"] == [[CONFIG], ["a", "b", "c", "d"]]
+    assert four.details["split"] == [[path(CONFIG)], [path(each) for each in "abcd"]]
 
 
 def test_a_recaptured_baseline_is_no_policy_change() -> None:

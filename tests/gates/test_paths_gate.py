@@ -78,7 +78,7 @@ def test_a_rule_level_for_an_invariant_is_refused_by_the_config() -> None:
 def test_a_new_name_that_differs_only_in_case_is_refused() -> None:
     finding = only(case(added("docs/readme.md"), beside=["docs/README.md"]))
     assert (finding.rule, finding.path) == ("path-collision", path("docs/readme.md"))
-    assert finding.details["actual"] == "docs/README.md"
+    assert finding.details["actual"] == path("docs/README.md")
     assert "docs/README.md" in str(finding.hint)
 
 
@@ -94,8 +94,8 @@ def test_two_new_names_that_collide_are_both_told() -> None:
 
 
 def test_a_file_that_is_also_a_folder_is_refused() -> None:
-    assert only(case(added("Docs/a.md"), beside=["docs"])).details["actual"] == "docs"
-    assert only(case(added("docs"), beside=["Docs/a.md"])).details["actual"] == "Docs"
+    assert only(case(added("Docs/a.md"), beside=["docs"])).details["actual"] == path("docs")
+    assert only(case(added("docs"), beside=["Docs/a.md"])).details["actual"] == path("Docs")
 
 
 def test_a_new_folder_that_differs_only_in_case_is_told_once() -> None:
@@ -132,7 +132,7 @@ def test_names_that_are_not_utf_8_do_not_collide_by_their_replacement() -> None:
 
 def test_of_several_others_the_first_by_its_bytes_is_named() -> None:
     given = case(added("readme"), beside=["README", "Readme", "rEADME"])
-    assert only(given).details["actual"] == "README"
+    assert only(given).details["actual"] == path("README")
     listing = given.folders[b""]
     turned = replace(given, folders={b"": listing[::-1]})
     assert findings(turned) == findings(given)
@@ -163,7 +163,7 @@ def test_a_path_behind_a_symlink_is_refused_though_its_folder_has_no_list() -> N
     given = agents(added("link/deep/a"), behind={b"link/deep/a": b"link"})
     finding = only(replace(given, folders={b"": [b"link"]}))
     assert (finding.rule, finding.path) == ("path-symlink", path("link/deep/a"))
-    assert finding.details["actual"] == "link"
+    assert finding.details["actual"] == path("link")
 
 
 def test_what_already_stands_behind_a_symlink_may_not_be_changed_either() -> None:

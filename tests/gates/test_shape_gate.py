@@ -11,6 +11,7 @@ from patchgate.change.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, Entry
 from patchgate.declared.policy import Profile
 from patchgate.gates.case import Case
 from patchgate.gates.shape import budgets, stays_inside
+from patchgate.verdict.json_paths import with_paths
 from patchgate.verdict.rules import Level
 from patchgate.verdict.verdict import Budget, Outcome, Verdict
 from tests.gates.gate_cases import (
@@ -153,8 +154,9 @@ def test_the_split_keeps_every_part_within_the_budgets_and_leaves_out_what_none_
     ]
     found = {finding.rule: finding for finding in findings(agents(*files))}
     for rule in ("max-files", "max-added-lines"):
-        split: Any = found[rule].details["split"]
-        assert found[rule].details["too_large"] == ["3.py"]
+        details: Any = with_paths(found[rule].details)
+        split = details["split"]
+        assert details["too_large"] == ["3.py"]
         held = sorted(name for part in split for name in part)
         assert held == sorted(f"{each}.py" for each in range(10) if each != 3)
         sizes = {f"{each}.py": file.added_lines or 0 for each, file in enumerate(files)}
@@ -168,7 +170,8 @@ def test_the_split_keeps_every_part_within_the_budgets_and_leaves_out_what_none_
 
 def test_one_file_that_is_too_large_cannot_be_split() -> None:
     finding = only(agents(added("a.py", lines=401)))
-    assert (finding.details["split"], finding.details["too_large"]) == ([], ["a.py"])
+    details = with_paths(finding.details)
+    assert (details["split"], details["too_large"]) == ([], ["a.py"])
     assert str(finding.hint).startswith("a.py alone is past the limit: change it in smaller steps, or ")
 
 

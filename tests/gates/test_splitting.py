@@ -9,6 +9,7 @@ from typing import Any
 from patchgate.change.model import FileChange
 from patchgate.change.path import RepoPath
 from patchgate.gates.case import Case
+from patchgate.verdict.json_paths import with_paths
 from tests.gates.gate_cases import added, agents, case, deleted, findings, modified
 
 POLICY = """
@@ -34,7 +35,7 @@ max_added_lines = "off"
 def budgets_of(given: Case) -> dict[str, Any]:
     """The details of each budget that is spent, by its rule."""
     return {
-        finding.rule: finding.details
+        finding.rule: with_paths(finding.details)
         for finding in findings(given)
         if finding.rule in {"max-files", "max-added-lines"}
     }

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from patchgate.change.narrowing import narrow, path_to_keep
+from patchgate.change.narrowing import narrow, paths_to_keep, readings
 from patchgate.change.patch import Patch, parse
 from patchgate.operations.tell.selftest_case import Kind
 from patchgate.operations.tell.selftest_cases import CASES as SELFTEST
@@ -236,7 +236,9 @@ def test_the_parts_of_a_split_are_the_whole_and_each_is_accepted(repo: Repo, see
     assert details["too_large"] == []
     parsed = parse(patch)
     assert isinstance(parsed, Patch)
-    parts = [narrow(parsed, [path_to_keep(path) for path in part]) for part in details["split"]]
+    parts = [
+        narrow(parsed, paths_to_keep(parsed, [readings(path) for path in part])) for part in details["split"]
+    ]
     assert sorted(_texts(b"".join(parts))) == sorted(_texts(patch))
     for part in parts:
         answer = check(repo, part)

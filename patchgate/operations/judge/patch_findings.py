@@ -11,14 +11,14 @@ from patchgate.change.patch_model import Fault, Mending
 from patchgate.change.path import RepoPath
 from patchgate.git.effect import COMMAND, Effect
 from patchgate.verdict.rules import RULES, Stage
-from patchgate.verdict.verdict import ChangeVerdict, Finding, Fix, Json
+from patchgate.verdict.verdict import ChangeVerdict, Detail, Finding, Fix, Json
 
 _MISFITS = {"hunk-mismatch", "hunk-ambiguous", "eol-mixed"}
 
 
 def finding_of(fault: Fault, path: RepoPath | None = None, also: str | None = None) -> Finding:
     """Turn a fault, on a file where one is known, into a finding; `also` is a further hint for a misfit."""
-    details: dict[str, Json] = {"pattern": None, "limit": None, "actual": None, **fault.details}
+    details: dict[str, Detail] = {"pattern": None, "limit": None, "actual": None, **fault.details}
     details.setdefault("patch_line", fault.line)
     where = "" if fault.line is None else f"patch line {fault.line}: "
     hint = fault.hint if also is None or fault.rule not in _MISFITS else f"{fault.hint}; {also}"
@@ -86,5 +86,5 @@ def wrong_effect(paths: Sequence[RepoPath]) -> Finding:
         f"git makes something else of {named} than the patch says",
         paths[0],
         hint="make the patch anew from the files as they are: git diff",
-        details={"pattern": None, "limit": None, "actual": [path.quoted for path in paths[:100]]},
+        details={"pattern": None, "limit": None, "actual": paths[:100]},
     )

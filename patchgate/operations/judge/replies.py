@@ -17,7 +17,7 @@ from patchgate.declared.reply_model import Kind, Reading
 from patchgate.verdict.json import document, finding_documents, plain_json
 from patchgate.verdict.report_schema import json_schema as report_schema
 from patchgate.verdict.rules import RULES
-from patchgate.verdict.verdict import Finding, Json, Report, Verdict
+from patchgate.verdict.verdict import Detail, Finding, Json, Report, Verdict
 
 if TYPE_CHECKING:
     from patchgate.git.repository import Repository
@@ -73,7 +73,7 @@ def check_reply(
 
 def finding_of(fault: Fault) -> Finding:
     """Turn a fault of a reply into a finding; `details.reply_line` is its line, counted from 1."""
-    details: dict[str, Json] = {"pattern": None, "limit": None, "actual": None, **fault.details}
+    details: dict[str, Detail] = {"pattern": None, "limit": None, "actual": None, **fault.details}
     details["reply_line"] = fault.line
     message = fault.message if fault.line is None else f"reply line {fault.line}: {fault.message}"
     return Finding(fault.rule, RULES[fault.rule].level, message, hint=fault.hint, details=details)

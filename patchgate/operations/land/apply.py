@@ -12,7 +12,7 @@ import time
 from contextlib import ExitStack
 from dataclasses import replace
 
-from patchgate.change.narrowing import narrow, path_to_keep, untouched
+from patchgate.change.narrowing import narrow, paths_to_keep, readings
 from patchgate.change.patch import parse
 from patchgate.errors import UsageError
 from patchgate.git.repository import Repository
@@ -115,17 +115,12 @@ def _narrowed(request: Request) -> bytes:
     """Take from a patch what `--only` names."""
     if not request.only:
         return request.raw
-    paths = [path_to_keep(text) for text in request.only]
+    wanted = [readings(text) for text in request.only]
     parsed = parse(request.raw)
     if isinstance(parsed, tuple):
         # It is refused as a whole, with its own faults.
         return request.raw
-    missed = untouched(parsed, paths)
-    if missed:
-        raise UsageError(
-            f"the patch does not speak of {missed[0].quoted}", "name paths of the patch with --only"
-        )
-    return narrow(parsed, paths)
+    return narrow(parsed, paths_to_keep(parsed, wanted))
 
 
 def _judged_and_landed(course: Course) -> Report:

@@ -25,7 +25,7 @@ from patchgate.operations.land.scratch_trees import Trees, TriedCommand
 from patchgate.tools.analysis import tool_of
 from patchgate.tools.outcome import Status
 from patchgate.verdict.rules import RULES, Level
-from patchgate.verdict.verdict import Finding, Fixer, Json
+from patchgate.verdict.verdict import Detail, Finding, Fixer, Json
 
 _FORM = "patchgate.failed-before/1"
 # What else a command depends on (services, modules of a program) may be repaired meanwhile.
@@ -69,7 +69,7 @@ class Before:
             known = None
         if known is None:
             return finding
-        details: dict[str, Json] = {"exit_code": known.exit_code, "same": False}
+        details: dict[str, Detail] = {"exit_code": known.exit_code, "same": False}
         finding = replace(finding, details={**finding.details, "before": details})
         if known.exit_code == 0:
             return finding
@@ -159,7 +159,7 @@ def _loaded(kept: Mapping[str, Json], now: float) -> _Known | None:
     return _Known(code, form if isinstance(form, str) else None, frozenset(map(str, marks)))
 
 
-def _incomparable(finding: Finding, details: dict[str, Json]) -> Finding:
+def _incomparable(finding: Finding, details: dict[str, Detail]) -> Finding:
     """Refuse what fails both times otherwise, or says too little to be compared."""
     details["same"] = None
     return replace(

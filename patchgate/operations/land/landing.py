@@ -30,7 +30,7 @@ from patchgate.operations.judge.patches import Judged, is_as_judged
 from patchgate.operations.land.attributes_after import stored_otherwise_after
 from patchgate.operations.land.disk_forms import Forms, Standing, forms, standing
 from patchgate.verdict.rules import RULES
-from patchgate.verdict.verdict import Finding, Fixer, GateOutcome, Json, Outcome
+from patchgate.verdict.verdict import Detail, Finding, Fixer, GateOutcome, Json, Outcome
 
 _SHOWN = 20
 
@@ -196,7 +196,7 @@ def _finding(
     *,
     hint: str | None = None,
     who: Fixer = Fixer.ENVIRONMENT,
-    details: Mapping[str, Json] | None = None,
+    details: Mapping[str, Detail] | None = None,
     notes: tuple[str, ...] = (),
 ) -> Finding:
     definition = RULES[rule]

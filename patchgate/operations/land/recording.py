@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from patchgate.change.named_paths import named_paths
 from patchgate.change.patch import parse
 from patchgate.change.patch_model import Patch
+from patchgate.change.quoting import exact_text, quote_path
 from patchgate.declared.settings import ApplySettings
 from patchgate.durable.steps import Steps
 from patchgate.errors import EndedAttempt, PatchgateError, name_attempt
@@ -62,7 +63,13 @@ class Request:
         """The arguments that the next try of the same takes too."""
         given = ["--index"] if self.with_index else []
         given += [] if self.base is None else ["--base", self.base]
-        return (*given, *(word for path in self.only for word in ("--only", path)))
+        return (*given, *(word for path in self.only for word in ("--only", _typed(path))))
+
+
+def _typed(path: str) -> str:
+    """Write a path so that it can be typed: as it is, or as git quotes it where it is no exact text."""
+    raw = path.encode("utf-8", "surrogateescape")
+    return exact_text(raw) or quote_path(raw)
 
 
 @dataclass(frozen=True, slots=True)

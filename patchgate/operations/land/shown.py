@@ -6,10 +6,11 @@ by them. It does not decide what is a secret.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from patchgate.ledger.masking import Masks
-from patchgate.verdict.verdict import ChangeVerdict, Finding, Fix, GateOutcome
+from patchgate.verdict.verdict import ChangeVerdict, Detail, Finding, Fix, GateOutcome
 
 _SECRET = "secret"
 
@@ -37,11 +38,21 @@ def _finding(finding: Finding, masks: Masks) -> Finding:
         finding,
         message=masks.text(finding.message),
         hint=None if finding.hint is None else masks.text(finding.hint),
-        details={key: masks.document(value) for key, value in finding.details.items()},
+        details={key: _detail(value, masks) for key, value in finding.details.items()},
         notes=tuple(masks.text(note) for note in finding.notes),
         fix=_fix(finding.fix, masks),
         excerpt=excerpt,
     )
+
+
+def _detail(value: Detail, masks: Masks) -> Detail:
+    if isinstance(value, str):
+        return masks.text(value)
+    if isinstance(value, Mapping):
+        return {key: _detail(item, masks) for key, item in value.items()}
+    if isinstance(value, Sequence):
+        return [_detail(item, masks) for item in value]
+    return value
 
 
 def _fix(fix: Fix | None, masks: Masks) -> Fix | None:

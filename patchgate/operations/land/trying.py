@@ -232,7 +232,7 @@ def _changed(
         details={
             "pattern": None,
             "limit": None,
-            "actual": [path.quoted for path in paths[:_SHOWN]],
+            "actual": paths[:_SHOWN],
             "command": name,
         },
     )
