@@ -14,10 +14,12 @@ from dataclasses import replace
 from patchgate.change.quoting import printable
 from patchgate.errors import UndecidedError
 from patchgate.git.pushes import RefUpdate
-from patchgate.git.repository import ANY_CODE, Repository
+from patchgate.git.repository import ANY_CODE, Repository, failed
 
 _LIST = ("for-each-ref", "--format=%(if)%(symref)%(then)%(refname) %(symref)%(end)")
 _FILE_URL = "file://"
+# What git says of a folder that is no repository, or another user's.
+_CLOSED = (b"not a git repository", b"dubious ownership")
 
 
 def symbolic_refs(repository: Repository, *folders: str) -> dict[str, str]:
@@ -42,6 +44,21 @@ def is_empty_at(repository: Repository, url: str) -> bool:
     there = _repository_at(repository, url)
     done = there.git("rev-list", "--max-count=1", "--all", answers=(0, 128)) if there is not None else None
     return done is not None and (done.code, done.out) == (0, b"")
+
+
+def is_default_at(repository: Repository, url: str, branch: str, oid: str) -> bool:
+    """Tell whether the repository at a URL is a folder whose HEAD names this branch, which has this value.
+
+    Raises:
+        UndecidedError: git could not tell.
+    """
+    there = _repository_at(repository, url)
+    if there is None:
+        return False
+    done = there.git("for-each-ref", "--format=%(HEAD)%(objectname) %(refname)", branch, answers=(0, 128))
+    if done.code != 0 and not any(each in done.err for each in _CLOSED):
+        raise failed("for-each-ref", done)
+    return os.fsdecode(done.out) == f"*{oid} {branch}\n"
 
 
 def _repository_at(repository: Repository, url: str) -> Repository | None:

@@ -35,7 +35,7 @@ from patchgate.git.private import PrivateStore
 from patchgate.git.renames import renames
 from patchgate.git.repository import open_repository
 from patchgate.git.standing import tried_tree
-from patchgate.git.symrefs import is_empty_at
+from patchgate.git.symrefs import is_default_at, is_empty_at
 from patchgate.git.touched import newest_touches
 from tests.cut_git import CutGit
 from tests.world import Repo
@@ -215,6 +215,9 @@ READERS: dict[str, Callable[[World], Any]] = {
     "first_parents_at": lambda w: pushes.first_parents_at(w.opened, w.last, w.first, [b"a", b"z"]),
     "count_lacking": lambda w: history.count_lacking(w.opened, [w.last], [w.first], "--remotes"),
     "is_empty_at": lambda w: is_empty_at(w.opened, str(w.repo.path)),
+    "is_default_at": lambda w: is_default_at(
+        w.opened, str(w.repo.path), "refs/heads/main", w.repo.ask("rev-parse", "main")
+    ),
     "is_ancestor": lambda w: pushes.is_ancestor(w.opened, w.first, w.last),
     "common_ancestor": lambda w: pushes.common_ancestor(w.opened, w.last, w.first),
     "is_switched_off": lambda w: is_switched_off(w.opened, "core.fileMode"),

@@ -4,7 +4,7 @@ Decides what counts as known to a ref. To a protected one that is what it has it
 branch has (where that is not known, what protected refs have): its policy has judged it, or a person let it
 in, while what another ref has was judged by another policy, if by any. To any other ref it is what all refs
 have, but notes, in which commits are judged as notes; at pre-push also what another remote has, which is
-counted. One walk for each kind of ref that a push moves.
+counted. One walk for each kind of ref that a push moves, and for each protected ref that knows others.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache, partial
 
 from patchgate.git.history import Commit, count_lacking, lacking
 from patchgate.git.pushes import NOTES, RefUpdate
@@ -35,9 +36,9 @@ class Known:
     `elsewhere` are such options too, for what is not there and is not judged all the same.
     """
 
-    commits: Sequence[str] = ()
-    options: Sequence[str] = ()
-    elsewhere: Sequence[str] = ()
+    commits: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    elsewhere: tuple[str, ...] = ()
 
 
 class News:
@@ -46,7 +47,8 @@ class News:
     Args:
         commits: the commit that each object stands for.
         is_protected: tells of a ref whether it counts as protected.
-        known_to: tells what refs of a kind have; asked only of kinds that the push moves.
+        known_to: tells what is known to a ref of a kind; asked only of refs that the push moves, and once for
+            each kind but that of the protected ones.
 
     Raises:
         UndecidedError: git could not list them.
@@ -58,29 +60,35 @@ class News:
         updates: Sequence[RefUpdate],
         commits: Mapping[str, str | None],
         is_protected: Callable[[str], bool],
-        known_to: Callable[[Kind], Known],
+        known_to: Callable[[Kind, str], Known],
     ) -> None:
         self._repository = repository
         self._peeled = commits
-        self._is_protected = is_protected
-        self._new: dict[Kind, dict[str, Commit]] = {kind: {} for kind in Kind}
+        self._new: list[tuple[Kind, dict[str, Commit]]] = []
+        self._new_to: dict[str, dict[str, Commit]] = {}
         # Parents first, in this order too: no parent of what is new to a kind is new to a later one only.
         self.commits: dict[str, Commit] = {}
         self.elsewhere = 0
-        for kind, new in self._new.items():
-            tips = [
-                tip
-                for update in updates
-                if (tip := commits.get(update.new or "")) and kind_of(update.ref, is_protected) is kind
-            ]
-            if tips:
-                known = known_to(kind)
+        for kind in Kind:
+            refs: dict[Known, dict[str, list[str]]] = {}
+            known_to_kind = cache(partial(known_to, kind))
+            for update in updates:
+                tip = commits.get(update.new or "")
+                if tip and kind_of(update.ref, is_protected) is kind:
+                    known = known_to_kind(update.ref if kind is Kind.PROTECTED else "")
+                    refs.setdefault(known, {}).setdefault(update.ref, []).append(tip)
+            for known, tips_of in refs.items():
+                tips = [tip for tips in tips_of.values() for tip in tips]
                 found = lacking(repository, tips, known.commits, *known.options, *known.elsewhere)
-                new.update((commit.oid, commit) for commit in found)
+                new = {commit.oid: commit for commit in found}
                 if known.elsewhere:
                     self.elsewhere += _count_left_out(repository, tips, new, known)
-            for oid, commit in new.items():
-                self.commits.setdefault(oid, commit)
+                self._new.append((kind, new))
+                self._new_to |= dict.fromkeys(tips_of, new)
+                for oid, commit in new.items():
+                    self.commits.setdefault(oid, commit)
+            if len(refs) > 1:
+                self.commits = _parents_first(self.commits)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -91,7 +99,7 @@ class News:
 
     def has(self, ref: str, commit: str) -> bool:
         """Tell whether a commit is new to a ref."""
-        return commit in self._new[kind_of(ref, self._is_protected)]
+        return commit in self._new_to.get(ref, ())
 
     def firsts(
         self,
@@ -113,7 +121,7 @@ class News:
         roots = [commit for commit in self.commits.values() if not commit.parents]
         if not roots:
             return frozenset()
-        others = [new for kind, new in self._new.items() if kind is not Kind.NOTES]
+        others = [new for kind, new in self._new if kind is not Kind.NOTES]
         notes = frozenset(each.oid for each in roots if not any(each.oid in new for new in others))
         if any(self._peeled.get(oid) for oid in had):
             return notes
@@ -137,10 +145,10 @@ class News:
     def first_refs(self, refs: Iterable[tuple[str, str]]) -> dict[str, str]:
         """Tell for each new commit which of these refs, each with its commit, is the first to bring it."""
         found: dict[str, str] = {}
-        passed: dict[Kind, set[str]] = {kind: set() for kind in Kind}
+        passed: dict[int, set[str]] = {}
         for ref, tip in refs:
-            kind = kind_of(ref, self._is_protected)
-            new, seen = self._new[kind], passed[kind]
+            new = self._new_to.get(ref, {})
+            seen = passed.setdefault(id(new), set())
             waiting = [tip]
             while waiting:
                 oid = waiting.pop()
@@ -149,6 +157,20 @@ class News:
                     found.setdefault(oid, ref)
                     waiting.extend(new[oid].parents)
         return found
+
+
+def _parents_first(commits: Mapping[str, Commit]) -> dict[str, Commit]:
+    found: dict[str, Commit] = {}
+    for oid in commits:
+        waiting = [oid]
+        while waiting:
+            commit = commits[waiting[-1]]
+            before = [each for each in commit.parents if each in commits and each not in found]
+            if before:
+                waiting.extend(before)
+            else:
+                found.setdefault(waiting.pop(), commit)
+    return found
 
 
 def _count_left_out(

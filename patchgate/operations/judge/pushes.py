@@ -10,6 +10,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from types import MappingProxyType
 
 from patchgate.change.model import Source
@@ -71,6 +72,7 @@ def judge_push_to(
     now: float | None = None,
     symbolic: Mapping[str, str] = MappingProxyType({}),
     is_empty: bool = False,
+    is_witnessed: bool = False,
 ) -> Push:
     """Judge what a push does to the refs of a remote, as far as they are known here.
 
@@ -82,6 +84,7 @@ def judge_push_to(
         now: seconds since the epoch; None: this moment.
         symbolic: what is known of its symbolic refs; `updates` name what git writes.
         is_empty: whether it is known to have no commit yet.
+        is_witnessed: whether it says itself what is known of its default branch.
 
     Raises:
         PatchgateError: it could not be read.
@@ -92,17 +95,26 @@ def judge_push_to(
         # Of a ref that has something else by now, what it had is known all the same.
         here = {ref: oid for ref, oid in told.items() if commits[oid] is not None}
         destination = Destination(
-            remote.shown, remote.default, {**told, **remote.had, **here}, symbolic=symbolic, is_empty=is_empty
+            remote.shown,
+            remote.default,
+            {**told, **remote.had, **here},
+            symbolic=symbolic,
+            is_empty=is_empty,
+            told=told,
+            is_witnessed=is_witnessed,
         )
         terms = RefTerms(repository, objects, destination, commits, asked)
 
-        def known_to(kind: Kind) -> Known:
-            if kind is Kind.PROTECTED and (answered := terms.answered_for(updates)):
-                return Known(answered)
+        @cache
+        def all_known_to(kind: Kind) -> Known:
             had = (oid for ref, oid in destination.had.items() if is_known_to(kind, ref, terms.is_protected))
             # Anybody can make a remote-tracking ref here, so none counts where a policy protects.
             elsewhere = () if kind is Kind.PROTECTED else ("--remotes",)
-            return Known([commit for oid in had if (commit := commits[oid])], elsewhere=elsewhere)
+            return Known(tuple(commit for oid in had if (commit := commits[oid])), elsewhere=elsewhere)
+
+        def known_to(kind: Kind, ref: str) -> Known:
+            answered = terms.answered_for(ref, updates) if kind is Kind.PROTECTED else ()
+            return Known(tuple(answered)) if answered else all_known_to(kind)
 
         governed = {update.ref for update in updates if terms.is_governed(update)}
         news = News(repository, updates, commits, governed.__contains__, known_to)
@@ -151,14 +163,17 @@ def judge_received(
         commits = _peeled(objects, updates, destination.had)
         terms = RefTerms(repository, objects, destination, commits, asked)
 
-        def known_to(kind: Kind) -> Known:
-            if kind is not Kind.PROTECTED:
-                return Known(options=["--all"] if kind is Kind.NOTES else [f"--exclude={NOTES}*", "--all"])
-            if answered := terms.answered_for(updates):
-                return Known(answered)
+        @cache
+        def protected() -> Known:
             here = refs_below(repository)
-            oids = [oid for ref, oid in here.items() if is_known_to(kind, ref, terms.is_protected)]
-            return Known([commit for commit in peel(objects, oids).values() if commit is not None])
+            oids = [oid for ref, oid in here.items() if is_known_to(Kind.PROTECTED, ref, terms.is_protected)]
+            return Known(tuple(commit for commit in peel(objects, oids).values() if commit is not None))
+
+        def known_to(kind: Kind, ref: str) -> Known:
+            if kind is not Kind.PROTECTED:
+                return Known(options=("--all",) if kind is Kind.NOTES else (f"--exclude={NOTES}*", "--all"))
+            answered = terms.answered_for(ref, updates)
+            return Known(tuple(answered)) if answered else protected()
 
         news = News(repository, updates, commits, terms.is_protected, known_to)
         return _Judging(objects, destination, commits, asked, terms, news, now).judge(updates, moves=True)

@@ -2,7 +2,9 @@
 
 Decides which refs are protected (`[push] protected_refs` of the policy that the other side has, else its
 default branch), what is said about deleting or forcing one, and which commit's policy judges what goes to it.
-The commits themselves are judged in `pushes`.
+Which branch is the default one, and what it has, is known from refs of this clone, which anybody can write.
+What git says that a ref has there is the remote's own word: where that has a policy, nothing else counts as
+known to that ref. The commits themselves are judged in `pushes`.
 """
 
 from __future__ import annotations
@@ -36,6 +38,13 @@ from patchgate.verdict.verdict import ChangeVerdict, Finding, GateOutcome, Outco
 
 _REPLACEMENTS = "refs/replace/"
 USUAL_BRANCHES = (BRANCHES + "main", BRANCHES + "master")
+_SHARED_BRANCHES = tuple(
+    BRANCHES + name
+    for name in (
+        *("main", "master", "trunk", "mainline", "default", "develop", "development", "dev", "next"),
+        *("stable", "staging", "production", "prod", "release", "release/*", "releases/*", "stable/*"),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +54,9 @@ class Destination:
     `name` is for sentences, and safe; `default` the full name of the default branch, None where nobody told;
     `had` maps refs to the objects that they have there. `judges_all` is true on a server, where the policy
     that is there judges every ref, not only the protected ones. `symbolic` maps symbolic refs to the refs
-    that git writes for them. `is_empty` is true where it is known that no ref there reaches a commit.
+    that git writes for them. `is_empty` is true where it is known that no ref there reaches a commit. `told`
+    maps the refs of a push to what git says that they have there. `is_witnessed` is true where the remote
+    itself says so of the default branch and its value.
     """
 
     name: str
@@ -54,6 +65,8 @@ class Destination:
     judges_all: bool = False
     symbolic: Mapping[str, str] = field(default_factory=dict)
     is_empty: bool = False
+    told: Mapping[str, str] = field(default_factory=dict)
+    is_witnessed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,28 +125,54 @@ class RefTerms:
         return tuple(self._unreadable)
 
     def is_protected(self, ref: str) -> bool:
-        """Tell whether a ref of the destination is protected."""
-        return self._protection(ref) is not None
+        """Tell whether a ref of the destination is protected, also by the policy that it has itself."""
+        return self._protection(ref) is not None or self._names_itself(ref, USUAL_BRANCHES)
 
     def _protection(self, ref: str) -> Decision | bool | None:
         """Find what protects a ref, by any name: an entry of the config, or (True) a default branch."""
         names = [ref, *self._aliases.get(ref, ())]
         listed = self._governing.policy.config.push.protected_refs
         if listed is None:
-            return True if any(name in self._defaults for name in names) else None
+            is_usual = ref in USUAL_BRANCHES and self._names_itself(ref, USUAL_BRANCHES)
+            return True if is_usual or any(name in self._defaults for name in names) else None
         for number, pattern in enumerate(listed):
             if any(matches([pattern], name) for name in names):
                 return Decision(("push", "protected_refs", number), pattern)
         return None
 
+    def _names_itself(self, ref: str, unlisted: Sequence[str]) -> bool:
+        """Tell whether the policy of what git says that a ref has protects it.
+
+        Args:
+            unlisted: the names that count where that policy names no protected refs.
+        """
+        found = self._at(self._commits.get(self._destination.told.get(ref, "")))
+        if found.is_absent:
+            return False
+        listed = found.policy.config.push.protected_refs if found.policy is not None else None
+        if listed is None:
+            return not self._destination.is_witnessed and matches(unlisted, ref)
+        return matches(listed, ref)
+
+    def _is_unseen(self, ref: str) -> bool:
+        """Tell whether git says that a ref has what is not here."""
+        told = self._destination.told.get(ref)
+        return told is not None and self._commits.get(told) is None
+
+    def _is_shared(self, ref: str) -> bool:
+        """Tell whether a ref may be a default branch by its name, and has a policy, or may have one."""
+        if self._is_unseen(ref):
+            return not self._destination.is_witnessed and matches(_SHARED_BRANCHES, ref)
+        return self._names_itself(ref, _SHARED_BRANCHES)
+
     def is_governed(self, update: RefUpdate) -> bool:
         """Tell whether a ref is protected, and a policy judges what it gets, or may do so.
 
         That is the trusted one, the ref's own or the default branch's; where one of the two is not known
-        here, there may be one.
+        here, there may be one. A branch that has a policy, and the name of a default branch, may be that.
         """
         if not self.is_protected(update.ref):
-            return False
+            return self._is_shared(update.ref)
         is_known = self._destination.is_empty or self.default_tip is not None
         return not (is_known and self._has_no_policy([update]))
 
@@ -151,7 +190,9 @@ class RefTerms:
         """Tell whether no policy is trusted above all, and none of the default branch or of these refs."""
         if self._asked.policy_from is not None:
             return False
-        places = [self._destination.had[ref] for ref in self._defaults if ref in self._destination.had]
+        is_certain = self._destination.judges_all or self._destination.is_witnessed
+        names = dict.fromkeys((*self._defaults, *(() if is_certain else USUAL_BRANCHES)))
+        places = [self._destination.had[ref] for ref in names if ref in self._destination.had]
         places += [update.old for update in updates if update.old is not None]
         found = [self._commits.get(place) for place in places]
         return all(commit is not None and self.has_no_policy(commit) for commit in found)
@@ -177,15 +218,21 @@ class RefTerms:
                 return tip
         return None
 
-    def answered_for(self, updates: Sequence[RefUpdate]) -> list[str]:
+    def answered_for(self, ref: str, updates: Sequence[RefUpdate]) -> list[str]:
         """Name the commits below which nothing is new to a protected ref; none without a default branch.
 
         They are the default branch's, and what the ref itself has where it moves alone. Not what other
         protected refs have: a new one may have been judged by the policy of long ago, from where it forks.
+        What this clone alone says of the default branch does not count for a ref that has a policy.
         """
-        moving = [update for update in updates if self.is_protected(update.ref)]
-        own = self._commits.get(moving[0].old or "") if len(moving) == 1 else None
         tip = self.default_tip
+        if self._destination.judges_all:
+            moving = [update for update in updates if self.is_protected(update.ref)]
+            own = self._commits.get(moving[0].old or "") if len(moving) == 1 else None
+        else:
+            own = self._commits.get(self._destination.told.get(ref, ""))
+            if own is not None and not self._destination.is_witnessed and not self.has_no_policy(own):
+                return [own]
         return [oid for oid in (tip, own) if oid is not None] if tip is not None else []
 
     def _at(self, revision: str | None) -> Found:
@@ -263,6 +310,8 @@ class RefTerms:
             elif self._governing.fault is not None and (update.new is None or not keeps):
                 fault = self._governing.fault.in_one_line
                 reason = reason or f"the policy that names the protected refs cannot be read: {fault}"
+        if update.new is not None and self._is_unseen(update.ref) and self.is_governed(update):
+            reason = reason or self._not_seen(update)
         if not findings and reason is None:
             return None
         return self.verdict(update, reason, findings)
@@ -333,6 +382,12 @@ class RefTerms:
         if pair not in self._ancestry:
             self._ancestry[pair] = is_ancestor(self._repository, ancestor, commit)
         return self._ancestry[pair]
+
+    def _not_seen(self, update: RefUpdate) -> str | None:
+        old, name = update.old or "", self._destination.name
+        if type_of(self._objects, old) is not None:
+            return None
+        return f"{show_ref(update.ref)} has {old[:12]} at {name}, which is not here: git fetch {name}"
 
     def _not_judged(self, update: RefUpdate) -> str | None:
         """Say why what a ref gets cannot be judged; None where it can, or where nothing comes."""

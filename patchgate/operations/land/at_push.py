@@ -26,7 +26,7 @@ from patchgate.git.pushes import (
     remote_of,
 )
 from patchgate.git.repository import Repository
-from patchgate.git.symrefs import as_known, is_empty_at, symbolic_refs_at, told_of
+from patchgate.git.symrefs import as_known, is_default_at, is_empty_at, symbolic_refs_at, told_of
 from patchgate.ledger.event import Event
 from patchgate.ledger.ledger import Ledger
 from patchgate.ledger.receipts import Receipts, settled
@@ -76,6 +76,7 @@ def judge_push(
     symbolic = symbolic_refs_at(repository, url)
     updates, said = as_known(updates, symbolic)
     said += told_of(repository, _local_branches(lines))
+    default = known.default or ""
     is_new = known.default is None and not known.had and all(each.old is None for each in updates)
     push = judge_push_to(
         repository,
@@ -85,6 +86,7 @@ def judge_push(
         now=now,
         symbolic=symbolic,
         is_empty=is_new and is_empty_at(repository, url),
+        is_witnessed=default in known.had and is_default_at(repository, url, default, known.had[default]),
     )
     push = replace(push, report=replace(push.report, warnings=(*push.report.warnings, *said)))
     if further is not None:
