@@ -40,7 +40,8 @@ class Question:
     one. `faults` say why the intent is expired, `unverified` why nothing can be verified, as far as only the
     caller knows; the first of each is the reason. `changed` are the listed baselines that changed, `grown`
     those of them that grew, `has_code` is whether functional code was changed. `dirty` are the files that are
-    as they were changed before the intent was declared: what is found there is not its own. `preexisting` is
+    as they were changed before the intent was declared; `since` compares with the tree that it began on with
+    them in it (None: not known), and what is not new there is not its own. `preexisting` is
     whether a threshold that fails as it did before counts without an intent. The rest is passed on.
     """
 
@@ -59,6 +60,7 @@ class Question:
     preexisting: Preexisting = "report"
     external_commits: tuple[ExternalCommit, ...] = ()
     dirty: tuple[RepoPath, ...] = ()
+    since: Comparison | None = None
     warnings: tuple[str, ...] = ()
 
     @property
@@ -162,7 +164,7 @@ def _facts(question: Question, compared: Comparison | None) -> Verification:
     )
     if question.faults:
         return facts
-    is_own = own_of(intent.scope, frozenset(question.dirty)) if intent is not None else None
+    is_own = own_of(intent.scope, frozenset(question.dirty), question.since) if intent is not None else None
     own, external = part(compared.new, is_own)
     own_worsened, external_worsened = part(compared.worsened, is_own)
     caused = tuple(

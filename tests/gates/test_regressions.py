@@ -194,10 +194,22 @@ def test_what_is_only_in_files_that_were_dirty_before_and_still_are_so_is_extern
     scope, dirty = scope_of("a.py", "b.py"), {path("b.py"), path("c.py")}
     own = [found("a.py"), found("b.py", "F1", "m", 1, "a.py"), found("")]
     external = [found("b.py"), found("b.py", "F1", "m", 1, "c.py"), found("x.py", "F1", "m", 1, "b.py")]
-    assert part([*own, *external], own_of(scope, dirty)) == (tuple(own), tuple(external))
+    assert part([*own, *external], own_of(scope, dirty, Comparison())) == (tuple(own), tuple(external))
     assert part(external, None) == (tuple(external), ())
     inside, outside = (Worsened(path(name), "f", "complexity", 1, 2) for name in ("a.py", "b.py"))
-    assert part([outside, inside], own_of(scope, dirty)) == ((inside,), (outside,))
+    assert part([outside, inside], own_of(scope, dirty, Comparison())) == ((inside,), (outside,))
+
+
+def test_what_is_new_since_the_declaration_in_a_file_that_was_dirty_is_the_works() -> None:
+    scope, dirty = scope_of("a.py", "b.py"), {path("b.py")}
+    there, fresh = found("b.py", "F1"), found("b.py", "F2")
+    was, grew = (Worsened(path("b.py"), name, "complexity", 1, 9) for name in ("was", "grew"))
+    since = Comparison(new=(fresh,), worsened=(replace(grew, before=5),))
+    assert part([there, fresh], own_of(scope, dirty, since)) == ((fresh,), (there,))
+    assert part([was, grew], own_of(scope, dirty, since)) == ((grew,), (was,))
+    # Outside of the scope it stays somebody else's; and where nobody knows what was there, all is the work's.
+    assert part([there, fresh], own_of(scope_of("a.py"), dirty, since)) == ((), (there, fresh))
+    assert part([there, fresh], own_of(scope, dirty)) == ((there, fresh), ())
 
 
 def test_whether_a_path_is_the_scopes_is_asked_once_for_all_signals() -> None:

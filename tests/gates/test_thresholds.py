@@ -30,7 +30,7 @@ def state(before: list[Measurement], after: list[Measurement]) -> ThresholdState
 
 def causes(compared: Comparison, scope: Scope, dirty: frozenset[RepoPath] = frozenset()) -> bool:
     """Tell whether the work of a scope made the only threshold of a comparison worse."""
-    is_own = own_of(scope, dirty)
+    is_own = own_of(scope, dirty, Comparison())
     own, worsened = part(compared.new, is_own)[0], part(compared.worsened, is_own)[0]
     (only,) = compared.thresholds
     return caused_by(only, (*own, *worsened))

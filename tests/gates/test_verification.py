@@ -395,11 +395,16 @@ def test_a_metric_that_one_symbol_still_has_is_told() -> None:
 def test_what_is_found_in_files_that_are_dirty_as_before_is_not_the_intents() -> None:
     dirty, intent = (path("in.py"),), intent_of(SCOPE, dirty={path("in.py"): ("5" * 40,)})
     comparison = Comparison(new=(found("in.py"),), worsened=(worse("in.py"),), thresholds=(crossed("in.py"),))
-    answer = decide(question(comparison, intent=intent, dirty=dirty))
+    answer = decide(question(comparison, intent=intent, dirty=dirty, since=Comparison()))
     assert answer.status is Status.ACCEPTED_WITH_EXTERNAL_CHANGES
     assert (answer.intent_regressions, answer.external_regressions) == ((), (found("in.py"),))
     assert (answer.intent_worsened, answer.external_worsened) == ((), (worse("in.py"),))
     assert (answer.intent_caused_gate, answer.gate_worsened) == (False, True)
+    # What is new since, or where nobody knows what is, counts.
+    assert (
+        decide(question(comparison, intent=intent, dirty=dirty, since=comparison)).status is Status.VIOLATED
+    )
+    assert decide(question(comparison, intent=intent, dirty=dirty)).status is Status.VIOLATED
     # Changed since, it is none of these any more.
     assert decide(question(comparison, intent=intent)).status is Status.VIOLATED
 

@@ -36,9 +36,9 @@ from patchgate.operations.hold.verify.content import (
 )
 from patchgate.operations.hold.verify.work import differing
 from patchgate.operations.judge.terms import policy_of_analyses
-from patchgate.verdict.comparison import Comparison, TreeRuns
+from patchgate.verdict.comparison import Comparison, Evaluated, TreeRuns
 from patchgate.verdict.verification import ExternalCommit, Verification
-from patchgate.verdict.wording import SHORT_OID
+from patchgate.verdict.wording import SHORT_OID, safe
 
 if TYPE_CHECKING:
     from patchgate.declared.intent import Intent
@@ -232,6 +232,12 @@ def held_against(scene: Scene, intent: Intent, after: Analysed, *, with_staged: 
         ),
         external_commits=work.external,
         dirty=dirty,
+    )
+    if not (standing.faults or standing.unverified):
+        question, unknown = _since_begun(scene, question, intent)
+        warnings = (*warnings, *unknown)
+    question = replace(
+        question,
         warnings=(
             *(_off_the_line(intent, after) if work.is_rewritten else ()),
             *(_copied(intent, work.copied) if work.copied else ()),
@@ -239,6 +245,33 @@ def held_against(scene: Scene, intent: Intent, after: Analysed, *, with_staged: 
         ),
     )
     return decide(question)
+
+
+def _since_begun(scene: Scene, question: Question, intent: Intent) -> tuple[Question, tuple[str, ...]]:
+    """Find what is new since the declaration, where something is found in a file that was changed before.
+
+    Returns:
+        The question, and a warning where that cannot be known: then all of it counts as the work's.
+    """
+    compared, after = question.comparison, question.after
+    if compared is None or after is None or not after.is_evaluated:
+        return question, ()
+    named = {path for each in compared.new for path in each.paths} | {each.path for each in compared.worsened}
+    if not any(path in named and intent.scope.covers(path) for path in question.dirty):
+        return question, ()
+    from patchgate.operations.hold.verify.work import begun_with
+
+    why: str | None = None
+    try:
+        tree = begun_with(scene.repository, scene.objects, scene.store, intent, question.dirty, after.tree)
+        begun = _runs(scene, Analysed(tree, intent.base))
+        if begun.is_evaluated:
+            return replace(question, since=_comparison(scene, begun, after)), ()
+        why = next(run.reason for run in begun.runs.values() if run.outcome is Evaluated.NOT_EVALUATED)
+    except UndecidedError as error:
+        why = error.message
+    what = f"what was found in the files that were changed before {intent.id} began is not known"
+    return question, (f"{what}, so all of it counts as its own: {safe(why or 'the analyses failed')}",)
 
 
 def _along(scene: Scene, intent: Intent, work: Work, after: Analysed) -> frozenset[RepoPath]:

@@ -206,3 +206,30 @@ def still_dirty(objects: Objects, intent: Intent, tree: str) -> tuple[RepoPath, 
         if now != base and intent.is_as_before(path, None if now is None else now.oid):
             found.append(path)
     return tuple(found)
+
+
+def begun_with(
+    repository: Repository,
+    objects: Objects,
+    store: PrivateStore,
+    intent: Intent,
+    dirty: Sequence[RepoPath],
+    tree: str,
+) -> str:
+    """Make the tree that an intent began on, with files in it that were changed before and are so in a tree.
+
+    Raises:
+        UndecidedError: the files do not fit that tree.
+    """
+    from patchgate.git.trees import resulting_tree
+
+    files = [
+        FileChange(path, objects.entry(intent.tree, path.raw), objects.entry(tree, path.raw))
+        for path in dirty
+    ]
+    return resulting_tree(
+        objects,
+        intent.tree,
+        files,
+        lambda kind, content: store.write(kind, content, repository.object_format),
+    ).tree
