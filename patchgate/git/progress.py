@@ -15,7 +15,9 @@ from patchgate.git.repository import Repository
 from patchgate.process import run
 
 _FOREBEARS = 5
-_PS_ENVIRONMENT = {"LC_ALL": "C", "PATH": os.defpath}
+PS_ENVIRONMENT = {"LC_ALL": "C", "PATH": f"{os.defpath}:/usr/sbin:/sbin"}
+"""The environment of a program that tells of processes."""
+_VALUED = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace"})
 
 
 class Operation(StrEnum):
@@ -74,7 +76,7 @@ def is_replaying(repository: Repository) -> bool:
 def command_at_work(process: int) -> str:
     """Name git's command among a process and its nearest forebears; empty where none is known."""
     for _ in range(_FOREBEARS):
-        above, arguments = _about(process)
+        above, arguments = about_process(process)
         if named := command_named(arguments):
             return named
         if above <= 1:
@@ -83,7 +85,7 @@ def command_at_work(process: int) -> str:
     return ""
 
 
-def _about(process: int) -> tuple[int, list[str]]:
+def about_process(process: int) -> tuple[int, list[str]]:
     """Read a process's parent and arguments: whole from /proc, else from `ps`, which parts them by blanks."""
     try:
         with open(f"/proc/{process}/cmdline", "rb") as file:
@@ -95,7 +97,7 @@ def _about(process: int) -> tuple[int, list[str]]:
         pass
     asked = ["ps", "-o", "ppid=", "-o", "args=", "-p", str(process)]
     try:
-        done = run(asked, cwd=None, env=_PS_ENVIRONMENT)
+        done = run(asked, cwd=None, env=PS_ENVIRONMENT)
     except UndecidedError:
         return 0, []
     above, *words = done.out.decode("utf-8", "replace").split() or ["0"]
@@ -111,5 +113,19 @@ def command_named(words: Sequence[str]) -> str:
         return ""
     place = 1
     while place < len(words) and words[place].startswith("-"):
-        place += 2 if words[place] in {"-C", "-c", "--git-dir", "--work-tree", "--namespace"} else 1
+        place += 2 if words[place] in _VALUED else 1
     return words[place] if place < len(words) else ""
+
+
+def options_of(words: Sequence[str]) -> dict[str, str]:
+    """Read the options before git's command off a process's arguments, each with its last value."""
+    found: dict[str, str] = {}
+    place = 1
+    while place < len(words) and words[place].startswith("-"):
+        name, is_joined, value = words[place].partition("=")
+        if name in _VALUED and not is_joined and place + 1 < len(words):
+            place += 1
+            value = words[place]
+        found[name] = value
+        place += 1
+    return found

@@ -177,13 +177,13 @@ def _at_ref(hook: _Hook, arguments: tuple[str, ...], directory: str) -> int:
     from patchgate.verdict.wording import count
 
     if reason is not None:
-        number, warnings = skip_transaction(repository, lines, reason, _process_above)
+        number, warnings = skip_transaction(repository, lines, reason, _process_above, _pusher_of)
         if number:
             _tell_skip(count(number, "commit"), reason)
         for warning in warnings:
             complain(f"warning: {warning}")
         return 0
-    judged = judge_transaction(repository, lines, _command_at_work, _process_above)
+    judged = judge_transaction(repository, lines, _command_at_work, _process_above, _pusher_of)
     # Commits that a hook let through just now are not judged again here, and nothing is told again.
     return _answered(repository, hook, judged, doubts=repository.doubts if judged.report.changes else ())
 
@@ -199,6 +199,13 @@ def _process_above() -> str:
     from patchgate.git.progress import command_at_work
 
     return command_at_work(os.getppid())
+
+
+def _pusher_of(repository: Repository) -> Repository | None:
+    # Only a push into a repository that has intents asks.
+    from patchgate.git.pushers import pusher_of
+
+    return pusher_of(repository, os.getppid())
 
 
 def _at_push(hook: _Hook, arguments: tuple[str, ...], directory: str) -> int:

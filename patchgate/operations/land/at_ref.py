@@ -17,7 +17,7 @@ from patchgate.git.novelty import BRANCHES, Update, brought_by, has_had, value_o
 from patchgate.git.repository import Repository
 from patchgate.git.symrefs import told_of
 from patchgate.ledger.ledger import Ledger
-from patchgate.operations.judge.intents import active_here, touch
+from patchgate.operations.judge.intents import Here, active_here, touch
 from patchgate.operations.judge.terms import trusted
 from patchgate.operations.judge.updates import Known, judge_update
 from patchgate.operations.land.receipts import add_receipts
@@ -31,10 +31,15 @@ if TYPE_CHECKING:
     from patchgate.operations.judge.made_commits import Making
 
 FETCH, RECEIVE = "fetch", "receive-pack"
+Pusher = Callable[[Repository], Repository | None]
 
 
 def judge_transaction(
-    repository: Repository, lines: bytes, command: Callable[[], str], process: Callable[[], str]
+    repository: Repository,
+    lines: bytes,
+    command: Callable[[], str],
+    process: Callable[[], str],
+    pusher: Pusher = lambda repository: repository,
 ) -> Judged:
     """Judge the branches of a transaction that is prepared.
 
@@ -43,6 +48,8 @@ def judge_transaction(
         command: finds git's command that is at work; asked only where something is refused.
         process: names git's command that runs the hook, for certain; asked only where a branch is created,
             and where this worktree has an intent.
+        pusher: opens the repository as that worktree of it has it which pushes into it; None where another
+            repository pushes. Asked only where a push runs the hook, and there are intents.
 
     Raises:
         PatchgateError: it could not be read.
@@ -60,8 +67,8 @@ def judge_transaction(
             return None
         from patchgate.operations.judge.made_commits import made_under
 
-        fresh = made_in_place(repository, fresh, process)
-        found = made_under(repository, here(), update, fresh, settled=known.settled, arriving=known.arriving)
+        whose, fresh = made_by(repository, here(), fresh, process, pusher)
+        found = made_under(repository, whose, update, fresh, settled=known.settled, arriving=known.arriving)
         makings.extend([found] if found is not None else [])
         return found
 
@@ -96,12 +103,17 @@ def judge_transaction(
 
 
 def skip_transaction(
-    repository: Repository, lines: bytes, reason: str, process: Callable[[], str]
+    repository: Repository,
+    lines: bytes,
+    reason: str,
+    process: Callable[[], str],
+    pusher: Pusher = lambda repository: repository,
 ) -> tuple[int, tuple[str, ...]]:
     """Record which commits land unjudged because somebody said so.
 
     Args:
         process: as `judge_transaction` asks it.
+        pusher: as `judge_transaction` asks it.
 
     Returns:
         How many they are, and warnings of the ledger.
@@ -130,9 +142,9 @@ def skip_transaction(
             from patchgate.operations.judge.made_commits import made_under
 
             unseen = [oid for oid in commits if not known.receipts.has(oid)]
-            here_made = made_in_place(repository, unseen, process)
+            whose, own = made_by(repository, here, unseen, process, pusher)
             making = made_under(
-                repository, here, update, here_made, settled=known.settled, arriving=known.arriving
+                repository, whose, update, own, settled=known.settled, arriving=known.arriving
             )
             if making is not None:
                 making.bind_all(repository)
@@ -140,22 +152,34 @@ def skip_transaction(
     return number, tuple(warning for warning in warnings if warning)
 
 
-def made_in_place(
-    repository: Repository, commits: Sequence[str], process: Callable[[], str]
-) -> Sequence[str]:
-    """Leave out the commits that somebody else pushes into this repository: no intent of it binds them.
+def made_by(
+    repository: Repository,
+    here: Here | None,
+    commits: Sequence[str],
+    process: Callable[[], str],
+    pusher: Pusher,
+) -> tuple[Here | None, Sequence[str]]:
+    """Give the intents that bind commits, and those of the commits that they bind.
 
-    What the reflog of this worktree shows as made here stays, for a repository can be pushed to from itself.
+    What another repository pushes into this one no intent binds, except what the reflog of this worktree
+    shows as made here. What a worktree of this one pushes, its intents bind: plumbing leaves no reflog.
 
     Raises:
         UndecidedError: the reflog cannot be read.
     """
     if process() != RECEIVE:
-        return commits
+        return here, commits
+    source = pusher(repository)
+    if source is not None:
+        if source.git_dir == repository.git_dir:
+            return here, commits
+        whose = active_here(source)
+        if whose is not None and whose.binds:
+            return whose, commits
     from patchgate.git.reflog import made_in
 
     made = made_in(repository.git_dir, 0)
-    return [oid for oid in commits if oid in made]
+    return here, [oid for oid in commits if oid in made]
 
 
 def record_made(repository: Repository, makings: Sequence[Making]) -> list[str]:
