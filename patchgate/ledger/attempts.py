@@ -196,17 +196,20 @@ def record_landed(ledger: Ledger, note: Json) -> str | None:
     return record(ledger, replace(landed, verdict="accepted", applied=True, counts=False))
 
 
-def past(ledger: Ledger, holding: str = "") -> list[AttemptRecord | ResetRecord | RecoveredRecord]:
+def past(
+    ledger: Ledger, holding: str = "", since: float | None = None
+) -> list[AttemptRecord | ResetRecord | RecoveredRecord]:
     """List what happened to attempts, oldest first.
 
     Args:
         ledger: where it is recorded.
         holding: only what is recorded in lines that hold this text: an id or a digest, nothing that JSON
             would escape. It is what makes one question to a long ledger cheap.
+        since: only what was recorded since, in seconds since the epoch, or says no time.
     """
     found: list[list[Event] | ResetRecord | RecoveredRecord] = []
     begun: dict[Json, list[Event]] = {}
-    for event in ledger.mentions({ATTEMPTED, RESET, RECOVERED}, holding):
+    for event in ledger.mentions({ATTEMPTED, RESET, RECOVERED}, holding, since=since):
         attempt, chain, reason, by, outcome = (
             _text(event.about.get(name)) for name in ("attempt", "chain", "reason", "by", "outcome")
         )
@@ -225,9 +228,9 @@ def past(ledger: Ledger, holding: str = "") -> list[AttemptRecord | ResetRecord 
     return [each for each in read if each is not None]
 
 
-def records(ledger: Ledger, holding: str = "") -> list[AttemptRecord]:
-    """List the attempts, oldest first; `holding` as in `past`."""
-    return [each for each in past(ledger, holding) if isinstance(each, AttemptRecord)]
+def records(ledger: Ledger, holding: str = "", since: float | None = None) -> list[AttemptRecord]:
+    """List the attempts, oldest first; `holding` and `since` as in `past`."""
+    return [each for each in past(ledger, holding, since) if isinstance(each, AttemptRecord)]
 
 
 def find(ledger: Ledger, text: str) -> AttemptRecord | None:

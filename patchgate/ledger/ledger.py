@@ -137,12 +137,15 @@ class Ledger:
         for found in chain.scan(self._path):
             yield found if isinstance(found, chain.Problem) else Event.from_record(found.event, found.hash)
 
-    def mentions(self, kinds: Collection[str], holding: str = "", *, strict: bool = False) -> Iterator[Event]:
+    def mentions(
+        self, kinds: Collection[str], holding: str = "", *, since: float | None = None, strict: bool = False
+    ) -> Iterator[Event]:
         """Yield the events of some kinds, oldest first, without the chain being checked; damage is left out.
 
         For a question that is asked at every commit: the canonical form has one way to write a kind, so most
         lines are passed by unread (100,000 events: 40 ms instead of 1.8 s). With `holding`, so are those in
-        which this text (plain ASCII that JSON does not escape) is not found.
+        which this text (plain ASCII that JSON does not escape) is not found, and with `since`, in seconds
+        since the epoch, those that say an earlier time.
 
         Raises:
             UndecidedError: with `strict` only: there is a ledger, and it cannot be read.
@@ -164,10 +167,13 @@ class Ledger:
 
         marks = [f'"kind":"{kind}"'.encode("ascii") for kind in kinds]
         sought = holding.encode("utf-8", "replace")
-        if sought not in content or not any(mark in content for mark in marks):
+        if not sought and len(marks) == 1:
+            (sought,) = marks
+        if not sought and not any(mark in content for mark in marks):
             return
-        for line in content.split(b"\n"):
-            if sought not in line or not any(mark in line for mark in marks):
+        is_early = _early(since)
+        for line in _lines_with(content, sought):
+            if is_early(line) or not any(mark in line for mark in marks):
                 continue
             with contextlib.suppress(ValueError):
                 found = parse_line(line)
@@ -195,6 +201,39 @@ class Ledger:
         from patchgate.durable import head
 
         return head.compare(self._path)
+
+
+def _lines_with(content: bytes, sought: bytes) -> Iterator[bytes]:
+    """Yield the lines that hold a text, without cutting the others out of the content."""
+    if not sought:
+        yield from content.split(b"\n")
+        return
+    position = content.find(sought)
+    while position >= 0:
+        end = content.find(b"\n", position)
+        end = len(content) if end < 0 else end
+        yield content[content.rfind(b"\n", 0, position) + 1 : end]
+        position = content.find(sought, end)
+
+
+def _early(since: float | None) -> Callable[[bytes], bool]:
+    """Make what tells whether a line says a time before another one; what is no time is not before it."""
+    if since is None:
+        return lambda line: False
+    import re
+
+    limit = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(since)).encode("ascii")
+    day = rb"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
+    moment = re.compile(day + rb"T(?:[01][0-9]|2[0-3])(?::[0-5][0-9]){2}Z")
+    key = b'"at":"'
+
+    def is_early(line: bytes) -> bool:
+        start = line.find(key) + len(key)
+        said = line[start : line.find(b'"', start)]
+        # An object within the event might say a time too: then the line is read.
+        return said < limit and moment.fullmatch(said) is not None and line.find(key, start) < 0
+
+    return is_early
 
 
 def _without_secrets(about: Mapping[str, Json]) -> Mapping[str, Json]:

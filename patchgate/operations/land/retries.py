@@ -119,8 +119,10 @@ def open_chain(
         sent: the digest and the id of its patch.
         paths: the files that it changes, or names where it cannot be read.
     """
-    recent = [each for each in records(ledger, _COUNTED) if _is_open(each, work_tree, now)]
-    for chain in dict.fromkeys(each.chain for each in reversed(recent)):
+    known = records(ledger, _COUNTED, since=now - OPEN_SECONDS)
+    recent = [each for each in known if _is_open(each, work_tree, now)]
+    alike = {each.chain for each in recent if _likeness(each, sent, paths) is not None}
+    for chain in dict.fromkeys(each.chain for each in reversed(recent) if each.chain in alike):
         tried = chain_since_reset(ledger, chain)
         refusals = tuple(each for each in tried if each.counts)
         if any(each.applied for each in tried):
