@@ -84,6 +84,21 @@ def test_main_is_judged_whatever_branch_this_clone_takes_for_the_default_one(
         assert (rules(report), refused(report)) == (["deny-prefix"], [bad]), tip
 
 
+def test_a_real_push_of_what_a_forged_ref_reaches_is_refused(tmp_path: Path) -> None:
+    local, server = pair(tmp_path)
+    there = server.ask("rev-parse", "main")
+    local.git("push", "-q", "--no-verify", "origin", "main:feature", "main:trunk")
+    local.git("fetch", "-q", "origin")
+    local.git("remote", "set-head", "origin", "feature")
+    bad = local.bad()
+    local.git("update-ref", "refs/remotes/upstream/any", bad)
+    for branch in ("main", "trunk"):
+        answer = local.push("origin", f"{bad}:{branch}")
+        assert (answer.code != 0, answer.errors) == (True, ["deny-prefix"])
+        assert server.ask("rev-parse", branch) == there
+        local.git("remote", "set-head", "origin", "--delete")
+
+
 def test_the_policy_that_main_has_judges_it_under_another_default_branch(local: Clone) -> None:
     there = local.ask("rev-parse", "HEAD")
     local.policy(WEAK + "[push]\nprotected_refs = []\n")
@@ -119,6 +134,19 @@ def test_a_shared_branch_is_judged_from_what_the_remote_has_there(local: Clone, 
     local.git("config", "remote.pushDefault", "again")
     for remote in ("again", URL):
         assert refused(local.pushed(f"refs/heads/{name}", old=there, remote=remote)) == [bad]
+
+
+def test_the_past_is_judged_where_main_has_a_policy_under_another_default_branch(local: Clone) -> None:
+    local.git("checkout", "-q", "--orphan", "without")
+    local.git("rm", "-q", "-r", "-f", ".")
+    start = local.commit({"a": "x\n"})
+    old = local.commit({"old": "<<<<<<< HEAD\n"}, "Left-over markers")
+    local.policy(POLICY)
+    local.has("origin/feature", start)
+    local.set_head("feature")
+    assert refused(local.pushed(TOPIC)) == [old]
+    local.git("update-ref", "-d", "refs/remotes/origin/main")
+    assert refused(local.pushed(TOPIC)) == []
 
 
 # The default branch is said to have more than it has.

@@ -164,4 +164,7 @@ def test_a_push_of_another_repository_is_free_wherever_it_is_made(repo: Repo, tm
     other.commit({"b": "9\n"}, "Change b")
     done = repo.try_git(f"--git-dir={git}", "push", "-q", "origin", "HEAD:refs/heads/y")
     assert done.returncode == 0, done.stderr
+    other.commit({"b": "10\n"}, "Change b")
+    other.env["PATCHGATE_SKIP"] = "it is judged elsewhere"
+    assert other.try_git("push", "-q", "origin", "HEAD:refs/heads/z").returncode == 0
     assert made(repo) == []
