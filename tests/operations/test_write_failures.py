@@ -101,12 +101,14 @@ def test_a_file_that_may_not_grow_so_long_is_write_failed(repo: Repo) -> None:
 
 def test_where_the_way_back_is_refused_too_it_is_dirty_workspace_and_recover_finishes(repo: Repo) -> None:
     """E16: a folder that gets new names and lets none go takes the new content, and no way back either."""
+    repo.commit({'sub/"h"': ABC})
+    quoted = change_of(b"sub/h").replace(b"a/sub/h", rb'"a/sub/\"h\""').replace(b"b/sub/h", rb'"b/sub/\"h\""')
     with flagged(repo.path / "sub", "a"):
-        answer = apply(repo, change_of() + change_of(b"sub/g"))
+        answer = apply(repo, change_of() + quoted + change_of(b"sub/g"))
         assert (answer.code, answer.verdict, answer.errors) == (3, "undecided", ["dirty-workspace"])
         (finding,) = answer.findings
         assert finding["who_can_fix"] == "person"
-        assert "sub/g" in "".join(finding["details"]["places"])
+        assert finding["details"]["places"] == ["f", 'sub/"h"', "sub/g"]
         assert "git patchgate recover" in finding["hint"]
         assert "dirty-workspace" in (attempt_of(answer) / "reviews/review_patch.md").read_text()
         # Nothing else lands meanwhile, and nothing of anybody is overwritten.

@@ -299,7 +299,7 @@ class _Work:
                 first = f"{said(error)}, and " if isinstance(error, OSError) else ""
                 raise DirtyWorkspaceError(
                     f"{first}the way back failed: {said(second)}",
-                    [self._site.shown(place) for place in journal.places],
+                    [self._site.path_of(place) for place in journal.places],
                 ) from error
             raise
 

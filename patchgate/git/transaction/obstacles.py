@@ -47,15 +47,17 @@ class WriteFailedError(UndecidedError):
 
 
 class DirtyWorkspaceError(UndecidedError):
-    """The way back is blocked; `places` tells, path by path, what is where, and the journal stays."""
+    """The way back is blocked at `places`; `states` tells of each what is where, and the journal stays."""
 
-    def __init__(self, reason: str, places: Sequence[str]) -> None:
-        told = f": {listed(places)}" if places else ""
+    def __init__(self, reason: str, places: Sequence[RepoPath], states: Sequence[str] = ()) -> None:
+        states = states or [path.quoted for path in places]
+        told = f": {listed(states)}" if states else ""
         super().__init__(
             f"{reason}{told}",
             "put these right, then run git patchgate recover; with --keep it leaves such files as they are",
         )
         self.places = tuple(places)
+        self.states = tuple(states)
 
 
 def said(error: OSError) -> str:

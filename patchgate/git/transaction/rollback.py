@@ -179,7 +179,8 @@ class Rollback:
                 drop_aside(self._site, place, self._keeping, is_kept=place in self.kept)
 
     def _dirty(self, places: Sequence[Place]) -> DirtyWorkspaceError:
-        return DirtyWorkspaceError(_REASON, [told(self._site, place) for place in places])
+        paths = [self._site.path_of(place) for place in places]
+        return DirtyWorkspaceError(_REASON, paths, [told(self._site, place) for place in places])
 
 
 def drop_aside(site: Site, place: Place, keeping: Keeping, *, is_kept: bool = False) -> bytes | None:

@@ -243,12 +243,11 @@ def _unwritten(error: WriteFailedError) -> Finding:
 
 
 def _dirty(error: DirtyWorkspaceError) -> Finding:
-    places = list(error.places)
     return _finding(
         "dirty-workspace",
         error.message,
         hint=error.hint,
         who=Fixer.PERSON,
-        details={"places": places},
-        notes=tuple(places[:_SHOWN]),
+        details={"places": error.places},
+        notes=error.states[:_SHOWN],
     )
