@@ -52,7 +52,7 @@ class Server:
     def __init__(self, script: Path, env: Mapping[str, str]) -> None:
         self._folder = tempfile.mkdtemp(prefix="s")
         place = os.path.join(self._folder, "s")
-        self.variables = {"PYTHONPATH": str(_START), "PATCHGATE_TEST_SERVER": f"{place}:{script}"}
+        self.variables = {"PYTHONPATH": str(_START), "FORKING_SERVER": f"{place}:{script}"}
         self._env = {**env, **self.variables}
         self._limits = [resource.getrlimit(kind) for kind in _LIMITS]
         with socket.socket(socket.AF_UNIX) as listening:
@@ -89,7 +89,8 @@ class Server:
         """Run the script like `subprocess.run` with `capture_output`."""
         umask = os.umask(0o022)
         os.umask(umask)
-        asked = marshal.dumps(([*arguments], str(cwd), dict(env), umask, os.getpid()))
+        ignores = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+        asked = marshal.dumps(([*arguments], str(cwd), dict(env), umask, os.getpid(), ignores))
         pipes = [os.pipe() for _ in range(3)]
         with socket.socket(socket.AF_UNIX) as asking:
             asking.connect(self._place)
@@ -189,11 +190,12 @@ def _become(told: bytes, fds: list[int]) -> None:
     try:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
         for number, fd in enumerate(fds):
             os.dup2(fd, number)
         os.closerange(3, 1024)
-        sys.argv[1:], folder, env, umask, parent = marshal.loads(told)
+        sys.argv[1:], folder, env, umask, parent, ignores = marshal.loads(told)
+        if not ignores:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         os.chdir(folder)
         os.umask(umask)
         os.environ.clear()

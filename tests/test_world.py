@@ -53,10 +53,10 @@ def test_a_hook_answers_the_same_with_and_without_the_server(tmp_path: Path) -> 
     repo = guarded(tmp_path)
     repo.stage({"secrets/k": "k\n"})
     forked = repo.try_git("commit", "-q", "-m", "x")
-    started = repo.try_git("commit", "-q", "-m", "x", PATCHGATE_TEST_SERVER="")
+    started = repo.try_git("commit", "-q", "-m", "x", FORKING_SERVER="")
     assert (forked.returncode, forked.stderr) == (started.returncode, started.stderr)
     assert b"error[deny-prefix]" in forked.stderr
-    gone = repo.try_git("commit", "-q", "-m", "x", PATCHGATE_TEST_SERVER=f"/no/such/socket:{EXECUTABLE}")
+    gone = repo.try_git("commit", "-q", "-m", "x", FORKING_SERVER=f"/no/such/socket:{EXECUTABLE}")
     assert (gone.returncode, gone.stderr) == (started.returncode, started.stderr)
 
 

@@ -20,10 +20,7 @@ def _hand_over(server: str, arguments: list[str]) -> None:
     ending = _signal.SIGTERM, _signal.SIGHUP
     if any(_signal.getsignal(each) != _signal.SIG_DFL for each in ending):
         return
-    if _signal.getsignal(_signal.SIGINT) == _signal.SIG_IGN or os.environ.get("LC_ALL") not in {
-        "C",
-        "C.UTF-8",
-    }:
+    if os.environ.get("LC_ALL") not in {"C", "C.UTF-8"}:
         return
     steering = {name for name in os.environ if name.startswith(("PYTHON", "LC_", "LANG"))}
     if not steering <= {"LC_ALL", "PYTHONDONTWRITEBYTECODE", "PYTHONPATH"}:
@@ -36,7 +33,9 @@ def _hand_over(server: str, arguments: list[str]) -> None:
         return
     umask = os.umask(0)
     os.umask(umask)
-    told = marshal.dumps((arguments, folder, dict(os.environ), umask, os.getppid()))
+    # Shells let what they run in the background ignore it.
+    ignores = _signal.getsignal(_signal.SIGINT) == _signal.SIG_IGN
+    told = marshal.dumps((arguments, folder, dict(os.environ), umask, os.getppid(), ignores))
     asking = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
         asking.connect(server)
@@ -46,7 +45,7 @@ def _hand_over(server: str, arguments: list[str]) -> None:
     asking.sendmsg([len(told).to_bytes(8, "big")], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, fds)])
     asking.sendall(told)
     child = int.from_bytes(asking.recv(8), "big")
-    for number in (*ending, _signal.SIGINT):
+    for number in ending if ignores else (*ending, _signal.SIGINT):
         _signal.signal(number, lambda number, _: os.kill(child, number))
     ended = asking.recv(8)
     if len(ended) != 8:
@@ -60,7 +59,7 @@ def _hand_over(server: str, arguments: list[str]) -> None:
     os._exit(code)
 
 
-if sys.orig_argv[2:3] == ["hook"] and (_server := os.environ.get("PATCHGATE_TEST_SERVER")):
+if sys.orig_argv[2:3] in (["hook"], ["install"]) and (_server := os.environ.get("FORKING_SERVER")):
     _place, _, _program = _server.partition(":")
     if sys.orig_argv[1] == _program:
         _hand_over(_place, sys.orig_argv[2:])
@@ -68,5 +67,5 @@ if sys.orig_argv[2:3] == ["hook"] and (_server := os.environ.get("PATCHGATE_TEST
 
 def run_in_server() -> None:
     """Let a child of the server run the script that calls this; returns where none can."""
-    if server := os.environ.get("PATCHGATE_TEST_SERVER"):
+    if server := os.environ.get("FORKING_SERVER"):
         _hand_over(server.partition(":")[0], ["run", os.path.abspath(sys.argv[0]), *sys.argv[1:]])
