@@ -122,7 +122,10 @@ def wide_commands(world: World, files: int) -> tuple[dict[str, Command], int]:
 
 
 def readers(world: World, argv: Sequence[str], directory: str) -> int:
-    """Count the gits that a command starts and that read the index; one in front of git notes its words."""
+    """Count the gits that a command starts and that read the repository's index.
+
+    One in front of git notes its words; an index of its own, of few files, does not count.
+    """
     folder, notes = world.place("noting"), world.place("noted")
     os.makedirs(folder, exist_ok=True)
     real = (
@@ -132,7 +135,10 @@ def readers(world: World, argv: Sequence[str], directory: str) -> int:
     )
     place = os.path.join(folder, "git")
     with open(place, "w", encoding="utf-8") as file:
-        file.write(f'#!/bin/sh\necho "$@" >>{notes}\nexec {real} "$@"\n')
+        file.write(
+            f'#!/bin/sh\ncase ${{GIT_INDEX_FILE-}} in "" | */.git/index) echo "$@" >>{notes} ;; esac\n'
+            f'exec {real} "$@"\n'
+        )
     os.chmod(place, 0o755)
     with open(notes, "w", encoding="utf-8"):
         pass

@@ -8,7 +8,9 @@ git-ls-tree.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Generator
+import tempfile
+from collections.abc import Collection, Generator, Mapping, Sequence
+from types import MappingProxyType
 
 from patchgate.change.model import Entry
 from patchgate.change.path import RepoPath
@@ -18,6 +20,7 @@ Records = Generator[list[bytes], None, None]
 """Some records at a time, each of one file: what git says of it, a tab, and its name."""
 _CHUNK = 1 << 16
 _MOST_NAMED = 200
+_SKIPPED = b"S"
 
 
 def index_records(repository: Repository) -> Records:
@@ -62,11 +65,40 @@ def unlike_index(repository: Repository, paths: Collection[RepoPath]) -> frozens
     paths = frozenset(path for path in paths if not path.is_too_long)
     if not paths:
         return frozenset()
-    asked = ("ls-files", "-z", "--modified", "--deleted", "--others")
     # Beyond so many the names are fewer bytes than the question.
-    only = [f":(top,literal){os.fsdecode(path.raw)}" for path in paths] if len(paths) <= _MOST_NAMED else []
-    listed = repository.git(*asked, "--", *only, in_work_tree=True)
-    return frozenset(map(RepoPath.from_git, listed.out.split(b"\0"))) & paths
+    if len(paths) > _MOST_NAMED:
+        return _differing(repository, paths)
+    # `ls-files --modified` looks at nearly every file of the index, whatever it is asked for (500,000 files:
+    # 0.6 s). So it is asked of an index that holds these alone.
+    raw = repository.output("ls-files", "-z", "-t", "--stage", "--", *_pathspecs(paths))
+    entries = [record.partition(b" ") for record in raw.split(b"\0") if record]
+    staged = {RepoPath.from_git(name_of(entry)): entry for _, _, entry in entries}
+    left_out = {RepoPath.from_git(name_of(entry)) for tag, _, entry in entries if tag == _SKIPPED}
+    root = os.fsencode(repository.work_tree or "")
+    on_disk = frozenset(path for path in paths if os.path.lexists(os.path.join(root, path.raw)))
+    gone = (paths & staged.keys()) - on_disk - left_out
+    if not on_disk:
+        return gone
+    with tempfile.TemporaryDirectory() as folder:
+        records = b"".join(staged[path] + b"\0" for path in on_disk & staged.keys())
+        own = {"GIT_INDEX_FILE": os.path.join(folder, "index")}
+        repository.git("update-index", "-z", "--index-info", stdin=records, variables=own)
+        return gone | _differing(repository, on_disk, _pathspecs(on_disk), own)
+
+
+def _differing(
+    repository: Repository,
+    paths: frozenset[RepoPath],
+    only: Sequence[str] = (),
+    variables: Mapping[str, str] = MappingProxyType({}),
+) -> frozenset[RepoPath]:
+    asked = ("ls-files", "-z", "--modified", "--deleted", "--others")
+    listed = repository.git(*asked, "--", *only, variables=variables, in_work_tree=True)
+    return paths.intersection(map(RepoPath.from_git, listed.out.split(b"\0")))
+
+
+def _pathspecs(paths: Collection[RepoPath]) -> list[str]:
+    return [f":(top,literal){os.fsdecode(path.raw)}" for path in paths]
 
 
 def tree_records(repository: Repository, tree: str) -> Records:

@@ -323,6 +323,7 @@ STARTERS = {
     "git/effect.py": "a type only",
     "git/touched.py": "a type only",
     "git/progress.py": "ps",
+    "git/pushers.py": "lsof",
     "operations/hold/intents/holder.py": "ps",
     "operations/judge/signers.py": "ssh-keygen",
     "operations/land/signing.py": "ssh-keygen",

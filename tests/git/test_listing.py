@@ -87,8 +87,24 @@ def test_what_differs_on_disk_is_found_by_its_content_under_any_name(tmp_path: P
     many = [*asked, *(RepoPath(b"%d" % number) for number in range(300))]
     assert {path.raw for path in unlike_index(repository, many)} == unlike
     assert unlike_index(repository, []) == frozenset()
+    # Each path alone has the same answer, however many questions it takes.
+    for path in (*asked, RepoPath(b".gitignore")):
+        assert {each.raw for each in unlike_index(repository, [path])} == {path.raw} & unlike
     listed = [name_of(each) for piece in untracked_names(repository) for each in piece]
     assert listed == [b"new/file.md"]
+
+
+def test_what_git_was_told_not_to_look_at_differs_where_it_is_gone(tmp_path: Path) -> None:
+    made = Repo.create(tmp_path)
+    made.commit({f"{name}.md": "x\n" for name in ("same", "gone", "folder", "sparse")})
+    made.git("update-index", "--assume-unchanged", "same.md", "gone.md")
+    made.git("update-index", "--skip-worktree", "sparse.md")
+    for name in ("gone.md", "folder.md", "sparse.md"):
+        (made.path / name).unlink()
+    made.write("folder.md/a", "x\n")
+    repository = open_repository(made.env, str(made.path))
+    for name, is_unlike in (("same.md", False), ("gone.md", True), ("folder.md", True), ("sparse.md", False)):
+        assert bool(unlike_index(repository, [RepoPath(os.fsencode(name))])) == is_unlike, name
 
 
 def test_a_listing_may_end_early(repository: Repository) -> None:
