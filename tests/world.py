@@ -34,7 +34,13 @@ def pinned_environment(home: Path) -> dict[str, str]:
     home.mkdir(parents=True, exist_ok=True)
     # What git does on its own account at times is no part of any test.
     if not (config := home / ".gitconfig").exists():
-        config.write_text("[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[receive]\n\tautogc = false\n")
+        # Nor are the examples of hooks that git puts into each repository.
+        for folder in ("hooks", "info"):
+            (home / ".template" / folder).mkdir(parents=True)
+        config.write_text(
+            "[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[receive]\n\tautogc = false\n"
+            "[init]\n\ttemplateDir = ~/.template\n"
+        )
     return _environment(home)
 
 

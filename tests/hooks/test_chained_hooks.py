@@ -501,7 +501,7 @@ def test_pre_commit_installed_again_over_ours_runs_in_no_circle(real_pre_commit:
     assert chain.repo.cli("uninstall").code == 0
     after = snapshot(chain.hooks)
     assert after["pre-commit"] == framework
-    assert [name for name in after if name.startswith("pre-commit.")] == ["pre-commit.sample"]
+    assert [name for name in after if name.startswith("pre-commit.")] == []
 
 
 def test_an_older_file_of_pre_commit_is_not_run_beside_the_newer_one(real_pre_commit: Chain) -> None:

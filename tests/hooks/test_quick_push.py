@@ -574,7 +574,7 @@ def test_nothing_of_the_caller_changes_what_is_recognised(pusher: Pusher, name: 
 
 # ---- the same verdict --------------------------------------------------------------------------------------
 
-BATCHES, IN_A_BATCH = (14 if IS_LONG else 4), 12
+BATCHES, IN_A_BATCH = (14 if IS_LONG else 3), 12
 
 
 def test_whatever_is_recognised_the_full_tier_accepts_in_silence(worlds: Worlds, tmp_path: Path) -> None:
