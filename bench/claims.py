@@ -4,7 +4,7 @@
 
 The first row: 80 files of 2.5 MB together, all of them deliverables, in which nothing is found; against
 `grep -E` over the same files, plus a Python that imports every module that the command has loaded at its
-end. The expression is `EXTENDED_EXPRESSION` of `patchgate.declared.markers`: as near to ours as ERE can be,
+end. The expression is `EXTENDED_EXPRESSION` of `patchgate.policy.markers`: as near to ours as ERE can be,
 for ERE looks neither ahead nor behind, and sees no function. We read the index, grep reads files.
 
 The second: the same small claim in two repositories, of 1,000 files and of many; the scan goes on in the
@@ -25,13 +25,13 @@ from collections.abc import Sequence
 from bench.pairs import Command, Rounds, Spread, run_rounds
 from bench.tables import Row, machine, put_out, ratio_table, time_table
 from bench.worlds import POLICY, Prose, World, make_wide, write_commit
-from patchgate.declared.markers import EXTENDED_EXPRESSION
+from patchgate.policy.markers import EXTENDED_EXPRESSION
 
 FILES = 80
 BYTES = 2_500_000
 _CODE = "incomplete_deliverable_placeholder"
 _LOADED = (
-    "import json, sys\nfrom patchgate.surfaces import program\nprogram.run(sys.argv[1:])\n"
+    "import json, sys\nfrom patchgate.cli import program\nprogram.run(sys.argv[1:])\n"
     "print(json.dumps(sorted(sys.modules)), file=sys.stderr)"
 )
 _READERS = ("diff-index", "ls-files", "diff-files")

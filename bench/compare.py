@@ -20,12 +20,12 @@ from collections.abc import Callable, Mapping
 
 from bench.pairs import Rounds
 from bench.tables import Row, machine, put_out, ratio_table, time_table
-from patchgate.change.path import RepoPath
-from patchgate.declared.intent import Intent, Moment, Scope
-from patchgate.declared.settings import ThresholdSettings
-from patchgate.gates.regressions import compare
-from patchgate.gates.verification import Question, decide
-from patchgate.verdict.comparison import AnalysisRun, Evaluated, Result, TreeRuns
+from patchgate.commands.results import AnalysisRun, Evaluated, Result, TreeRuns
+from patchgate.git.path import RepoPath
+from patchgate.intents.intent import Intent, Moment, Scope
+from patchgate.policy.settings import ThresholdSettings
+from patchgate.verify.regressions import compare
+from patchgate.verify.verification import Question, decide
 
 _FILES = 2000
 _RULES = [f"F{number}" for number in range(400, 460)]

@@ -30,9 +30,9 @@ from typing import IO
 from bench.pairs import Command, run_rounds
 from bench.tables import Row, machine, put_out, ratio_table, time_table
 from bench.worlds import POLICY, Prose, World, write_commit
-from patchgate.change.path import RepoPath
-from patchgate.declared.baseline import RecordedFile, write_baseline
-from patchgate.declared.component import Role
+from patchgate.components.baseline import RecordedFile, write_baseline
+from patchgate.git.path import RepoPath
+from patchgate.policy.component import Role
 
 _CHANGED = 10
 

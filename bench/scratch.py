@@ -27,9 +27,9 @@ from collections.abc import Mapping
 from bench.pairs import Rounds
 from bench.tables import Row, machine, put_out, ratio_table, time_table
 from bench.worlds import World, make_wide
-from patchgate.change.model import REGULAR, Entry, FileChange
-from patchgate.change.path import RepoPath
+from patchgate.git.model import REGULAR, Entry, FileChange
 from patchgate.git.objects import Objects
+from patchgate.git.path import RepoPath
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import open_repository
 from patchgate.git.scratch import whole_tree

@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from patchgate.change.patch import parse
-from patchgate.change.quoting import printable, quote_path
+from patchgate.git.quoting import printable, quote_path
+from patchgate.patches.patch import parse
 
 CORPUS = Path(__file__).parent.parent / "tests" / "corpus"
 Reader = Callable[[bytes], Iterable[bytes]]

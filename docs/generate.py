@@ -30,10 +30,10 @@ from docs.places import (
     make_workshop,
     output,
 )
-from patchgate.declared.classes import CLASSES
-from patchgate.declared.config_schema import json_schema
-from patchgate.surfaces.cli import COMMANDS
-from patchgate.verdict.rules import RULES, Rule
+from patchgate.cli.cli import COMMANDS
+from patchgate.policy.classes import CLASSES
+from patchgate.policy.config_schema import json_schema
+from patchgate.report.rules import RULES, Rule
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -116,7 +116,7 @@ def reference() -> str:
 def _commands() -> str:
     lines = ["## Commands", ""]
     for name, module, about in COMMANDS:
-        command = importlib.import_module(f"patchgate.surfaces.{module}").command
+        command = importlib.import_module(f"patchgate.cli.{module}").command
         for words, each in _leaves(f"git patchgate {name}", command):
             arguments = [part.make_metavar(click.Context(each)) for part in _arguments(each)]
             lines += [f"### `{' '.join([words, *arguments])}`", ""]
@@ -129,7 +129,7 @@ def manual() -> str:
     """Write the manual page, which `git patchgate --help` opens."""
     lines = list(_MANUAL)
     for name, module, about in COMMANDS:
-        command = importlib.import_module(f"patchgate.surfaces.{module}").command
+        command = importlib.import_module(f"patchgate.cli.{module}").command
         for words, each in _leaves(f"git patchgate {name}", command):
             arguments = [part.make_metavar(click.Context(each)) for part in _arguments(each)]
             help_text = " ".join((each.help or about).split()).replace("\b ", "")

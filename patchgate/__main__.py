@@ -1,5 +1,5 @@
 """`python -m patchgate`."""
 
-from patchgate.surfaces.program import main
+from patchgate.cli.program import main
 
 main()

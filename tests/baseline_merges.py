@@ -18,12 +18,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from patchgate.declared.baseline import Baseline, read_baseline, write_baseline
-from patchgate.declared.component import Component
-from patchgate.declared.settings import ComponentSettings
+from patchgate.components.baseline import Baseline, read_baseline, write_baseline
+from patchgate.components.drift_gathering import record
 from patchgate.git.objects import Objects
 from patchgate.git.tree_view import TreeView
-from patchgate.operations.judge.drift import record
+from patchgate.policy.component import Component
+from patchgate.policy.settings import ComponentSettings
 from tests.component_world import opened, recorded
 from tests.world import Repo
 

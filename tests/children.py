@@ -212,7 +212,7 @@ def _become(told: bytes, fds: list[int]) -> None:
         if sys.argv[1:2] == ["run"]:
             _run_script()
         else:
-            from patchgate.surfaces.program import main
+            from patchgate.cli.program import main
 
             main()
     except SystemExit as end:

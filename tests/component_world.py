@@ -12,11 +12,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from patchgate.change.path import RepoPath
-from patchgate.declared.baseline import RecordedFile, write_baseline
-from patchgate.declared.component import Component, Components
-from patchgate.declared.config import parse
+from patchgate.components.baseline import RecordedFile, write_baseline
+from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository, open_repository
+from patchgate.policy.component import Component, Components
+from patchgate.policy.config import parse
 from tests.world import Content, Repo
 
 TEXT_OF_TESTS = """\

@@ -22,8 +22,8 @@ import traceback
 from dataclasses import dataclass
 from pathlib import Path
 
-from patchgate.change.patch import parse
-from patchgate.change.patch_model import Patch
+from patchgate.patches.patch import parse
+from patchgate.patches.patch_model import Patch
 from tests.proposals import PERMISSIVE, check
 from tests.world import Answer, Repo
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from patchgate.change.path import RepoPath
-from patchgate.declared.intent import Intent, Moment, Scope, State
-from patchgate.ledger.intent_marker import mark
-from patchgate.ledger.intents import Intents, present
+from patchgate.git.path import RepoPath
+from patchgate.intents.intent import Intent, Moment, Scope, State
+from patchgate.intents.intents import Intents, present
+from patchgate.intents.marker import mark
 from patchgate.ledger.ledger import Ledger
 from tests.world import Repo
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from patchgate.ledger.approvals import LocalApprovals, Signed, Statement
+from patchgate.approvals.approvals import LocalApprovals, Signed, Statement
 from tests.world import EXECUTABLE, Answer, Repo
 
 needs_ssh_keygen = pytest.mark.skipif(

@@ -1,4 +1,4 @@
-"""The floor plan: imports go down only, the wings never meet, each third party has one home.
+"""The floor plan: imports go down only, features never meet, each third party has one home.
 
 Reads the source, so what is imported inside a function, for types alone, or by name counts as well.
 """
@@ -11,45 +11,82 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from patchgate.check.features import FEATURES, GATES
+
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "patchgate"
 
-# Each floor may import what lies below it; the rooms of one floor are wings, and never import each other.
+# Each floor may import what lies below it; the folders of one floor never import each other.
 FLOORS = (
     ("errors",),
-    ("process", "durable"),
-    ("change",),
-    ("verdict",),
-    ("declared",),
-    ("gates", "tools", "git", "ledger"),
-    ("runs",),
-    ("operations",),
-    ("surfaces",),
+    ("process", "storage"),
+    ("git",),
+    ("report",),
+    ("policy",),
+    ("ledger", "commands"),
+    ("check",),
+    ("patches", "intents", "approvals"),
+    ("apply", "hooks", "verify", "components", "placeholders"),
+    ("cli",),
 )
-# A room by itself: it is compiled into each repository and runs there alone, so nothing is shared with it.
-APART = "fastpath"
+# A module by itself: it is compiled into each repository and runs there alone, so nothing is shared with it.
+APART = "patchgate.hooks.fast.recognise"
 APART_IMPORTS = {"posix", "sys", "_imp.source_hash", "marshal.loads", "typing.Any"} | {
     *("_sha1.sha1", "hashlib.sha1", "hashlib.sha256")
 }
 APART_MOST_LINES = 330
-# Inside operations the arrows are hold -> land -> judge; tell only reads, so it may know how judging finds
-# a policy, and nobody knows tell.
-OPERATIONS = {
-    "judge": frozenset[str](),
-    "land": frozenset({"judge"}),
-    "hold": frozenset({"land", "judge"}),
-    "tell": frozenset({"judge"}),
-}
+# The pipeline knows features by the table there alone.
+FEATURES_TABLE = "patchgate.check.features"
 HOMES = {
     "pygit2": {"git"},
-    "click": {"surfaces"},
+    "click": {"cli"},
     "subprocess": {"process"},
-    "pydantic": {"declared", "ledger", "tools", "surfaces"},
-    "pydantic_core": {"declared", "ledger", "tools", "surfaces"},
-    "pathspec": {"declared"},
+    "pydantic": {"policy", "components"},
+    "pydantic_core": {"policy", "components"},
+    "pathspec": {"policy"},
 }
-# Pure rooms know no files, no children, no clock and no chance; `declared` gets bytes too, never a file.
-PURE = {"change", "verdict", "gates", "declared"}
+# Pure modules know no files, no children, no clock and no chance.
+PURE = {
+    "check": """
+        case content gate governance message message_gate paths policy python_tokens refs remedies shape
+        splitting vague
+    """,
+    "commands": "results",
+    "components": """
+        baseline baseline_schema budget_tests component_case contract contract_facts contract_mistakes
+        contract_reading contract_types contract_version contracts dependencies drift drift_comparison
+        drift_contents drift_losses drift_steps names python_statements python_tests staleness weakening
+    """,
+    "git": "folders model patch_names path quoting",
+    "hooks.fast": "glob_literals suspicion",
+    "intents": "entries intent scope",
+    "patches": """
+        diagnosis edit_anchors edit_diff edits fitting header_mending kept_ends line_ends lines
+        misfit_mending named_paths narrowing patch patch_header_faults patch_headers patch_hunk_faults
+        patch_hunks patch_line_faults patch_mendings patch_model planning reply reply_describe
+        reply_grammar reply_model reply_values
+    """,
+    "placeholders": """
+        other_bodies placeholder_brackets placeholder_matches placeholder_places placeholder_values
+        placeholder_words placeholders python_bodies text_kinds
+    """,
+    "placeholders.claims": """
+        claim claim_reasons claim_scan claim_text claim_walk claim_wording claim_words claims
+        other_failures placeholder_names
+    """,
+    "policy": """
+        analyses analysis_tables analysis_texts claim_tables claims classes command component
+        component_texts config config_schema config_tables content control exception_lists glob
+        json_places literals marker_forms markers mistakes patterns policy refs settings table texts
+        time_limit toml_lines
+    """,
+    "report": "*",
+    "report.rules": "*",
+    "verify": """
+        abuse attribution growth regressions result signal_words thresholds verification
+        verification_findings verification_reasons verification_text
+    """,
+}
 IMPURE = {
     "datetime",
     "glob",
@@ -82,15 +119,15 @@ class Import:
 
     @property
     def room(self) -> str:
-        """The room that imports; `__main__` is a mouth."""
+        """The folder that imports; `__main__` belongs to `cli`."""
         parts = self.module.split(".")
         if len(parts) == 1:
             return ""
-        return "surfaces" if parts[1] == "__main__" else parts[1]
+        return "cli" if parts[1] == "__main__" else parts[1]
 
     @property
     def target(self) -> str | None:
-        """The room of ours that is imported; None for somebody else's module, "" for the package itself."""
+        """Our folder that is imported; None for somebody else's module, "" for the package itself."""
         parts = self.names.split(".")
         if parts[0] != "patchgate":
             return None
@@ -122,6 +159,8 @@ def imports_of(module: str, path: Path) -> Iterator[Import]:
             assert node.level == 0, f"{module}:{node.lineno}: a relative import"
             for alias in node.names:
                 yield Import(module, node.lineno, f"{node.module}.{alias.name}")
+        elif module == FEATURES_TABLE:
+            continue
         elif isinstance(node, ast.Call) and name_of(node.func) in {"import_module", "__import__"}:
             yield Import(module, node.lineno, constant_start(node.args[0]))
 
@@ -145,16 +184,28 @@ MODULES = modules()
 IMPORTS = [each for module, path in MODULES.items() for each in imports_of(module, path)]
 
 
+def module_of(names: str) -> str:
+    """Name the module that an import of a name means."""
+    return names if names in MODULES else names.rpartition(".")[0]
+
+
 def floor_of(room: str) -> int:
     return next((number for number, rooms in enumerate(FLOORS) if room in rooms), -1)
 
 
-def test_every_room_is_on_the_floor_plan() -> None:
-    rooms = {module.split(".")[1] for module in MODULES if "." in module} - {"__main__"}
-    assert [room for room in sorted(rooms) if floor_of(room) < 0] == [APART]
+def is_pure(module: str) -> bool:
+    """Tell whether a module, or what is imported from one, is pure."""
+    folder, _, name = module.removeprefix("patchgate.").rpartition(".")
+    listed = PURE.get(folder, "")
+    return listed == "*" or name in listed.split()
 
 
-def test_imports_go_down_only_and_wings_never_import_each_other() -> None:
+def test_every_folder_is_on_the_floor_plan() -> None:
+    folders = {module.split(".")[1] for module in MODULES if "." in module} - {"__main__"}
+    assert folders == {folder for floor in FLOORS for folder in floor}
+
+
+def test_imports_go_down_only_and_features_never_import_each_other() -> None:
     wrong = [
         str(each)
         for each in IMPORTS
@@ -163,16 +214,23 @@ def test_imports_go_down_only_and_wings_never_import_each_other() -> None:
     assert wrong == []
 
 
+def test_the_table_of_features_names_modules_of_higher_floors() -> None:
+    modules = [module for _, module, _ in FEATURES] + [module for _, _, module in GATES]
+    floors = [floor_of(module.split(".")[1]) for module in modules]
+    assert set(modules) <= MODULES.keys()
+    assert min(floors) > floor_of("check")
+    assert {feature for _, feature, _ in GATES} <= {name for name, _, _ in FEATURES}
+
+
 def test_the_fast_path_stands_apart_and_is_small() -> None:
-    others = {each.module for each in IMPORTS if each.room != APART and each.target == APART}
-    assert others == {"patchgate.surfaces.quick_push"}
-    assert {each.names for each in IMPORTS if each.room == APART} <= APART_IMPORTS
-    lines = sum(path.read_text(encoding="utf-8").count("\n") for path in (PACKAGE / APART).rglob("*.py"))
-    assert lines <= APART_MOST_LINES
+    others = {each.module for each in IMPORTS if each.names.startswith(APART)}
+    assert others == {"patchgate.cli.quick_push"}
+    assert {each.names for each in IMPORTS if each.module == APART} <= APART_IMPORTS
+    assert MODULES[APART].read_text(encoding="utf-8").count("\n") <= APART_MOST_LINES
 
 
 def test_what_the_fast_path_imports_for_types_is_never_imported() -> None:
-    program = ast.parse((PACKAGE / APART / "recognise.py").read_bytes())
+    program = ast.parse(MODULES[APART].read_bytes())
     assert "TYPE_CHECKING = False" in map(ast.unparse, program.body)
     for_types = [
         inner
@@ -187,17 +245,6 @@ def test_what_the_fast_path_imports_for_types_is_never_imported() -> None:
     assert "typing" not in {each.module for each in imported if isinstance(each, ast.ImportFrom)}
 
 
-def test_inside_operations_hold_imports_land_imports_judge_and_nothing_imports_tell() -> None:
-    wrong = []
-    for each in IMPORTS:
-        source, target = each.module.split("."), each.names.split(".")
-        if not (source[1:2] == target[1:2] == ["operations"] and len(source) > 2 and len(target) > 2):
-            continue
-        if target[2] != source[2] and target[2] not in OPERATIONS[source[2]]:
-            wrong.append(str(each))
-    assert wrong == []
-
-
 def test_each_third_party_has_one_home() -> None:
     wrong = [
         str(each)
@@ -209,21 +256,22 @@ def test_each_third_party_has_one_home() -> None:
     assert wrong == []
 
 
-def test_pure_rooms_import_no_files_children_clock_or_chance() -> None:
-    wrong = [
-        str(each)
-        for each in IMPORTS
-        if each.room in PURE
-        and (each.names.split(".")[0] in IMPURE or each.target in {"process", "durable", "git", "ledger"})
-    ]
+def test_pure_modules_import_no_files_children_clock_or_chance() -> None:
+    wrong = []
+    for each in IMPORTS:
+        if not is_pure(each.module):
+            continue
+        is_impure = each.target == "git" and not (is_pure(each.names) or is_pure(module_of(each.names)))
+        if each.names.split(".")[0] in IMPURE or each.target in {"process", "storage", "ledger"} or is_impure:
+            wrong.append(str(each))
     assert wrong == []
 
 
-def test_pure_rooms_open_no_file_and_print_nothing() -> None:
+def test_pure_modules_open_no_file_and_print_nothing() -> None:
     wrong = [
         f"{module}:{node.lineno} calls {node.func.id}"
         for module, path in MODULES.items()
-        if "." in module and module.split(".")[1] in PURE
+        if is_pure(module)
         for node in ast.walk(ast.parse(path.read_bytes()))
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
@@ -232,14 +280,19 @@ def test_pure_rooms_open_no_file_and_print_nothing() -> None:
     assert wrong == []
 
 
-def test_only_surfaces_read_the_environment_or_print() -> None:
+def test_every_module_that_is_named_as_pure_is_there() -> None:
+    named = {f"patchgate.{folder}.{name}" for folder, names in PURE.items() for name in names.split()}
+    assert {each for each in named if not each.endswith("*")} <= MODULES.keys()
+
+
+def test_only_the_command_line_reads_the_environment_or_prints() -> None:
     wrong = []
     for module, path in MODULES.items():
         room = module.split(".")[1:2]
-        if room == ["surfaces"]:
+        if room == ["cli"]:
             continue
         # What is run as a program of its own has no mouth but its arguments.
-        seen = SEEN_BY_MOUTHS_ALONE - ({"sys.argv"} if room == [APART] else set())
+        seen = SEEN_BY_MOUTHS_ALONE - ({"sys.argv"} if module == APART else set())
         for node in ast.walk(ast.parse(path.read_bytes())):
             if isinstance(node, ast.Attribute) and ast.unparse(node) in seen:
                 wrong.append(f"{module}:{node.lineno} reads {ast.unparse(node)}")
@@ -268,11 +321,11 @@ def test_the_reader_of_imports_sees_every_kind_of_import(tmp_path: Path) -> None
         "from typing import TYPE_CHECKING\n"
         "if TYPE_CHECKING:\n    from patchgate.git.objects import Objects\n"
         "def run():\n    import pygit2\n    import importlib\n"
-        "    importlib.import_module('patchgate.surfaces.program')\n",
+        "    importlib.import_module('patchgate.cli.program')\n",
         encoding="utf-8",
     )
-    found = {each.names: each.target for each in imports_of("patchgate.gates.sly", place)}
+    found = {each.names: each.target for each in imports_of("patchgate.check.sly", place)}
     assert found["patchgate.git.objects.Objects"] == "git"
-    assert found["patchgate.surfaces.program"] == "surfaces"
+    assert found["patchgate.cli.program"] == "cli"
     assert found["pygit2"] is None
-    assert floor_of("git") >= floor_of("gates")
+    assert floor_of("git") < floor_of("check")

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from unittest import mock
 
-from patchgate.surfaces import program
+from patchgate.cli import program
 from tests.children import server
 from tests.seeds import repeat
 

@@ -1,11 +1,9 @@
-"""Room 3, the wing of git: what git says a change is.
+"""What git says a change is, and what is written to a working tree.
 
-Belongs here: opening repositories, reading objects and lists, turning them into `Change` values, the effect
-of a patch; what is written to a working tree and its index, whole or not at all (`transaction`, `staging`,
-`checkout`); the scratch trees in which a patch is tried (`scratch`, `standing`); and the form of the files
-that the fast path reads below git's folder (`fast_files`: `land` writes them, `tell` looks at them). Does
-not: policy, verdicts, wording of refusals. Imports `change`, `process`, `durable`, `errors`; pygit2 has its
-only home here.
+Belongs here: opening repositories, reading objects and lists, turning them into `Change` values; what is
+written to a working tree and its index, whole or not at all (`transaction`, `staging`, `checkout`); the
+scratch trees in which a patch is tried (`scratch`, `standing`). `path`, `quoting`, `model` and `patch_names`
+are pure values. Does not: policy, verdicts, wording of refusals. The only home of pygit2.
 
 Decision: git's plumbing is the truth for lists, trees and bytes; libgit2 diffs pairs of buffers that git's
 attributes hide. Context: libgit2 1.9 reads no SHA-256, reftable, split- or sparse-index repository, ignores

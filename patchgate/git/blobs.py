@@ -12,10 +12,10 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from patchgate.change.model import SYMLINK, Entry, FileChange, Line, Status
-from patchgate.change.path import RepoPath
 from patchgate.git.diff import Watch
+from patchgate.git.model import SYMLINK, Entry, FileChange, Line, Status
 from patchgate.git.objects import SNIFFED, Objects
+from patchgate.git.path import RepoPath
 from patchgate.git.repository import BIG_FILE, failed
 
 _WINDOW = 1 << 20

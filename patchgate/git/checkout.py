@@ -2,11 +2,11 @@
 
 Decides how the bytes of a touched path are read (no link is followed, on the way to it or at it), how git is
 asked what a checkout would write for a blob, and which blob it would store for some bytes. It does not decide
-which of several possible forms is written: `operations/land/disk_forms` does.
+which of several possible forms is written: `apply/disk_forms` does.
 
 The attributes are those of the files on disk, never of the index alone, and not those of the user's global
 file: so the patch was judged (`preimages`). A `.gitattributes` that the patch itself changes counts as it is
-before, as with `git apply`; what git stores by it afterwards `operations/land/attributes_after`
+before, as with `git apply`; what git stores by it afterwards `apply/attributes_after`
 asks. Filters are the user's own and run in the root of the working tree.
 """
 
@@ -19,11 +19,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 
-from patchgate.change.folders import Descent
-from patchgate.change.model import EXECUTABLE, REGULAR, SYMLINK
-from patchgate.change.path import RepoPath
 from patchgate.errors import UndecidedError
+from patchgate.git.folders import Descent
+from patchgate.git.model import EXECUTABLE, REGULAR, SYMLINK
 from patchgate.git.no_follow import FILE, InTheWay, folder_above, open_file, open_root
+from patchgate.git.path import RepoPath
 from patchgate.git.preimages import is_special, special_file
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository, failed

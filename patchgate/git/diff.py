@@ -12,9 +12,9 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from patchgate.change.model import GITLINK, NO_MODE, Entry, FileChange, Line
-from patchgate.change.path import RepoPath
 from patchgate.errors import UndecidedError
+from patchgate.git.model import GITLINK, NO_MODE, Entry, FileChange, Line
+from patchgate.git.path import RepoPath
 from patchgate.git.repository import failed
 from patchgate.git.tree_format import TREE_MODE
 from patchgate.process import Child

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from patchgate.change.model import Change, FileChange, Source
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.diff import Detail, DiffReader, is_text_candidate
+from patchgate.git.model import Change, FileChange, Source
 from patchgate.git.objects import Objects
 from patchgate.git.pairs import Records, read_difference
 from patchgate.git.repository import MemoryLimitError, Repository, failed

@@ -13,9 +13,9 @@ import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from patchgate.change.quoting import printable
 from patchgate.errors import PatchgateError, UndecidedError
 from patchgate.git.hook_files import HookFile, look_at
+from patchgate.git.quoting import printable
 from patchgate.git.repository import ANY_CODE, Repository, failed
 from patchgate.process import Completed, allowed_environment, run
 

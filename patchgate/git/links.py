@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from patchgate.change.model import GITLINK, SYMLINK, Entry
-from patchgate.change.path import fold, is_git_alias
 from patchgate.errors import UndecidedError
+from patchgate.git.model import GITLINK, SYMLINK, Entry
 from patchgate.git.objects import Objects
+from patchgate.git.path import fold, is_git_alias
 from patchgate.git.tree_view import TreeView
 
 LONGEST_TARGET = 4096

@@ -12,8 +12,8 @@ import tempfile
 from collections.abc import Collection, Generator, Mapping, Sequence
 from types import MappingProxyType
 
-from patchgate.change.model import Entry
-from patchgate.change.path import RepoPath
+from patchgate.git.model import Entry
+from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository, failed
 
 Records = Generator[list[bytes], None, None]

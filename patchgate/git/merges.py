@@ -14,8 +14,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from patchgate.change.model import Entry, FileChange
 from patchgate.errors import UndecidedError
+from patchgate.git.model import Entry, FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.pairs import Records
 from patchgate.git.private import PrivateStore

@@ -1,7 +1,7 @@
 """Reach a file on disk folder by folder, from an open one, and follow no link on the way.
 
 Decides how a folder and a file are opened, and what may stand in the place of a folder of this repository.
-What is made of that, others decide (`checkout`; `operations/hold/claims/disk`).
+What is made of that, others decide (`checkout`; `placeholders/claims/disk`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from io import FileIO
 
-from patchgate.change.path import RepoPath
+from patchgate.git.path import RepoPath
 
 _ROOT = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FOLDER = _ROOT | os.O_NOFOLLOW

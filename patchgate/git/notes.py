@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from patchgate.change.model import REGULAR, Entry, FileChange
-from patchgate.change.path import RepoPath
 from patchgate.errors import UndecidedError
+from patchgate.git.model import REGULAR, Entry, FileChange
 from patchgate.git.objects import Objects
+from patchgate.git.path import RepoPath
 from patchgate.git.repository import ANY_CODE, Repository, failed
 from patchgate.git.revisions import tree_named
 from patchgate.git.tree_format import TREE_MODE

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 
-from patchgate.change.model import Entry
-from patchgate.change.quoting import printable
 from patchgate.errors import UndecidedError
+from patchgate.git.model import Entry
+from patchgate.git.quoting import printable
 from patchgate.git.repository import BIG_FILE, Repository, failed
 from patchgate.git.tree_format import TREE_MODE, TreeObject, parse_tree
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from patchgate.change.model import FileChange
 from patchgate.git.diff import Detail, DiffReader, is_text_candidate
+from patchgate.git.model import FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.repository import BIG_FILE, MemoryLimitError, Repository, failed
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from patchgate.change.model import FileChange
-from patchgate.git.effect import seed
-from patchgate.git.private import PrivateStore
+from patchgate.git.model import FileChange
+from patchgate.git.private import PrivateStore, seed
 from patchgate.git.repository import Repository, failed
 
 _DIFF = ("diff-tree", "-r", "-p", "-M", "--no-color", "--no-ext-diff", "--no-textconv")

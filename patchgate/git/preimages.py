@@ -13,13 +13,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from patchgate.change.folders import Descent, folders_above
-from patchgate.change.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, Entry, FileChange
-from patchgate.change.patch_names import quote
-from patchgate.change.path import RepoPath
 from patchgate.errors import UndecidedError
 from patchgate.git.diff import RAW, DiffReader
+from patchgate.git.folders import Descent, folders_above
+from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, Entry, FileChange
 from patchgate.git.objects import Objects
+from patchgate.git.patch_names import quote
+from patchgate.git.path import RepoPath
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository, failed
 from patchgate.git.tree_format import TREE_MODE

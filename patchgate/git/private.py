@@ -6,15 +6,20 @@ as an alternate (git, "GIT_ALTERNATE_OBJECT_DIRECTORIES"); it is gone when the q
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
 import zlib
+from collections.abc import Mapping
 from dataclasses import replace
 from types import TracebackType
 
-from patchgate.durable.temporary import TemporaryFolder
+from patchgate.git.model import Entry
+from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository
+from patchgate.git.tree_format import TREE_MODE
+from patchgate.storage.temporary import TemporaryFolder
 
 
 class PrivateStore:
@@ -103,3 +108,25 @@ def _listed(path: str) -> str:
     if os.pathsep not in path and not path.startswith('"'):
         return path
     return '"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def seed(
+    repository: Repository, entries: Mapping[RepoPath, Entry | None], variables: Mapping[str, str]
+) -> str:
+    """Fill the private index that the variables name, and nothing else; give the tree of what it holds.
+
+    Raises:
+        UndecidedError: git does not take an entry.
+    """
+    # A patch may be tried twice in one store; the index of the first time holds what it made.
+    for left in (variables["GIT_INDEX_FILE"], variables["GIT_INDEX_FILE"] + ".lock"):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(left)
+    listed = b"".join(
+        f"{entry.mode} {entry.oid}\t".encode("ascii") + path.raw + b"\0"
+        for path, entry in entries.items()
+        if entry is not None and entry.mode != TREE_MODE
+    )
+    # -z: names may hold anything; --info-only: git need not look the objects up.
+    repository.output("update-index", "-z", "--index-info", stdin=listed, variables=variables)
+    return repository.output("write-tree", "--missing-ok", variables=variables).decode("ascii").strip()

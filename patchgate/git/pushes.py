@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from patchgate.change.quoting import printable
 from patchgate.errors import UndecidedError
 from patchgate.git.objects import Objects
+from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository, failed
 from patchgate.process import Completed
 

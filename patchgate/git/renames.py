@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from patchgate.change.path import RepoPath
 from patchgate.errors import UndecidedError
+from patchgate.git.path import RepoPath
 from patchgate.git.repository import MemoryLimitError, Repository
 
 _FILES = frozenset({b"100644", b"100755"})

@@ -11,8 +11,8 @@ import re
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from patchgate.change.quoting import printable
 from patchgate.errors import UndecidedError, UsageError
+from patchgate.git.quoting import printable
 from patchgate.process import DEFAULT_MEMORY, DEFAULT_SECONDS, Child, Completed, allowed_environment, run
 from patchgate.process.cpu_time import CpuAllowance
 

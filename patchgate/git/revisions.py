@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
-from patchgate.change.quoting import printable
 from patchgate.errors import UsageError
 from patchgate.git.objects import Objects
+from patchgate.git.quoting import printable
 from patchgate.git.repository import ANY_CODE
 
 NAME_ONE = "name a commit, a branch or a tag"

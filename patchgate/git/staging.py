@@ -11,13 +11,13 @@ import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from patchgate.change.model import GITLINK, Entry, FileChange
-from patchgate.change.path import RepoPath
-from patchgate.durable.filesystem import flush, flush_folder
-from patchgate.durable.steps import Steps
 from patchgate.errors import UndecidedError
+from patchgate.git.model import GITLINK, Entry, FileChange
+from patchgate.git.path import RepoPath
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import ANY_CODE, Repository, failed
+from patchgate.storage.filesystem import flush, flush_folder
+from patchgate.storage.steps import Steps
 
 # So many names go on a command line; with more the whole index is listed.
 _NAMED = 200

@@ -11,11 +11,11 @@ import os
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from patchgate.change.model import Entry, FileChange
-from patchgate.change.path import RepoPath
 from patchgate.errors import UndecidedError
 from patchgate.git.diff import RAW, DiffReader
+from patchgate.git.model import Entry, FileChange
 from patchgate.git.objects import Objects
+from patchgate.git.path import RepoPath
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository, failed
 from patchgate.git.trees import resulting_tree

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from patchgate.change.quoting import printable
 from patchgate.errors import UndecidedError
 from patchgate.git.pushes import RefUpdate
+from patchgate.git.quoting import printable
 from patchgate.git.repository import ANY_CODE, Repository, failed
 
 _LIST = ("for-each-ref", "--format=%(if)%(symref)%(then)%(refname) %(symref)%(end)")

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from patchgate.change.folders import folders_above
-from patchgate.change.model import FileChange
-from patchgate.change.path import RepoPath, faults
 from patchgate.errors import UndecidedError
 from patchgate.git.diff import RAW, DiffReader
+from patchgate.git.folders import folders_above
+from patchgate.git.model import FileChange
 from patchgate.git.objects import Objects
+from patchgate.git.path import RepoPath, faults
 from patchgate.git.repository import Repository, failed
 from patchgate.git.tree_format import MalformedTreeError
 from patchgate.git.trees import Listing

@@ -16,9 +16,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from patchgate.change.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, Entry
-from patchgate.change.quoting import quote_path
 from patchgate.errors import UndecidedError
+from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, Entry
+from patchgate.git.quoting import quote_path
 
 TREE_MODE = "040000"
 _MODES = {

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from patchgate.change.model import Entry
+from patchgate.git.model import Entry
 from patchgate.git.objects import Objects
 from patchgate.git.tree_format import TREE_MODE
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from patchgate.change.model import GITLINK, SYMLINK, Entry
+from patchgate.git.model import GITLINK, SYMLINK, Entry
 from patchgate.git.objects import Objects
 from patchgate.git.tree_format import TREE_MODE, MalformedTreeError
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 
-from patchgate.change.model import Entry
-from patchgate.change.path import RepoPath
+from patchgate.git.model import Entry
 from patchgate.git.objects import Objects
+from patchgate.git.path import RepoPath
 from patchgate.git.tree_format import TREE_MODE
 
 

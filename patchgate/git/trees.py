@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from patchgate.change.folders import Descent
-from patchgate.change.model import Entry, FileChange
 from patchgate.errors import UndecidedError
+from patchgate.git.folders import Descent
+from patchgate.git.model import Entry, FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.tree_format import TREE_MODE, print_tree
 

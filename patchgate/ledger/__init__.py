@@ -1,14 +1,11 @@
-"""Room 3, the wing of the ledger: what happened here, remembered under the git common directory.
+"""The ledger: what happened here, remembered under the git common directory.
 
-Belongs here: the permanent record of events (`ledger`, `event`), the notes that a change was accepted and the
-tips that were there at install (`receipts`), how far each branch has been told of the rest (`told`), the
-exceptions that people granted (`approvals`); of each `apply` its record (`attempts`) and its evidence
-(`evidence`, `evidence_folders`, `masking`); the intents of all worktrees (`intents`, `intent_form`); what an
-adjudication leaves (`adjudications`), and what such records share (`record_forms`). Does not: judging, git,
-what any of it means for a verdict, what a review says, printing.
-Callers: `operations`; `surfaces` for the names of the kinds. Imports `durable`, `declared` (the forms of
-secrets), `change` and `errors`. No pydantic: an event is written in a hook, where its import costs more than
-all the rest.
+Belongs here: the permanent record of events (`ledger`, `event`, `history`, `since`, `proof`), the notes that
+a change was accepted and the tips that were there at install (`receipts`), how far each branch has been told
+of the rest (`told`), what an adjudication leaves (`adjudications`), what records share (`record_forms`), and
+how secrets are masked in them (`masking`). Does not: judging, git, what any of it means for a verdict. No
+pydantic: an event is written in a hook, where its import costs more than all the rest. Approvals, intents
+and attempts keep records of their own in their features' folders, by the same rules.
 
 All of it lies in `<git common dir>/patchgate/`: shared by the worktrees, never tracked, out of a checkout's
 reach. Public: `Ledger.record`, `.require_writable`, `.events`, `.lines`, `.mentions`, `.verify`;

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from patchgate.change.path import RepoPath
-from patchgate.durable.record import Json, canonical_event
+from patchgate.git.path import RepoPath
 from patchgate.ledger.event import Event
 from patchgate.ledger.record_forms import part_of, path_of, plain_path
+from patchgate.storage.record import Json, canonical_event
 
 KIND = "adjudicated"
 

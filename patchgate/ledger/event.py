@@ -10,15 +10,15 @@ import time
 from collections.abc import Mapping, Sequence
 
 from patchgate import __version__
-from patchgate.durable.record import MAX_LINE, canonical_event
-from patchgate.durable.value import Value
+from patchgate.storage.record import MAX_LINE, canonical_event
+from patchgate.storage.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Final
 
-    from patchgate.durable.record import Json
+    from patchgate.storage.record import Json
 
 EVENT_SCHEMA = "patchgate.event/1"
 KINDS: Mapping[str, str] = {

@@ -1,8 +1,8 @@
 """The ledger: `events.jsonl`, append-only, one JSON object a line, each with the hash of the one before.
 
 Decides where the file is, what becomes of an event that cannot be recorded, and what reading it gives. How a
-line gets onto the disk whole is `durable.chain`'s; what an event holds is `event`'s. Beside it is
-`events.jsonl.head`, which says where the last event ended (`durable.head`).
+line gets onto the disk whole is `storage.chain`'s; what an event holds is `event`'s. Beside it is
+`events.jsonl.head`, which says where the last event ended (`storage.head`).
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
     from pathlib import Path
 
-    from patchgate.durable.chain import Problem
-    from patchgate.durable.head import Comparison
-    from patchgate.durable.record import Json
     from patchgate.ledger.event import Event
+    from patchgate.storage.chain import Problem
+    from patchgate.storage.head import Comparison
+    from patchgate.storage.record import Json
 
 PATIENCE_SECONDS = 3.0
 """How long a hook waits for other writers; an append of theirs takes milliseconds."""
@@ -69,8 +69,8 @@ class Ledger:
         Raises:
             ValueError: `kind` or `about` is not what an event may hold, which is the caller's fault.
         """
-        from patchgate.durable import chain
         from patchgate.ledger.event import written_forms
+        from patchgate.storage import chain
 
         aside: list[Path] = []
         try:
@@ -100,7 +100,7 @@ class Ledger:
         Raises:
             UndecidedError: it could not; says why, and the next step.
         """
-        from patchgate.durable import chain
+        from patchgate.storage import chain
 
         aside: list[Path] = []
         try:
@@ -119,8 +119,8 @@ class Ledger:
             UndecidedError: a line is damaged; the events before it have been yielded.
             OSError: the file cannot be read.
         """
-        from patchgate.durable import chain
         from patchgate.ledger.event import Event
+        from patchgate.storage import chain
 
         for record in chain.read(self._path):
             yield Event.from_record(record.event, record.hash)
@@ -131,8 +131,8 @@ class Ledger:
         Raises:
             OSError: the file cannot be read.
         """
-        from patchgate.durable import chain
         from patchgate.ledger.event import Event
+        from patchgate.storage import chain
 
         for found in chain.scan(self._path):
             yield found if isinstance(found, chain.Problem) else Event.from_record(found.event, found.hash)
@@ -162,8 +162,8 @@ class Ledger:
             return
         import contextlib
 
-        from patchgate.durable.record import parse_line
         from patchgate.ledger.event import Event
+        from patchgate.storage.record import parse_line
 
         marks = [f'"kind":"{kind}"'.encode("ascii") for kind in kinds]
         sought = holding.encode("utf-8", "replace")
@@ -188,7 +188,7 @@ class Ledger:
             UndecidedError: something looked wrong, and a writer kept the lock so that it stays unconfirmed.
             OSError: the file cannot be read.
         """
-        from patchgate.durable import chain
+        from patchgate.storage import chain
 
         return chain.verify(self._path)
 
@@ -198,7 +198,7 @@ class Ledger:
         Raises:
             OSError: one of the two cannot be read.
         """
-        from patchgate.durable import head
+        from patchgate.storage import head
 
         return head.compare(self._path)
 

@@ -21,10 +21,10 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 
-from patchgate.change.quoting import printable, without_controls
-from patchgate.declared.content import SECRET_FORMS
-from patchgate.durable.record import Json
+from patchgate.git.quoting import printable, without_controls
 from patchgate.ledger.named_secrets import named_values
+from patchgate.policy.content import SECRET_FORMS
+from patchgate.storage.record import Json
 
 MASK = b"***"
 LEAST_VALUE = 6

@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from patchgate.durable.value import Value
+from patchgate.storage.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def settle(common_dir: str, oids: Iterable[str]) -> str | None:
     """
     from pathlib import Path
 
-    from patchgate.durable.replace import write_atomically
+    from patchgate.storage.replace import write_atomically
 
     tips = list(dict.fromkeys([*settled(common_dir), *oids]))
     if not all(is_oid(tip.encode("utf-8", "replace")) for tip in tips):

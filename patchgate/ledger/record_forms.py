@@ -8,10 +8,10 @@ from __future__ import annotations
 from binascii import a2b_base64
 from collections.abc import Mapping
 
-from patchgate.change.path import RepoPath
-from patchgate.durable.record import Json
+from patchgate.git.path import RepoPath
 from patchgate.ledger.event import Event
-from patchgate.verdict.json_paths import path_member
+from patchgate.report.json_paths import path_member
+from patchgate.storage.record import Json
 
 
 def plain_path(path: RepoPath) -> dict[str, Json]:

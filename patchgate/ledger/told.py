@@ -66,7 +66,7 @@ class Told:
             content = lines[-1]
         from pathlib import Path
 
-        from patchgate.durable.replace import write_atomically
+        from patchgate.storage.replace import write_atomically
 
         with suppress(OSError):
             write_atomically(Path(self.path), content, mode=_MODE)

@@ -1,7 +1,7 @@
-"""A floor stone: start one child.
+"""One child process: start it, feed it, end it.
 
 Belongs here: argument list in, scrubbed environment, time and output limits, one process group, its end.
-Does not: which command to run, what its output means. The only room that imports subprocess.
+Does not: which command to run, what its output means. Only here subprocess is imported.
 
 Two kinds of children: git, and what else we run for ourselves (`child`), gets little of everything, and its
 overrun is an `UndecidedError`; a command of the user's (`command`) gets what it wants but time, and whatever

@@ -16,11 +16,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from patchgate.change.path import RepoPath
-from patchgate.durable.faults import Faults
-from patchgate.durable.steps import Steps
+from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository
 from patchgate.git.transaction import Content, Landing, Write, land, left, recover
+from patchgate.storage.faults import Faults
+from patchgate.storage.steps import Steps
 
 Tree = Mapping[str, Content]
 State = dict[str, tuple[int, bytes]]

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.change.model import EXECUTABLE, REGULAR, SYMLINK
-from patchgate.change.path import RepoPath
 from patchgate.errors import UndecidedError
 from patchgate.git import checkout
 from patchgate.git.checkout import (
@@ -19,6 +17,8 @@ from patchgate.git.checkout import (
     read_standing,
     stored_as,
 )
+from patchgate.git.model import EXECUTABLE, REGULAR, SYMLINK
+from patchgate.git.path import RepoPath
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository, open_repository
 from patchgate.git.transaction.places import Content

@@ -7,8 +7,8 @@ from typing import cast
 
 import pytest
 
-from patchgate.change.model import FileChange
 from patchgate.git.diff import DiffReader, Glance
+from patchgate.git.model import FileChange
 from patchgate.process import Child
 
 _OIDS = ("1" * 40, "2" * 40)

@@ -16,20 +16,19 @@ from typing import Any
 import pytest
 
 import patchgate
-from patchgate.change.model import Entry
-from patchgate.change.path import RepoPath
 from patchgate.errors import UndecidedError
 from patchgate.git import history, listing, novelty, pushes, sources, staging
 from patchgate.git.checkout import is_switched_off
 from patchgate.git.diff import Detail
-from patchgate.git.effect import Making, PatchId
 from patchgate.git.hooks_in_force import Surroundings, worktree_here
 from patchgate.git.intent_commits import commits_with_ids, replays
 from patchgate.git.merges import automatic_merges
+from patchgate.git.model import Entry
 from patchgate.git.novelty import Update
 from patchgate.git.objects import Objects
 from patchgate.git.pairs import read_difference
 from patchgate.git.patch_ids import patch_id_of, patch_ids_of
+from patchgate.git.path import RepoPath
 from patchgate.git.preimages import ground_on_disk, staged_files
 from patchgate.git.private import PrivateStore
 from patchgate.git.renames import renames
@@ -37,6 +36,7 @@ from patchgate.git.repository import open_repository
 from patchgate.git.standing import tried_tree
 from patchgate.git.symrefs import is_default_at, is_empty_at
 from patchgate.git.touched import newest_touches
+from patchgate.patches.effect import Making, PatchId
 from tests.cut_git import CutGit
 from tests.world import Repo
 
@@ -124,7 +124,7 @@ def _ground(world: World) -> object:
 
 
 def _new_index(world: World) -> object:
-    from patchgate.change.model import FileChange
+    from patchgate.git.model import FileChange
 
     with PrivateStore(world.opened) as store:
         change = FileChange(RepoPath(b"z"), None, Entry("100644", world.repo.ask("rev-parse", "HEAD:a")))
@@ -320,18 +320,18 @@ STARTERS = {
     "git/hooks_in_force.py": "git as the user calls it",
     "git/trailers.py": "interpret-trailers",
     "git/diff.py": "a type only",
-    "git/effect.py": "a type only",
+    "patches/effect.py": "a type only",
     "git/touched.py": "a type only",
     "git/progress.py": "ps",
     "git/pushers.py": "lsof",
-    "operations/hold/intents/holder.py": "ps",
-    "operations/judge/signers.py": "ssh-keygen",
-    "operations/land/signing.py": "ssh-keygen",
-    "operations/tell/doctor_fast.py": "an interpreter",
-    "operations/tell/doctor_witness.py": "a hook",
-    "operations/hold/verify/cases.py": "git init of a built-in case",
-    "operations/land/apply_cases.py": "git init of a built-in case",
-    "operations/tell/selftest.py": "git init of a built-in case",
+    "intents/holder.py": "ps",
+    "approvals/signers.py": "ssh-keygen",
+    "approvals/signing.py": "ssh-keygen",
+    "hooks/doctor_fast.py": "an interpreter",
+    "hooks/doctor_witness.py": "a hook",
+    "cli/selftest_verify.py": "git init of a built-in case",
+    "apply/selftest_cases.py": "git init of a built-in case",
+    "cli/selftest_run.py": "git init of a built-in case",
 }
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.change.model import EXECUTABLE, REGULAR, Entry, FileChange
-from patchgate.change.path import RepoPath
 from patchgate.git.diff import Detail
-from patchgate.git.effect import Effect, Making, PatchId, differences
+from patchgate.git.model import EXECUTABLE, REGULAR, Entry, FileChange
 from patchgate.git.objects import Objects
+from patchgate.git.path import RepoPath
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import open_repository
+from patchgate.patches.effect import Effect, Making, PatchId, differences
 from tests.proposals import addition, change_of, deletion, moved, snapshot
 from tests.world import Repo
 

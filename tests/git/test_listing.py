@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.change.path import RepoPath
 from patchgate.errors import UndecidedError
 from patchgate.git.listing import (
     entry_of,
@@ -20,6 +19,7 @@ from patchgate.git.listing import (
     untracked_names,
 )
 from patchgate.git.objects import Header, Objects
+from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository, open_repository
 from tests.world import Repo
 

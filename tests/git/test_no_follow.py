@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.change.path import RepoPath
 from patchgate.git.no_follow import InTheWay, Kind, folder_above, open_file, open_root
+from patchgate.git.path import RepoPath
 
 
 @pytest.fixture

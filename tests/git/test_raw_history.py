@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from patchgate.change.model import FileChange
 from patchgate.git.diff import Detail
 from patchgate.git.history import Commit, Walk, commits_of
+from patchgate.git.model import FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository, open_repository
 from patchgate.git.sources import Reading

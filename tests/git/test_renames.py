@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.change.path import RepoPath
 from patchgate.errors import UndecidedError
 from patchgate.git import renames as module
 from patchgate.git.objects import Objects
+from patchgate.git.path import RepoPath
 from patchgate.git.private import PrivateStore
 from patchgate.git.renames import renames
 from patchgate.git.repository import MemoryLimitError, Repository, open_repository

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.change.model import REGULAR, Entry, FileChange
-from patchgate.change.path import RepoPath
 from patchgate.errors import UndecidedError
+from patchgate.git.model import REGULAR, Entry, FileChange
 from patchgate.git.objects import Objects
+from patchgate.git.path import RepoPath
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import open_repository
 from patchgate.git.scratch import Scratch, kept_places, sweep, touched_files, whole_tree

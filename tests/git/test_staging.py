@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.change.model import REGULAR, Entry, FileChange
-from patchgate.change.path import RepoPath
-from patchgate.durable.faults import Fault, Faults, Kind, Operation
 from patchgate.errors import UndecidedError
+from patchgate.git.model import REGULAR, Entry, FileChange
+from patchgate.git.path import RepoPath
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository, open_repository
 from patchgate.git.staging import (
@@ -25,6 +24,7 @@ from patchgate.git.staging import (
     new_index,
     refresh_index,
 )
+from patchgate.storage.faults import Fault, Faults, Kind, Operation
 from tests.world import Repo
 
 

@@ -11,11 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.change.path import RepoPath
-from patchgate.durable import renaming
-from patchgate.durable.faults import Fault, Faults, Kind
-from patchgate.durable.lock import hold
 from patchgate.errors import UndecidedError, UsageError
+from patchgate.git.path import RepoPath
 from patchgate.git.repository import open_repository
 from patchgate.git.transaction import (
     ConcurrentChangeError,
@@ -26,6 +23,9 @@ from patchgate.git.transaction import (
     left,
     recover,
 )
+from patchgate.storage import renaming
+from patchgate.storage.faults import Fault, Faults, Kind
+from patchgate.storage.lock import hold
 from tests.amount import IS_LONG, sample
 from tests.git.landings import (
     FIVE,
@@ -147,9 +147,9 @@ def _unsupported(*_arguments: object) -> None:
 
 def lack(monkeypatch: pytest.MonkeyPatch, without: str) -> None:
     """Be on a file system that lacks the exchange of names, and perhaps more."""
-    monkeypatch.setattr("patchgate.durable.folder.exchange", _unsupported)
+    monkeypatch.setattr("patchgate.storage.folder.exchange", _unsupported)
     if without != "exchange":
-        monkeypatch.setattr("patchgate.durable.folder.rename_exclusively", _unsupported)
+        monkeypatch.setattr("patchgate.storage.folder.rename_exclusively", _unsupported)
     if without == "links too":
         monkeypatch.setattr(os, "link", _no_link)
 

@@ -11,9 +11,9 @@ from contextlib import suppress
 
 import pytest
 
-from patchgate.durable.faults import Fault, Faults, Kind, Operation
 from patchgate.errors import UndecidedError
 from patchgate.git.transaction import DirtyWorkspaceError, WriteFailedError, left
+from patchgate.storage.faults import Fault, Faults, Kind, Operation
 from tests.amount import IS_LONG, sample
 from tests.git.landings import CASES, FIVE, ONE, Case, expected, in_child, steps_of, text, world
 from tests.git.test_transaction_kills import names

@@ -1,6 +1,6 @@
 """The power goes out during a landing, or during a recovery: all old or all new, once it is back.
 
-The operations of real runs are replayed on the model of `tests.durable.power_loss`; each disk that may be
+The operations of real runs are replayed on the model of `tests.storage.power_loss`; each disk that may be
 found is laid out where the landing was, recovered, and judged. Leaving out any one flush must lead to a disk
 that is judged wrong. The long form takes every case and every kill, not a few:
 `PATCHGATE_LONG=1 pytest tests/git/test_transaction_power_loss.py`.
@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.durable.faults import Faults, Operation
 from patchgate.errors import PatchgateError
+from patchgate.storage.faults import Faults, Operation
 from tests.amount import IS_LONG
-from tests.durable.power_loss import Disk, Killed, Trial
 from tests.git.landings import Case, State, World, expected, link, steps_of, text, world
+from tests.storage.power_loss import Disk, Killed, Trial
 
 CHANGED = Case("changed", {"a": text("old\n")}, {"a": text("new, which is longer\n")})
 MODE = Case("mode", {"a": text("old\n")}, {"a": text("new\n", "100755")}, index=b"the new index")

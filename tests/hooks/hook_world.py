@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from patchgate.git.repository import open_repository
-from patchgate.operations.land.install import Installed, install_hooks
+from patchgate.hooks.install import Installed, install_hooks
 from tests.world import Repo
 
 # Argument line, environment of interest and standard input go into one file a call.

@@ -18,10 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchgate import __version__
-from patchgate.change.message import CUT_LINE, Cleanup, Message, clean, is_abandoned
-from patchgate.declared.vague import phrases
-from patchgate.gates.message import examine
-from patchgate.operations.land.hook_texts import hook_text
+from patchgate.check.message import CUT_LINE, Cleanup, Message, clean, is_abandoned
+from patchgate.check.message_gate import examine
+from patchgate.check.vague import phrases
+from patchgate.hooks.hook_texts import hook_text
 from tests.hooks.hook_world import Recorder, install
 from tests.world import Repo
 

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from patchgate.hooks.doctor_repository import slow_findings
 from patchgate.ledger.ledger import Ledger
-from patchgate.operations.tell.doctor_repository import slow_findings
 from tests.component_world import opened
 from tests.world import Repo
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.ledger.intent_marker import MARKER
-from patchgate.operations.judge import intents
-from tests.fastpath.boring_world import HANDED_ON, RECOGNISED, Worlds
+from patchgate.intents import commits as intents
+from patchgate.intents.marker import MARKER
+from tests.hooks.fast.boring_world import HANDED_ON, RECOGNISED, Worlds
 from tests.hooks.test_pending_protocol import Session
 from tests.world import Repo
 
@@ -96,15 +96,17 @@ def test_a_worktree_without_a_marker_reads_nothing_of_intents(tmp_path: Path) ->
     code = (
         "import os, sys;"
         "from patchgate.git.repository import open_repository;"
-        "from patchgate.operations.land.at_commit import judge_commit;"
-        "from patchgate.operations.land.at_ref import judge_transaction;"
+        "from patchgate.hooks.at_commit import judge_commit;"
+        "from patchgate.hooks.at_ref import judge_transaction;"
         "repository = open_repository(os.environ, '.');"
         "assert not judge_commit(repository, 'pre-commit').stops;"
         f"line = b'{'0' * 40} {oid} refs/heads/main\\n';"
         "assert not judge_transaction(repository, line, lambda: '', lambda: '').stops;"
-        "print([name for name in sys.modules if 'intent' in name or name == 'patchgate.gates.scope'])"
+        "print([name for name in sys.modules if 'intent' in name or name == 'patchgate.intents.scope'])"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=repo.path, env=repo.env, capture_output=True, check=False
     )
-    assert done.stdout.decode().strip() == "['patchgate.operations.judge.intents']", done.stderr.decode()
+    assert done.stdout.decode().strip() == (
+        "['patchgate.intents', 'patchgate.intents.commits', 'patchgate.intents.judging']"
+    ), done.stderr.decode()

@@ -1,7 +1,8 @@
 """A boring push is recognised by pre-push itself: the full tier lets it pass in silence and records the same.
 
-The program that the hook calls is a stub, as in `tests.fastpath.boring_world`: the hook ends with 0 where it
-has recognised a push, with 7 where it has handed it on. The hook is run as git runs it, on git's own lines.
+The program that the hook calls is a stub, as in `tests.hooks.fast.boring_world`: the hook ends with 0 where
+it has recognised a push, with 7 where it has handed it on. The hook is run as git runs it, on git's own
+lines.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from typing import Any
 import pytest
 
 from patchgate.git.repository import open_repository
+from patchgate.hooks.fast.prepare import prepare
 from patchgate.ledger.ledger import Ledger
 from patchgate.ledger.receipts import Receipts
-from patchgate.operations.land.fast import prepare
 from tests.amount import IS_LONG
-from tests.fastpath.boring_world import HANDED_ON, RECOGNISED, World, Worlds
-from tests.fastpath.random_changes import Near, random_tree, stream
-from tests.fastpath.random_policies import random_root
+from tests.hooks.fast.boring_world import HANDED_ON, RECOGNISED, World, Worlds
+from tests.hooks.fast.random_changes import Near, random_tree, stream
+from tests.hooks.fast.random_policies import random_root
 from tests.world import Repo
 
 URL = "ssh://example.com/repo"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from patchgate.change.path import RepoPath
+from patchgate.git.path import RepoPath
 from patchgate.ledger.adjudications import KIND, Adjudicated, adjudications
 from patchgate.ledger.event import Event
 

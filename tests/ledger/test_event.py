@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchgate import __version__
-from patchgate.durable.record import MAX_LINE, START, Json, canonical_event, line_of
 from patchgate.ledger.event import KINDS, Event, written_forms
+from patchgate.storage.record import MAX_LINE, START, Json, canonical_event, line_of
 from tests.amount import often
 
 NOON = 1_700_000_000.9

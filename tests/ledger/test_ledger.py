@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import patchgate
-from patchgate.durable import chain
-from patchgate.durable.chain import Problem
-from patchgate.durable.lock import hold
 from patchgate.errors import UndecidedError
 from patchgate.ledger.event import Event
 from patchgate.ledger.ledger import Ledger
+from patchgate.storage import chain
+from patchgate.storage.chain import Problem
+from patchgate.storage.lock import hold
 from tests.amount import often
 from tests.ledger.ledger_child import finish, start
 
@@ -67,11 +67,10 @@ def test_recording_loads_nothing_that_costs_more_than_the_record(tmp_path: Path)
     assert numbers(ledger_of(tmp_path)) == [1]
     ours = sorted(name for name in loaded if name.startswith("patchgate."))
     assert ours == [
-        *("patchgate.durable", "patchgate.durable.chain", "patchgate.durable.filesystem"),
-        *("patchgate.durable.head", "patchgate.durable.lock", "patchgate.durable.owner"),
-        "patchgate.durable.record",
-        *("patchgate.durable.steps", "patchgate.durable.value", "patchgate.errors"),
-        *("patchgate.ledger", "patchgate.ledger.event", "patchgate.ledger.ledger"),
+        *("patchgate.errors", "patchgate.ledger", "patchgate.ledger.event", "patchgate.ledger.ledger"),
+        *("patchgate.storage", "patchgate.storage.chain", "patchgate.storage.filesystem"),
+        *("patchgate.storage.head", "patchgate.storage.lock", "patchgate.storage.owner"),
+        *("patchgate.storage.record", "patchgate.storage.steps", "patchgate.storage.value"),
     ]
     heavy = {
         "dataclasses",

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from patchgate.declared.content import SECRET_FORMS
-from patchgate.durable.record import Json
 from patchgate.ledger.masking import MASK, Masks, secret_values
+from patchgate.policy.content import SECRET_FORMS
+from patchgate.storage.record import Json
 from tests.amount import often
 
 GITHUB = b"ghp_" + b"A1b2" * 9

@@ -8,10 +8,10 @@ import threading
 
 import pytest
 
-from patchgate.declared.content import ContentRules
-from patchgate.declared.markers import Markers
-from patchgate.declared.settings import MarkerSettings
 from patchgate.errors import OutOfTimeError, UndecidedError
+from patchgate.policy.content import ContentRules
+from patchgate.policy.markers import Markers
+from patchgate.policy.settings import MarkerSettings
 from patchgate.process.cpu_time import CpuAllowance
 
 SHORT = 0.02

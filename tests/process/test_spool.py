@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.change.quoting import neutral
+from patchgate.git.quoting import neutral
 from patchgate.ledger.masking import Masks
 from patchgate.process.spool import Spool
 

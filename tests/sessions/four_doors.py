@@ -19,12 +19,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from patchgate.check.commits import check_revision
+from patchgate.check.terms import Asked
 from patchgate.errors import PatchgateError
 from patchgate.git.repository import open_repository
-from patchgate.operations.judge.commits import check_revision
-from patchgate.operations.judge.receives import judge_receive
-from patchgate.operations.judge.terms import Asked
-from patchgate.verdict.verdict import Report
+from patchgate.hooks.at_receive import judge_receive
+from patchgate.report.verdict import Report
 from tests.sessions.odd_changes import Odd, made_in
 from tests.world import Repo
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.ledger.attempts import ResetRecord, record_reset
+from patchgate.apply.attempts import ResetRecord, record_reset
 from patchgate.ledger.ledger import Ledger
 from tests.proposals import ABC, change_of
 from tests.world import Answer, Repo
@@ -99,12 +99,12 @@ def test_neither_a_full_file_nor_another_channel_comes_in_by_a_retry(repo: Repo,
 
 DIRTY = """\
 import errno, os, sys
-from patchgate.durable.steps import Steps
+from patchgate.storage.steps import Steps
 from patchgate.git.repository import open_repository
-from patchgate.operations.judge.terms import Asked
-from patchgate.operations.land.apply import apply
-from patchgate.operations.land.recording import Place, Request
-from patchgate.verdict.json import render
+from patchgate.check.terms import Asked
+from patchgate.apply.apply import apply
+from patchgate.apply.recording import Place, Request
+from patchgate.report.json import render
 
 class Failing(Steps):
     seen = 0

@@ -24,7 +24,7 @@ import pytest
 
 from tests import component_world
 from tests.cut_git import Call, CutGit
-from tests.operations.verify_world import Workshop
+from tests.verify.verify_world import Workshop
 from tests.world import Answer, Repo
 
 LONG = bool(os.environ.get("PATCHGATE_LONG"))

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from patchgate.git.repository import open_repository
-from patchgate.operations.judge.receives import judge_receive
-from patchgate.verdict.verdict import Report
-from tests.operations.push_world import Local
+from patchgate.hooks.at_receive import judge_receive
+from patchgate.report.verdict import Report
+from tests.check.push_world import Local
 from tests.world import Answer, Content, Repo
 
 SECRET = "key = 'AKIA" + "QYLPMN5HHHFPZQXW'\n"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.durable import chain
 from patchgate.ledger.ledger import Ledger
+from patchgate.storage import chain
 from tests.world import Repo
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from patchgate.git.repository import open_repository
-from patchgate.operations.judge.receives import judge_receive
-from patchgate.operations.land.at_push import judge_push
-from patchgate.operations.land.at_ref import judge_transaction
-from patchgate.verdict.verdict import Report
+from patchgate.hooks.at_push import judge_push
+from patchgate.hooks.at_receive import judge_receive
+from patchgate.hooks.at_ref import judge_transaction
+from patchgate.report.verdict import Report
 from tests.world import Content, Repo
 
 ZERO = "0" * 40

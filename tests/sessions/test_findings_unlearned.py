@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from patchgate.git.repository import open_repository
-from patchgate.operations.judge.receives import judge_receive
-from patchgate.operations.land.at_push import judge_push
-from patchgate.verdict.verdict import Report
+from patchgate.hooks.at_push import judge_push
+from patchgate.hooks.at_receive import judge_receive
+from patchgate.report.verdict import Report
 from tests.component_world import (
     BASELINE,
     CODE,
@@ -412,8 +412,8 @@ def test_without_components_no_trees_are_compared(tmp_path: Path, monkeypatch: p
     def never(*_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("patchgate.operations.judge.tips.judge_together", never)
-    monkeypatch.setattr("patchgate.operations.judge.ranges.judge_together", never)
+    monkeypatch.setattr("patchgate.components.tips.judge_together", never)
+    monkeypatch.setattr("patchgate.components.ranges.judge_together", never)
     assert shared.doors() == [("accepted", [])] * 3
 
 

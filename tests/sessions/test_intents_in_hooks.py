@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.declared.intent import State
-from patchgate.ledger.intents import Intents
+from patchgate.intents.intent import State
+from patchgate.intents.intents import Intents
 from tests.intent_world import FIRST, SECOND, common_dir, declare, git_dir, keep, later, made, seen
 from tests.signing import at_terminal
 from tests.world import Repo

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.operations.verify_world import IFS, NEW, Workshop
 from tests.sessions.test_verify_at_push import BAD, ON_PUSH, connected, land, said
+from tests.verify.verify_world import IFS, NEW, Workshop
 
 SILENT = '[rules]\nregression = "off"\nthreshold-crossed = "off"\n'
 UNHOOKED = ("-c", "core.hooksPath=/dev/null")
@@ -166,13 +166,13 @@ def test_a_push_that_nobody_asks_to_verify_loads_nothing_for_it(tmp_path: Path) 
         "import os, sys\n"
         "from patchgate.git.pushes import RefUpdate, Remote\n"
         "from patchgate.git.repository import open_repository\n"
-        "from patchgate.operations.land import at_push\n"
+        "from patchgate.hooks import at_push\n"
         "repository = open_repository(os.environ, os.getcwd())\n"
         "oid = repository.output('rev-parse', 'HEAD').decode().strip()\n"
         "line = f'refs/heads/main {oid} refs/heads/main {repository.zero_oid}\\n'\n"
         "at_push.judge_push(repository, 'origin', '../server.git', line.encode())\n"
         "before = set(sys.modules)\n"
-        "from patchgate.operations.hold.verify.push_asked import asking_of\n"
+        "from patchgate.verify.push_asked import asking_of\n"
         "update = RefUpdate('refs/heads/main', None, oid)\n"
         "assert asking_of(repository, Remote('origin'), [update]) is None\n"
         "print(*sorted(each for each in set(sys.modules) - before), sep='\\n')\n"
@@ -182,7 +182,6 @@ def test_a_push_that_nobody_asks_to_verify_loads_nothing_for_it(tmp_path: Path) 
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.decode().split() == [
-        "patchgate.operations.hold",
-        "patchgate.operations.hold.verify",
-        "patchgate.operations.hold.verify.push_asked",
+        "patchgate.verify",
+        "patchgate.verify.push_asked",
     ]

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.declared.intent import State
-from patchgate.ledger.intents import Intents
+from patchgate.intents.intent import State
+from patchgate.intents.intents import Intents
 from tests.intent_world import FIRST, SECOND, common_dir, declare, intent_of, keep, later, made
-from tests.operations.verify_world import Workshop
+from tests.verify.verify_world import Workshop
 from tests.world import Repo
 
 

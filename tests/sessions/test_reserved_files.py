@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.declared.intent import State
-from patchgate.ledger.intents import Intents
+from patchgate.intents.intent import State
+from patchgate.intents.intents import Intents
 from tests.intent_world import FIRST, common_dir, declare, intent_of, keep, later, made
 from tests.world import Repo
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from patchgate.change.narrowing import narrow, paths_to_keep, readings
-from patchgate.change.patch import Patch, parse
-from patchgate.operations.tell.selftest_case import Kind
-from patchgate.operations.tell.selftest_cases import CASES as SELFTEST
-from patchgate.operations.tell.selftest_cases import GOOD, SHARED
-from patchgate.verdict.rules import RULES, Stage
-from patchgate.verdict.rules.placeholders import PLACEHOLDER_RULES
-from tests.gates.component_rule_cases import CONTRACTS, DRIFT
+from patchgate.check.selftest_case import Kind
+from patchgate.cli.selftest_cases import CASES as SELFTEST
+from patchgate.cli.selftest_cases import GOOD, SHARED
+from patchgate.patches.narrowing import narrow, paths_to_keep, readings
+from patchgate.patches.patch import Patch, parse
+from patchgate.report.rules import RULES, Stage
+from patchgate.report.rules.placeholders import PLACEHOLDER_RULES
+from tests.components.component_rule_cases import CONTRACTS, DRIFT
 from tests.proposals import addition, change_of, check, deletion, moved
 from tests.sessions.scripted_fixer import mend, mend_edits
 from tests.world import Repo

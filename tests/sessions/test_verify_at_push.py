@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.operations.verify_world import IFS, NEW, Workshop
+from tests.verify.verify_world import IFS, NEW, Workshop
 
 BAD = "1\nBAD one\n"
 ON_PUSH = "[verify]\non_push = true\n"

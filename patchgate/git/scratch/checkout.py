@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from tempfile import TemporaryDirectory
 
-from patchgate.change.path import RepoPath
+from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository, failed
 from patchgate.process import Child, Completed
 

@@ -18,10 +18,10 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from patchgate.change.quoting import printable
-from patchgate.durable.owner import Owner
 from patchgate.errors import UndecidedError
+from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
+from patchgate.storage.owner import Owner
 
 _RECORD = re.compile(r"place-[0-9a-f]{16}\.json")
 _PARENTS = {"touched", "kept"}

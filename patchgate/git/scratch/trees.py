@@ -14,11 +14,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from patchgate.change.folders import folders_above
-from patchgate.change.path import RepoPath
-from patchgate.durable.lock import hold
 from patchgate.errors import UndecidedError
+from patchgate.git.folders import folders_above
 from patchgate.git.objects import Objects
+from patchgate.git.path import RepoPath
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository
 from patchgate.git.scratch.checkout import Checkout
@@ -34,6 +33,7 @@ from patchgate.git.scratch.places import (
     temporary,
 )
 from patchgate.git.tree_format import TREE_MODE
+from patchgate.storage.lock import hold
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import re
 
-from patchgate.change.folders import folders_above
-from patchgate.change.path import RepoPath, is_git_alias
+from patchgate.git.folders import folders_above
+from patchgate.git.path import RepoPath, is_git_alias
 from patchgate.git.transaction.places import EXECUTABLE, FILE, LINK, Place, Trace
 
 TYPE_CHECKING = False

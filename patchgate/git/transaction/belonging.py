@@ -14,12 +14,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from patchgate.change.quoting import quote_path
-from patchgate.durable.folder import Folder
-from patchgate.durable.owner import Owner
 from patchgate.errors import UndecidedError
+from patchgate.git.quoting import quote_path
 from patchgate.git.repository import Repository
 from patchgate.git.transaction.journal import Journal, identity_of
+from patchgate.storage.folder import Folder
+from patchgate.storage.owner import Owner
 
 _MOST_BYTES = 1 << 14
 

@@ -11,13 +11,13 @@ import errno
 import time
 from contextlib import suppress
 
-from patchgate.change.quoting import quote_path
-from patchgate.durable.folder import Folder
-from patchgate.durable.unbroken import is_asked_to_end
 from patchgate.errors import UndecidedError
+from patchgate.git.quoting import quote_path
 from patchgate.git.transaction.journal import LOCK, Journal
 from patchgate.git.transaction.places import PART, is_same_file, remove_if_there
 from patchgate.git.transaction.site import Site
+from patchgate.storage.folder import Folder
+from patchgate.storage.unbroken import is_asked_to_end
 
 _MODE = 0o644
 _POLL_SECONDS = 0.02

@@ -1,7 +1,7 @@
 """The journal of one landing: everything that a later process needs to undo it, or to finish tidying.
 
 Decides the form on the disk, and whether what is found there can be believed. A journal is a chain of
-records (`durable.record`): one for the whole, then one for each place. It names contents by their hash; the
+records (`storage.record`): one for the whole, then one for each place. It names contents by their hash; the
 bytes themselves lie beside the places. It does not decide what is undone.
 
 A transaction's folder holds it under a name that says how far the work is: `journal` while it may have to
@@ -17,13 +17,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from patchgate.change.quoting import quote_path
-from patchgate.durable.folder import Folder
-from patchgate.durable.owner import Owner
-from patchgate.durable.record import START, Json, canonical_event, line_of, parse_line
 from patchgate.errors import UndecidedError
+from patchgate.git.quoting import quote_path
 from patchgate.git.transaction.believing import refuse_unbelievable
 from patchgate.git.transaction.places import Place, Trace, remove_if_there
+from patchgate.storage.folder import Folder
+from patchgate.storage.owner import Owner
+from patchgate.storage.record import START, Json, canonical_event, line_of, parse_line
 
 JOURNAL, LANDED, UNDONE = b"journal", b"landed", b"undone"
 PREPARED = b"prepared"

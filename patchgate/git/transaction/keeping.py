@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from patchgate.durable.folder import Folder
-from patchgate.durable.steps import Steps
 from patchgate.git.transaction.places import EXECUTABLE, LINK, join, name_of, parent_of, standing
+from patchgate.storage.folder import Folder
+from patchgate.storage.steps import Steps
 
 _KEPT = b"patchgate/kept"
 

@@ -20,14 +20,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
-from patchgate.change.quoting import quote_path
-from patchgate.durable import lock
-from patchgate.durable.folder import Folder
-from patchgate.durable.owner import Owner
-from patchgate.durable.record import Json
-from patchgate.durable.steps import Steps
-from patchgate.durable.unbroken import unbroken
 from patchgate.errors import UndecidedError, UsageError
+from patchgate.git.quoting import quote_path
 from patchgate.git.repository import Repository
 from patchgate.git.transaction import index_lock
 from patchgate.git.transaction.belonging import own_index
@@ -45,6 +39,12 @@ from patchgate.git.transaction.rollback import Rollback
 from patchgate.git.transaction.site import Site
 from patchgate.git.transaction.survey import Survey, survey, verify, verify_kept
 from patchgate.git.transaction.tidying import tidy
+from patchgate.storage import lock
+from patchgate.storage.folder import Folder
+from patchgate.storage.owner import Owner
+from patchgate.storage.record import Json
+from patchgate.storage.steps import Steps
+from patchgate.storage.unbroken import unbroken
 
 LOCK = "patchgate/apply.lock"
 PATIENCE_SECONDS = 5.0

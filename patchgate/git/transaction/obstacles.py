@@ -9,9 +9,9 @@ import errno
 import os
 from collections.abc import Sequence
 
-from patchgate.change.path import RepoPath
-from patchgate.change.quoting import printable, quote_path
 from patchgate.errors import UndecidedError
+from patchgate.git.path import RepoPath
+from patchgate.git.quoting import printable, quote_path
 
 _SHOWN = 5
 _NEXT = {

@@ -19,8 +19,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
-from patchgate.change.path import RepoPath
-from patchgate.durable.folder import UNFINISHED, Folder
+from patchgate.git.path import RepoPath
+from patchgate.storage.folder import UNFINISHED, Folder
 
 FILE, EXECUTABLE, LINK = "100644", "100755", "120000"
 FOLDER, SPECIAL = "040000", "other"

@@ -12,15 +12,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Literal
 
-from patchgate.change.path import RepoPath
-from patchgate.durable import lock
-from patchgate.durable.folder import Folder, is_folder
-from patchgate.durable.owner import Owner
-from patchgate.durable.record import Json
-from patchgate.durable.steps import Steps
-from patchgate.durable.unbroken import unbroken
 from patchgate.errors import UndecidedError
 from patchgate.git.left_over import FOLDER
+from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository
 from patchgate.git.transaction import index_lock
 from patchgate.git.transaction.belonging import find
@@ -38,6 +32,12 @@ from patchgate.git.transaction.obstacles import DirtyWorkspaceError, WriteFailed
 from patchgate.git.transaction.rollback import Rollback
 from patchgate.git.transaction.site import Site
 from patchgate.git.transaction.tidying import tidy
+from patchgate.storage import lock
+from patchgate.storage.folder import Folder, is_folder
+from patchgate.storage.owner import Owner
+from patchgate.storage.record import Json
+from patchgate.storage.steps import Steps
+from patchgate.storage.unbroken import unbroken
 
 _LOCK = "patchgate/apply.lock"
 _PATIENCE_SECONDS = 5.0

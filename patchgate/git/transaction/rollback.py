@@ -11,12 +11,12 @@ import errno
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum, auto
 
-from patchgate.durable.folder import Folder, is_folder
 from patchgate.git.transaction.journal import Journal
 from patchgate.git.transaction.keeping import Keeping
 from patchgate.git.transaction.obstacles import DirtyWorkspaceError
 from patchgate.git.transaction.places import FOLDER, Place, is_reachable, is_same_file, join, parent_of
 from patchgate.git.transaction.site import Site
+from patchgate.storage.folder import Folder, is_folder
 
 _REASON = "not everything of an interrupted apply can be taken back"
 

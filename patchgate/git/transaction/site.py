@@ -11,12 +11,12 @@ import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from patchgate.change.folders import folders_above
-from patchgate.change.path import RepoPath
-from patchgate.change.quoting import quote_path
-from patchgate.durable.folder import Folder, is_folder
-from patchgate.durable.steps import Steps
+from patchgate.git.folders import folders_above
+from patchgate.git.path import RepoPath
+from patchgate.git.quoting import quote_path
 from patchgate.git.transaction.places import Place, Trace, is_reachable, join, look, name_of, parent_of
+from patchgate.storage.folder import Folder, is_folder
+from patchgate.storage.steps import Steps
 
 
 class Site:

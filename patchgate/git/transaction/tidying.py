@@ -8,13 +8,13 @@ from __future__ import annotations
 import errno
 import os
 
-from patchgate.durable.folder import Folder
 from patchgate.git.transaction import index_lock
 from patchgate.git.transaction.journal import Journal
 from patchgate.git.transaction.keeping import Keeping
 from patchgate.git.transaction.places import is_reachable
 from patchgate.git.transaction.rollback import drop_aside, emptied
 from patchgate.git.transaction.site import Site
+from patchgate.storage.folder import Folder
 
 _STAYING = {
     errno.ENOTEMPTY,

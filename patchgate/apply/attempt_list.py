@@ -1,0 +1,251 @@
+"""Tell what was tried: each attempt with its state, its chain, and where its evidence lies.
+
+Decides which attempts there are (what the ledger records, and folders whose attempt never got that far), in
+which state each is, and how a list of them and a single one read; `attempts_document` writes them as JSON.
+Reads only. Every value is foreign: whoever can write `.git` could have put it there.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from patchgate.apply.attempts import AttemptRecord, RecoveredRecord, ResetRecord, TouchedFile, past
+from patchgate.apply.evidence_folders import Folder, contents, folders, read_evidence
+from patchgate.errors import UndecidedError, UsageError
+from patchgate.git.quoting import printable, quote_path
+from patchgate.git.repository import Repository
+from patchgate.ledger.ledger import Ledger
+from patchgate.report.verdict import Verdict
+from patchgate.report.wording import count, safe, show_path
+
+STATES = ("applied", "accepted", "rejected", "undecided", "interrupted", "running")
+
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", re.ASCII)
+_TAIL_BYTES = 4096
+_TAIL_LINES = 20
+_MOST_FILES = 50
+_MOST_RULES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One attempt: what the ledger says, None where it says nothing; its folder, None where there is none.
+
+    `recovered` is what `recover` did after it was cut short: undone or landed.
+    """
+
+    id: str
+    record: AttemptRecord | None
+    folder: Folder | None
+    recovered: str | None = None
+
+    @property
+    def state(self) -> str:
+        """One of `STATES`."""
+        if self.record is None:
+            if self.recovered == "landed":
+                return "applied"
+            return "running" if self.folder is not None and self.folder.is_held else "interrupted"
+        if self.record.applied:
+            return "applied"
+        return self.record.verdict if self.record.verdict in list(Verdict) else "undecided"
+
+    @property
+    def at(self) -> str:
+        """When it was, empty where nobody says it in the form of a time."""
+        at = self.record.at if self.record is not None else self.folder.at if self.folder is not None else ""
+        return at if _TIME.fullmatch(at) else ""
+
+    @property
+    def dir(self) -> str | None:
+        """Where its evidence was put; None where nobody says it, or what is said names no folder."""
+        known = [self.record.dir if self.record is not None else None]
+        known.append(self.folder.dir if self.folder is not None else None)
+        return next((each for each in known if each is not None and _is_place(each)), None)
+
+
+def _is_place(text: str) -> bool:
+    try:
+        return os.path.isabs(text) and b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
+
+
+def attempts(repository: Repository) -> list[Told]:
+    """List the attempts, the newest first.
+
+    Raises:
+        UndecidedError: the folder of their evidence cannot be read.
+    """
+    ledger = Ledger(repository.common_dir)
+    records: dict[str, AttemptRecord] = {}
+    outcomes: dict[str, str] = {}
+    for each in past(ledger):
+        if isinstance(each, AttemptRecord):
+            records[each.attempt] = each
+        elif isinstance(each, RecoveredRecord):
+            outcomes[each.attempt] = each.outcome
+    try:
+        lying = {each.id: each for each in folders(repository.common_dir)}
+    except OSError as error:
+        raise UndecidedError(
+            f"the evidence of the attempts cannot be read: {error.strerror or error}",
+            "mend the mode of the folder patchgate/attempts in the git directory",
+        ) from error
+    names = [*records, *(name for name, folder in lying.items() if name not in records and folder.says)]
+    found = [Told(name, records.get(name), lying.get(name), outcomes.get(name)) for name in names]
+    # The ledger is in the order in which things happened; what is of the same second stays in it.
+    found.sort(key=lambda each: each.at)
+    return found[::-1]
+
+
+def named(known: Sequence[Told], text: str) -> Told:
+    """Pick the attempt that an id names, or a beginning that only one has.
+
+    Raises:
+        UsageError: there is none, or there are several.
+    """
+    found = [each for each in known if each.id == text] or [
+        each for each in known if len(text) > len("a-") and each.id.startswith(text)
+    ]
+    if len(found) == 1:
+        return found[0]
+    shown = printable(text, 60)
+    if found:
+        names = ", ".join(each.id for each in found[:10])
+        raise UsageError(f"{shown} is the beginning of several attempts", f"name one of: {names}")
+    raise UsageError(f"there is no attempt {shown}", "git patchgate attempts list shows them")
+
+
+def chain_of(repository: Repository, told: Told) -> list[AttemptRecord | ResetRecord]:
+    """List what happened in an attempt's chain, oldest first."""
+    if told.record is None:
+        return []
+    chain = told.record.chain
+    return [
+        each
+        for each in past(Ledger(repository.common_dir), chain)
+        if not isinstance(each, RecoveredRecord) and each.chain == chain
+    ]
+
+
+def list_text(known: Sequence[Told]) -> list[str]:
+    """Write one line for each attempt."""
+    width = max((len(each.id) for each in known), default=0)
+    return [f"{each.id:<{width}}  {each.at or '(no time)':<20}  {_line(each)}" for each in known]
+
+
+def _line(told: Told) -> str:
+    said = [_state(told)]
+    record = told.record
+    if record is not None:
+        if record.rules:
+            said.append(_rules(record.rules))
+        if record.retry_of is not None:
+            said.append(f"retry {record.number} of chain {safe(record.chain, 60)}")
+        if record.verdict == Verdict.ACCEPTED:
+            said.append(count(len(record.files), "file"))
+    return ", ".join(said)
+
+
+def _state(told: Told) -> str:
+    dry = " (dry run)" if told.record is not None and told.record.dry_run else ""
+    recovered = f" ({safe(told.recovered, 40)} by recover)" if told.recovered is not None else ""
+    return f"{told.state}{dry}{recovered}"
+
+
+def _rules(rules: Sequence[str]) -> str:
+    more = f" and {len(rules) - _MOST_RULES} more" if len(rules) > _MOST_RULES else ""
+    return " ".join(safe(rule, 60) for rule in rules[:_MOST_RULES]) + more
+
+
+def show_text(repository: Repository, told: Told) -> list[str]:
+    """Write one attempt for people: what was tried and became of it, the evidence, the ends of the logs."""
+    lines = [f"attempt {told.id}: {_state(told)}", f"  when: {told.at or '(no time)'}"]
+    if told.record is not None:
+        lines += _record_lines(told.record)
+        lines += [f"  chain: {line}" for line in _chain_lines(chain_of(repository, told))]
+        lines += _file_lines(told.record.files)
+    return lines + _evidence_lines(told)
+
+
+def _record_lines(record: AttemptRecord) -> list[str]:
+    rows: list[tuple[str, object]] = [
+        ("stage", record.stage),
+        ("code", record.code),
+        ("rules", ", ".join(record.rules) or None),
+        ("kind", record.kind),
+        ("patch SHA-256", record.patch_sha256),
+        ("patch id", record.patch_id),
+        ("policy", record.policy),
+        ("base tree", record.base),
+        ("resulting tree", record.after),
+        (
+            "lines",
+            None if record.added_lines is None else f"+{record.added_lines} -{record.removed_lines or 0}",
+        ),
+        ("working tree", record.work_tree),
+    ]
+    return [f"  {name}: {safe(str(value))}" for name, value in rows if value is not None]
+
+
+def _chain_lines(chain: Sequence[AttemptRecord | ResetRecord]) -> list[str]:
+    lines = []
+    for each in chain:
+        if isinstance(each, ResetRecord):
+            lines.append(f"begun again by {safe(each.by, 100)}: {safe(each.reason, 200)}")
+        else:
+            rules = f" {_rules(each.rules)}" if each.rules else ""
+            what = "applied" if each.applied else safe(each.verdict, 40)
+            lines.append(f"{each.attempt} {what}{rules}{'' if each.counts else ' (does not count)'}")
+    return lines
+
+
+def _file_lines(files: Sequence[TouchedFile]) -> list[str]:
+    lines = [f"  file: {show_path(file.path)} ({_what_happened(file)})" for file in files[:_MOST_FILES]]
+    more = len(files) - _MOST_FILES
+    return lines + ([f"  and {count(more, 'more file')}"] if more > 0 else [])
+
+
+def _what_happened(file: TouchedFile) -> str:
+    if file.old is None:
+        return "named" if file.new is None else "added"
+    return "deleted" if file.new is None else "changed"
+
+
+def _evidence_lines(told: Told) -> list[str]:
+    if told.dir is None:
+        return ["  evidence: none is known"]
+    kept = contents(told.dir)
+    if not kept:
+        return [f"  evidence: {_place(told.dir)} (nothing is there any more)"]
+    lines = [f"  evidence: {_place(told.dir)}"]
+    lines += [f"    {safe(quote_path(os.fsencode(name)))} ({count(size, 'byte')})" for name, size in kept]
+    for name, tail in log_tails(told.dir, kept):
+        lines.append(f"  the end of {safe(quote_path(os.fsencode(name)))}:")
+        lines += [f"    | {safe(line, 400)}" for line in tail]
+    return lines
+
+
+def _place(folder: str) -> str:
+    return safe(quote_path(os.fsencode(folder)), 4096)
+
+
+def log_tails(place: str, kept: Sequence[tuple[str, int]]) -> list[tuple[str, list[str]]]:
+    """Give the last lines of each log that holds any."""
+    found = []
+    for name, size in kept:
+        if not name.startswith("logs/") or not size:
+            continue
+        try:
+            raw = read_evidence(place, name, _TAIL_BYTES)
+        except OSError:
+            continue
+        lines = raw.removesuffix(b"\n").split(b"\n")
+        # The first line was cut where the file is longer than what was read.
+        whole = lines[1:] if size > _TAIL_BYTES and len(lines) > 1 else lines
+        found.append((name, [printable(line, 400) for line in whole[-_TAIL_LINES:]]))
+    return found

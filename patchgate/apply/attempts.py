@@ -1,0 +1,331 @@
+"""The ledger's record of attempts: one `attempted` event for each `apply`, `reset` and `recovered` beside it.
+
+Decides the keys of these events and which lines of the ledger are such events: what is foreign, damaged or of
+a newer form is left out, for a reader asks what happened and judges nothing by it. What a chain of attempts
+means for the next one, and whether an earlier effect is still there, it does not decide.
+
+A list of files that one record cannot hold is shared out over several events; reading puts it together. A
+record of which a part is missing counts as an attempt, but has neither files nor a patch id, so that nothing
+is concluded from half a list. A journal's note is one record: where the files do not fit into it, it has
+neither, and what recovery records of such an attempt is that it landed, not what it touched.
+"""
+
+from __future__ import annotations
+
+import calendar
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from patchgate.apply.evidence_folders import ID
+from patchgate.git.model import Entry
+from patchgate.git.path import RepoPath
+from patchgate.ledger.event import Event
+from patchgate.ledger.ledger import Ledger
+from patchgate.ledger.record_forms import part_of, path_of, plain_path
+from patchgate.storage.record import Json, canonical_event
+
+ATTEMPTED, RESET, RECOVERED = "attempted", "reset", "recovered"
+MAX_NOTE = 256 * 1024
+"""Bytes of a journal's note at most; its record holds the names of folders too."""
+
+_MODE = re.compile(r"[0-7]{6}", re.ASCII)
+_OID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class TouchedFile:
+    """One path of an attempt's patch: the entry before and after, None where there is none."""
+
+    path: RepoPath
+    old: Entry | None
+    new: Entry | None
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRecord:
+    """One attempt, as the ledger keeps it.
+
+    `chain` is the id of the chain's first attempt, `number` counts from 1 in it. `counts` is whether it is a
+    refusal that the retry rule counts. `kind` is patch or edits (`source` in the event). `base`, `after` are
+    trees, `policy` is a digest, `stage`, `code` are those of the first error and `rules` those of all.
+    `fallback_reason` is why it did not land: a rule, a gate, or the kind of an error; `temp_path` a scratch
+    tree that was kept. `dir` is where the evidence was put. `at` is the event's own time, empty before it is
+    recorded.
+    """
+
+    attempt: str
+    chain: str
+    retry_of: str | None
+    number: int
+    verdict: str
+    applied: bool
+    counts: bool
+    dry_run: bool
+    kind: str
+    patch_sha256: str
+    patch_id: str | None = None
+    base: str | None = None
+    after: str | None = None
+    policy: str | None = None
+    stage: str | None = None
+    code: str | None = None
+    rules: tuple[str, ...] = ()
+    n_hunks: int | None = None
+    added_lines: int | None = None
+    removed_lines: int | None = None
+    files: tuple[TouchedFile, ...] = ()
+    dir: str | None = None
+    work_tree: str | None = None
+    fallback_reason: str | None = None
+    temp_path: str | None = None
+    at: str = ""
+
+    def plain(self) -> dict[str, Json]:
+        """Give the keys of the event."""
+        value: dict[str, Json] = {_KEYS.get(name, name): getattr(self, name) for name in _PLAIN}
+        return value | {"rules": list(self.rules), "files": [_plain_file(file) for file in self.files]}
+
+    def note(self) -> dict[str, Json]:
+        """Give the keys of the event for a journal's note; too long a one has neither files nor patch id."""
+        value = self.plain()
+        if len(canonical_event(value)) <= MAX_NOTE:
+            return value
+        return value | {"files": [], "patch_id": None}
+
+    @classmethod
+    def from_plain(cls, value: Mapping[str, Json], at: str = "") -> AttemptRecord:
+        """Read what `plain` gave; keys that are not known here are left out.
+
+        Raises:
+            ValueError: it is no record of an attempt.
+        """
+        held: dict[str, Json] = {}
+        for name, (kind, may_be_none) in _PLAIN.items():
+            each = value.get(_KEYS.get(name, name))
+            if type(each) is not kind and not (each is None and may_be_none):
+                raise ValueError(f"{name} is not what it is in a record of an attempt")
+            held[name] = each
+        rules, files = value.get("rules"), value.get("files")
+        if not isinstance(rules, list) or not all(isinstance(rule, str) for rule in rules):
+            raise ValueError("rules are no names")
+        if not isinstance(files, list):
+            raise ValueError("files are no list")
+        if not all(ID.fullmatch(str(held[name])) for name in ("attempt", "chain")):
+            raise ValueError("the id is none")
+        # mypy cannot follow the table; the loop above has checked each type.
+        return cls(**held, rules=tuple(rules), files=tuple(map(_file, files)), at=at)  # type: ignore[arg-type]
+
+
+# An event has a `kind` of its own; the word for where a change came from is that of the other events.
+_KEYS = {"kind": "source"}
+_TEXT, _MAYBE_TEXT, _FLAG, _MAYBE_COUNT = (str, False), (str, True), (bool, False), (int, True)
+_PLAIN: Mapping[str, tuple[type, bool]] = {
+    "attempt": _TEXT,
+    "chain": _TEXT,
+    "retry_of": _MAYBE_TEXT,
+    "number": (int, False),
+    "verdict": _TEXT,
+    "applied": _FLAG,
+    "counts": _FLAG,
+    "dry_run": _FLAG,
+    "kind": _TEXT,
+    "patch_sha256": _TEXT,
+    "patch_id": _MAYBE_TEXT,
+    "base": _MAYBE_TEXT,
+    "after": _MAYBE_TEXT,
+    "policy": _MAYBE_TEXT,
+    "stage": _MAYBE_TEXT,
+    "code": _MAYBE_TEXT,
+    "n_hunks": _MAYBE_COUNT,
+    "added_lines": _MAYBE_COUNT,
+    "removed_lines": _MAYBE_COUNT,
+    "dir": _MAYBE_TEXT,
+    "work_tree": _MAYBE_TEXT,
+    "fallback_reason": _MAYBE_TEXT,
+    "temp_path": _MAYBE_TEXT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ResetRecord:
+    """A person let the retries of a chain begin again."""
+
+    chain: str
+    reason: str
+    by: str
+    at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveredRecord:
+    """What became of an apply that was cut short: `undone` or `landed`."""
+
+    attempt: str
+    outcome: str
+    at: str = ""
+
+
+def record(ledger: Ledger, attempt: AttemptRecord) -> str | None:
+    """Add an attempt, on the disk when this returns; None, or one sentence to warn with."""
+    return ledger.record(ATTEMPTED, attempt.plain())
+
+
+def record_reset(ledger: Ledger, reset: ResetRecord) -> str | None:
+    """Add that retries may begin again; None, or one sentence to warn with."""
+    return ledger.record(RESET, {"chain": reset.chain, "reason": reset.reason, "by": reset.by})
+
+
+def record_recovered(ledger: Ledger, recovered: RecoveredRecord) -> str | None:
+    """Add what recovery did; None, or one sentence to warn with."""
+    return ledger.record(RECOVERED, {"attempt": recovered.attempt, "outcome": recovered.outcome})
+
+
+def record_landed(ledger: Ledger, note: Json) -> str | None:
+    """Add the attempt that a journal's note holds, which was cut short after it had landed.
+
+    None, or one sentence to warn with. An attempt that is on record already is not recorded again.
+    """
+    try:
+        landed = AttemptRecord.from_plain(note if isinstance(note, Mapping) else {})
+    except ValueError as error:
+        return f"the ledger has no record of what landed: {error}"
+    if any(each.applied for each in records(ledger, landed.attempt) if each.attempt == landed.attempt):
+        return None
+    return record(ledger, replace(landed, verdict="accepted", applied=True, counts=False))
+
+
+def past(
+    ledger: Ledger, holding: str = "", since: float | None = None
+) -> list[AttemptRecord | ResetRecord | RecoveredRecord]:
+    """List what happened to attempts, oldest first.
+
+    Args:
+        ledger: where it is recorded.
+        holding: only what is recorded in lines that hold this text: an id or a digest, nothing that JSON
+            would escape. It is what makes one question to a long ledger cheap.
+        since: only what was recorded since, in seconds since the epoch, or says no time.
+    """
+    found: list[list[Event] | ResetRecord | RecoveredRecord] = []
+    begun: dict[Json, list[Event]] = {}
+    for event in ledger.mentions({ATTEMPTED, RESET, RECOVERED}, holding, since=since):
+        attempt, chain, reason, by, outcome = (
+            _text(event.about.get(name)) for name in ("attempt", "chain", "reason", "by", "outcome")
+        )
+        if event.kind == ATTEMPTED:
+            # Each part is recorded by itself, so that another attempt's may stand between two of them.
+            if _part(event)[0] > 1 and attempt in begun:
+                begun[attempt].append(event)
+            else:
+                begun[attempt] = [event]
+                found.append(begun[attempt])
+        elif event.kind == RESET and ID.fullmatch(chain):
+            found.append(ResetRecord(chain, reason, by, event.at))
+        elif event.kind == RECOVERED and ID.fullmatch(attempt):
+            found.append(RecoveredRecord(attempt, outcome, event.at))
+    read = (_joined(each) if isinstance(each, list) else each for each in found)
+    return [each for each in read if each is not None]
+
+
+def records(ledger: Ledger, holding: str = "", since: float | None = None) -> list[AttemptRecord]:
+    """List the attempts, oldest first; `holding` and `since` as in `past`."""
+    return [each for each in past(ledger, holding, since) if isinstance(each, AttemptRecord)]
+
+
+def find(ledger: Ledger, text: str) -> AttemptRecord | None:
+    """Find an attempt by its id, or by the beginning of one where only one attempt has it."""
+    return pick(records(ledger, text) if ID.fullmatch(text) else records(ledger), text)
+
+
+def pick(known: Sequence[AttemptRecord], text: str) -> AttemptRecord | None:
+    """Pick the attempt that an id, or a beginning that only one id has, names."""
+    last = {each.attempt: each for each in known}
+    if text in last:
+        return last[text]
+    names = [name for name in last if name.startswith(text)] if len(text) > len("a-") else []
+    return last[names[0]] if len(names) == 1 else None
+
+
+def chain_since_reset(ledger: Ledger, chain: str) -> list[AttemptRecord]:
+    """List the attempts of a chain, oldest first, from the last time that a person let it begin again."""
+    found: list[AttemptRecord] = []
+    for each in past(ledger, chain):
+        if isinstance(each, ResetRecord) and each.chain == chain:
+            found = []
+        elif isinstance(each, AttemptRecord) and each.chain == chain:
+            found.append(each)
+    return found
+
+
+def age(at: str, now: float) -> float:
+    """Tell how many seconds before `now` a recorded time was; what says no time is of now."""
+    try:
+        return now - calendar.timegm(time.strptime(at, "%Y-%m-%dT%H:%M:%SZ"))
+    except ValueError:
+        return 0.0
+
+
+def is_known(ledger: Ledger) -> Callable[[str], bool]:
+    """Give a test whether the ledger speaks of an id anywhere, so that no new attempt gets it."""
+
+    def known(name: str) -> bool:
+        return any(True for _ in ledger.mentions({ATTEMPTED, RESET, RECOVERED}, f'"{name}"'))
+
+    return known
+
+
+def events_of(ledger: Ledger, attempt: str) -> list[dict[str, Json]]:
+    """Give the ledger's events about one attempt as flat objects, oldest first, for its evidence."""
+    return [
+        event.plain()
+        for event in ledger.mentions({ATTEMPTED, RECOVERED}, f'"{attempt}"')
+        if event.about.get("attempt") == attempt
+    ]
+
+
+def _part(event: Event) -> tuple[int, int]:
+    return part_of(event) or (0, 0)
+
+
+def _joined(parts: Sequence[Event]) -> AttemptRecord | None:
+    """Make one record of the parts of an event; None where it is not what we write."""
+    try:
+        read = [AttemptRecord.from_plain(event.about, event.at) for event in parts]
+    except ValueError:
+        return None
+    of = _part(parts[0])[1]
+    if [_part(event) for event in parts] != [(number, of) for number in range(1, of + 1)]:
+        return replace(read[0], files=(), patch_id=None)
+    # A list of rules is never what has to be shared out; but if it was, each part has some of them.
+    rules = tuple(dict.fromkeys(rule for each in read for rule in each.rules))
+    return replace(read[0], rules=rules, files=tuple(file for each in read for file in each.files))
+
+
+def _plain_file(file: TouchedFile) -> dict[str, Json]:
+    value = plain_path(file.path)
+    for side, entry in (("old", file.old), ("new", file.new)):
+        value[f"{side}_mode"] = entry.mode if entry else None
+        value[f"{side}_oid"] = entry.oid if entry else None
+    return value
+
+
+def _file(value: Json) -> TouchedFile:
+    if not isinstance(value, Mapping):
+        raise ValueError("a file is no object")
+    return TouchedFile(path_of(value), *_sides(value))
+
+
+def _sides(value: Mapping[str, Json]) -> Iterator[Entry | None]:
+    for side in ("old", "new"):
+        mode, oid = value.get(f"{side}_mode"), value.get(f"{side}_oid")
+        if mode is None and oid is None:
+            yield None
+        elif isinstance(mode, str) and isinstance(oid, str) and _MODE.fullmatch(mode) and _OID.fullmatch(oid):
+            yield Entry(mode, oid)
+        else:
+            raise ValueError("a side of a file has no mode and id")
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else ""

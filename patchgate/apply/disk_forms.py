@@ -1,0 +1,349 @@
+"""The exact bytes on disk, before and after: what a judged change between blobs means for the files.
+
+Decides whether the files are still what was judged, and which bytes are written. A file keeps its form: where
+it is the blob itself, the new one is too; where it is what a checkout makes of the blob (line ends, `ident`,
+an encoding, a filter), so is the new one; where only its line ends differ, the lines that stay keep theirs
+and new ones get the file's own. New files are made as by a checkout. Bytes that are not the blob itself are
+written only if git, asked again, would store them as the very blob that was judged.
+
+It writes nothing; `git/transaction` does. In the ordinary case no child is started: files that are their blob
+and gain no CR LF, under attributes that name no filter, `ident` or encoding.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from patchgate.errors import UndecidedError
+from patchgate.git.checkout import (
+    MOST_BYTES,
+    CheckedOut,
+    ContentAttributes,
+    Obstacle,
+    is_switched_off,
+    read_standing,
+    stored_as,
+)
+from patchgate.git.model import GITLINK, SYMLINK, Entry, FileChange
+from patchgate.git.objects import Objects
+from patchgate.git.path import RepoPath
+from patchgate.git.preimages import is_emptied_on_disk, left_out, read_files
+from patchgate.git.private import PrivateStore
+from patchgate.git.repository import Repository
+from patchgate.git.staging import index_entries
+from patchgate.git.transaction.places import Content, Write
+from patchgate.patches.kept_ends import carry_line_ends, is_same_but_ends
+from patchgate.patches.proposed import Preimages, content_of
+
+_Asked = tuple[FileChange, Entry, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What stands on disk where a change goes.
+
+    `contents` has every touched path that has a form on disk (gitlinks have none). `as_blob` are the files
+    whose bytes are the judged blob itself, `differing` the paths where something else stands than was judged,
+    in the order of the change.
+    """
+
+    contents: Mapping[RepoPath, Content | None]
+    as_blob: frozenset[RepoPath]
+    differing: tuple[RepoPath, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Forms:
+    """What is to be written.
+
+    `unsteady` are files that are written as they were judged, byte for byte, though git's attributes or
+    `core.autocrlf` will store other line ends when they are next added.
+    """
+
+    writes: tuple[Write, ...]
+    unsteady: tuple[RepoPath, ...]
+
+
+def standing(
+    repository: Repository,
+    objects: Objects,
+    store: PrivateStore,
+    files: Sequence[FileChange],
+    *,
+    with_index: bool = False,
+) -> Standing:
+    """Read every touched path on disk, and hold it against the old side of the change.
+
+    Args:
+        objects: reads through `store`.
+        with_index: the index is changed too, which is where a gitlink changes.
+
+    Raises:
+        UndecidedError: something cannot be read, or has no form on disk that could be written.
+    """
+    _require_forms(repository, files, with_index=with_index)
+    looked = [file for file in files if not _is_gitlink(file)]
+    removed = {file.path: file.old for file in files if file.new is None}
+    contents: dict[RepoPath, Content | None] = {}
+    as_blob: set[RepoPath] = set()
+    differing: set[RepoPath] = set()
+    absent: dict[RepoPath, Entry | None] = {}
+    converted: dict[RepoPath, tuple[Entry, Content]] = {}
+    for file in looked:
+        found = read_standing(repository, file.path)
+        if isinstance(found, Obstacle):
+            contents[file.path] = None
+            if file.old is not None or not _makes_room(repository, found, file.path, removed):
+                differing.add(file.path)
+            continue
+        contents[file.path] = found
+        if found is None or file.old is None:
+            if found is not None:
+                differing.add(file.path)
+            elif file.old is not None:
+                absent[file.path] = file.old
+        elif (found.mode == SYMLINK) != (file.old.mode == SYMLINK):
+            differing.add(file.path)
+        elif objects.hash("blob", found.data) == file.old.oid:
+            as_blob.add(file.path)
+        elif found.mode == SYMLINK:
+            differing.add(file.path)
+        else:
+            converted[file.path] = (file.old, found)
+    modes = [file for file in looked if _differs_in_mode(file, contents[file.path])]
+    if modes and not is_switched_off(repository, "core.fileMode"):
+        differing.update(file.path for file in modes)
+    if absent:
+        # A sparse checkout leaves it out: it was judged as the index has it.
+        skipped = left_out(repository, absent)
+        differing.update(path for path, entry in absent.items() if skipped.get(path) != entry)
+        hidden = [path for path in skipped if path in removed and path not in differing]
+        if hidden and not with_index:
+            raise UndecidedError(
+                f"{hidden[0].quoted} is left out by the sparse checkout: it is not here to be deleted",
+                "use --index, or bring it here: git sparse-checkout add",
+            )
+    differing.update(_stored_otherwise(repository, store, converted))
+    ordered = tuple(file.path for file in looked if file.path in differing)
+    return Standing(contents, frozenset(as_blob), ordered)
+
+
+def _is_gitlink(file: FileChange) -> bool:
+    return any(side is not None and side.mode == GITLINK for side in (file.old, file.new))
+
+
+def _differs_in_mode(file: FileChange, found: Content | None) -> bool:
+    return found is not None and file.old is not None and found.mode != file.old.mode
+
+
+def _require_forms(repository: Repository, files: Sequence[FileChange], *, with_index: bool) -> None:
+    """Refuse what cannot stand on this disk."""
+    for file in files:
+        if not _is_gitlink(file):
+            continue
+        if not with_index:
+            raise UndecidedError(
+                f"{file.path.quoted} is a submodule, which only the index can change", "use --index"
+            )
+        if any(side is not None and side.mode != GITLINK for side in (file.old, file.new)):
+            raise UndecidedError(
+                f"{file.path.quoted} would change between a submodule and a file",
+                "remove the one by hand, then apply the rest",
+            )
+    links = [file for file in files for side in (file.old, file.new) if side and side.mode == SYMLINK]
+    if links and is_switched_off(repository, "core.symlinks"):
+        said = f"{links[0].path.quoted} is a symlink, and core.symlinks is false here"
+        raise UndecidedError(said, "apply this in a working tree that has symlinks")
+
+
+def _makes_room(
+    repository: Repository, found: Obstacle, path: RepoPath, removed: Mapping[RepoPath, Entry | None]
+) -> bool:
+    """Tell whether the change takes away what is in the way of a new file."""
+    if found.path == path:
+        root = os.fsencode(repository.work_tree or "")
+        return found.is_folder and is_emptied_on_disk(root, path.raw, removed.keys())
+    above = removed.get(found.path)
+    return above is not None and above.is_file
+
+
+def _stored_otherwise(
+    repository: Repository, store: PrivateStore, files: Mapping[RepoPath, tuple[Entry, Content]]
+) -> list[RepoPath]:
+    """Find the files that git, asked again, does not store as the blob that was judged."""
+    asked = [(path, content.data) for path, (_, content) in files.items()]
+    oids = stored_as(repository, store, asked)
+    wrong = [path for (path, _), oid in zip(asked, oids, strict=True) if oid != files[path][0].oid]
+    if not wrong:
+        return []
+    # The index has a say too (`read_files`); this reads the files again, and who writes compares the bytes.
+    held = index_entries(repository, wrong)
+    known: dict[RepoPath, Entry | None] = {path: held.get(path) for path in wrong}
+    again = read_files(repository, store, {path: files[path][0].mode for path in wrong}, known)
+    return [path for path in wrong if again.get(path) != files[path][0]]
+
+
+def forms(
+    repository: Repository,
+    objects: Objects,
+    store: PrivateStore,
+    files: Sequence[FileChange],
+    stands: Standing,
+) -> Forms:
+    """Make the bytes that are to be written.
+
+    Args:
+        objects: reads through `store`, where the new blobs are.
+        stands: of the same files, and nothing in it differs.
+
+    Raises:
+        UndecidedError: no bytes can be found that git would store as what was judged.
+    """
+    attributes = ContentAttributes(repository)
+    blobs = Preimages(objects, {file.path: file.new for file in files})
+    made: dict[RepoPath, Content | None] = {}
+    asked: list[_Asked] = []
+    for file in files:
+        if _is_gitlink(file):
+            continue
+        if file.new is None:
+            made[file.path] = None
+            continue
+        old, new = stands.contents[file.path], file.new
+        mode = _mode(file, new, old)
+        if old is not None and _changes_mode_alone(file):
+            made[file.path] = Content(mode, old.data)
+            continue
+        blob = content_of(blobs[file.path]) or b""
+        made[file.path] = Content(mode, blob)
+        if new.mode != SYMLINK and not _is_plainly_the_blob(file, blob, stands, attributes):
+            asked.append((file, new, blob))
+    unsteady: list[RepoPath] = []
+    if asked:
+        answers = _Conversions(repository, objects, store, attributes, stands)
+        for (file, new, _), data in zip(asked, answers.of(asked), strict=True):
+            made[file.path] = Content(_mode(file, new, stands.contents[file.path]), data)
+        unsteady = answers.unsteady
+    writes = (Write(path, stands.contents[path], content) for path, content in made.items())
+    return Forms(tuple(each for each in writes if each.old != each.new), tuple(unsteady))
+
+
+def _changes_mode_alone(file: FileChange) -> bool:
+    if file.old is None or file.new is None:
+        return False
+    return file.old.is_file and file.new.is_file and file.old.oid == file.new.oid
+
+
+def _mode(file: FileChange, new: Entry, old: Content | None) -> str:
+    """Give the mode to write: that of the disk, where the change leaves it (`core.fileMode=false`)."""
+    stays = file.old is not None and file.old.mode == new.mode
+    return old.mode if stays and old is not None else new.mode
+
+
+def _is_plainly_the_blob(
+    file: FileChange, blob: bytes, stands: Standing, attributes: ContentAttributes
+) -> bool:
+    """Tell, without asking git, that the blob itself is written and would be stored as it is.
+
+    Where only line ends can be converted: a file without line ends has none to convert; a file that is its
+    blob and has line ends shows which ones it keeps, and git changes no CR LF that it has kept before.
+    """
+    if attributes.reach(file.path):
+        return False
+    if b"\n" not in blob:
+        return True
+    old = stands.contents[file.path]
+    if old is None or file.path not in stands.as_blob or old.mode == SYMLINK or b"\n" not in old.data:
+        return False
+    return b"\r\n" not in blob or b"\r\n" in old.data
+
+
+@dataclass(slots=True)
+class _Conversions:
+    """Finds the bytes of files that git may convert, and proves them.
+
+    `unsteady` names the files whose line ends git will not keep.
+    """
+
+    repository: Repository
+    objects: Objects
+    store: PrivateStore
+    attributes: ContentAttributes
+    stands: Standing
+    unsteady: list[RepoPath] = field(default_factory=list)
+
+    def of(self, asked: Sequence[_Asked]) -> list[bytes]:
+        """Give the bytes for each file.
+
+        Raises:
+            UndecidedError: there are none that git would store as what was judged.
+        """
+        with CheckedOut(self.repository, self.store) as git:
+            found = [self._form(git, *question) for question in asked]
+        self._let_index_speak(asked, found)
+        # Where only line ends can be converted, a blob without CR LF is stored as it is.
+        doubtful = [
+            (*question, data)
+            for question, data in zip(asked, found, strict=True)
+            if data != question[2] or b"\r\n" in data or self.attributes.reach(question[0].path)
+        ]
+        oids = stored_as(self.repository, self.store, [(file.path, data) for file, _, _, data in doubtful])
+        for (file, new, blob, data), oid in zip(doubtful, oids, strict=True):
+            if oid == new.oid:
+                continue
+            if data != blob or oid != self.objects.hash("blob", blob.replace(b"\r\n", b"\n")):
+                raise _no_form(file.path)
+            old = self.stands.contents[file.path]
+            if old is None or file.path not in self.stands.as_blob or b"\r\n" not in old.data:
+                self.unsteady.append(file.path)
+        return found
+
+    def _form(self, git: CheckedOut, file: FileChange, new: Entry, blob: bytes) -> bytes:
+        old = self.stands.contents[file.path]
+        if old is None or old.mode == SYMLINK or file.old is None:
+            return git.form(file.path, new.oid)
+        is_blob = file.path in self.stands.as_blob
+        shows_ends = is_blob and b"\n" in old.data
+        if shows_ends and not self.attributes.reach(file.path):
+            return blob
+        if git.form(file.path, file.old.oid) == old.data:
+            form = git.form(file.path, new.oid)
+            return blob if shows_ends and is_same_but_ends(form, blob) else form
+        if is_blob:
+            return blob
+        carried = carry_line_ends(old.data, self.objects.read(file.old.oid, MOST_BYTES), blob)
+        if carried is None:
+            raise _no_form(file.path)
+        return carried
+
+    def _let_index_speak(self, asked: Sequence[_Asked], found: list[bytes]) -> None:
+        """Keep LF where the index holds CR LF: `git add` would then keep the CR LF of a checkout."""
+        doubtful = {
+            file.path: position
+            for position, (file, _, blob) in enumerate(asked)
+            if self._may_be_kept(file.path)
+            and b"\r\n" in found[position]
+            and b"\r\n" not in blob
+            and is_same_but_ends(found[position], blob)
+        }
+        if not doubtful:
+            return
+        held = index_entries(self.repository, doubtful.keys())
+        for path, position in doubtful.items():
+            entry = held.get(path)
+            if entry and entry.is_file and b"\r\n" in self.objects.read(entry.oid, MOST_BYTES):
+                found[position] = asked[position][2]
+
+    def _may_be_kept(self, path: RepoPath) -> bool:
+        """Tell whether nothing on disk has shown yet that git takes CR LF away here."""
+        return self.stands.contents[path] is None or path in self.stands.as_blob
+
+
+def _no_form(path: RepoPath) -> UndecidedError:
+    return UndecidedError(
+        f"no bytes were found for {path.quoted} that git would store as what was judged: its attributes or a"
+        " filter change them",
+        "see what converts it: git check-attr -a, git config core.autocrlf",
+    )

@@ -1,0 +1,343 @@
+"""The evidence of one attempt: the candidate byte for byte, the report, the review, the feedback, the logs.
+
+Decides where they lie, in which order they are written, and what becomes of a write that fails: before
+anything was judged it ends the command, afterwards it is one sentence to warn with. It does not decide what
+a report or a review says. What folders there are, and which may go, is `evidence_folders`.
+
+`<git common dir>/patchgate/attempts/<id>/` holds `artifacts/diff.patch`, `artifacts/report.json`,
+`reviews/review_patch.md`, `outbox/feedback.md`, `logs/`, after a refusal `failure_bundle.zip`, and the marker
+`attempt.json`, which is locked as long as the attempt goes on. With a folder of the caller's own
+(`--run-dir`) all of it but the marker goes there.
+
+The candidate is flushed, with the names of all folders above it: it is what cannot be made again. The rest is
+not: the verdict and its rules stand in the ledger's event, which is, and five more flushes would cost a small
+patch more than its judgement. What looks like a secret is masked in all but the candidate, and no log holds a
+control that a terminal would obey.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from types import TracebackType
+
+from patchgate.apply.evidence_folders import (
+    BUNDLE,
+    CANDIDATE,
+    EVIDENCE_SCHEMA,
+    FEEDBACK,
+    FOLDERS,
+    MARKER,
+    REPORT,
+    REVIEW,
+    UNFINISHED,
+    archive,
+    attempts_folder,
+    empty_folder,
+    evidence_files,
+    read_evidence,
+)
+from patchgate.errors import UndecidedError, UsageError
+from patchgate.git.quoting import neutral, printable
+from patchgate.ledger.masking import Masks
+from patchgate.storage.filesystem import (
+    flush,
+    flush_folder,
+    make_folder,
+    open_exclusive,
+    rename,
+    unlink,
+    write_all,
+)
+from patchgate.storage.record import Json
+from patchgate.storage.steps import Steps
+
+_FOLDER_MODE = 0o700
+_FILE_MODE = 0o600
+# Two bytes are four digits, short enough to be typed; where they are taken, more.
+_WIDTHS = (2, 3, 4, 8, 16)
+_PLAIN_NAME = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+def open_evidence(
+    common_dir: str,
+    candidate: bytes,
+    *,
+    chance: Callable[[int], bytes],
+    is_known: Callable[[str], bool],
+    at: str,
+    about: Mapping[str, Json],
+    run_dir: str | None = None,
+    masks: Masks | None = None,
+    faults: Steps | None = None,
+) -> Evidence:
+    """Make the folder of a new attempt and keep its candidate there, on the disk when this returns.
+
+    After an error nothing of it is left.
+
+    Args:
+        common_dir: git's common directory.
+        candidate: the patch, exactly as it came.
+        chance: so many random bytes.
+        is_known: whether an id was given before, though its folder is gone.
+        at: now, in UTC, ISO 8601, whole seconds.
+        about: what else the marker says, for who finds the attempt cut short.
+        run_dir: the caller's own folder, absolute: missing or empty.
+        masks: takes secrets out of what is kept.
+        faults: numbered fault points.
+
+    Raises:
+        UsageError: `run_dir` is not empty, no folder, or has no folder above it.
+        UndecidedError: it cannot be written.
+    """
+    faults = faults or Steps()
+    place = run_dir
+    with ExitStack() as undo:
+        try:
+            name, own = _make_own(common_dir, chance, is_known, undo, faults)
+            place = own if run_dir is None else _make_given(os.path.normpath(run_dir), undo, faults)
+            held = _mark(own, {"attempt": name, "at": at, "dir": place, **about}, undo, faults)
+            undo.callback(os.close, held)
+            for folder in FOLDERS:
+                _make(os.path.join(place, folder), undo, faults)
+            _keep_candidate(place, candidate, undo, faults)
+            for folder in dict.fromkeys((place, own, os.path.dirname(place), os.path.dirname(own))):
+                flush_folder(folder, faults)
+        except OSError as error:
+            if run_dir is not None and isinstance(error, FileExistsError):
+                raise _not_empty(run_dir) from error
+            raise UndecidedError(
+                f"the evidence of this attempt cannot be written, so nothing was judged:"
+                f" {printable(str(error.filename or place or common_dir))}: {error.strerror or error}",
+                "make room or mend the folder's mode; --run-dir DIR keeps the evidence elsewhere",
+            ) from error
+        undo.pop_all()
+    return Evidence(name, place, own, held, masks or Masks(), faults)
+
+
+class Evidence:
+    """The evidence of an attempt that goes on; as a context manager it ends with the block.
+
+    `id` is the attempt's, `dir` the folder in which everything lies.
+    """
+
+    def __init__(self, name: str, folder: str, own: str, held: int, masks: Masks, faults: Steps) -> None:
+        self.id = name
+        self.dir = folder
+        self.masks = masks
+        self._own = own
+        self._held: int | None = held
+        self._faults = faults
+
+    def __enter__(self) -> Evidence:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def log_path(self, name: str) -> str:
+        """Name the file into which a command's output goes; it does not exist yet."""
+        stem = _PLAIN_NAME.sub("_", name)[:80].lstrip(".-") or "_"
+        taken = set(os.listdir(os.path.join(self.dir, "logs")))
+        number, free = 1, f"{stem}.log"
+        while free in taken:
+            number += 1
+            free = f"{stem}-{number}.log"
+        return os.path.join(self.dir, "logs", free)
+
+    def keep(
+        self,
+        report: Json,
+        review: str,
+        feedback: str,
+        events: Sequence[Mapping[str, Json]] | None = None,
+    ) -> str | None:
+        """Mask and clean the logs, write report, review, feedback, and after a refusal the bundle of it all.
+
+        None, or one sentence to warn with; what can be written is written.
+
+        Args:
+            report: the report's document.
+            review: the review's text.
+            feedback: the short text for who sent the patch.
+            events: what the ledger has about the attempt; None where it was not refused.
+        """
+        failed = self._mask_logs()
+        texts = (
+            (REPORT, json.dumps(self.masks.document(report), indent=1) + "\n"),
+            (REVIEW, self.masks.text(review)),
+            (FEEDBACK, self.masks.text(feedback)),
+        )
+        for name, text in texts:
+            try:
+                self._write(name, text.encode("utf-8", "backslashreplace"))
+            except OSError as error:
+                failed.append(f"{name}: {error.strerror or error}")
+        if events is not None:
+            try:
+                self._bundle(events)
+            except OSError as error:
+                failed.append(f"{BUNDLE}: {error.strerror or error}")
+        return f"the evidence of {self.id} is not complete: {'; '.join(failed)}" if failed else None
+
+    def discard(self) -> None:
+        """Take everything away again, where nothing was judged; what cannot be removed stays."""
+        with suppress(OSError):
+            empty_folder(self.dir)
+        if self.dir != self._own:
+            with suppress(OSError):
+                os.rmdir(self.dir)
+        with suppress(OSError):
+            unlink(os.path.join(self._own, MARKER), self._faults)
+            os.rmdir(self._own)
+        self.close()
+
+    def close(self) -> None:
+        """Say that the attempt does not go on any more."""
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
+
+    def _write(self, name: str, content: bytes) -> None:
+        """Write a file whole; half of one would say something else."""
+        path = os.path.join(self.dir, name)
+        descriptor = open_exclusive(path, _FILE_MODE, self._faults)
+        try:
+            write_all(descriptor, content, self._faults)
+        except OSError:
+            with suppress(OSError):
+                unlink(path, self._faults)
+            raise
+        finally:
+            os.close(descriptor)
+
+    def _mask_logs(self) -> list[str]:
+        """Take secrets and controls out of the logs; one where that fails is removed.
+
+        Each line was masked and cleaned before it was logged. Here a secret of several lines is found too.
+        """
+        failed: list[str] = []
+        for name in evidence_files(self.dir):
+            if not name.startswith("logs/"):
+                continue
+            path = os.path.join(self.dir, name)
+            try:
+                content = read_evidence(self.dir, name)
+                masked = neutral(self.masks.output(content))
+                if masked is not content:
+                    self._write(name + UNFINISHED, masked)
+                    rename(path + UNFINISHED, path, self._faults)
+            except OSError as error:
+                failed.append(f"{name}: {error.strerror or error}")
+                with suppress(OSError):
+                    unlink(path, self._faults)
+        return failed
+
+    def _bundle(self, events: Sequence[Mapping[str, Json]]) -> None:
+        """Put the files of the attempt and its events into one archive, which appears whole."""
+        lines = [json.dumps(self.masks.document(event), sort_keys=True) + "\n" for event in events]
+        content = archive(self.dir, {"events.jsonl": "".join(lines).encode("ascii")})
+        new = BUNDLE + UNFINISHED
+        self._write(new, content)
+        rename(os.path.join(self.dir, new), os.path.join(self.dir, BUNDLE), self._faults)
+
+
+def _make_own(
+    common_dir: str,
+    chance: Callable[[int], bytes],
+    is_known: Callable[[str], bool],
+    undo: ExitStack,
+    faults: Steps,
+) -> tuple[str, str]:
+    """Make a folder with an id that nobody has, and is the only one to make it."""
+    above = attempts_folder(common_dir)
+    for folder in (os.path.dirname(above), above):
+        with suppress(FileExistsError):
+            make_folder(folder, _FOLDER_MODE, faults)
+            flush_folder(os.path.dirname(folder), faults)
+    if os.path.islink(above):
+        raise UndecidedError(
+            f"{printable(above)} is a symlink, so the evidence of this attempt would lie elsewhere",
+            "put a folder in its place; --run-dir DIR keeps the evidence of one attempt elsewhere",
+        )
+    for width in _WIDTHS:
+        name = f"a-{chance(width).hex()}"
+        if is_known(name):
+            continue
+        with suppress(FileExistsError):
+            _make(os.path.join(above, name), undo, faults)
+            return name, os.path.join(above, name)
+    raise UndecidedError("no free id was found for this attempt", "run the command again")
+
+
+def _make_given(run_dir: str, undo: ExitStack, faults: Steps) -> str:
+    """Make the caller's folder, or find it empty."""
+    parent = os.path.dirname(run_dir)
+    if not os.path.isdir(parent):
+        raise UsageError(
+            f"there is no folder {printable(parent)} to make the one of --run-dir in", "make it first"
+        )
+    try:
+        _make(run_dir, undo, faults)
+    except FileExistsError:
+        try:
+            held = os.listdir(run_dir)
+        except NotADirectoryError as error:
+            raise UsageError(
+                f"{printable(run_dir)} is no folder", "name another one with --run-dir"
+            ) from error
+        if held:
+            raise _not_empty(run_dir) from None
+    return run_dir
+
+
+def _not_empty(run_dir: str) -> UsageError:
+    return UsageError(
+        f"the folder of --run-dir is not empty: {printable(run_dir)}",
+        "each attempt has a folder of its own; name one that is empty or does not exist",
+    )
+
+
+def _make(folder: str, undo: ExitStack, faults: Steps) -> None:
+    make_folder(folder, _FOLDER_MODE, faults)
+    undo.callback(_take_back, os.rmdir, folder)
+
+
+def _mark(own: str, says: Mapping[str, Json], undo: ExitStack, faults: Steps) -> int:
+    """Write the marker and give its descriptor, which holds the lock: the kernel drops it at our end."""
+    path = os.path.join(own, MARKER)
+    descriptor = open_exclusive(path, _FILE_MODE, faults)
+    undo.callback(_take_back, os.unlink, path)
+    with ExitStack() as closing:
+        closing.callback(os.close, descriptor)
+        # Who looks whether the attempt goes on holds it for an instant.
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        write_all(descriptor, json.dumps({"schema": EVIDENCE_SCHEMA, **says}).encode("ascii") + b"\n", faults)
+        closing.pop_all()
+    return descriptor
+
+
+def _keep_candidate(place: str, candidate: bytes, undo: ExitStack, faults: Steps) -> None:
+    path = os.path.join(place, CANDIDATE)
+    descriptor = open_exclusive(path, _FILE_MODE, faults)
+    undo.callback(_take_back, os.unlink, path)
+    try:
+        write_all(descriptor, candidate, faults)
+        flush(descriptor, faults)
+    finally:
+        os.close(descriptor)
+    flush_folder(os.path.dirname(path), faults)
+
+
+def _take_back(remove: Callable[[str], None], path: str) -> None:
+    with suppress(OSError):
+        remove(path)

@@ -1,0 +1,253 @@
+"""Landing: a patch that was accepted and tried gets written, if everything is still as it was judged.
+
+Decides what is looked at once more (files, HEAD, index), under the locks too, and which finding each obstacle
+is: the patch's fault, or nobody's. Which bytes are written is `disk_forms`'s, how they are is
+`git/transaction`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+
+from patchgate.apply.attributes_after import stored_otherwise_after
+from patchgate.apply.disk_forms import Forms, Standing, forms, standing
+from patchgate.errors import UndecidedError
+from patchgate.git.model import FileChange
+from patchgate.git.path import RepoPath
+from patchgate.git.repository import Repository
+from patchgate.git.staging import StagedIndex, index_differs, keep_objects, new_index
+from patchgate.git.standing import changed_since
+from patchgate.git.transaction import (
+    ConcurrentChangeError,
+    DirtyWorkspaceError,
+    Landing,
+    WriteFailedError,
+    land,
+)
+from patchgate.patches.patches import Judged, is_as_judged
+from patchgate.report.rules import RULES
+from patchgate.report.verdict import Detail, Finding, Fixer, GateOutcome, Json, Outcome
+from patchgate.storage.steps import Steps
+from patchgate.storage.unbroken import unbroken
+
+_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """What became of the writing: gates and findings for the verdict, warnings, the landing if any."""
+
+    gates: tuple[GateOutcome, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    warnings: tuple[str, ...] = ()
+    landing: Landing | None = None
+
+
+class _MovedOnError(UndecidedError):
+    """HEAD or the index is not what was judged any more."""
+
+
+class _StoppedError(UndecidedError):
+    """The caller's own last look found something."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(finding.message)
+        self.finding = finding
+
+
+def land_judged(
+    repository: Repository,
+    judged: Judged,
+    *,
+    note: Mapping[str, Json],
+    with_index: bool,
+    writes: bool,
+    shield: ExitStack,
+    tried: str | None = None,
+    faults: Steps | None = None,
+    last_look: Callable[[], Finding | None] = lambda: None,
+) -> Landed:
+    """Write an accepted change to the working tree, and to the index where asked.
+
+    Args:
+        note: what the journal keeps of the attempt.
+        writes: false looks whether it could be done, and does nothing.
+        shield: from the first write on holds signals back, until the caller has recorded what was done.
+        tried: the whole tree that commands saw, which must be what they would see now; None for none.
+        faults: numbered fault points.
+        last_look: the caller's own, under the locks; nothing lands where it finds something.
+
+    Returns:
+        What became of it; an obstacle is a finding.
+    """
+    files = judged.verdict.change.files
+    try:
+        stands = standing(repository, judged.objects, judged.store, files, with_index=with_index)
+        if found := _obstacles(repository, judged, stands, with_index=with_index):
+            return _refused(found)
+        made = forms(repository, judged.objects, judged.store, files, stands)
+        warnings = _warn_of_storing(repository, files, made)
+        if not writes:
+            gate = GateOutcome("apply", Outcome.NOT_APPLICABLE, "a dry run writes nothing")
+            return Landed((gate,), warnings=warnings)
+        staged = None
+        if with_index:
+            staged = new_index(repository, judged.store, files)
+            keep_objects(repository, judged.store, files)
+        shield.enter_context(unbroken())
+        landing = _write(repository, judged, made, staged, note, tried, faults, last_look)
+    except ConcurrentChangeError as error:
+        return _refused([_concurrent(path) for path in error.paths])
+    except _StoppedError as error:
+        return _refused([error.finding])
+    except _MovedOnError as error:
+        return _refused([_finding("concurrent-change", error.message)])
+    except WriteFailedError as error:
+        return _refused([_unwritten(error)])
+    except DirtyWorkspaceError as error:
+        return _refused([_dirty(error)])
+    except UndecidedError as error:
+        return _undecided(error)
+    late = tuple(f"somebody wrote while the patch landed; it is kept in {place}" for place in landing.kept)
+    gate = GateOutcome("apply", Outcome.PASS)
+    return Landed((gate,), warnings=(*warnings, *late), landing=landing)
+
+
+def _warn_of_storing(repository: Repository, files: Sequence[FileChange], made: Forms) -> tuple[str, ...]:
+    """Tell which files git will store otherwise than they were judged, when they are next added."""
+    ends = (
+        f"{path.quoted} keeps its line ends; git will store others when it is next added"
+        for path in made.unsteady[:_SHOWN]
+    )
+    brought = (
+        f"{path.quoted}: git will store something else than was judged when it is next added, by the"
+        " attributes that the patch brings"
+        for path in stored_otherwise_after(repository, files, made.writes)[:_SHOWN]
+        if path not in made.unsteady
+    )
+    return (*ends, *brought)
+
+
+def find_obstacles(repository: Repository, judged: Judged, *, with_index: bool) -> Landed:
+    """Look whether a patch could land as things are, before its commands take their time."""
+    files = judged.verdict.change.files
+    try:
+        stands = standing(repository, judged.objects, judged.store, files, with_index=with_index)
+        found = _obstacles(repository, judged, stands, with_index=with_index)
+    except UndecidedError as error:
+        return _undecided(error)
+    return _refused(found) if found else Landed()
+
+
+def _obstacles(
+    repository: Repository, judged: Judged, stands: Standing, *, with_index: bool
+) -> list[Finding]:
+    if stands.differing:
+        return _differing(judged, stands.differing)
+    if not with_index:
+        return []
+    return [_index_differs(path) for path in index_differs(repository, judged.verdict.change.files)]
+
+
+def _undecided(error: UndecidedError) -> Landed:
+    reason = f"{error.message}; {error.hint}" if error.hint else error.message
+    return Landed((GateOutcome("apply", Outcome.UNDECIDED, reason),))
+
+
+def _write(
+    repository: Repository,
+    judged: Judged,
+    made: Forms,
+    staged: StagedIndex | None,
+    note: Mapping[str, Json],
+    tried: str | None,
+    faults: Steps | None,
+    last_look: Callable[[], Finding | None],
+) -> Landing:
+    def look() -> None:
+        if (found := last_look()) is not None:
+            raise _StoppedError(found)
+        if not is_as_judged(repository, judged):
+            raise _MovedOnError("HEAD or the index was changed while the patch was tried")
+        if staged is not None and not staged.is_current(repository):
+            raise _MovedOnError("the index was changed while the patch was tried")
+        if tried is not None:
+            files, tree = judged.verdict.change.files, judged.footing.policy_tree
+            if paths := changed_since(repository, judged.objects, judged.store, tree, files, tried):
+                raise ConcurrentChangeError(paths)
+
+    index = None if staged is None else staged.content
+    return land(repository, made.writes, note=note, index=index, look=look, faults=faults)
+
+
+def _refused(findings: Sequence[Finding]) -> Landed:
+    undecided = all(finding.definition.undecided for finding in findings)
+    outcome = Outcome.UNDECIDED if undecided else Outcome.FAIL
+    reason = f"{findings[0].rule}: {findings[0].message}" if undecided else None
+    return Landed((GateOutcome("apply", outcome, reason),), tuple(findings[:_SHOWN]))
+
+
+def _finding(
+    rule: str,
+    message: str,
+    path: RepoPath | None = None,
+    *,
+    hint: str | None = None,
+    who: Fixer = Fixer.ENVIRONMENT,
+    details: Mapping[str, Detail] | None = None,
+    notes: tuple[str, ...] = (),
+) -> Finding:
+    definition = RULES[rule]
+    return Finding(
+        rule,
+        definition.level,
+        message,
+        path,
+        hint=hint or definition.fix[:1].lower() + definition.fix[1:],
+        who_can_fix=who,
+        details={"pattern": None, "limit": None, "actual": None, **(details or {})},
+        notes=notes,
+    )
+
+
+def _differing(judged: Judged, paths: Sequence[RepoPath]) -> list[Finding]:
+    if judged.footing.on_disk:
+        return [_concurrent(path) for path in paths]
+    return [
+        replace(
+            _finding("base-conflict", f"{path.quoted} is not as the patch's base has it", path),
+            hint="commit or stash what was changed there, then apply the same patch again",
+            who_can_fix=Fixer.PERSON,
+        )
+        for path in paths
+    ]
+
+
+def _concurrent(path: RepoPath) -> Finding:
+    return _finding("concurrent-change", f"{path.quoted} was changed while the patch was tried", path)
+
+
+def _index_differs(path: RepoPath) -> Finding:
+    return _finding(
+        "index-differs",
+        f"the index does not hold {path.quoted} as it is on disk",
+        path,
+        who=Fixer.PERSON,
+    )
+
+
+def _unwritten(error: WriteFailedError) -> Finding:
+    return _finding("write-failed", error.message, hint=error.hint)
+
+
+def _dirty(error: DirtyWorkspaceError) -> Finding:
+    return _finding(
+        "dirty-workspace",
+        error.message,
+        hint=error.hint,
+        who=Fixer.PERSON,
+        details={"places": error.places},
+        notes=error.states[:_SHOWN],
+    )

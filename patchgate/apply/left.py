@@ -1,0 +1,114 @@
+"""What a killed apply has left: finished or undone, and on record.
+
+Decides what is recorded and how it is told. What is done to the files is the transaction's own rule: undone
+unless it had landed, and nothing that a person wrote since is overwritten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from patchgate.git.left_over import is_any_left
+from patchgate.git.quoting import printable
+from patchgate.git.repository import Repository
+from patchgate.storage.replace import sweep
+from patchgate.storage.steps import Steps
+from patchgate.storage.temporary import sweep_temporary_folders
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from patchgate.git.transaction import Recovered
+    from patchgate.ledger.ledger import Ledger
+    from patchgate.report.verdict import Json
+
+
+_LEFT = {
+    "interrupted": "was cut short while it was applied",
+    "landed": "was applied, and is not on record",
+    "undone": "was undone, and is not on record",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What was finished or undone, in a sentence each, and warnings."""
+
+    lines: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def finish_left(repository: Repository, *, keep: bool = False) -> Finished:
+    """Finish or undo what earlier applies left; without any this costs one look.
+
+    Args:
+        keep: leave the files that were changed since as they are, and undo the rest.
+
+    Raises:
+        UndecidedError: an apply is running, or something stands where neither the old nor the new file does.
+    """
+    _sweep(repository)
+    if not is_any_left(repository.common_dir):
+        return Finished()
+    # Only here is the machinery loaded (40 ms): every command that writes asks, and hardly ever is there one.
+    from patchgate.apply.attempts import RecoveredRecord, record_recovered
+    from patchgate.git.transaction import recover
+    from patchgate.ledger.ledger import Ledger
+
+    lines: list[str] = []
+    warnings: list[str | None] = []
+    ledger = Ledger(repository.common_dir)
+    for each in recover(repository, keep=keep):
+        lines.append(_said(each))
+        if each.outcome == "landed":
+            warnings.append(_record_landed(ledger, each.note))
+        unrecorded = record_recovered(ledger, RecoveredRecord(_name(each.note), each.outcome))
+        warnings.append(unrecorded)
+        if unrecorded is None:
+            each.finish()
+    return Finished(tuple(lines), tuple(warning for warning in warnings if warning))
+
+
+def _sweep(repository: Repository) -> None:
+    """Remove temporary files of processes that were killed; what cannot be removed is no reason to stop."""
+    from pathlib import Path
+
+    sweep_temporary_folders()
+    for cache in ("contracts", "policies"):
+        sweep(Path(repository.common_dir, "patchgate", cache), Steps())
+
+
+def _record_landed(ledger: Ledger, note: Mapping[str, Json]) -> str | None:
+    """Record an attempt that landed and was killed before it could say so itself."""
+    from patchgate.apply.attempts import AttemptRecord, find, record
+
+    with suppress(ValueError):
+        attempt = AttemptRecord.from_plain(note)
+        known = find(ledger, attempt.attempt)
+        return None if known is not None and known.applied else record(ledger, attempt)
+    return None
+
+
+def left_behind(repository: Repository) -> tuple[str, ...]:
+    """Tell of what a killed apply has left, in a warning each; changes nothing."""
+    if not is_any_left(repository.common_dir):
+        return ()
+    from patchgate.git.transaction import left
+
+    return tuple(
+        f"attempt {_name(each.note)} {_LEFT[each.state]}: run git patchgate recover"
+        for each in left(repository)
+        if not each.is_running
+    )
+
+
+def _said(each: Recovered) -> str:
+    what = "had landed, and is finished" if each.outcome == "landed" else "is undone"
+    kept = f"; left as they are: {', '.join(path.quoted for path in each.kept)}" if each.kept else ""
+    return f"attempt {_name(each.note)} {what}{kept}"
+
+
+def _name(note: Mapping[str, Json]) -> str:
+    named = note.get("attempt")
+    return printable(named, 40) if isinstance(named, str) and named else "without a name"

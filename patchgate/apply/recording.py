@@ -1,0 +1,291 @@
+"""One attempt as it goes on, and what stays of it: the ledger's event, the report, the review, the feedback.
+
+Decides what is recorded of an attempt, when it has come to its end or could not be judged. It does not decide
+what becomes of a patch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from patchgate.apply import review
+from patchgate.apply.attempts import AttemptRecord, TouchedFile, events_of, find, record
+from patchgate.apply.evidence import Evidence
+from patchgate.apply.retries import Chain, meanwhile, next_retry, open_chain, renewed
+from patchgate.apply.shown import without_secrets
+from patchgate.apply.trying import Tried
+from patchgate.check.terms import Asked
+from patchgate.errors import EndedAttempt, PatchgateError, name_attempt
+from patchgate.git.quoting import exact_text, quote_path
+from patchgate.git.repository import Repository
+from patchgate.git.staging import refresh_index
+from patchgate.git.transaction import Landing, left
+from patchgate.ledger.ledger import Ledger
+from patchgate.patches.checked_edits import forget
+from patchgate.patches.effect import PatchId
+from patchgate.patches.named_paths import named_paths
+from patchgate.patches.patch import parse
+from patchgate.patches.patch_model import Patch
+from patchgate.policy.settings import ApplySettings
+from patchgate.report.json import document
+from patchgate.report.rules import Level
+from patchgate.report.verdict import Attempt, ChangeVerdict, Finding, GateOutcome, Outcome, Report, Verdict
+from patchgate.storage.steps import Steps
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What somebody wants applied, and how.
+
+    `raw` is a patch, or the JSON of edits (`kind`). `only` narrows a patch to paths, as `--only` takes them.
+    `run_dir` is the folder of the evidence, absolute. `is_fine_if_applied`: a patch that is there already is
+    no error.
+    """
+
+    raw: bytes
+    asked: Asked
+    kind: str = "patch"
+    base: str | None = None
+    only: tuple[str, ...] = ()
+    retry_of: str | None = None
+    run_dir: str | None = None
+    is_dry_run: bool = False
+    with_index: bool = False
+    is_fine_if_applied: bool = False
+    keeps_scratch: bool = False
+
+    @property
+    def again(self) -> tuple[str, ...]:
+        """The arguments that the next try of the same takes too."""
+        given = ["--index"] if self.with_index else []
+        given += [] if self.base is None else ["--base", self.base]
+        return (*given, *(word for path in self.only for word in ("--only", _typed(path))))
+
+
+def _typed(path: str) -> str:
+    """Write a path so that it can be typed: as it is, or as git quotes it where it is no exact text."""
+    raw = path.encode("utf-8", "surrogateescape")
+    return exact_text(raw) or quote_path(raw)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What only a mouth knows: the environment of the commands, a folder for caches, whom to tell progress.
+
+    `tell` is called with what runs and for how many seconds; `clock` gives seconds since the epoch; `faults`
+    are the numbered fault points of the landing.
+    """
+
+    environ: Mapping[str, str]
+    cache: str
+    tell: Callable[[str, float], None] = lambda what, seconds: None
+    clock: Callable[[], float] = time.time
+    chance: Callable[[int], bytes] = os.urandom
+    faults: Steps | None = None
+
+
+@dataclass(slots=True)
+class Course:
+    """One attempt as it goes on."""
+
+    repository: Repository
+    request: Request
+    place: Place
+    ledger: Ledger
+    chain: Chain
+    candidate: bytes
+    evidence: Evidence
+    began: float
+    tried: Tried = field(default_factory=Tried)
+    warnings: list[str] = field(default_factory=list)
+    limit: int = ApplySettings().max_attempts
+
+    @property
+    def sha256(self) -> str:
+        """The digest of the candidate."""
+        return hashlib.sha256(self.candidate).hexdigest()
+
+    def join(self, verdict: ChangeVerdict) -> None:
+        """Find the chain that the attempt belongs to without being told, if it began none yet."""
+        if self.chain.first is None:
+            paths = {file.path for file in verdict.change.files} or set(named_paths(self.candidate))
+            here, now = self.repository.work_tree, self.place.clock()
+            self.chain = open_chain(self.ledger, here, now, (self.sha256, verdict.patch_id), paths)
+
+    def ask_again(self) -> Finding | None:
+        """Read the chain once more, and say what keeps this attempt from landing by now."""
+        if self.chain.first is None:
+            return None
+        # A landing keeps its own record until the ledger has one, so these are read before the ledger is.
+        unrecorded = [each.note for each in left(self.repository) if each.state == "landed"]
+        self.chain = renewed(self.ledger, self.chain)
+        return meanwhile(self.ledger, self.chain, self.limit, unrecorded)
+
+
+def stopped(verdict: ChangeVerdict, finding: Finding) -> ChangeVerdict:
+    """Add what the attempts before this one, or beside it, mean for it."""
+    undecided = finding.definition.undecided
+    reason = f"{finding.rule}: {finding.message}" if undecided else None
+    gate = GateOutcome("retry", Outcome.UNDECIDED if undecided else Outcome.FAIL, reason)
+    return replace(verdict, gates=(*verdict.gates, gate), findings=(finding, *verdict.findings))
+
+
+def conclude(course: Course, verdict: ChangeVerdict, landing: Landing | None) -> Report:
+    """Record what became of the attempt, and keep its evidence.
+
+    A refusal asks once more what others did to the chain, so that its number and its last line are true.
+    """
+    applied = landing is not None
+    counts = _counts(course, verdict)
+    if counts:
+        course.join(verdict)
+    overtaken = course.ask_again() if counts else None
+    has_landed = overtaken is not None and overtaken.definition.undecided
+    named = {each.rule for each in verdict.findings}
+    if overtaken is not None and not has_landed and overtaken.rule not in named:
+        verdict = stopped(verdict, overtaken)
+    if overtaken is not None and has_landed:
+        course.warnings.append(overtaken.message)
+    evidence, chain = course.evidence, course.chain
+    reason = None if applied else verdict.fallback_reason
+    attempt = Attempt(evidence.id, evidence.dir, applied, reason, course.tried.kept)
+    retry = None
+    # Where nothing is wrong with the patch, the finding itself says what comes next.
+    if counts and reason != "duplicate-patch" and not has_landed:
+        asked = course.request
+        retry = next_retry(chain, evidence.id, limit=course.limit, kind=asked.kind, also=asked.again)
+    shown = without_secrets(verdict, evidence.masks)
+    report = Report((shown,), course.repository.limits, attempt=attempt, retry=retry)
+    warnings: list[str | None] = [*course.tried.warnings, *course.warnings]
+    unrecorded = record(course.ledger, record_of(course, verdict, applied=applied))
+    warnings.append(unrecorded)
+    if landing is not None:
+        for file in verdict.change.files:
+            forget(course.repository, file.path)
+        # Where the ledger has no word of it, the landing's own record stays for the next command that writes.
+        if unrecorded is None or find(course.ledger, evidence.id) is not None:
+            landing.finish()
+        if course.request.with_index:
+            refresh_index(course.repository, [file.path for file in verdict.change.files])
+    warnings.append(_keep(course, report))
+    masked = tuple(evidence.masks.text(each) for each in warnings if each)
+    return replace(report, warnings=(*report.warnings, *masked))
+
+
+def _counts(course: Course, verdict: ChangeVerdict) -> bool:
+    """Tell whether the retry rule counts a verdict: a refusal for more than what failed before."""
+    if course.request.is_dry_run or verdict.verdict is not Verdict.REJECTED:
+        return False
+    return any(each.level is Level.ERROR and each.rule != "failed-before" for each in verdict.findings)
+
+
+def _keep(course: Course, report: Report) -> str | None:
+    request = course.request
+    told = review.Tried(
+        course.sha256,
+        course.chain.id_with(course.evidence.id),
+        course.chain.number,
+        time.monotonic() - course.began,
+        retry_of=course.chain.retry_of,
+        limit=course.limit,
+        kind=request.kind,
+        dry_run=request.is_dry_run,
+        commands=course.tried.runs,
+        only=request.only,
+    )
+    is_refused = report.verdict is Verdict.REJECTED
+    return course.evidence.keep(
+        document(report),
+        review.review(report, told),
+        review.feedback(report),
+        events_of(course.ledger, course.evidence.id) if is_refused else None,
+    )
+
+
+def record_of(course: Course, verdict: ChangeVerdict, *, applied: bool) -> AttemptRecord:
+    decisive = verdict.decisive
+    errors = [finding.rule for finding in verdict.findings if finding.level is Level.ERROR]
+    files = verdict.change.files
+    added = [file.added_lines for file in files if file.added_lines is not None]
+    removed = [file.removed_lines for file in files if file.removed_lines is not None]
+    return AttemptRecord(
+        course.evidence.id,
+        course.chain.id_with(course.evidence.id),
+        course.chain.retry_of,
+        course.chain.number,
+        verdict.verdict.value,
+        applied,
+        _counts(course, verdict),
+        course.request.is_dry_run,
+        course.request.kind,
+        course.sha256,
+        patch_id=verdict.patch_id,
+        base=verdict.change.base,
+        after=verdict.change.after,
+        policy=verdict.policy.digest,
+        stage=decisive.definition.stage.value if decisive else None,
+        code=decisive.definition.code if decisive else None,
+        rules=tuple(dict.fromkeys(errors)),
+        n_hunks=verdict.n_hunks,
+        added_lines=sum(added),
+        removed_lines=sum(removed),
+        files=tuple(TouchedFile(file.path, file.old, file.new) for file in files)
+        or tuple(TouchedFile(path, None, None) for path in named_paths(course.candidate)),
+        dir=course.evidence.dir,
+        work_tree=course.repository.work_tree,
+        fallback_reason=None if applied else verdict.fallback_reason,
+        temp_path=course.tried.kept,
+    )
+
+
+def record_failure(course: Course, error: Exception) -> None:
+    """Leave on record that an attempt could not be judged; the error itself goes on to who asked.
+
+    It names the attempt from then on (`errors.ended_attempt`).
+    """
+    chain, evidence = course.chain, course.evidence
+    name_attempt(error, EndedAttempt(evidence.id, evidence.dir, course.tried.kept))
+    known = error if isinstance(error, PatchgateError) else None
+    patch = parse(course.candidate) if course.request.kind == "patch" else None
+    counts = patch if isinstance(patch, Patch) else None
+    about = AttemptRecord(
+        evidence.id,
+        chain.id_with(evidence.id),
+        chain.retry_of,
+        chain.number,
+        Verdict.UNDECIDED.value,
+        False,
+        False,
+        course.request.is_dry_run,
+        course.request.kind,
+        course.sha256,
+        patch_id=_patch_id(course),
+        n_hunks=counts.n_hunks if counts else None,
+        added_lines=counts.added_lines if counts else None,
+        removed_lines=counts.removed_lines if counts else None,
+        dir=evidence.dir,
+        work_tree=course.repository.work_tree,
+        fallback_reason=known.kind if known else PatchgateError.kind,
+        temp_path=course.tried.kept,
+    )
+    record(course.ledger, about)
+    message = known.message if known else f"patchgate itself failed ({type(error).__name__})"
+    said = f"undecided: {message}" + (f"; {known.hint}" if known and known.hint else "")
+    text = f"# {evidence.id}: undecided\n\n{review.code_block(said)}\n"
+    body = {"kind": about.fallback_reason, "message": said, "hint": None}
+    evidence.keep({"schema": "patchgate.error/1", "error": body, "attempt": None}, text, text)
+
+
+def _patch_id(course: Course) -> str | None:
+    """Ask git for the id of the candidate; None where it is no patch, or git gives no answer."""
+    if course.request.kind != "patch":
+        return None
+    try:
+        with PatchId(course.repository, course.candidate) as asked:
+            return asked.read()
+    except PatchgateError:
+        return None

@@ -1,0 +1,322 @@
+"""The retry rule: what may be sent after a refusal, how often, and what the last line says of it.
+
+Decides to which chain an attempt belongs, whether it may be judged at all, whether it is the very change that
+was refused, and what others did to the chain meanwhile. A chain is what `--retry-of` joins; without it, an
+attempt belongs to a chain of the same worktree that was refused within the hour, where it sends the same
+patch again or changes a file of it, and else begins a new one. Only refusals count: not what could not be
+decided, not a dry run, not `check`. Whether a patch is good is not asked here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shlex
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from patchgate.apply.attempts import (
+    AttemptRecord,
+    age,
+    chain_since_reset,
+    find,
+    records,
+)
+from patchgate.errors import UsageError
+from patchgate.git.path import RepoPath
+from patchgate.git.quoting import printable
+from patchgate.ledger.ledger import Ledger
+from patchgate.patches.patch import parse
+from patchgate.patches.patch_findings import finding_of
+from patchgate.report.rules import RULES, Level, Stage
+from patchgate.report.verdict import ChangeVerdict, Finding, Fixer, Json, Retry, Verdict
+
+OPEN_SECONDS = 3600
+"""How long after its last refusal a chain goes on without `--retry-of`."""
+
+_NO_DIFF = frozenset({"not-a-unified-diff", "prose-around-patch"})
+# What the ledger's line of each such attempt holds.
+_COUNTED = '"counts":true'
+_JSON = re.compile(rb"\s*[\[{]")
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The attempts at one change so far, as the one that is made now sees them.
+
+    `first` is the id of the first attempt and `retry_of` that of the one that is tried again; both are None
+    where a new chain begins. `refusals` are those that count, since a person last let it begin again. `why`
+    says for what an attempt without `--retry-of` belongs to it.
+    """
+
+    first: str | None = None
+    retry_of: str | None = None
+    refusals: tuple[AttemptRecord, ...] = ()
+    why: str | None = None
+
+    @property
+    def named(self) -> str:
+        """Name the chain, and why the attempt belongs to it where that was not said by the option."""
+        return f"the chain {self.first}" + (
+            f", to which this belongs because it {self.why}," if self.why else ""
+        )
+
+    @property
+    def number(self) -> int:
+        """The number of the attempt that is made now; an earlier one that did not count is not counted."""
+        return len(self.refusals) + 1
+
+    def id_with(self, attempt: str) -> str:
+        """Give the chain's id, where the attempt that is made now has this id."""
+        return self.first or attempt
+
+
+def find_chain(ledger: Ledger, retry_of: str | None) -> Chain:
+    """Find the chain that an attempt continues; without `retry_of` it begins a new one.
+
+    An attempt that was refused, or that could not be decided, may be tried again, also by a dry run.
+
+    Raises:
+        UsageError: the ledger does not know the attempt, or it needs no retry.
+    """
+    if retry_of is None:
+        return Chain()
+    tried = find(ledger, retry_of)
+    if tried is None:
+        raise UsageError(
+            f"there is no attempt {printable(retry_of, 60)}",
+            "git patchgate attempts list shows them; without --retry-of a new chain begins",
+        )
+    for each in records(ledger, f'"{tried.chain}"'):
+        if each.chain == tried.chain and each.applied:
+            by = "" if each.attempt == tried.attempt else f" with {each.attempt}"
+            raise UsageError(
+                f"attempt {tried.attempt} has landed{by}, so there is nothing to retry",
+                "leave --retry-of out: another change is a new attempt",
+            )
+    if tried.verdict == Verdict.ACCEPTED:
+        raise UsageError(
+            f"attempt {tried.attempt} was accepted, so there is nothing to retry",
+            "leave --retry-of out: what a dry run accepted is applied as a new attempt",
+        )
+    refusals = tuple(each for each in chain_since_reset(ledger, tried.chain) if each.counts)
+    return Chain(tried.chain, tried.attempt, refusals)
+
+
+def open_chain(
+    ledger: Ledger,
+    work_tree: str | None,
+    now: float,
+    sent: Sequence[str | None],
+    paths: Collection[RepoPath],
+) -> Chain:
+    """Find the chain that an attempt without `--retry-of` belongs to; a new one where there is none.
+
+    Args:
+        ledger: the ledger.
+        work_tree: the attempt's.
+        now: seconds since the epoch.
+        sent: the digest and the id of its patch.
+        paths: the files that it changes, or names where it cannot be read.
+    """
+    known = records(ledger, _COUNTED, since=now - OPEN_SECONDS)
+    recent = [each for each in known if _is_open(each, work_tree, now)]
+    alike = {each.chain for each in recent if _likeness(each, sent, paths) is not None}
+    for chain in dict.fromkeys(each.chain for each in reversed(recent) if each.chain in alike):
+        tried = chain_since_reset(ledger, chain)
+        refusals = tuple(each for each in tried if each.counts)
+        if any(each.applied for each in tried):
+            continue
+        for each in reversed([each for each in refusals if _is_open(each, work_tree, now)]):
+            why = _likeness(each, sent, paths)
+            if why is not None:
+                return Chain(chain, refusals[-1].attempt, refusals, why)
+    return Chain()
+
+
+def _is_open(refused: AttemptRecord, work_tree: str | None, now: float) -> bool:
+    """Tell whether a refusal still binds; nothing was wrong with a patch that had landed before."""
+    is_here = refused.counts and refused.work_tree == work_tree and set(refused.rules) != {"duplicate-patch"}
+    return is_here and age(refused.at, now) <= OPEN_SECONDS
+
+
+def _likeness(refused: AttemptRecord, sent: Sequence[str | None], paths: Collection[RepoPath]) -> str | None:
+    """Say in what an attempt goes on with a refused one."""
+    if {refused.patch_sha256, refused.patch_id}.difference({None}).intersection(sent):
+        return f"sends the patch of {refused.attempt} again"
+    same = next((file.path for file in refused.files if file.path in paths), None)
+    return None if same is None else f"changes {same.quoted} as {refused.attempt} did"
+
+
+def before_judging(chain: Chain, raw: bytes, kind: str, limit: int) -> Finding | None:
+    """Say what keeps a retry from landing whatever it is: too many refusals, or no whole unified diff.
+
+    Args:
+        chain: the chain.
+        raw: what was sent, byte for byte.
+        kind: the channel that it came by: patch or edits.
+        limit: `[apply] max_attempts`.
+    """
+    if chain.first is None or chain.retry_of is None:
+        return None
+    return _exhausted(chain, limit) or _not_a_diff(chain, raw, kind)
+
+
+def _exhausted(chain: Chain, limit: int) -> Finding | None:
+    refused = len(chain.refusals)
+    if chain.retry_of is None or refused < limit:
+        return None
+    return _refuse(
+        "retry-exhausted",
+        f"{refused} attempts of {chain.named} were refused; the limit is {limit}",
+        f"a person looks at the evidence, then runs {reset_command(chain.retry_of)}",
+        {"limit": limit, "actual": refused, "chain": chain.first},
+        who=Fixer.PERSON,
+    )
+
+
+def renewed(ledger: Ledger, chain: Chain) -> Chain:
+    """Read a chain once more: other attempts may have been refused since."""
+    if chain.first is None:
+        return chain
+    refusals = tuple(each for each in chain_since_reset(ledger, chain.first) if each.counts)
+    return replace(chain, refusals=refusals)
+
+
+def meanwhile(
+    ledger: Ledger, chain: Chain, limit: int, unrecorded: Sequence[Mapping[str, Json]] = ()
+) -> Finding | None:
+    """Say what others did to a chain since it was found, so that this attempt must not land any more.
+
+    Args:
+        ledger: the ledger.
+        chain: the chain, as it is now.
+        limit: `[apply] max_attempts`.
+        unrecorded: the notes of landings that the ledger may not know yet, read before the chain was.
+    """
+    if chain.first is None:
+        return None
+    landed = [str(note.get("attempt")) for note in unrecorded if note.get("chain") == chain.first]
+    landed += [
+        each.attempt
+        for each in records(ledger, f'"{chain.first}"')
+        if each.chain == chain.first and each.applied
+    ]
+    if landed:
+        return _refuse(
+            "concurrent-change",
+            f"attempt {printable(landed[0], 40)} of the same chain has landed meanwhile",
+            "look at what it changed; another change is a new attempt, without --retry-of",
+            {"attempt": landed[0]},
+            who=Fixer.ENVIRONMENT,
+        )
+    return _exhausted(chain, limit)
+
+
+def _not_a_diff(chain: Chain, raw: bytes, kind: str) -> Finding | None:
+    what = f"a retry in {chain.named}" if chain.why else "a retry"
+    hint = "send the whole patch again, as git diff writes it, from its first diff --git line on"
+    if kind != "patch" and all(each.kind == kind for each in chain.refusals):
+        # What was refused came by the same channel, and goes through the same gates.
+        return None
+    if kind != "patch":
+        return _refuse("retry-not-a-diff", f"{what} came as {kind}; only a unified diff may come again", hint)
+    parsed = parse(raw)
+    if not isinstance(parsed, tuple):
+        return None
+    found = [fault for fault in parsed if fault.rule in _NO_DIFF]
+    if not found:
+        return None
+    first = finding_of(found[0])
+    if found[0].rule == "not-a-unified-diff":
+        other = "JSON" if _JSON.match(raw) else "no diff at all: text, or the content of a file"
+        return _refuse("retry-not-a-diff", f"{what} is {other}", hint)
+    return _refuse(
+        "retry-not-a-diff",
+        f"{what} holds more than a diff: {first.message}",
+        "send the whole patch again, and nothing before, between or after its sections",
+        {"patch_line": found[0].line},
+        first,
+    )
+
+
+def after_judging(chain: Chain, verdict: ChangeVerdict, patch: bytes) -> Finding | None:
+    """Say that a retry is the very change that was refused, where it would be refused again.
+
+    That is so where base and policy are the same, and the cause is: a rule that refused it then refuses it
+    now, or a command did, which is not asked again about the same result on the same base. How the patch is
+    written makes no other change of it.
+    """
+    now = {each.rule for each in verdict.findings if each.level is Level.ERROR}
+    for earlier in reversed(chain.refusals):
+        if (
+            earlier.base == verdict.change.base
+            and earlier.policy == verdict.policy.digest
+            and _is_same(earlier, verdict, patch)
+            and (earlier.stage == Stage.APPLY or now.intersection(earlier.rules))
+        ):
+            cause = ", ".join(printable(rule, 40) for rule in earlier.rules[:3])
+            return _refuse(
+                "retry-identical",
+                f"this is the very change that attempt {earlier.attempt} was refused for ({cause}), "
+                "and its base and the policy are the same",
+                "mend what that refusal names, then send the whole patch again",
+                {"attempt": earlier.attempt, "rules": list(earlier.rules[:20])},
+            )
+    return None
+
+
+def _is_same(earlier: AttemptRecord, verdict: ChangeVerdict, patch: bytes) -> bool:
+    """Tell whether a patch makes what an earlier one made.
+
+    Of what makes nothing the texts are compared; blank lines around them do not count.
+    """
+    change = verdict.change
+    if change.after != change.base:
+        return earlier.after == change.after
+    return earlier.patch_sha256 in {_digest(patch), _digest(patch.strip(b"\r\n") + b"\n")}
+
+
+def _digest(raw: bytes) -> str:
+    return hashlib.sha256(raw).hexdigest()
+
+
+def next_retry(
+    chain: Chain, attempt: str, *, limit: int, kind: str = "patch", also: Sequence[str] = ()
+) -> Retry:
+    """Say what may be sent after a refusal that counts.
+
+    Args:
+        chain: the chain, as it was before this attempt.
+        attempt: this attempt's id, which the next one names.
+        limit: `[apply] max_attempts`.
+        kind: the channel that this attempt came by.
+        also: further arguments of the command, as they were given.
+    """
+    number, named = chain.number + 1, chain.id_with(attempt)
+    if number > limit:
+        return Retry(False, limit, limit, reset_command(attempt), named, chain.why)
+    are_edits = kind == "edits" and all(each.kind == kind for each in chain.refusals)
+    channel = ["--edits", "-"] if are_edits else ["-"]
+    words = ["git", "patchgate", "apply", *channel, "--retry-of", attempt, *also]
+    return Retry(True, number, limit, shlex.join(words), named, chain.why)
+
+
+def reset_command(attempt: str) -> str:
+    """Write the command by which a person lets the retries of a chain begin again."""
+    return f'git patchgate attempts reset {attempt} --reason "..."'
+
+
+def _refuse(
+    rule: str,
+    message: str,
+    hint: str,
+    details: dict[str, Json] | None = None,
+    like: Finding | None = None,
+    *,
+    who: Fixer = Fixer.AGENT,
+) -> Finding:
+    """Make a finding; `like` has the mending, where another finding knows one."""
+    known: dict[str, Json] = {"pattern": None, "limit": None, "actual": None, **(details or {})}
+    fix = like.fix if like is not None else None
+    return Finding(rule, RULES[rule].level, message, hint=hint, who_can_fix=who, details=known, fix=fix)

@@ -1,0 +1,326 @@
+"""The review of one attempt, for people, and the short feedback for who sent the patch.
+
+Decides what both say, in which order, and that nothing of it is anything but text: whatever may come from a
+repository, a patch or a command stands in a code span or a code block, whose fence is longer than any run of
+backticks in it (CommonMark, 4.5 and 6.1). Pure text; what is kept of it, and where, is the ledger's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from patchgate.report import wording
+from patchgate.report.json import document
+from patchgate.report.rules import Level, Stage
+from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Json, Report, Verdict
+
+MOST_FEEDBACK = 2000
+"""Characters: an agent reads it whole, beside all else that it has to keep in mind."""
+
+_MOST_FILES = 200
+_MOST_FINDINGS = 50
+_MOST_TAIL_LINES = 40
+_COUNTED = {"added_lines": "added lines", "removed_lines": "removed lines", "n_hunks": "hunks"}
+_RUNS = re.compile("`+")
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRun:
+    """One command of the policy as it was run.
+
+    `outcome` is a word or two; `seconds` is None where it did not run; `log` is the file of its output, below
+    the evidence's folder.
+    """
+
+    name: str
+    kind: str
+    outcome: str
+    seconds: float | None = None
+    exit_code: int | None = None
+    log: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What an attempt was, beside its report.
+
+    `chain` is the id of the chain's first attempt, `number` counts from 1 in it; `limit` is
+    `[apply] max_attempts`. `seconds` is the duration of the whole; `only` are the paths to which the patch
+    was narrowed.
+    """
+
+    patch_sha256: str
+    chain: str
+    number: int
+    seconds: float
+    retry_of: str | None = None
+    limit: int | None = None
+    kind: str = "patch"
+    dry_run: bool = False
+    commands: tuple[CommandRun, ...] = ()
+    only: tuple[str, ...] = ()
+
+
+def review(report: Report, tried: Tried) -> str:
+    """Write `reviews/review_patch.md`: what was tried, what became of it and why, and what may come next."""
+    attempt = report.attempt
+    name = attempt.id if attempt else "attempt"
+    told = document(report)
+    changes = told["changes"]
+    parts = [[f"# {name}: {report.verdict.value}"], _verdict(report), _candidate(report, tried)]
+    for change, plain in zip(report.changes, changes if isinstance(changes, list) else [], strict=True):
+        parts += [_reasons(change), _files(plain), _budgets(change)]
+    parts += [_commands(tried), _chain(tried, name), _next(report), _applied(report, tried), _about(tried)]
+    return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
+
+
+def feedback(report: Report) -> str:
+    """Write the short text for who sent the patch, at most `MOST_FEEDBACK` characters.
+
+    The verdict, the first errors with their hints, and as its last line what may be sent next.
+    """
+    last = [wording.retry_line(report.retry)] if report.retry is not None else []
+    first = [_fit(wording.safe(wording.verdict_line(report)), 400)]
+    errors = [each for change in report.changes for each in change.findings if each.level is Level.ERROR]
+    # What the fence, the heading and the line about the rest may take.
+    room = MOST_FEEDBACK - sum(len(line) + 1 for line in (*first, *last)) - 120
+    blocks: list[str] = []
+    for finding in errors:
+        block = _short(finding)
+        room -= len(block) + 1
+        if room < 0:
+            blocks.append(f"... and {wording.count(len(errors) - len(blocks), 'more error')}: see the report")
+            break
+        blocks.append(block)
+    name = report.attempt.id if report.attempt else "attempt"
+    text = "\n".join([*first, *blocks, *last])
+    return f"# {name}: {report.verdict.value}\n\n{code_block(text)}\n"
+
+
+def _short(finding: Finding) -> str:
+    """Write one error for who is to mend it, at most some 700 characters."""
+    place = wording.show_place(finding)
+    lines = [
+        f"error[{finding.rule}]{' at ' + place if place else ''}: {_fit(wording.safe(finding.message), 300)}"
+    ]
+    # The end of an output has its sum; of what a patch should be, the beginning has the place.
+    notes = finding.notes[-12:] if finding.definition.stage is Stage.APPLY else finding.notes[:6]
+    lines += [f"  {_fit(wording.safe(note), 160)}" for note in notes]
+    hint = wording.hint_of(finding)
+    if hint:
+        lines.append(f"help: {_fit(wording.safe(hint), 300)}")
+    return _fit("\n".join([*lines, *_mechanical(finding)]), 1400)
+
+
+def _mechanical(finding: Finding) -> list[str]:
+    """Write the fix of a finding; none that would not be read as it is, byte for byte."""
+    fix = finding.fix
+    if fix is None:
+        return []
+    last = fix.last_patch_line or fix.patch_line
+    where = f"patch line {last}" if last == fix.patch_line else f"patch lines {fix.patch_line} to {last}"
+    if fix.replace_with is None:
+        return [f"fix: leave out {where}"]
+    texts = fix.replace_with.split("\n")
+    if len(texts) > 6 or any(len(text) > 120 or wording.safe(text) != text for text in texts):
+        return []
+    if len(texts) == 1:
+        return [f"fix: replace {where} with `{texts[0]}`"]
+    return [f"fix: replace {where} with these {len(texts)} lines:", *(f"  `{text}`" for text in texts)]
+
+
+def _verdict(report: Report) -> list[str]:
+    decisive = [change.decisive for change in report.changes if change.decisive is not None]
+    lines = [f"- verdict: {report.verdict.value}"]
+    for finding in decisive[:1]:
+        rule = finding.definition
+        lines += [f"- stage: {rule.stage.value}", f"- code: {rule.code}", f"- reason: {_span(rule.id)}"]
+    if report.attempt is not None and report.attempt.fallback_reason is not None and not decisive:
+        lines.append(f"- reason: {_span(report.attempt.fallback_reason)}")
+    if report.attempt is not None and report.attempt.temp_path is not None:
+        lines.append(f"- scratch tree: {_span(report.attempt.temp_path)}")
+    lines += [f"- not decided: {_span(wording.describe_gate(gate))}" for gate in _owed(report)]
+    return lines + [f"- warning: {_span(warning)}" for warning in report.warnings]
+
+
+def _owed(report: Report) -> list[GateOutcome]:
+    undecided = [change for change in report.changes if change.verdict is Verdict.UNDECIDED]
+    return [gate for change in undecided for gate in wording.unanswered(change)]
+
+
+def _candidate(report: Report, tried: Tried) -> list[str]:
+    lines = [
+        "## The patch",
+        "",
+        f"- SHA-256: {tried.patch_sha256}",
+        "- kept as it came, byte for byte, in artifacts/diff.patch (nothing in it is masked)",
+    ]
+    if tried.kind != "patch":
+        lines.append(f"- it came as {_span(tried.kind)}")
+    if tried.only:
+        lines.append(f"- narrowed before it was judged to: {_spans(tried.only)}")
+    for change in report.changes:
+        policy = change.policy
+        lines += [
+            f"- policy: {_span(policy.origin)} ({policy.digest}), profile {_span(change.profile)}",
+            f"- base tree: {change.change.base}",
+            f"- resulting tree: {change.change.after}",
+        ]
+    return lines
+
+
+def _reasons(change: ChangeVerdict) -> list[str]:
+    if not change.findings:
+        return []
+    ranked = sorted(change.findings, key=lambda each: wording.LEVELS.index(each.level))
+    lines = ["## What was found"]
+    for finding in ranked[:_MOST_FINDINGS]:
+        place = wording.show_place(finding)
+        lines += [
+            "",
+            f"- {finding.level.value} {_span(finding.rule)}{' at ' + _span(place) if place else ''}",
+        ]
+        lines.append(f"  - {_span(finding.message)}")
+        tail = _tail_of(finding)
+        lines += [f"  - {_span(note)}" for note in finding.notes if note not in tail]
+        hint = wording.hint_of(finding)
+        if hint:
+            lines.append(f"  - help: {_span(hint)}")
+        lines.append(f"  - who can mend it: {finding.who_can_fix.value}")
+        if tail:
+            lines += ["", code_block("\n".join(tail))]
+    if len(ranked) > _MOST_FINDINGS:
+        lines += ["", f"- and {len(ranked) - _MOST_FINDINGS} more: artifacts/report.json has them all"]
+    return lines
+
+
+def _files(change: Json) -> list[str]:
+    """List the touched files and count the lines, as the report has them."""
+    if not isinstance(change, Mapping):
+        return []
+    stats, files = change.get("stats"), change.get("files")
+    if not isinstance(stats, Mapping) or not isinstance(files, Sequence) or not files:
+        return []
+    counted = (f"{name}: {_number(stats.get(key))}" for key, name in _COUNTED.items())
+    lines = ["## Touched files", "", f"- {', '.join(counted)}"]
+    for row in files[:_MOST_FILES]:
+        if isinstance(row, Mapping):
+            counts = (
+                "binary"
+                if row["binary"]
+                else f"+{_number(row['added_lines'])} -{_number(row['removed_lines'])}"
+            )
+            source = f" from {_span(str(row['old_path']))}" if row["old_path"] is not None else ""
+            lines.append(f"- {row['status']} {_span(str(row['path']))}{source}: {counts}")
+    if len(files) > _MOST_FILES:
+        lines.append(f"- and {len(files) - _MOST_FILES} more: artifacts/report.json has them all")
+    return lines
+
+
+def _budgets(change: ChangeVerdict) -> list[str]:
+    if not change.limits:
+        return []
+    lines = ["## Budgets", ""]
+    for name, budget in change.limits.items():
+        of = "no limit" if budget.limit is None else f"limit {budget.limit}"
+        lines.append(f"- {_span(name)}: {budget.used} used, {of}")
+    return lines
+
+
+def _commands(tried: Tried) -> list[str]:
+    if not tried.commands:
+        return ["## Commands", "", "- none was run"]
+    lines = ["## Commands", ""]
+    for run in tried.commands:
+        seconds = "" if run.seconds is None else f", {run.seconds:.1f} s"
+        code = "" if run.exit_code is None else f", exit code {run.exit_code}"
+        log = f", output in {_span(run.log)}" if run.log else ""
+        lines.append(f"- {run.kind} {_span(run.name)}: {_span(run.outcome)}{code}{seconds}{log}")
+    return lines
+
+
+def _chain(tried: Tried, name: str) -> list[str]:
+    of = "" if tried.limit is None else f" of {tried.limit}"
+    if tried.retry_of is None:
+        said = "this apply started a new chain, for it names no attempt with --retry-of"
+    else:
+        said = f"retry {tried.number}{of} in the chain {_span(tried.chain)}, after {_span(tried.retry_of)}"
+    return ["## Chain", "", f"- {said}", f"- this attempt: {_span(name)}"]
+
+
+def _next(report: Report) -> list[str]:
+    """Say the retry rule, in the same words each time."""
+    lines = ["## The retry rule", ""]
+    if report.retry is not None:
+        lines.append(f"- {_span(wording.retry_line(report.retry))}")
+    elif report.verdict is Verdict.ACCEPTED:
+        lines.append("- the patch was accepted, so nothing has to be sent again")
+    if report.verdict is Verdict.UNDECIDED:
+        lines.append(
+            "- what could not be decided does not count: mend the cause, then send the same patch again"
+        )
+    return [
+        *lines,
+        "- only one whole unified diff may come again: `git patchgate apply - --retry-of ATTEMPT`",
+        "- refused are: the full text of a file, prose, the same patch again, and any other way in",
+        "- edits may come again where all that was refused came as edits",
+        "- it is judged anew by every gate; a part of a patch is never applied",
+        "- when no retry is left, a person looks at this and runs `git patchgate attempts reset ATTEMPT`",
+    ]
+
+
+def _applied(report: Report, tried: Tried) -> list[str]:
+    if report.attempt is not None and report.attempt.applied:
+        said = "the whole patch was written to the working tree"
+    elif tried.dry_run and report.verdict is Verdict.ACCEPTED:
+        said = "nothing was written to the working tree: it was a dry run"
+    else:
+        said = "nothing was written to the working tree"
+    return ["## What was applied", "", f"- {said}"]
+
+
+def _about(tried: Tried) -> list[str]:
+    return [f"Duration of the whole: {tried.seconds:.1f} s. What looks like a secret is masked here (`***`)."]
+
+
+def _span(text: str) -> str:
+    """Write foreign text as a code span on one line: no markup, no link, no HTML."""
+    text = wording.safe(text) or " "
+    fence = "`" * (_longest_run(text) + 1)
+    pad = " " if text[0] in " `" or text[-1] in " `" else ""
+    return f"{fence}{pad}{text}{pad}{fence}"
+
+
+def _spans(texts: Sequence[str]) -> str:
+    more = f" and {len(texts) - _MOST_FILES} more" if len(texts) > _MOST_FILES else ""
+    return ", ".join(map(_span, texts[:_MOST_FILES])) + more
+
+
+def code_block(text: str) -> str:
+    """Write foreign lines as a code block."""
+    lines = [wording.safe(line) for line in text.split("\n")]
+    fence = "`" * max(3, max(map(_longest_run, lines)) + 1)
+    return "\n".join([f"{fence}text", *lines, fence])
+
+
+def _longest_run(text: str) -> int:
+    return max((len(run) for run in _RUNS.findall(text)), default=0)
+
+
+def _tail_of(finding: Finding) -> list[str]:
+    """Give the end of a command's output, which its finding holds line by line."""
+    tail = finding.details.get("tail")
+    if isinstance(tail, str):
+        tail = tail.rstrip("\n").split("\n")
+    lines = [line for line in tail if isinstance(line, str)] if isinstance(tail, Sequence) else []
+    return lines[-_MOST_TAIL_LINES:]
+
+
+def _fit(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _number(value: Json) -> str:
+    return str(value) if isinstance(value, int) else "not counted"

@@ -1,0 +1,239 @@
+"""Trying: the policy's commands run where the patch is already in, away from the working tree.
+
+Decides which commands run and in which order (lint, then tests; the tests only if no lint command stopped
+it), in which scratch tree each does, and what their outcomes are for the verdict. The commands are those of
+the policy from before the patch: no change judges itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from patchgate.apply.evidence import Evidence
+from patchgate.apply.review import CommandRun
+from patchgate.errors import UndecidedError
+from patchgate.git.path import RepoPath
+from patchgate.git.quoting import printable
+from patchgate.git.repository import Repository
+from patchgate.patches.patches import Judged
+from patchgate.policy.command import files_of, in_order
+from patchgate.policy.policy import Profile
+from patchgate.policy.settings import CommandSettings
+from patchgate.report.rules import RULES, Level
+from patchgate.report.verdict import Finding, Fixer, GateOutcome, Outcome
+
+if TYPE_CHECKING:
+    from patchgate.apply.scratch_trees import TriedCommand
+
+KINDS = ("lint", "test")
+_DECLARED = 'though it declares side_effects = "none"'
+_SHOWN = 20
+_GONE_WELL = frozenset({Outcome.PASS, Outcome.NOT_APPLICABLE})
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What the commands said: gates `lint` and `test`, findings, each run for the review, warnings.
+
+    `kept` is where the scratch tree is that was to be kept, `tree` what stood in it if it was a whole one.
+    """
+
+    gates: tuple[GateOutcome, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    runs: tuple[CommandRun, ...] = ()
+    warnings: tuple[str, ...] = ()
+    kept: str | None = None
+    tree: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the commands get from outside: environment, a folder for caches, whom to tell progress, the time.
+
+    `now` is in seconds since the epoch.
+    """
+
+    environ: Mapping[str, str]
+    cache: str
+    tell: Callable[[str, float], None]
+    keeps_scratch: bool = False
+    now: float = 0.0
+
+
+def try_commands(repository: Repository, judged: Judged, evidence: Evidence, around: Surroundings) -> Tried:
+    """Run the commands of the policy in scratch trees that have the patch in.
+
+    Raises:
+        UndecidedError: a log cannot be made.
+    """
+    commands = {} if judged.policy is None else judged.policy.config.commands
+    if not commands:
+        return Tried(tuple(GateOutcome(kind, Outcome.NOT_APPLICABLE) for kind in KINDS))
+    from patchgate.git.scratch import sweep
+
+    try:
+        stuck = sweep(repository, around.cache)
+        tried = _Trying(repository, judged, evidence, around).run()
+        left = tuple(
+            f"{printable(place)} is left of a killed attempt and cannot be removed" for place in stuck
+        )
+        return replace(tried, warnings=(*tried.warnings, *left))
+    except UndecidedError as error:
+        reason = f"{error.message}; {error.hint}" if error.hint else error.message
+        return Tried(tuple(GateOutcome(kind, Outcome.UNDECIDED, reason) for kind in KINDS))
+
+
+class _Trying:
+    """The commands of one attempt as they go on: how each ended, and what is said of it."""
+
+    def __init__(
+        self, repository: Repository, judged: Judged, evidence: Evidence, around: Surroundings
+    ) -> None:
+        from patchgate.apply.scratch_trees import Trees
+        from patchgate.ledger.masking import Masks
+
+        self._judged = judged
+        self._evidence = evidence
+        commands = {} if judged.policy is None else judged.policy.config.commands
+        # The report, the review and the bundle are kept without these secrets too.
+        evidence.masks = self._masks = Masks(
+            [around.environ, *(settings.env for settings in commands.values())]
+        )
+        self._commands = in_order(commands)
+        self._files = files_of(judged.verdict.change.files)
+        self._trees = Trees.of(repository, judged, around, judged.verdict.change.files)
+        self._trees.keeps = around.keeps_scratch
+        self._before = partial(Trees.of, repository, judged, around, ())
+        self._findings: list[Finding] = []
+        self._warnings: list[str] = []
+        self._runs: list[CommandRun] = []
+        self._ended: dict[str, list[Outcome]] = {kind: [] for kind in KINDS}
+
+    def run(self) -> Tried:
+        """Run lint, then tests.
+
+        Raises:
+            UndecidedError: a log or a scratch tree cannot be made.
+        """
+        with self._trees:
+            for kind in KINDS:
+                self._run_kind(kind)
+        kept = self._trees.kept
+        also = [f"the scratch tree of the lint commands is kept too: {printable(each)}" for each in kept[:-1]]
+        return Tried(
+            tuple(_gate(kind, self._ended[kind], self._findings) for kind in KINDS),
+            tuple(self._findings),
+            tuple(self._runs),
+            (*self._warnings, *also),
+            kept[-1] if kept else None,
+            self._trees.tree if self._trees.has_shown_all else None,
+        )
+
+    def _run_kind(self, kind: str) -> None:
+        from patchgate.commands.outcome import Status, finding_of
+
+        said: dict[str, list[Finding]] = {}
+        failed: list[tuple[str, CommandSettings, TriedCommand]] = []
+        is_stopped = kind == "test" and not _GONE_WELL.issuperset(self._ended["lint"])
+        for name, settings in self._commands:
+            if settings.kind != kind:
+                continue
+            if is_stopped:
+                self._runs.append(CommandRun(name, kind, "not run: lint stopped it"))
+                self._ended[kind].append(Outcome.NOT_RUN)
+                continue
+            ran = self._run(name, settings)
+            if ran.outcome.status is Status.NOTHING_TO_DO:
+                self._ended[kind].append(Outcome.NOT_APPLICABLE)
+                continue
+            # One that was ended in the middle has judged nothing, and that is what is reported of it.
+            has_ended = ran.outcome.status in {Status.PASSED, Status.FAILED}
+            written = _changed(self._judged, name, settings, ran.changed) if has_ended else None
+            said[name] = [each for each in (finding_of(ran.outcome), written) if each is not None]
+            if ran.outcome.status is Status.FAILED:
+                failed.append((name, settings, ran))
+        if failed:
+            self._compare(failed, said)
+        for findings in said.values():
+            self._findings += findings
+            self._ended[kind].append(_outcome_of(findings))
+
+    def _run(self, name: str, settings: CommandSettings) -> TriedCommand:
+        log = self._evidence.log_path(name)
+        ran = self._trees.run(name, settings, self._files, log, self._masks, name)
+        outcome = ran.outcome
+        self._warnings.extend(outcome.warnings)
+        where = f"logs/{outcome.log}" if outcome.log else None
+        seconds = outcome.seconds if outcome.log else None
+        self._runs.append(
+            CommandRun(name, settings.kind, outcome.status.value, seconds, outcome.exit_code, where)
+        )
+        return ran
+
+    def _compare(
+        self, failed: Sequence[tuple[str, CommandSettings, TriedCommand]], said: dict[str, list[Finding]]
+    ) -> None:
+        """Ask of each command that failed whether it fails without the patch too."""
+        from patchgate.apply.before import Before
+
+        # There is one tree to run in.
+        self._trees.release()
+        try:
+            with self._before() as trees:
+                before = Before(trees, self._evidence, self._masks)
+                for name, settings, ran in failed:
+                    said[name][0] = before.settle(name, settings, ran, said[name][0])
+                self._runs += before.runs
+        except UndecidedError as error:
+            self._warnings.append(f"nothing could be run without the patch: {error.message}")
+
+
+def _outcome_of(findings: list[Finding]) -> Outcome:
+    errors = [each for each in findings if each.level is Level.ERROR]
+    if any(not each.definition.undecided for each in errors):
+        return Outcome.FAIL
+    return Outcome.UNDECIDED if errors else Outcome.PASS
+
+
+def _gate(kind: str, outcomes: list[Outcome], findings: list[Finding]) -> GateOutcome:
+    """Say how all commands of a kind ended together."""
+    if not set(outcomes) - {Outcome.NOT_APPLICABLE}:
+        return GateOutcome(kind, Outcome.NOT_APPLICABLE)
+    for worst in (Outcome.FAIL, Outcome.UNDECIDED, Outcome.NOT_RUN):
+        if worst in outcomes:
+            reasons = [each.message for each in findings if each.definition.undecided]
+            return GateOutcome(kind, worst, reasons[0] if worst is Outcome.UNDECIDED and reasons else None)
+    return GateOutcome(kind, Outcome.PASS)
+
+
+def _changed(
+    judged: Judged, name: str, settings: CommandSettings, paths: Sequence[RepoPath]
+) -> Finding | None:
+    """Report the tracked files that a command changed: it has judged other bytes than those that land."""
+    if not paths or judged.policy is None:
+        return None
+    from patchgate.check.gate import levelled
+
+    named = ", ".join(path.quoted for path in paths[:5]) + (", …" if len(paths) > 5 else "")
+    is_declared = settings.side_effects == "none"
+    definition = RULES["command-side-effects" if is_declared else "command-changed-files"]
+    # Tests write snapshots and caches; what they judge is what was there when they began.
+    level = definition.level if is_declared or settings.kind == "lint" else Level.WARNING
+    finding = Finding(
+        definition.id,
+        level,
+        f"command `{name}` changed {named}, " + (_DECLARED if is_declared else "which does not land"),
+        paths[0],
+        hint=definition.fix[:1].lower() + definition.fix[1:],
+        who_can_fix=Fixer.PERSON,
+        details={
+            "pattern": None,
+            "limit": None,
+            "actual": paths[:_SHOWN],
+            "command": name,
+        },
+    )
+    return levelled(judged.policy, Profile(judged.verdict.profile), finding)

@@ -1,0 +1,204 @@
+"""What an approval does to a verdict, and which refusals can be approved at all.
+
+Decides, by section 6 of the design: a finding of level error whose rule is no invariant, in a change that is
+or can become a commit, becomes a note where an approval for this very change under this very policy names
+its rule. Nothing else is touched: undecided gates, invariants, what a patch's grammar or git says, messages
+and refs stay what they are, and so does the verdict id. Which approvals count is decided in `grants`.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from patchgate.git.model import change_id
+from patchgate.git.quoting import printable
+from patchgate.report.rules import Level, Stage
+from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Json, Outcome, Report, Verdict
+from patchgate.report.wording import SHORT_OID
+
+if TYPE_CHECKING:
+    from patchgate.approvals.approvals import Statement
+    from patchgate.git.repository import Repository
+
+LOCAL, PUSH = "local", "push"
+_COMMIT = re.compile(r"[0-9a-f]{12,64}")
+GATE = "approvals"
+_KINDS = frozenset({"staged", "worktree", "commit", "merge"})
+# What these say is about a text, a message or an intent, not about the change that an approval is bound to.
+_OUT_OF_REACH = frozenset(
+    {Stage.PARSE, Stage.GIT_CHECK, Stage.APPLY, Stage.MESSAGE, Stage.SCOPE, Stage.VERIFY}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """An approval that counts: the statement, who stands for it, and whether a signature proves that."""
+
+    statement: Statement
+    by: str
+    signed: bool
+
+
+def may_be_approved(change: ChangeVerdict, finding: Finding) -> bool:
+    """Tell whether a person may make an exception from this finding of this change."""
+    rule = finding.definition
+    # The id of a change without files is that of every other one.
+    is_bound = change.source.kind in _KINDS and bool(change.change.files)
+    return is_bound and not rule.invariant and rule.stage not in _OUT_OF_REACH
+
+
+def errors_of(change: ChangeVerdict) -> list[Finding]:
+    """List the findings that refuse a change."""
+    return [finding for finding in change.findings if finding.level is Level.ERROR]
+
+
+def undecided_gates(change: ChangeVerdict) -> list[GateOutcome]:
+    """List the gates that could not judge a change: an exception from what nobody has seen is none."""
+    wanting = {Outcome.UNDECIDED, Outcome.NOT_RUN}
+    return [gate for gate in (*change.gates, *change.circumstances) if gate.outcome in wanting]
+
+
+def is_in_question(change: ChangeVerdict) -> bool:
+    """Tell whether an approval could change anything about this change."""
+    return any(may_be_approved(change, finding) for finding in errors_of(change))
+
+
+def honoured(
+    repository: Repository,
+    report: Report,
+    *,
+    local: bool,
+    notes: Sequence[str] = ("refs/notes/patchgate-approvals",),
+) -> Report:
+    """Find the approvals that count for what a report refuses, and let them count.
+
+    It costs nothing where nothing is refused that could be approved. What keeps an approval from counting
+    is told as a warning.
+
+    Args:
+        repository: where approvals and signers are read.
+        report: what was judged.
+        local: whether approvals without a signature count: on this machine, until the push.
+        notes: commits or full refs of notes where signed ones are, a quarantined commit too.
+    """
+    if not any(is_in_question(change) for change in report.changes):
+        return report
+    from patchgate.approvals.grants import grants_for
+
+    grants, warnings = grants_for(repository, report, local=local, notes=notes)
+    done = honour(report, grants)
+    return replace(done, warnings=(*done.warnings, *warnings)) if warnings else done
+
+
+def honour(report: Report, grants: Sequence[Sequence[Grant]]) -> Report:
+    """Let approvals take effect: for each change of the report, those that were found to count for it."""
+    changes = tuple(
+        _honour_one(change, mine) if mine else change
+        for change, mine in zip(report.changes, grants, strict=True)
+    )
+    return replace(report, changes=changes)
+
+
+def _honour_one(change: ChangeVerdict, grants: Sequence[Grant]) -> ChangeVerdict:
+    about = (change_id(change.change), change.policy.digest)
+    # What a signature proves is named before what only this machine knows.
+    grants = sorted(
+        (each for each in grants if (each.statement.change_id, each.statement.policy) == about),
+        key=lambda each: not each.signed,
+    )
+    used: list[Grant] = []
+    findings: list[Finding] = []
+    mended: set[str] = set()
+    for finding in change.findings:
+        grant = next((each for each in grants if finding.rule in each.statement.rules), None)
+        if grant is None or finding.level is not Level.ERROR or not may_be_approved(change, finding):
+            findings.append(finding)
+            continue
+        findings.append(_approved(finding, grant))
+        mended.add(finding.definition.gate)
+        if grant not in used:
+            used.append(grant)
+    if not used:
+        return change
+    refusing = {each.definition.gate for each in findings if each.level is Level.ERROR}
+    gates = tuple(
+        replace(gate, outcome=Outcome.PASS)
+        if gate.outcome is Outcome.FAIL and gate.gate in mended - refusing
+        else gate
+        for gate in change.gates
+    )
+    reason = "; ".join(f"{', '.join(each.statement.rules)} {_words(each)}" for each in used)
+    return replace(
+        change,
+        findings=tuple(findings),
+        gates=gates,
+        circumstances=(*change.circumstances, GateOutcome(GATE, Outcome.PASS, reason)),
+    )
+
+
+def _approved(finding: Finding, grant: Grant) -> Finding:
+    about: dict[str, Json] = {"by": grant.by, "reason": grant.statement.reason, "signed": grant.signed}
+    return replace(
+        finding,
+        level=Level.NOTE,
+        message=f"{finding.message}; {_words(grant)}",
+        hint=None,
+        fix=None,
+        details={**finding.details, "approved": about},
+    )
+
+
+def _words(grant: Grant) -> str:
+    how = "signed" if grant.signed else "on this machine, until the push"
+    return f"approved by {printable(grant.by)} ({how}): {printable(grant.statement.reason)}"
+
+
+def approve_line(
+    report: Report, *, place: str, policy_from: str | None = None, profile: str | None = None
+) -> str | None:
+    """Write the command by which a person may approve what a report refuses; None where nobody can.
+
+    Several changes are approved one by one: the line names the first. What an agent is judged by gets none:
+    the agent reads it, and would run it.
+
+    Args:
+        report: what remains refused after `honoured`.
+        place: `LOCAL`, where an approval without a signature counts, or `PUSH` (pre-push, pre-receive),
+            where only a signed one does.
+        policy_from: the revision whose policy was asked for, where it is not the change's own base; where
+            nobody asked, the change names it.
+        profile: the profile that was asked for, where one was.
+    """
+    refused = [change for change in report.changes if change.verdict is not Verdict.ACCEPTED]
+    if not refused or any(each.profile == "agent" for each in refused):
+        return None
+    if any(each.verdict is Verdict.UNDECIDED or undecided_gates(each) for each in refused):
+        return None
+    if not all(may_be_approved(change, each) for change in refused for each in errors_of(change)):
+        return None
+    asked: list[str] = []
+    for key, text in (("--policy-from", policy_from or _judged_by(refused[0])), ("--profile", profile)):
+        asked += [key, shlex.quote(text)] if text is not None else []
+    words = ["git patchgate approve", _name(refused[0]), *asked, '--reason "..."']
+    return " ".join([*words, "--sign"] if place == PUSH else words)
+
+
+def _judged_by(change: ChangeVerdict) -> str | None:
+    """Name the commit whose policy judged a commit at a push, where that is not its own parent."""
+    place = change.policy.origin.rpartition(":")[0]
+    if change.source.commit is None or change.policy.tree is None or not _COMMIT.fullmatch(place):
+        return None
+    return None if (change.source.base_commit or "").startswith(place) else place
+
+
+def _name(change: ChangeVerdict) -> str:
+    source = change.source
+    if source.commit is not None:
+        return source.commit[:SHORT_OID]
+    if source.kind == "worktree":
+        return change_id(change.change).removeprefix("sha256:")[:16]
+    return "@staged"

@@ -1,0 +1,186 @@
+"""Which approvals count for a report: those of this machine, and the signed ones of the notes.
+
+Decides that an approval without a signature counts only where it was given, and a signed one where its
+signature is good by the signers of the base: the tree whose policy judged, at a push one that is there
+already, never what the change itself or a commit before it in the same push brings. What does not count is
+told, where it speaks about a refused change.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from patchgate.approvals.approvals import LocalApprovals, Signed, Statement, read_lines
+from patchgate.approvals.effects import Grant, errors_of, is_in_question
+from patchgate.approvals.signers import Checked, base_tree, check_signature, complained, signers_of
+from patchgate.errors import UndecidedError
+from patchgate.git.model import change_id
+from patchgate.git.notes import anchor_of, read_notes
+from patchgate.git.objects import Objects
+from patchgate.git.quoting import printable
+from patchgate.git.repository import Repository
+from patchgate.report.verdict import ChangeVerdict, Report
+
+# A check costs two children of a few milliseconds; whoever may push notes must not make a server busy.
+_MOST_CHECKS = 16
+_MOST_CHECKS_IN_ALL = 1000
+_NO_SIGNERS = "there is no .patchgate/allowed_signers in"
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A refused change: its id, its policy, and the rules that refuse it."""
+
+    change: ChangeVerdict
+    id: str
+    rules: frozenset[str]
+
+    def is_meant_by(self, statement: Statement) -> bool:
+        """Tell whether a statement is about this very change under this very policy, and one of its rules."""
+        about = (statement.change_id, statement.policy)
+        return about == (self.id, self.change.policy.digest) and not self.rules.isdisjoint(statement.rules)
+
+
+def grants_for(
+    repository: Repository, report: Report, *, local: bool, notes: Sequence[str]
+) -> tuple[list[list[Grant]], list[str]]:
+    """Find, for each change of a report, the approvals that count for it, and say what does not.
+
+    What counts for one change says nothing about another of the same id: its base may name other signers.
+    """
+    told: list[str] = []
+    own, fault = _of_this_machine(repository)
+    if fault is not None and local:
+        told.append(fault)
+    grants: list[list[Grant]] = [[] for _ in report.changes]
+    with Objects(repository) as objects:
+        reader = _Notes(objects, notes, told)
+        for mine, change in zip(grants, report.changes, strict=True):
+            if not is_in_question(change):
+                continue
+            wanted = _wanted(change)
+            signed = reader.read(wanted)
+            mine.extend(reader.checked(wanted, signed))
+            unsigned = own.get(wanted.id, [])
+            if local:
+                mine.extend(Grant(each, each.by, False) for each in unsigned if wanted.is_meant_by(each))
+            helping = [grant.statement.rules for grant in mine]
+            if not wanted.rules.issubset(itertools.chain.from_iterable(helping)):
+                told += _hints(wanted, unsigned, signed, local=local)
+    return grants, list(dict.fromkeys(told))
+
+
+def _wanted(change: ChangeVerdict) -> _Wanted:
+    return _Wanted(change, change_id(change.change), frozenset(each.rule for each in errors_of(change)))
+
+
+def _of_this_machine(repository: Repository) -> tuple[dict[str, list[Statement]], str | None]:
+    """Read the approvals without a signature, by their change id; beside them why some are missing."""
+    statements, fault = LocalApprovals(repository.common_dir).read()
+    by_change: dict[str, list[Statement]] = {}
+    for statement in statements:
+        by_change.setdefault(statement.change_id, []).append(statement)
+    return by_change, fault
+
+
+def _hints(
+    wanted: _Wanted, own: Sequence[Statement], signed: Sequence[Signed], *, local: bool
+) -> Iterator[str]:
+    """Say of a change that stays refused why an approval that somebody gave does not help it."""
+    if not local and (meant := [each for each in own if wanted.is_meant_by(each)]):
+        yield (
+            f"the approval by {printable(meant[-1].by)} has no signature and holds on this machine only; "
+            "for the push it needs one: approve again with --sign"
+        )
+    about = [each.statement for each in signed if each.statement.change_id == wanted.id]
+    for statement in [*about, *(own if local else ())]:
+        is_other = statement.policy != wanted.change.policy.digest
+        if is_other and not wanted.rules.isdisjoint(statement.rules):
+            yield (
+                f"the approval by {printable(statement.by)} of {statement.at} was given under another "
+                "policy; this one needs a new approval"
+            )
+
+
+class _Notes:
+    """Reads the notes about refused changes and checks their signatures."""
+
+    def __init__(self, objects: Objects, places: Sequence[str], told: list[str]) -> None:
+        self._objects = objects
+        self._places = places
+        self._told = told
+        self._signers: dict[str, bytes | None] = {}
+        self._checked: dict[tuple[Signed, str], Checked] = {}
+
+    def read(self, wanted: _Wanted) -> list[Signed]:
+        """Give every signed statement of the notes about a change, none of them verified."""
+        anchor = anchor_of(self._objects, wanted.id)
+        everything: list[Signed] = []
+        for place in self._places:
+            try:
+                for note in read_notes(self._objects, place, anchor):
+                    found, n_bad = read_lines(note)
+                    everything += found
+                    if n_bad:
+                        lines = "1 line" if n_bad == 1 else f"{n_bad} lines"
+                        self._told.append(f"{lines} of the approvals of {_name(wanted)} cannot be read")
+            except UndecidedError as error:
+                self._told.append(f"the approvals of {_name(wanted)} do not count: {complained(error)}")
+        return list(dict.fromkeys(everything))
+
+    def checked(self, wanted: _Wanted, found: Sequence[Signed]) -> Iterator[Grant]:
+        """Give those that are about this change under this policy, and whose signature is good."""
+        meant = [signed for signed in found if wanted.is_meant_by(signed.statement)]
+        if not meant:
+            return
+        try:
+            tree = base_tree(self._objects, wanted.change)
+            signers = self._signers_of(tree)
+        except UndecidedError as error:
+            self._told.append(f"the approvals of {_name(wanted)} do not count: {complained(error)}")
+            return
+        if tree is None or signers is None:
+            origin = printable(wanted.change.policy.origin)
+            self._told.append(
+                f"{_NO_SIGNERS} the tree that the policy {origin} is from, so no signature counts"
+            )
+            return
+        if len(meant) > _MOST_CHECKS:
+            more = len(meant) - _MOST_CHECKS
+            self._told.append(f"{more} more approvals of {_name(wanted)} were not looked at")
+        for signed in meant[:_MOST_CHECKS]:
+            done = self._check(signed, tree, signers)
+            if done.principal is not None:
+                yield Grant(signed.statement, done.principal, True)
+            else:
+                claimed = printable(signed.statement.by)
+                self._told.append(
+                    f"an approval of {_name(wanted)} that says it is by {claimed} does not count: {done.why}"
+                )
+
+    def _check(self, signed: Signed, tree: str, signers: bytes) -> Checked:
+        """Check a signature, once for each tree that names signers."""
+        key = (signed, tree)
+        if key not in self._checked:
+            if len(self._checked) >= _MOST_CHECKS_IN_ALL:
+                return Checked(None, "too many signatures were looked at already")
+            try:
+                done = check_signature(signed, signers, self._objects.repository.environment)
+            except UndecidedError as error:
+                done = Checked(None, f"its signature could not be checked: {complained(error)}")
+            self._checked[key] = done
+        return self._checked[key]
+
+    def _signers_of(self, tree: str | None) -> bytes | None:
+        if tree is None:
+            return None
+        if tree not in self._signers:
+            self._signers[tree] = signers_of(self._objects, tree)
+        return self._signers[tree]
+
+
+def _name(wanted: _Wanted) -> str:
+    commit = wanted.change.source.commit
+    return f"commit {commit[:12]}" if commit else f"change {wanted.id[7:19]}"

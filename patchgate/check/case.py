@@ -1,0 +1,108 @@
+"""What a gate is given: a change, the policy that judges it, and what is known around it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from patchgate.errors import Mistake
+from patchgate.git.model import Change
+from patchgate.git.path import RepoPath
+from patchgate.policy.policy import Decision, Policy, Profile
+from patchgate.report.rules import RULES
+from patchgate.report.verdict import Detail, Finding, Fixer
+
+if TYPE_CHECKING:
+    from patchgate.check.features import Facts
+
+
+@dataclass(frozen=True, slots=True)
+class Governance:
+    """What a change does to the rules themselves.
+
+    `controls` are the control files it touches; `alone` is whether the rule that they stand alone holds
+    here (not for the first commit, nor where nothing before had a policy). `removed`, `repaired` and
+    `proposed_faults` (every mistake of the proposed policy) tell what becomes of the policy.
+    """
+
+    controls: frozenset[RepoPath] = frozenset()
+    alone: bool = True
+    removed: bool = False
+    repaired: bool = False
+    proposed_faults: tuple[Mistake, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LinksNear:
+    """Where symlinks lead in the resulting tree, followed through other links.
+
+    `escapes` says of each link that the change adds or changes why it does not stay in the repository.
+    `redirected` names what the change turns into something else, a link that it does not touch and that no
+    longer stays inside because of that, and why; for a link that a merge brings, both can be the link.
+    `fault` says why none of it is known.
+    """
+
+    escapes: Mapping[RepoPath, str] = field(default_factory=dict)
+    redirected: tuple[tuple[RepoPath, RepoPath, str], ...] = ()
+    fault: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MergedFolder:
+    """A folder that a merge has as none of its parents: its path, its names, the names in each parent."""
+
+    path: bytes
+    names: Sequence[bytes]
+    parents: Sequence[Collection[bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One change before the gates.
+
+    `folders` lists the resulting tree's folders above each new name. `from_text` is true for what a patch
+    or edits proposed, `copied`, `behind` and `together` are as in `git.sources.Reading`. `has_budgets` is
+    false for the first commit, and where all tracked files are judged. `facts` are what the features have
+    gathered, each under its name (`features`). `links` says where symlinks lead; None where the change has
+    none, or no tree results from it. `merged` lists the folders that a merge has as none of its parents.
+    """
+
+    change: Change
+    policy: Policy
+    profile: Profile
+    governance: Governance = field(default_factory=Governance)
+    folders: Mapping[bytes, Sequence[bytes]] = field(default_factory=dict)
+    from_text: bool = False
+    copied: tuple[RepoPath, ...] = ()
+    behind: Mapping[RepoPath, RepoPath] = field(default_factory=dict)
+    together: tuple[tuple[RepoPath, RepoPath], ...] = ()
+    has_budgets: bool = True
+    facts: Mapping[str, Facts] = field(default_factory=dict)
+    links: LinksNear | None = None
+    merged: Sequence[MergedFolder] = ()
+
+    def is_control(self, path: RepoPath) -> bool:
+        """Tell whether a path is a control file in this change."""
+        return path in self.governance.controls
+
+
+def find(
+    rule: str,
+    message: str,
+    path: RepoPath | None,
+    hint: str,
+    *,
+    decision: Decision | None = None,
+    line: int | None = None,
+    side: str = "new",
+    who: Fixer = Fixer.AGENT,
+    excerpt: bytes | None = None,
+    details: Mapping[str, Detail] | None = None,
+) -> Finding:
+    """Make a finding at the rule's own level; `judge` sets the level that the policy chose."""
+    known: dict[str, Detail] = {"pattern": decision.text if decision else None, "limit": None, "actual": None}
+    if decision is not None:
+        known["key"] = decision.dotted
+    known.update(details or {})
+    return Finding(rule, RULES[rule].level, message, path, line, side, hint, who, known, None, excerpt)

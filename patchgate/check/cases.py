@@ -1,0 +1,278 @@
+"""Build the case of one change: which policy judges it, and what it does to the rules.
+
+Decides, by section 6 of the design: the policy is the one from before the change; a change to it stands
+alone and passes under the old policy and its own; the first policy judges itself; a broken one can be mended.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from patchgate.check.case import Case, Governance, MergedFolder
+from patchgate.check.features import Scene, facts_of
+from patchgate.check.gate import ORDER, judge
+from patchgate.check.links import links_near
+from patchgate.check.shape import budgets
+from patchgate.errors import PatchgateError, UndecidedError
+from patchgate.git.objects import Objects
+from patchgate.git.path import RepoPath
+from patchgate.git.sources import Reading
+from patchgate.policy.control import PRE_COMMIT_FILE, PYPROJECT_FILE, is_control_by_name
+from patchgate.policy.policies import Found, Policies, built_in, require_version
+from patchgate.policy.policy import Policy, Profile
+from patchgate.report.verdict import Budget, ChangeVerdict, Finding, GateOutcome, Outcome, PolicyReference
+
+OWN_POLICY = "this change"
+BUILT_IN = "built-in defaults"
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The policy before a change and the one after it, and how control files are recognised.
+
+    `before` judges; where it is absent (the first commit, or nothing before had a policy) the change's
+    own does. `is_first` is whether the change is the first commit of the repository, which has no budget.
+    `place` is where `before` was found, for people. `hooks_named` is whether the base's
+    `.pre-commit-config.yaml` names patchgate. `base` is the policy that the change's own base holds, also
+    where another one judges (`--policy-from`, a protected ref, a merge): it declares the components, and
+    against it one sees whether the change touches the policy.
+    `is_borrowed` is whether `before` is not of the change's own line, where nothing before had a policy:
+    then a first policy need not stand alone. `is_lost` is whether a merge has no policy though one of its
+    parents has.
+    """
+
+    before: Found
+    after: Found
+    place: str
+    is_first: bool = False
+    hooks_named: bool = False
+    base: Found = field(default_factory=Found)
+    is_lost: bool = False
+    is_borrowed: bool = False
+
+
+def is_control(path: RepoPath, rules: Rules) -> bool:
+    """Tell whether a change to this path is a change to the rules."""
+    if is_control_by_name(path):
+        return True
+    if path.raw == PRE_COMMIT_FILE.raw:
+        return rules.hooks_named
+    return path.raw == PYPROJECT_FILE.raw and _differs(rules.base, rules.after)
+
+
+def _differs(before: Found, after: Found) -> bool:
+    """Tell whether `[tool.patchgate]` is not the same on both sides."""
+    if not before.from_pyproject and not after.from_pyproject:
+        return False
+    if before.policy is None or after.policy is None:
+        return True
+    return (
+        before.policy.as_written() != after.policy.as_written()
+        or before.from_pyproject != after.from_pyproject
+    )
+
+
+def controls_of(objects: Objects, before: str, after: str, paths: Iterable[RepoPath]) -> frozenset[RepoPath]:
+    """Name those of some paths that are control files, between two trees that can be read.
+
+    Raises:
+        UndecidedError: an object is missing.
+    """
+    policies = Policies(objects)
+    base, last = policies.at(policies.key(before)), policies.at(policies.key(after))
+    named = policies.names_patchgate(before)
+    rules = Rules(Found(), last, place="", hooks_named=named, base=base)
+    return frozenset(path for path in paths if is_control(path, rules))
+
+
+def judge_reading(reading: Reading, rules: Rules, profile: Profile, objects: Objects) -> ChangeVerdict:
+    """Judge one change that was read.
+
+    A change to the rules is judged under the policy before it and under its own; the verdict is bound to
+    the policy before it.
+
+    Args:
+        objects: reads the objects of the change, also those that are not in the repository yet.
+    """
+    controls = frozenset(file.path for file in reading.change.files if is_control(file.path, rules))
+    try:
+        policy, place, governance = _choose(rules, controls)
+        require_version(policy)
+        merged = _merged_folders(objects, reading)
+    except PatchgateError as error:
+        return _undecided(reading, rules, profile, error)
+    own = rules.after.policy if controls and rules.after.policy is not policy else None
+    declaring, new = _declaring(rules, policy)
+    scene = Scene(objects, reading.change, policy, profile, declaring, new, own, reading)
+    case = Case(
+        reading.change,
+        policy,
+        profile,
+        governance,
+        reading.folders,
+        from_text=reading.is_proposed,
+        copied=reading.copied,
+        behind=reading.behind,
+        together=reading.together,
+        has_budgets=not rules.is_first,
+        facts=facts_of(scene),
+        links=links_near(objects, reading, policy, profile),
+        merged=merged,
+    )
+    outcomes, findings = judge(case)
+    if own is not None:
+        under_own = _judged_under_own(reading, own, declaring, profile, governance, objects)
+        outcomes, findings = _both(outcomes, findings, *under_own)
+    return ChangeVerdict(
+        reading.change,
+        reading.source,
+        profile.value,
+        reference(policy, place, profile, rules.before.tree),
+        outcomes,
+        findings,
+        limits=_limits(case),
+    )
+
+
+def _judged_under_own(
+    reading: Reading,
+    own: Policy,
+    declaring: Policy,
+    profile: Profile,
+    governance: Governance,
+    objects: Objects,
+) -> tuple[tuple[GateOutcome, ...], tuple[Finding, ...]]:
+    """Judge a change to the rules under the policy that it brings, without budgets."""
+    return judge(
+        Case(
+            reading.change,
+            own,
+            profile,
+            governance,
+            reading.folders,
+            has_budgets=False,
+            facts=facts_of(Scene(objects, reading.change, own, profile, own, declaring, reading=reading)),
+            links=links_near(objects, reading, own, profile),
+        )
+    )
+
+
+def _merged_folders(objects: Objects, reading: Reading) -> tuple[MergedFolder, ...]:
+    """List the folders that a merge has as none of its parents; of another change, nothing.
+
+    Raises:
+        UndecidedError: a tree is missing, or the merge has a malformed one.
+    """
+    if not reading.parents:
+        return ()
+    # Most changes are no merge.
+    from patchgate.git.tree_sides import folders_unlike
+
+    return tuple(
+        MergedFolder(folder.path, tuple(folder.entries), folder.others)
+        for folder in folders_unlike(objects, reading.change.after, reading.parents)
+    )
+
+
+def _declaring(rules: Rules, judging: Policy) -> tuple[Policy, Policy | None]:
+    """Say whose components the first judgement looks at; and the policy of before, if those are new as well.
+
+    What a component is its own line says, or a declaration and its first baseline could not be pushed
+    together to a branch that knows neither; how loud a rule is says the policy that judges.
+    """
+    if rules.base.policy is not None:
+        return rules.base.policy, None
+    if rules.base.fault is not None:
+        return judging, None
+    # Nothing is declared before the first policy: then it declares for itself.
+    return (judging if judging is rules.after.policy else built_in()), built_in()
+
+
+def reference(policy: Policy, place: str, profile: Profile, tree: str | None = None) -> PolicyReference:
+    """Name a policy in a verdict, with what it says about the local hooks."""
+    hooks = policy.config.hooks
+    return PolicyReference(
+        policy.digest(profile),
+        f"{place}:{policy.file}" if policy.file else place,
+        hooks.mode == "observe",
+        hooks.draft_refs,
+        policy.refuses_messages(profile),
+        policy.judges_messages(profile),
+        tree,
+        hooks.budget_ms,
+    )
+
+
+def _limits(case: Case) -> dict[str, Budget]:
+    """Tell the budgets; where they could not be counted the shape gate has said so."""
+    try:
+        return budgets(case)
+    except UndecidedError:
+        return {}
+
+
+_MOST_MISTAKES = 20
+
+
+def _choose(rules: Rules, controls: frozenset[RepoPath]) -> tuple[Policy, str, Governance]:
+    """Pick the policy that judges and say where it is from, and tell what the change does to the rules."""
+    before, after = rules.before, rules.after
+    faults = after.fault.mistakes[:_MOST_MISTAKES] if after.fault is not None and controls else ()
+    if before.is_absent:
+        governance = Governance(controls, alone=False, proposed_faults=faults)
+        if after.policy is not None:
+            return after.policy, OWN_POLICY, governance
+        return built_in(), BUILT_IN, governance
+    if before.fault is not None:
+        if controls and after.policy is not None:
+            return after.policy, OWN_POLICY, Governance(controls, repaired=True)
+        if controls:
+            governance = Governance(controls, removed=after.is_absent, proposed_faults=faults)
+            return built_in(), BUILT_IN, governance
+        raise UndecidedError(
+            f"the policy before this change cannot be read: {before.fault.in_one_line}",
+            "fix it in a change of its own; control files alone may change until then",
+        )
+    assert before.policy is not None
+    # A line that never had a policy takes none away.
+    removed = after.is_absent and not rules.is_borrowed and (bool(controls) or rules.is_lost)
+    return (
+        before.policy,
+        rules.place,
+        Governance(controls, alone=not rules.is_borrowed, removed=removed, proposed_faults=faults),
+    )
+
+
+def _both(
+    outcomes: tuple[GateOutcome, ...],
+    findings: tuple[Finding, ...],
+    own_outcomes: tuple[GateOutcome, ...],
+    own_findings: tuple[Finding, ...],
+) -> tuple[tuple[GateOutcome, ...], tuple[Finding, ...]]:
+    """Join the verdicts under the old policy and under the change's own; what both say is said once."""
+    rank = [Outcome.NOT_APPLICABLE, Outcome.PASS, Outcome.NOT_RUN, Outcome.UNDECIDED, Outcome.FAIL]
+    said = {(finding.rule, finding.path, finding.line) for finding in findings}
+    extra = tuple(each for each in own_findings if (each.rule, each.path, each.line) not in said)
+    joined = tuple(
+        max(pair, key=lambda each: rank.index(each.outcome))
+        for pair in zip(outcomes, own_outcomes, strict=True)
+    )
+    return joined, findings + extra
+
+
+def _undecided(reading: Reading, rules: Rules, profile: Profile, error: PatchgateError) -> ChangeVerdict:
+    """A change that no policy could judge: every gate is not run, governance says why."""
+    reason = error.message if error.hint is None else f"{error.message}; {error.hint}"
+    outcomes = tuple(
+        GateOutcome(gate.name, Outcome.UNDECIDED, reason)
+        if gate.name == "governance"
+        else GateOutcome(gate.name, Outcome.NOT_RUN)
+        for gate in ORDER
+    )
+    raw = rules.before.policy.raw if rules.before.policy else b""
+    digest = "sha256:" + hashlib.sha256(b"patchgate.policy/none\n" + raw).hexdigest()
+    return ChangeVerdict(
+        reading.change, reading.source, profile.value, PolicyReference(digest, rules.place), outcomes, ()
+    )

@@ -1,0 +1,100 @@
+"""The order of the gates, and the one function that judges a case.
+
+A gate that raises makes the verdict undecided and is named; no other code of the project catches so widely.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from patchgate.check import content, governance, paths, policy, shape
+from patchgate.check.case import Case
+from patchgate.check.features import GATES, examiner
+from patchgate.errors import PatchgateError
+from patchgate.policy.policy import Policy, Profile
+from patchgate.report.rules import Level
+from patchgate.report.verdict import Finding, GateOutcome, Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """One examiner: its name, when it applies, and what it finds."""
+
+    name: str
+    examine: Callable[[Case], Iterable[Finding]]
+    applies: Callable[[Case], bool] = lambda case: bool(case.change.files)
+
+
+def _of_feature(name: str, feature: str, module: str) -> Gate:
+    """Make a feature's gate; its module is imported where it applies: 5 ms, and most commits need none."""
+
+    def applies(case: Case) -> bool:
+        facts = case.facts.get(feature)
+        return facts is not None and facts.concerns(name)
+
+    return Gate(name, examiner(module), applies)
+
+
+ORDER: tuple[Gate, ...] = (
+    # A merge without changes of its own can join what no parent has together.
+    Gate("paths", paths.examine, lambda case: bool(case.change.files or case.merged)),
+    Gate("policy", policy.examine),
+    Gate("content", content.examine, content.applies),
+    Gate("shape", shape.examine, lambda case: bool(case.change.files) or case.links is not None),
+    Gate("governance", governance.examine, governance.applies),
+    *(_of_feature(*each) for each in GATES),
+)
+
+
+Judged = tuple[tuple[GateOutcome, ...], tuple[Finding, ...]]
+
+
+def judge(case: Case, order: tuple[Gate, ...] = ORDER) -> Judged:
+    """Put a case before every gate; tell how each ended, and all findings in the order of gates and paths."""
+    outcomes: list[GateOutcome] = []
+    findings: list[Finding] = []
+    for gate in order:
+        outcome, found = _one(gate, case)
+        outcomes.append(outcome)
+        findings.extend(found)
+    return tuple(outcomes), tuple(findings)
+
+
+def _one(gate: Gate, case: Case) -> tuple[GateOutcome, list[Finding]]:
+    found: list[Finding] = []
+    try:
+        if not gate.applies(case):
+            return GateOutcome(gate.name, Outcome.NOT_APPLICABLE), []
+        for finding in gate.examine(case):
+            said = levelled(case.policy, case.profile, finding)
+            if said is not None:
+                found.append(said)
+    except PatchgateError as error:
+        return GateOutcome(gate.name, Outcome.UNDECIDED, error.message), found
+    except Exception as error:  # noqa: BLE001 - a crash of ours must refuse, not pass; it is named in the verdict
+        reason = f"the gate {gate.name} failed ({type(error).__name__}); this is a fault of patchgate"
+        trace = "".join(traceback.format_exception(error))
+        # What a gate said before it crashed is not to be relied on.
+        return GateOutcome(gate.name, Outcome.UNDECIDED, reason, trace), []
+    failed = any(finding.level is Level.ERROR for finding in found)
+    return GateOutcome(gate.name, Outcome.FAIL if failed else Outcome.PASS), found
+
+
+def levelled(policy: Policy, profile: Profile, finding: Finding) -> Finding | None:
+    """Give a finding the level that the policy chose for its rule; None where the rule is off.
+
+    A gate may have found that this one is less than its rule: then it is no more than that, unless the policy
+    names the rule.
+    """
+    level = policy.level(finding.rule, profile)
+    if level is None:
+        return None
+    if level is finding.level or "suppressed" in finding.details:
+        return finding
+    weights = list(Level)
+    is_less = weights.index(finding.level) > max(map(weights.index, (level, finding.definition.level)))
+    if is_less and finding.rule not in policy.config.rules:
+        return finding
+    return replace(finding, level=level)

@@ -1,0 +1,134 @@
+"""Gather where the symlinks of a change lead in the tree that results from it.
+
+Decides which links are followed: those that the change adds or changes; and, only where it adds, changes or
+removes a symlink or a submodule at all, every other link of the tree, for one may lead through what changed.
+That lists the whole tree (16 ms for 100,000 files), which no other change does. A merge also changes what it
+brings to its first parent; it answers for a link that leaves the repository in the tree of no parent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from patchgate.check.case import LinksNear
+from patchgate.errors import PatchgateError
+from patchgate.git.model import GITLINK, SYMLINK, Entry, FileChange
+from patchgate.git.objects import Objects
+from patchgate.git.path import RepoPath
+from patchgate.git.sources import Reading
+from patchgate.policy.policy import Policy, Profile
+
+if TYPE_CHECKING:
+    from patchgate.git.links import Links
+    from patchgate.git.tree_view import TreeView
+
+
+def links_near(objects: Objects, reading: Reading, policy: Policy, profile: Profile) -> LinksNear | None:
+    """Follow the links that a change brings or redirects; None where none is, or where git made no effect.
+
+    Args:
+        objects: reads the objects of the change, also new ones.
+    """
+    if reading.is_proposed and reading.laid is None:
+        return None
+    files = reading.change.files
+    tree, over = reading.laid or (reading.change.base, {file.path.raw: file.new for file in files})
+    return _followed(
+        objects, _Ground(tree, over, reading.change.after, reading.parents), files, policy, profile
+    )
+
+
+def all_links(
+    objects: Objects, files: Sequence[FileChange], policy: Policy, profile: Profile
+) -> LinksNear | None:
+    """Follow all links of a tree of these files, each as if it were new."""
+    over = {file.path.raw: file.new for file in files}
+    return _followed(objects, _Ground(objects.empty_tree, over), files, policy, profile)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    """A tree that can be read with what lies over it; of a merge also its tree and those of its parents."""
+
+    tree: str
+    over: Mapping[bytes, Entry | None]
+    after: str = ""
+    parents: tuple[str, ...] = ()
+
+
+def _followed(
+    objects: Objects,
+    ground: _Ground,
+    files: Sequence[FileChange],
+    policy: Policy,
+    profile: Profile,
+) -> LinksNear | None:
+    own = {file.path.raw for file in files if file.old != file.new and _redirects(file)}
+    if not (own or ground.parents) or all(
+        each.allow_symlinks != "inside" for each in policy.all_limits(profile)
+    ):
+        return None
+    # 5 ms to import, and few changes have links.
+    from patchgate.git.links import Links, links_in, targets_of
+    from patchgate.git.tree_view import TreeView
+
+    try:
+        turned = own | _brought(objects, ground)
+        if not turned:
+            return None
+        view = TreeView(objects, ground.tree, ground.over)
+        there = links_in(view, ground.over)
+        links = Links(view, targets_of(objects, {entry.oid for entry in there.values()}))
+        escapes: dict[RepoPath, str] = {}
+        suspects: list[tuple[bytes, bytes, str]] = []
+        for path in sorted(there):
+            route = links.follow(path)
+            if route.escape is None:
+                continue
+            if path in own:
+                escapes[RepoPath(path)] = route.escape
+            elif through := route.passed & turned:
+                suspects.append((min(through - {path}, default=path), path, route.escape))
+        redirected = []
+        if suspects:
+            # One that left the repository before is no fault of this change.
+            before = _before(objects, ground, files)
+            redirected = [each for each in suspects if not _left(before, each[1], there[each[1]])]
+        return LinksNear(
+            escapes, tuple((RepoPath(turn), RepoPath(link), why) for turn, link, why in redirected)
+        )
+    except PatchgateError as error:
+        return LinksNear(fault=error.message if error.hint is None else f"{error.message}; {error.hint}")
+
+
+def _brought(objects: Objects, ground: _Ground) -> set[bytes]:
+    """Name the links and submodules that a merge brings to its first parent or takes from it."""
+    if not ground.parents:
+        return set()
+    # Most changes are no merge.
+    from patchgate.git.tree_sides import links_unlike
+
+    return links_unlike(objects, ground.after, ground.parents[0])
+
+
+def _before(objects: Objects, ground: _Ground, files: Sequence[FileChange]) -> list[tuple[TreeView, Links]]:
+    """Give the tree before a change, and its links; of a merge the trees of all parents."""
+    from patchgate.git.links import Links
+    from patchgate.git.tree_view import TreeView
+
+    old = {file.path.raw: file.old for file in files}
+    views = [TreeView(objects, parent) for parent in ground.parents] or [
+        TreeView(objects, ground.tree, {**ground.over, **old})
+    ]
+    return [(view, Links(view, {})) for view in views]
+
+
+def _left(before: Sequence[tuple[TreeView, Links]], path: bytes, link: Entry) -> bool:
+    """Tell whether the same link left the repository before."""
+    return any(view.entry(path) == link and links.follow(path).escape is not None for view, links in before)
+
+
+def _redirects(file: FileChange) -> bool:
+    return any(side is not None and side.mode in {SYMLINK, GITLINK} for side in (file.old, file.new))

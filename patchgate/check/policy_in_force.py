@@ -1,0 +1,206 @@
+"""Tell which policy is in force, where each key of it comes from, and which line decides about a path."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from patchgate.check.terms import Asked, asked_policy
+from patchgate.errors import ConfigError
+from patchgate.git.objects import Objects
+from patchgate.git.path import RepoPath, faults
+from patchgate.git.quoting import printable
+from patchgate.git.repository import Repository
+from patchgate.git.sources import pending_base
+from patchgate.policy.policies import Policies, built_in
+from patchgate.policy.policy import Decision, Key, Policy, Profile
+from patchgate.report.verdict import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One key of the policy in force: its dotted name, its value, and where that stands (`file:line`)."""
+
+    key: str
+    value: Json
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class InForce:
+    """The policy in force, and where it was found."""
+
+    policy: Policy
+    place: str
+
+    def settings(self) -> Iterator[Setting]:
+        """List every key with its value; defaults say so."""
+        everything = dataclasses.asdict(self.policy.config)
+        # What is told of the config, and is no key of it.
+        del everything["written"], everything["doubts"], everything["claims"]["has_unusable_markers"]
+        written = self.policy.as_written()
+        yield from self._settings((), everything, written)
+
+    def _settings(self, at: tuple[str | int, ...], values: Json, written: object) -> Iterator[Setting]:
+        if isinstance(values, Mapping) and (values or not at):
+            for name, value in values.items():
+                inner = written.get(name) if isinstance(written, Mapping) else None
+                is_written = isinstance(written, Mapping) and name in written
+                yield from self._settings((*at, name), value, inner if is_written else _ABSENT)
+            return
+        key = Decision(at, "").dotted
+        if written is _ABSENT:
+            yield Setting(key, values, "default")
+        else:
+            yield Setting(key, values, self.policy.line_of(at) or "default")
+
+
+_ABSENT = object()
+# One byte more than a config may have, so that a longer one is refused and not cut.
+_MOST_READ = (1 << 20) + 1
+
+
+def policy_in_force(repository: Repository, asked: Asked) -> InForce:
+    """Find the policy that would judge the next commit, or that of `--policy-from`.
+
+    Raises:
+        ConfigError: it cannot be used.
+        PatchgateError: it cannot be read.
+    """
+    with Objects(repository) as objects:
+        policies = Policies(objects)
+        found = asked_policy(objects, policies, asked)
+        if found is None:
+            found = policies.at(policies.key(pending_base(repository, objects).policy_tree))
+        if found.fault is not None:
+            raise found.fault
+        if found.policy is None:
+            return InForce(built_in(), "built-in defaults")
+        return InForce(found.policy, f"{asked.place or 'HEAD'}:{found.policy.file}")
+
+
+_KINDS: Mapping[str, tuple[str, Mapping[object, str]]] = {
+    "allow_gitlinks": (
+        "as a submodule",
+        {True: "allowed", "bump": "may be moved, not added (gitlink)", False: "refused (gitlink)"},
+    ),
+    "allow_symlinks": (
+        "as a symlink",
+        {True: "allowed", "inside": "must stay inside the repository (symlink)", False: "refused (symlink)"},
+    ),
+    "allow_modes": (
+        "the executable bit",
+        {True: "may be set and cleared", False: "may not be set or cleared (mode-change)"},
+    ),
+}
+"""For each limit on the kind of an entry: what it is about, and what each value of it means."""
+
+
+def _about_kinds(policy: Policy, profile: Profile, owner: int | None) -> Iterator[tuple[str, str]]:
+    """Say what else than a plain file the path may be."""
+    limits = policy.limits(profile, owner)
+    for name, (what, meanings) in _KINDS.items():
+        value = getattr(limits, name)
+        key = policy.key_of(name, profile, owner)
+        yield f"{what}: {meanings[value]}", f"{_place(policy, key)} = {json.dumps(value)}"
+
+
+def _place(policy: Policy, key: Key) -> str:
+    """Name a key with its line, or as a default."""
+    return f"{Decision(key, '').dotted} ({policy.line_of(key) if policy.is_written(key) else 'default'})"
+
+
+def differs_on_disk(repository: Repository, force: InForce) -> str | None:
+    """Say that the policy of the working tree differs from the one in force; None where it does not."""
+    if repository.work_tree is None:
+        return None
+    written, files = force.policy.as_written(), []
+    for name in ("patchgate.toml", "pyproject.toml"):
+        raw = _read(os.path.join(repository.work_tree, name))
+        if raw is None or (name == force.policy.file and raw == force.policy.raw):
+            files += [name] if raw is not None else []
+            continue
+        if name == "pyproject.toml" and b"patchgate" not in raw and b"\\" not in raw:
+            # The same quick look as in `parse_pyproject`.
+            continue
+        # pydantic, 120 ms: only where the bytes differ.
+        from patchgate.policy.config import parse, parse_pyproject
+
+        try:
+            found = parse(raw, name) if name == "patchgate.toml" else parse_pyproject(raw, name)
+        except ConfigError:
+            return _other(name, force)
+        if found is not None and (force.policy.file != name or found.written != written):
+            return _other(name, force)
+        files += [name] if found is not None else []
+    if force.policy.file and force.policy.file not in files:
+        return f"{force.policy.file} is not in the working tree, and {printable(force.place)} judges"
+    return None
+
+
+def _other(name: str, force: InForce) -> str:
+    return (
+        f"{name} in the working tree differs from the policy in force ({printable(force.place)}): "
+        "it judges once it is committed"
+    )
+
+
+def _read(place: str) -> bytes | None:
+    """Read a file of the working tree; None where there is none, and never wait for a pipe."""
+    try:
+        with open(os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            return file.read(_MOST_READ)
+    except OSError:
+        return None
+
+
+def about_path(force: InForce, path: RepoPath, profile: Profile) -> Iterator[tuple[str, str]]:
+    """Say everything that the policy decides about a path: what, and by which line."""
+    policy = force.policy
+    ruling = policy.ruling(path)
+
+    def place(decision: Decision) -> str:
+        line = policy.line_of(decision.key)
+        return f"{decision.dotted} = {decision.shown}" + (f" ({line})" if line else "")
+
+    broken = faults(path)
+    for rule in broken:
+        yield f"refused: {rule}", "holds in every repository"
+    if ruling.is_control:
+        yield "a control file: changes alone, exempt from allow_roots and content rules", "by its name"
+    if ruling.denied is not None and ruling.rule is not None:
+        yield f"refused: {ruling.rule}", place(ruling.denied)
+        if ruling.deletable is not None:
+            yield "may be deleted", place(ruling.deletable)
+    elif ruling.outside:
+        yield (
+            "refused: outside-allow-roots",
+            policy.line_of(("policy", "allow_roots")) or "policy.allow_roots",
+        )
+    elif not broken:
+        yield "may be touched", "nothing denies it"
+    if ruling.suffix is not None:
+        yield "may not be added or changed: deny-suffix", place(ruling.suffix)
+    limits = policy.limits(profile, ruling.owner)
+    for name in sorted(ruling.classes):
+        says = (
+            "may not be added: deny-class"
+            if name in limits.deny_new_classes
+            else "of a class that is allowed"
+        )
+        if name in limits.deny_classes:
+            says = "may not be added or changed: deny-class"
+        yield f"{says} ({name})", _place(policy, policy.key_of_class(name, profile, ruling.owner))
+    yield from _about_kinds(policy, profile, ruling.owner)
+    if ruling.generated is not None:
+        yield "costs no budget", place(ruling.generated)
+    if ruling.owner is not None:
+        line = policy.line_of(("overrides", ruling.owner))
+        yield f"has the limits of overrides[{ruling.owner}]", line or "overrides"
+    if not broken:
+        for component, role in policy.components.claims(path):
+            key: Key = ("components", component.id, role.value)
+            yield f"{role.value} of component {component.id}", policy.line_of(key) or ".".join(map(str, key))

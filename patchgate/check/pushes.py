@@ -1,0 +1,389 @@
+"""Judging what a push brings: for each ref every commit that the other side lacks, read from objects.
+
+Decides which policy judges which of them, that a commit which several refs bring is judged once for each
+policy, whose signers may approve it, and what is told beside the verdicts. What is new to which ref is
+decided in `push_news`, whether a ref itself may move in `ref_terms`, what becomes of the verdicts elsewhere.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from types import MappingProxyType
+
+from patchgate.check.adoption import past_of, without_past
+from patchgate.check.commits import judged
+from patchgate.check.elsewhere import with_fetch
+from patchgate.check.features import with_push
+from patchgate.check.push_news import Kind, Known, News, is_known_to
+from patchgate.check.ref_terms import Destination, RefTerms
+from patchgate.check.refs import show_ref
+from patchgate.check.terms import Asked, known_history
+from patchgate.git.history import Commit
+from patchgate.git.model import Source
+from patchgate.git.objects import Objects
+from patchgate.git.pushes import NOTES, RefUpdate, Remote, peel, refs_below
+from patchgate.git.repository import Repository
+from patchgate.git.roots import has_commits
+from patchgate.policy.control import CONFIG_FILE, PYPROJECT_FILE
+from patchgate.policy.policies import Key
+from patchgate.policy.policy import Policy, Profile
+from patchgate.report.verdict import ChangeVerdict, Report, Verdict, WayOut
+from patchgate.report.wording import SHORT_OID
+
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Push:
+    """What a push was found to be: the report, and the commits that each ref brings, parents first.
+
+    A commit that several refs bring stands with the first.
+    """
+
+    report: Report
+    brought: Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The refs, each with its commit, that one policy judges; `place` None: each commit's parent's.
+
+    `fallback` is whose policy judges then where no parent has one. `key` is the policy's, `signers` what
+    names the signers beside it.
+    """
+
+    place: str | None
+    key: Key | None
+    signers: str | None
+    fallback: str | None
+    refs: list[tuple[str, str]] = field(default_factory=list)
+
+
+def judge_push_to(
+    repository: Repository,
+    remote: Remote,
+    updates: Sequence[RefUpdate],
+    asked: Asked,
+    *,
+    moves: bool = True,
+    now: float | None = None,
+    symbolic: Mapping[str, str] = MappingProxyType({}),
+    is_empty: bool = False,
+    is_witnessed: bool = False,
+) -> Push:
+    """Judge what a push does to the refs of a remote, as far as they are known here.
+
+    Args:
+        remote: what is known of it.
+        updates: what git told; a ref that it says is there counts as known.
+        asked: the policy that is trusted above all, if any.
+        moves: whether the refs would really be moved so, or only their commits are to be judged.
+        now: seconds since the epoch; None: this moment.
+        symbolic: what is known of its symbolic refs; `updates` name what git writes.
+        is_empty: whether it is known to have no commit yet.
+        is_witnessed: whether it says itself what is known of its default branch.
+
+    Raises:
+        PatchgateError: it could not be read.
+    """
+    with Objects(repository) as objects:
+        commits = _peeled(objects, updates, remote.had)
+        told = {update.ref: update.old for update in updates if update.old is not None}
+        # Of a ref that has something else by now, what it had is known all the same.
+        here = {ref: oid for ref, oid in told.items() if commits[oid] is not None}
+        destination = Destination(
+            remote.shown,
+            remote.default,
+            {**told, **remote.had, **here},
+            symbolic=symbolic,
+            is_empty=is_empty,
+            told=told,
+            is_witnessed=is_witnessed,
+        )
+        terms = RefTerms(repository, objects, destination, commits, asked)
+
+        @cache
+        def all_known_to(kind: Kind) -> Known:
+            had = (oid for ref, oid in destination.had.items() if is_known_to(kind, ref, terms.is_protected))
+            # Anybody can make a remote-tracking ref here, so none counts where a policy protects.
+            elsewhere = () if kind is Kind.PROTECTED else ("--remotes",)
+            return Known(tuple(commit for oid in had if (commit := commits[oid])), elsewhere=elsewhere)
+
+        def known_to(kind: Kind, ref: str) -> Known:
+            answered = terms.answered_for(ref, updates) if kind is Kind.PROTECTED else ()
+            return Known(tuple(answered)) if answered else all_known_to(kind)
+
+        governed = {update.ref for update in updates if terms.is_governed(update)}
+        news = News(repository, updates, commits, governed.__contains__, known_to)
+        push = _Judging(objects, destination, commits, asked, terms, news, now).judge(updates, moves=moves)
+        push = replace(push, report=with_fetch(repository, remote, updates, commits, push.report))
+    refs = [change for change in push.report.changes if change.source.kind == "ref"]
+    if repository.shallow and any(change.verdict is Verdict.UNDECIDED for change in refs):
+        named = " " + shlex.quote(remote.name) if remote.is_named else ""
+        way = WayOut("fetch more of the history, then push again:", f"git fetch --deepen=50{named}")
+        return replace(push, report=replace(push.report, ways_out=(way,)))
+    return push
+
+
+def judge_received(
+    repository: Repository,
+    had: Mapping[str, str],
+    default: str | None,
+    updates: Sequence[RefUpdate],
+    asked: Asked,
+    now: float | None = None,
+    symbolic: Mapping[str, str] = MappingProxyType({}),
+) -> Push:
+    """Judge what a repository is about to receive, by the policies that it has.
+
+    Args:
+        had: the refs that matter here, with what they have.
+        default: the full name of its default branch.
+        updates: what git told.
+        asked: the policy that is trusted above all, if any.
+        now: seconds since the epoch; None: this moment.
+        symbolic: its symbolic refs; `updates` name what git writes.
+
+    Raises:
+        PatchgateError: it could not be read.
+    """
+    told = {update.ref: update.old for update in updates if update.old is not None}
+    destination = Destination(
+        "this repository",
+        default,
+        {**had, **told},
+        judges_all=True,
+        symbolic=symbolic,
+        is_empty=default is None and not has_commits(repository),
+    )
+    with Objects(repository) as objects:
+        commits = _peeled(objects, updates, destination.had)
+        terms = RefTerms(repository, objects, destination, commits, asked)
+
+        @cache
+        def protected() -> Known:
+            here = refs_below(repository)
+            oids = [oid for ref, oid in here.items() if is_known_to(Kind.PROTECTED, ref, terms.is_protected)]
+            return Known(tuple(commit for commit in peel(objects, oids).values() if commit is not None))
+
+        def known_to(kind: Kind, ref: str) -> Known:
+            if kind is not Kind.PROTECTED:
+                return Known(options=("--all",) if kind is Kind.NOTES else (f"--exclude={NOTES}*", "--all"))
+            answered = terms.answered_for(ref, updates)
+            return Known(tuple(answered)) if answered else protected()
+
+        news = News(repository, updates, commits, terms.is_protected, known_to)
+        return _Judging(objects, destination, commits, asked, terms, news, now).judge(updates, moves=True)
+
+
+def _peeled(objects: Objects, updates: Sequence[RefUpdate], had: Mapping[str, str]) -> dict[str, str | None]:
+    told = [oid for update in updates for oid in (update.old, update.new) if oid is not None]
+    return peel(objects, [*told, *had.values()])
+
+
+class _Judging:
+    """The judging of one push."""
+
+    def __init__(
+        self,
+        objects: Objects,
+        destination: Destination,
+        commits: Mapping[str, str | None],
+        asked: Asked,
+        terms: RefTerms,
+        news: News,
+        now: float | None,
+    ) -> None:
+        self._repository = objects.repository
+        self._objects = objects
+        self._destination = destination
+        self._commits = commits
+        self._asked = asked
+        self._terms = terms
+        self._news = news
+        self._now = now
+        self._grounds: dict[str, str] = {}
+
+    def judge(self, updates: Sequence[RefUpdate], *, moves: bool) -> Push:
+        """Judge the refs, then the commits that are new to them."""
+        fresh, shallow = self._news.commits, self._repository.shallow
+        groups = self._groups(updates)
+        first = self._news.first_refs([each for group in groups for each in group.refs])
+        cut = {first[oid]: oid for oid in fresh if oid in shallow}
+        changes = [each for update in updates if (each := self._of_ref(update, cut, moves=moves))]
+        warnings = dict.fromkeys([*self._news.notes, *self._terms.warnings])
+        past = past_of(self._repository, self._terms, self._news, self._commits, updates)
+        whole = [
+            replace(commit, is_past=commit.oid in past.commits)
+            for commit in fresh.values()
+            if commit.oid not in shallow
+        ]
+        alike = _Alike(self._terms, fresh)
+        known = known_history(self._objects, self._asked)
+        firsts = self._news.firsts(updates, self._destination.had.values(), self._destination.default, known)
+        for group in groups:
+            ref_of = self._news.first_refs(group.refs)
+            commits = [each for each in whole if each.oid in ref_of and not alike.has(each, group)]
+            if not commits:
+                continue
+            asked = replace(self._asked, policy_from=group.place, fallback=group.fallback, firsts=firsts)
+            found = [
+                _under(each, ref_of[each.source.commit or ""], group.place)
+                for each in judged(self._repository, commits, asked)
+            ]
+            if group.place is None:
+                found = [self._with_signers(each) for each in found]
+            if len(groups) > 1:
+                alike.add(found, group)
+            warnings |= dict.fromkeys([*self._repository.limits, *self._notes(group, found)])
+            changes += found
+        changes, notes = without_past(past, changes)
+        warnings |= dict.fromkeys(notes)
+        changes = with_push(self._objects, self._terms, self._commits, updates, changes, self._now)
+        brought: dict[str, list[str]] = {}
+        for oid in fresh:
+            brought.setdefault(first[oid], []).append(oid)
+        return Push(Report(tuple(changes), tuple(warnings)), brought)
+
+    def _groups(self, updates: Sequence[RefUpdate]) -> list[_Group]:
+        """Put together the refs that bring something and are judged alike; by their parents' come last."""
+        groups: dict[tuple[Key | None, str | None, str | None], _Group] = {}
+        for update in updates:
+            tip = self._commits.get(update.new or "")
+            if tip is None or not self._news.has(update.ref, tip):
+                continue
+            place = self._terms.judged_by(update)
+            key = signers = fallback = None
+            if place is not None:
+                # Where policies are alike, who may approve can still be another.
+                key, signers = self._terms.key_of(place), self._terms.signers_of(place)
+            elif not update.ref.startswith(NOTES):
+                # No policy speaks of the names in notes, but the one that they have themselves.
+                fallback = self._terms.default_tip
+            group = groups.setdefault((key, signers, fallback), _Group(place, key, signers, fallback))
+            group.refs.append((update.ref, tip))
+        return sorted(groups.values(), key=lambda group: group.place is None)
+
+    def _with_signers(self, change: ChangeVerdict) -> ChangeVerdict:
+        """Name whose signers count for a change that its parent's policy refuses: of what is there already.
+
+        That is the nearest commit on its line of first parents that this push does not bring, or else the
+        default branch's; where neither is known, the empty tree, which names none.
+        """
+        if change.verdict is Verdict.ACCEPTED or change.policy.tree is not None:
+            return change
+        passed = []
+        oid = change.source.commit or ""
+        while oid in self._news.commits and oid not in self._grounds:
+            passed.append(oid)
+            oid = next(iter(self._news.commits[oid].parents), "")
+        tree = self._grounds.get(oid)
+        if tree is None:
+            ground = oid or self._terms.default_tip
+            header = self._objects.header(ground + "^{tree}") if ground else None
+            tree = header.oid if header is not None else self._objects.empty_tree
+        self._grounds |= dict.fromkeys(passed, tree)
+        return replace(change, policy=replace(change.policy, tree=tree))
+
+    def _of_ref(self, update: RefUpdate, cut: Mapping[str, str], *, moves: bool) -> ChangeVerdict | None:
+        reason = None
+        if update.ref in cut:
+            reason = f"the parents of {cut[update.ref][:SHORT_OID]} are cut off: this clone is shallow"
+        if moves:
+            return self._terms.verdict_on(update, reason)
+        return self._terms.verdict(update, reason) if reason else None
+
+    def _notes(self, group: _Group, changes: Sequence[ChangeVerdict]) -> Iterator[str]:
+        """Tell which policy judged, where one may have expected another."""
+        by_ref: dict[str, list[ChangeVerdict]] = {}
+        for change in changes:
+            by_ref.setdefault(change.source.ref or "", []).append(change)
+        name = self._destination.name
+        if group.place is None:
+            default = self._terms.default_policy
+            if default is not None and not self._destination.judges_all:
+                others = [ref for ref, judged in by_ref.items() if _differ(ref, judged, default)]
+                if others:
+                    yield (
+                        f"{_named(others)}: judged by the policy before each commit; the default branch of "
+                        f"{name} has another"
+                    )
+        elif self._asked.policy_from is None:
+            tips = dict(group.refs)
+            for ref, judged in by_ref.items():
+                is_clean = all(change.verdict is Verdict.ACCEPTED for change in judged)
+                is_same = is_clean and self._terms.key_of(tips[ref]) == group.key
+                if self._terms.is_protected(ref) and not is_same:
+                    yield (
+                        f"{show_ref(ref)} is protected: judged by the policy of {group.place[:SHORT_OID]}, "
+                        f"which {name} has"
+                    )
+
+
+class _Alike:
+    """Remembers which commits were judged under which policy, so that none is judged twice under one."""
+
+    def __init__(self, terms: RefTerms, graph: Mapping[str, Commit]) -> None:
+        self._terms = terms
+        self._graph = graph
+        self._judged: dict[str, list[tuple[Key | None, str | None]]] = {}
+        self._keys: dict[str, Key] = {}
+
+    def add(self, changes: Sequence[ChangeVerdict], group: _Group) -> None:
+        """Remember the changes that a group's policy has judged."""
+        for change in changes:
+            commit = self._graph[change.source.commit or ""]
+            self._judged.setdefault(commit.oid, []).append((group.key, group.signers))
+            touched = any(file.path.raw in _POLICY_FILES for file in change.change.files)
+            if len(commit.parents) == 1 and not touched:
+                # So a long range asks git for few keys: those after merges and changes of the policy.
+                self._keys[commit.oid] = self._key(commit.parents[0])
+
+    def has(self, commit: Commit, group: _Group) -> bool:
+        """Tell whether the policy by which a group judges a commit has judged it already."""
+        judged = self._judged.get(commit.oid)
+        if judged is None:
+            return False
+        if group.place is None:
+            before = self._before(commit, group)
+            return any(before == key for key, _ in judged)
+        return (group.key, group.signers) in judged
+
+    def _before(self, commit: Commit, group: _Group) -> Key:
+        """Name the policy before a commit: the first parent's, one that a merge brings in, the fallback's."""
+        keys = (self._key(parent) for parent in commit.parents)
+        default = _ABSENT if group.fallback is None else self._key(group.fallback)
+        return next((key for key in keys if key != _ABSENT), default)
+
+    def _key(self, oid: str) -> Key:
+        if oid not in self._keys:
+            self._keys[oid] = self._terms.key_of(oid)
+        return self._keys[oid]
+
+
+_POLICY_FILES = frozenset({CONFIG_FILE.raw, PYPROJECT_FILE.raw})
+_ABSENT: Key = (None, None)
+
+
+def _under(change: ChangeVerdict, ref: str, place: str | None) -> ChangeVerdict:
+    """Say which ref brings a commit, and name the policy's commit as short as others are named."""
+    source = Source(change.source.kind, change.source.commit, change.source.base_commit, ref)
+    policy = change.policy
+    if place is not None and len(place) >= 40 and policy.origin.startswith(place):
+        policy = replace(policy, origin=place[:SHORT_OID] + policy.origin[len(place) :])
+    return replace(change, source=source, policy=policy)
+
+
+def _differ(ref: str, changes: Sequence[ChangeVerdict], policy: Policy) -> bool:
+    """Tell whether something was judged by another policy than this; of notes nobody expects it."""
+    if ref.startswith(NOTES):
+        return False
+    return any(change.policy.digest != policy.digest(Profile(change.profile)) for change in changes)
+
+
+def _named(refs: Sequence[str]) -> str:
+    shown = ", ".join(show_ref(ref) for ref in refs[:_NAMED])
+    return shown + (f" and {len(refs) - _NAMED} more" if len(refs) > _NAMED else "")

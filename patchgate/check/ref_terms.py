@@ -1,0 +1,418 @@
+"""The terms on which a ref of another repository may move: is it protected, and whose policy judges?
+
+Decides which refs are protected (`[push] protected_refs` of the policy that the other side has, else its
+default branch), what is said about deleting or forcing one, and which commit's policy judges what goes to it.
+Which branch is the default one, and what it has, is known from refs of this clone, which anybody can write.
+What git says that a ref has there is the remote's own word: where that has a policy, nothing else counts as
+known to that ref. The commits themselves are judged in `pushes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from patchgate.check.cases import BUILT_IN, reference
+from patchgate.check.refs import GATE, RefMove, examine, show_ref
+from patchgate.check.terms import Asked
+from patchgate.errors import ConfigError
+from patchgate.git.model import Change, Source
+from patchgate.git.objects import Objects
+from patchgate.git.pushes import (
+    BRANCHES,
+    NOTES,
+    TAGS,
+    RefUpdate,
+    is_ancestor,
+    nearest_first_parent,
+    type_of,
+)
+from patchgate.git.quoting import printable
+from patchgate.git.repository import Repository
+from patchgate.policy.control import ALLOWED_SIGNERS
+from patchgate.policy.policies import Found, Key, Policies, built_in
+from patchgate.policy.policy import Decision, Policy, Profile
+from patchgate.policy.refs import matches
+from patchgate.report.rules import Level
+from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome
+
+_REPLACEMENTS = "refs/replace/"
+USUAL_BRANCHES = (BRANCHES + "main", BRANCHES + "master")
+_SHARED_BRANCHES = tuple(
+    BRANCHES + name
+    for name in (
+        *("main", "master", "trunk", "mainline", "default", "develop", "development", "dev", "next"),
+        *("stable", "staging", "production", "prod", "release", "release/*", "releases/*", "stable/*"),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where refs go, and what is known here of what is there.
+
+    `name` is for sentences, and safe; `default` the full name of the default branch, None where nobody told;
+    `had` maps refs to the objects that they have there. `judges_all` is true on a server, where the policy
+    that is there judges every ref, not only the protected ones. `symbolic` maps symbolic refs to the refs
+    that git writes for them. `is_empty` is true where it is known that no ref there reaches a commit. `told`
+    maps the refs of a push to what git says that they have there. `is_witnessed` is true where the remote
+    itself says so of the default branch and its value.
+    """
+
+    name: str
+    default: str | None
+    had: Mapping[str, str]
+    judges_all: bool = False
+    symbolic: Mapping[str, str] = field(default_factory=dict)
+    is_empty: bool = False
+    told: Mapping[str, str] = field(default_factory=dict)
+    is_witnessed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Governing:
+    """The policy that names the protected refs, where it is from, and what is wrong with it."""
+
+    policy: Policy
+    place: str
+    fault: ConfigError | None = None
+
+
+class RefTerms:
+    """Answers, for the refs of one destination.
+
+    Args:
+        commits: the commit that each object stands for; None where it is none, or not here.
+        asked: the policy that is trusted above all, if any.
+    """
+
+    def __init__(
+        self,
+        repository: Repository,
+        objects: Objects,
+        destination: Destination,
+        commits: Mapping[str, str | None],
+        asked: Asked,
+    ) -> None:
+        self._repository = repository
+        self._objects = objects
+        self._destination = destination
+        self._commits = commits
+        self._asked = asked
+        self.policies = Policies(objects)
+        self._defaults = _default_refs(destination)
+        self._aliases: dict[str, list[str]] = {}
+        for alias, target in destination.symbolic.items():
+            self._aliases.setdefault(target, []).append(alias)
+        self._governing = self._find_governing()
+        self._unreadable: dict[str, None] = {}
+        self._ancestry: dict[tuple[str, str], bool] = {}
+
+    @property
+    def default_policy(self) -> Policy | None:
+        """The policy of the destination's default branch, as far as it is known and can be used."""
+        found = self._at(self.default_tip)
+        return found.policy
+
+    @property
+    def name(self) -> str:
+        """The destination's name, for sentences."""
+        return self._destination.name
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What went otherwise than asked for."""
+        return tuple(self._unreadable)
+
+    def is_protected(self, ref: str) -> bool:
+        """Tell whether a ref of the destination is protected, also by the policy that it has itself."""
+        return self._protection(ref) is not None or self._names_itself(ref, USUAL_BRANCHES)
+
+    def _protection(self, ref: str) -> Decision | bool | None:
+        """Find what protects a ref, by any name: an entry of the config, or (True) a default branch."""
+        names = [ref, *self._aliases.get(ref, ())]
+        listed = self._governing.policy.config.push.protected_refs
+        if listed is None:
+            is_usual = ref in USUAL_BRANCHES and self._names_itself(ref, USUAL_BRANCHES)
+            return True if is_usual or any(name in self._defaults for name in names) else None
+        for number, pattern in enumerate(listed):
+            if any(matches([pattern], name) for name in names):
+                return Decision(("push", "protected_refs", number), pattern)
+        return None
+
+    def _names_itself(self, ref: str, unlisted: Sequence[str]) -> bool:
+        """Tell whether the policy of what git says that a ref has protects it.
+
+        Args:
+            unlisted: the names that count where that policy names no protected refs.
+        """
+        found = self._at(self._commits.get(self._destination.told.get(ref, "")))
+        if found.is_absent:
+            return False
+        listed = found.policy.config.push.protected_refs if found.policy is not None else None
+        if listed is None:
+            return not self._destination.is_witnessed and matches(unlisted, ref)
+        return matches(listed, ref)
+
+    def _is_unseen(self, ref: str) -> bool:
+        """Tell whether git says that a ref has what is not here."""
+        told = self._destination.told.get(ref)
+        return told is not None and self._commits.get(told) is None
+
+    def _is_shared(self, ref: str) -> bool:
+        """Tell whether a ref may be a default branch by its name, and has a policy, or may have one."""
+        if self._is_unseen(ref):
+            return not self._destination.is_witnessed and matches(_SHARED_BRANCHES, ref)
+        return self._names_itself(ref, _SHARED_BRANCHES)
+
+    def is_governed(self, update: RefUpdate) -> bool:
+        """Tell whether a ref is protected, and a policy judges what it gets, or may do so.
+
+        That is the trusted one, the ref's own or the default branch's; where one of the two is not known
+        here, there may be one. A branch that has a policy, and the name of a default branch, may be that.
+        """
+        if not self.is_protected(update.ref):
+            return self._is_shared(update.ref)
+        is_known = self._destination.is_empty or self.default_tip is not None
+        return not (is_known and self._has_no_policy([update]))
+
+    def is_before_policy(self, updates: Sequence[RefUpdate]) -> bool:
+        """Tell whether it is known that neither the default branch nor any ref of a push has a policy yet."""
+        if self._destination.default is None and not self._destination.is_empty:
+            return False
+        return (self._destination.is_empty or self.default_tip is not None) and self._has_no_policy(updates)
+
+    def has_no_policy(self, revision: str) -> bool:
+        """Tell whether a revision has no policy, good or bad."""
+        return self._at(revision).is_absent
+
+    def _has_no_policy(self, updates: Sequence[RefUpdate]) -> bool:
+        """Tell whether no policy is trusted above all, and none of the default branch or of these refs."""
+        if self._asked.policy_from is not None:
+            return False
+        is_certain = self._destination.judges_all or self._destination.is_witnessed
+        names = dict.fromkeys((*self._defaults, *(() if is_certain else USUAL_BRANCHES)))
+        places = [self._destination.had[ref] for ref in names if ref in self._destination.had]
+        places += [update.old for update in updates if update.old is not None]
+        found = [self._commits.get(place) for place in places]
+        return all(commit is not None and self.has_no_policy(commit) for commit in found)
+
+    def _find_governing(self) -> _Governing:
+        place = self._asked.policy_from or self.default_tip
+        if place is None and not self._destination.judges_all:
+            # Nothing is known of the remote: its protected refs are those that are meant here.
+            place = "HEAD"
+        found = self._at(place)
+        if found.policy is not None and place is not None:
+            named = self._asked.place
+            shown = printable(named) if named is not None else place[:12] if place != "HEAD" else place
+            return _Governing(found.policy, shown)
+        return _Governing(built_in(), BUILT_IN, found.fault)
+
+    @property
+    def default_tip(self) -> str | None:
+        """The commit of the default branch there, where it is known and here."""
+        for ref in self._defaults:
+            tip = self._commits.get(self._destination.had.get(ref, ""))
+            if tip is not None:
+                return tip
+        return None
+
+    def answered_for(self, ref: str, updates: Sequence[RefUpdate]) -> list[str]:
+        """Name the commits below which nothing is new to a protected ref; none without a default branch.
+
+        They are the default branch's, and what the ref itself has where it moves alone. Not what other
+        protected refs have: a new one may have been judged by the policy of long ago, from where it forks.
+        What this clone alone says of the default branch does not count for a ref that has a policy.
+        """
+        tip = self.default_tip
+        if self._destination.judges_all:
+            moving = [update for update in updates if self.is_protected(update.ref)]
+            own = self._commits.get(moving[0].old or "") if len(moving) == 1 else None
+        else:
+            own = self._commits.get(self._destination.told.get(ref, ""))
+            if own is not None and not self._destination.is_witnessed and not self.has_no_policy(own):
+                return [own]
+        return [oid for oid in (tip, own) if oid is not None] if tip is not None else []
+
+    def _at(self, revision: str | None) -> Found:
+        """Read the policy of a revision; absent where there is no such thing."""
+        return self.policies.at(self.key_of(revision)) if revision else Found()
+
+    def key_of(self, revision: str) -> Key:
+        """Name the policy that a revision has; equal keys have equal policies."""
+        header = self._objects.header(revision + "^{tree}")
+        return self.policies.key(header.oid) if header else (None, None)
+
+    def signers_of(self, revision: str) -> str | None:
+        """Name what holds the signers that a revision names; None where it names none."""
+        header = self._objects.header(revision + "^{tree}")
+        entry = self._objects.entry(header.oid, ALLOWED_SIGNERS.raw) if header else None
+        return entry.oid if entry else None
+
+    def judged_by(self, update: RefUpdate) -> str | None:
+        """Name the revision whose policy judges every commit that a ref gets; None: each one's parent's.
+
+        Where a ref goes on from what it has, that commit's own policy judges. The nearest ancestor on the
+        line of first parents would be a hole: a merge whose second parent is what the ref has goes on from
+        it, and its first parents may have left the line before the policy. They are asked only where a ref
+        is new or forced; where that ancestor has no policy, what the ref had or the default branch has one.
+        """
+        if self._asked.policy_from is not None:
+            return self._asked.policy_from
+        if not (self._destination.judges_all or self.is_protected(update.ref)):
+            return None
+        chosen = next((each for each in self._in_question(update) if not self._at(each).is_absent), None)
+        if chosen is None:
+            return None
+        found = self._at(chosen)
+        if found.fault is not None:
+            self._unreadable[
+                f"the policy of {chosen[:12]}, which {self._destination.name} has, cannot be read "
+                f"({found.fault.in_one_line}): each commit was judged by its parent's"
+            ] = None
+        return chosen if found.policy is not None else None
+
+    def _in_question(self, update: RefUpdate) -> Iterator[str]:
+        """Name the commits whose policy may judge what a ref gets: the first that has one does."""
+        tip = self._commits.get(update.new or "")
+        old = self._commits.get(self._destination.had.get(update.ref, "")) if update.old is not None else None
+        base = old or self.default_tip
+        if tip is None or base is None:
+            return
+        if old is None or not self.reaches(tip, old):
+            nearest = nearest_first_parent(self._repository, tip, base)
+            if nearest is not None:
+                yield nearest
+            elif update.ref.startswith(NOTES):
+                # Notes begin a history of their own, of names that no policy speaks of.
+                return
+        if old is not None:
+            yield old
+        if self.default_tip is not None and not update.ref.startswith(NOTES):
+            yield self.default_tip
+
+    def verdict_on(self, update: RefUpdate, reason: str | None = None) -> ChangeVerdict | None:
+        """Say what is wrong with what becomes of a ref; None where nothing is.
+
+        Args:
+            reason: why what it gets could not be judged, where something else has found that out.
+        """
+        reason = reason or self._not_judged(update)
+        findings: list[Finding] = []
+        if update.old is not None and update.old != update.new:
+            protection = self._protection(update.ref)
+            keeps = update.new is None or self._keeps(update)
+            if protection is not None:
+                findings = self._findings(update, protection, keeps is not False)
+                if keeps is None:
+                    reason = reason or _cut_off(update.old)
+            elif self._governing.fault is not None and (update.new is None or not keeps):
+                fault = self._governing.fault.in_one_line
+                reason = reason or f"the policy that names the protected refs cannot be read: {fault}"
+        if update.new is not None and self._is_unseen(update.ref) and self.is_governed(update):
+            reason = reason or self._not_seen(update)
+        if not findings and reason is None:
+            return None
+        return self.verdict(update, reason, findings)
+
+    def verdict(
+        self, update: RefUpdate, reason: str | None, findings: Sequence[Finding] = ()
+    ) -> ChangeVerdict:
+        """Make the verdict on a ref: rejected by an error among the findings, undecided where a reason is."""
+        is_failed = any(finding.level is Level.ERROR for finding in findings)
+        outcome = Outcome.FAIL if is_failed else Outcome.UNDECIDED if reason else Outcome.PASS
+        empty = self._objects.empty_tree
+        return ChangeVerdict(
+            Change.of(empty, empty, ()),
+            Source("ref", ref=update.ref),
+            Profile.COMMIT.value,
+            reference(self._governing.policy, self._governing.place, Profile.COMMIT),
+            (GateOutcome(GATE, outcome, None if is_failed else reason),),
+            tuple(findings),
+        )
+
+    def joined(
+        self,
+        changes: Sequence[ChangeVerdict],
+        update: RefUpdate,
+        gates: Sequence[GateOutcome],
+        findings: Sequence[Finding],
+        circumstances: Sequence[GateOutcome] = (),
+    ) -> list[ChangeVerdict]:
+        """Add to the verdict on a ref, which is made where there is none, what else was found of it."""
+        found = list(changes)
+        ref = update.ref
+        index = next(
+            (n for n, each in enumerate(found) if each.source.kind == "ref" and each.source.ref == ref), None
+        )
+        verdict = self.verdict(update, None) if index is None else found.pop(index)
+        verdict = replace(
+            verdict,
+            gates=(*verdict.gates, *gates),
+            circumstances=(*verdict.circumstances, *circumstances),
+            findings=(*verdict.findings, *findings),
+        )
+        found.insert(0 if index is None else index, verdict)
+        return found
+
+    def _findings(self, update: RefUpdate, protection: Decision | bool, keeps: bool) -> list[Finding]:
+        decision = protection if isinstance(protection, Decision) else None
+        is_here = self._commits.get(update.old or "") is not None
+        move = RefMove(update.ref, update.old, update.new, keeps, is_here, decision)
+        found = []
+        for finding in examine(move):
+            level = self._governing.policy.level(finding.rule, Profile.COMMIT)
+            if level is not None:
+                found.append(replace(finding, level=level))
+        return found
+
+    def _keeps(self, update: RefUpdate) -> bool | None:
+        """Tell whether what a ref has is a part of what it gets; None where a shallow history hides it."""
+        old, new = self._commits.get(update.old or ""), self._commits.get(update.new or "")
+        if update.ref.startswith(TAGS):
+            return False
+        if old is not None and new is not None and self.reaches(new, old):
+            return True
+        return None if self._repository.shallow and new is not None else False
+
+    def reaches(self, commit: str, ancestor: str) -> bool:
+        """Tell whether one commit reaches another; git is asked once."""
+        pair = (ancestor, commit)
+        if pair not in self._ancestry:
+            self._ancestry[pair] = is_ancestor(self._repository, ancestor, commit)
+        return self._ancestry[pair]
+
+    def _not_seen(self, update: RefUpdate) -> str | None:
+        old, name = update.old or "", self._destination.name
+        if type_of(self._objects, old) is not None:
+            return None
+        return f"{show_ref(update.ref)} has {old[:12]} at {name}, which is not here: git fetch {name}"
+
+    def _not_judged(self, update: RefUpdate) -> str | None:
+        """Say why what a ref gets cannot be judged; None where it can, or where nothing comes."""
+        if update.new is None:
+            return None
+        if update.ref.startswith(_REPLACEMENTS):
+            # Its own commits are judged, and git shows them in the place of others (git-replace).
+            replaced = show_ref(update.ref)
+            return f"{replaced} would make git show one object in the place of another: leave it out"
+        if self._commits.get(update.new) is not None:
+            return None
+        kind = type_of(self._objects, update.new)
+        if kind is None:
+            return (
+                f"{show_ref(update.ref)} would get {update.new[:12]}, which is not here whole: run git fsck"
+            )
+        return f"{show_ref(update.ref)} would name a {kind}, and only commits are judged: leave it out"
+
+
+def _default_refs(destination: Destination) -> tuple[str, ...]:
+    """Name the default branch; where nobody told, those of the usual names that are there."""
+    if destination.default is not None:
+        return (destination.default,)
+    return tuple(ref for ref in USUAL_BRANCHES if ref in destination.had)
+
+
+def _cut_off(oid: str | None) -> str:
+    return f"this clone is shallow, and does not show whether {str(oid)[:12]} would be lost"

@@ -1,0 +1,71 @@
+"""Refusals as the hooks treat them: which of them hold, and what the ledger gets to know.
+
+Decides that a refusal is told only where the policy that judged says so (`[hooks] mode = "observe"`, or a
+draft ref), and that the ledger has one event for each change that was not accepted. A ledger that cannot be
+written costs a warning, never a verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from patchgate.git.model import change_id
+from patchgate.git.repository import Repository
+from patchgate.ledger.ledger import Ledger
+from patchgate.policy.refs import matches
+from patchgate.report.rules import Level
+from patchgate.report.verdict import ChangeVerdict, Json, Report, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a local hook found, and whether git must stop for it."""
+
+    report: Report
+    stops: bool
+
+
+def refused(report: Report) -> list[ChangeVerdict]:
+    """List the changes that were not accepted."""
+    return [change for change in report.changes if change.verdict is not Verdict.ACCEPTED]
+
+
+def holds(change: ChangeVerdict, branch: str | None) -> bool:
+    """Tell whether a local hook stops for this change, were it to land on `branch`."""
+    if change.verdict is Verdict.ACCEPTED or change.policy.observes:
+        return False
+    return branch is None or not matches(change.policy.draft_refs, branch)
+
+
+def record_refusals(repository: Repository, hook: str, report: Report, branch: str | None) -> tuple[str, ...]:
+    """Write an event for each change that was not accepted; return warnings of the ledger."""
+    bad = refused(report)
+    if not bad:
+        return ()
+    ledger = Ledger(repository.common_dir)
+    told = {
+        ledger.record("refused" if holds(each, branch) else "observed", _about(each, hook)) for each in bad
+    }
+    return tuple(warning for warning in told if warning)
+
+
+def _about(change: ChangeVerdict, hook: str) -> Mapping[str, Json]:
+    rules = sorted({finding.rule for finding in change.findings if finding.level is Level.ERROR})
+    return {
+        "hook": hook,
+        "ref": change.source.ref,
+        "commit": change.source.commit,
+        "source": change.source.kind,
+        "change_id": change_id(change.change),
+        "verdict_id": change.id,
+        "policy": change.policy.digest,
+        "rules": rules,
+        "verdict": change.verdict.value,
+    }
+
+
+def record_slow(repository: Repository, hook: str, milliseconds: int, budget: int) -> str | None:
+    """Keep in the ledger that a hook took longer than its budget; None, or one sentence to warn with."""
+    about: dict[str, Json] = {"hook": hook, "ms": milliseconds, "budget_ms": budget}
+    return Ledger(repository.common_dir).record("slow", about)

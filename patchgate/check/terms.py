@@ -1,0 +1,277 @@
+"""The terms of a judgement: what was asked about it, which policy that means, and how much must be read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from patchgate.check.features import watched
+from patchgate.errors import UndecidedError, UsageError
+from patchgate.git.diff import Detail, Glance, Watch
+from patchgate.git.objects import Objects
+from patchgate.git.quoting import printable
+from patchgate.git.repository import ANY_CODE, Repository
+from patchgate.git.revisions import NAME_ONE, resolve, tree_named
+from patchgate.policy.policies import Found, Key, Policies, usable
+from patchgate.policy.policy import Policy, Profile
+from patchgate.report.wording import SHORT_OID
+
+if TYPE_CHECKING:
+    from patchgate.check.features import Making
+
+TRUST_KEY = "patchgate.trustRef"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What was asked about how to judge; None leaves it to the change.
+
+    `policy_from` is a revision whose policy counts, `policy_name` what it was called before it was resolved
+    to an object id; `policy` is one that is not in the repository yet.
+    `fallback` is a revision whose policy counts for commits before which there was none: what comes to a
+    branch with a policy is judged by one. `firsts` are those root commits that count as the first of their
+    repository; None where that is to be looked up. `since` is the commit that a range begins after: no root
+    in the range is the first, and its policy judges one. `making` are the commits that are made under the
+    intents of this worktree. `in_full` has lines counted and patch ids computed whatever the policy
+    needs, for a report that a program reads. `counted` is called after every hundred commits, with how many
+    are judged, and of how many.
+    """
+
+    policy_from: str | None = None
+    profile: Profile | None = None
+    policy: Policy | None = None
+    fallback: str | None = None
+    firsts: frozenset[str] | None = None
+    making: Making | None = None
+    policy_name: str | None = None
+    since: str | None = None
+    in_full: bool = False
+    counted: Callable[[int, int], None] | None = None
+
+    @property
+    def place(self) -> str | None:
+        """What a reader is told of where the policy comes from; None where the change decides."""
+        return self.policy_name or self.policy_from
+
+
+def asked_policy(objects: Objects, policies: Policies, asked: Asked) -> Found | None:
+    """Read the policy of `--policy-from REV`.
+
+    Raises:
+        UsageError: there is no such revision, or its name is ambiguous.
+        ConfigError: its policy cannot be used.
+    """
+    if asked.policy is not None:
+        return Found(asked.policy)
+    if asked.policy_from is None:
+        return None
+    named = tree_named(objects, asked.policy_from)
+    if named is None:
+        raise _unknown_policy()
+    tree, _ = named
+    found = policies.at(policies.key(tree))
+    if found.fault is not None:
+        raise found.fault
+    return replace(found, tree=tree)
+
+
+def known_history(objects: Objects, asked: Asked) -> list[str] | None:
+    """Name the commit whose first commit counts as that of the repository: the one whose policy judges.
+
+    Empty where what was asked for names no commit, None where the main line decides.
+
+    Raises:
+        UsageError: the name is ambiguous.
+        UndecidedError: git could not answer.
+    """
+    if asked.policy_from is None:
+        return None if asked.since is None else [asked.since]
+    named = tree_named(objects, asked.policy_from)
+    return [named[1]] if named is not None and named[1] is not None else []
+
+
+def asked_from(repository: Repository, policy_from: str) -> Asked:
+    """Resolve the revision of `--policy-from` for a command that judges more than once.
+
+    Raises:
+        UsageError: there is no such revision, or its name is ambiguous.
+    """
+    with Objects(repository) as objects:
+        found = resolve(objects, policy_from)
+    if found is None:
+        raise _unknown_policy()
+    return Asked(found.oid, policy_name=policy_from)
+
+
+def _unknown_policy() -> UsageError:
+    return UsageError("unknown revision for --policy-from", NAME_ONE)
+
+
+def policy_of_analyses(
+    repository: Repository, objects: Objects, before: str | None = None
+) -> tuple[Policy, str]:
+    """Find the policy whose analyses count, and say which revision's it is: the trusted ref's, else HEAD's.
+
+    Args:
+        before: the tree that a change is compared with; its policy comes before that of HEAD, unless it names
+            no analysis, as before the first.
+
+    Raises:
+        ConfigError: it cannot be used.
+        UndecidedError: it cannot be read.
+    """
+    from patchgate.git.sources import pending_base
+
+    policies = Policies(objects)
+    asked = trusted(repository)
+    found = asked_policy(objects, policies, asked)
+    if found is None and before is not None:
+        found = policies.at(policies.key(before))
+        if found.fault is None and (found.policy is None or not found.policy.config.analyses):
+            found = None
+    if found is None:
+        found = policies.at(policies.key(pending_base(repository, objects).policy_tree))
+    return usable(found), asked.place or "HEAD"
+
+
+def trusted(repository: Repository) -> Asked:
+    """Read which ref's policy this repository trusts above all (`install --trust-ref REF`), if any.
+
+    Git reads its config, with includes and the global and worktree files. The ref is resolved here, once.
+
+    Raises:
+        UndecidedError: that ref is not here, or a file that the repository tracks names it.
+    """
+    done = repository.git("config", "-z", "--show-origin", "--get", TRUST_KEY, answers=(0, 1))
+    if done.code == 1:
+        return Asked()
+    origin, _, rest = os.fsdecode(done.out).partition("\0")
+    ref = rest.rstrip("\0\n")
+    if not ref:
+        return Asked()
+    _require_untracked(repository, origin.removeprefix("file:"))
+    found = repository.git("show-ref", "--verify", "--hash", "--", ref, answers=ANY_CODE)
+    if found.code != 0:
+        remote, _, name = ref.removeprefix("refs/remotes/").partition("/")
+        hint = (
+            f"git fetch {remote} {name}" if ref.startswith("refs/remotes/") else f"git config {TRUST_KEY} REF"
+        )
+        raise UndecidedError(
+            f"the policy is taken from {printable(ref)}, and there is no such ref here", printable(hint)
+        )
+    return Asked(found.out.decode("ascii").strip(), policy_name=ref)
+
+
+def policy_before(
+    objects: Objects, policies: Policies, asked: Asked, commit: str | None, base: tuple[str, str]
+) -> tuple[Found, str, bool]:
+    """Find the policy that judges a change to a tree, the name of its revision, and whether it is borrowed:
+    that of the main line, where the change begins a branch anew.
+
+    Args:
+        commit: the commit of the tree; None where there is none yet.
+        base: the tree, and the name of its revision.
+
+    Raises:
+        PatchgateError: it cannot be read.
+    """
+    found = asked_policy(objects, policies, asked)
+    if found is not None:
+        return found, asked.place or base[1], False
+    beside = policy_beside(objects, policies) if commit is None else None
+    if beside is not None:
+        return beside[0], beside[1][:SHORT_OID], True
+    return policies.at(policies.key(base[0])), base[1], False
+
+
+def policy_beside(objects: Objects, policies: Policies) -> tuple[Found, str] | None:
+    """Find the policy that judges a branch which begins anew, and its commit: that of the main line.
+
+    None where no branch has a commit: then the change is the first one.
+
+    Raises:
+        UndecidedError: git failed, an object is missing, or nothing tells which of several branches is the
+            main line, and their policies are not alike.
+    """
+    # A commit without a parent is rare.
+    from patchgate.git.roots import main_lines
+
+    commits = main_lines(objects.repository)
+    headers = objects.headers([commit + "^{tree}" for commit in commits])
+    found: dict[Key, tuple[Found, str]] = {}
+    for commit, header in zip(commits, headers, strict=True):
+        if header is not None:
+            key = policies.key(header.oid)
+            found.setdefault(key, (replace(policies.at(key), tree=header.oid), commit))
+    # A branch without a policy, as of a site's pages, has no say beside those that have one.
+    alike = [each for each in found.values() if not each[0].is_absent] or list(found.values())
+    if len(alike) > 1:
+        raise _no_main_line(objects.repository, [commit for _, commit in alike])
+    return next(iter(alike), None)
+
+
+def _no_main_line(repository: Repository, commits: Sequence[str]) -> UndecidedError:
+    named = " and ".join(commit[:SHORT_OID] for commit in commits[:2])
+    is_bare = repository.work_tree is None
+    step = "git symbolic-ref HEAD refs/heads/NAME" if is_bare else "git remote set-head origin --auto"
+    return UndecidedError(
+        f"the policies of several branches differ ({named}), and nothing tells which branch is the main "
+        "line, whose policy judges a commit without a parent",
+        f"{step}; or name the policy: git patchgate check --policy-from REV, or install --trust-ref REF",
+    )
+
+
+def _require_untracked(repository: Repository, file: str) -> None:
+    """Refuse a trusted ref that a file of a working tree names: a change could replace it."""
+    from patchgate.git.reflog import work_trees
+
+    place = os.path.realpath(os.path.join(repository.git_dir, file))
+    git_dir = os.path.realpath(repository.common_dir)
+    if _is_below(place, git_dir):
+        return
+    for folder in work_trees(repository):
+        if _is_below(place, folder):
+            raise UndecidedError(
+                f"{TRUST_KEY} is set in {printable(place)}, which a change to this repository can replace",
+                f"take it out of that file, and run git config {TRUST_KEY} REF",
+            )
+
+
+def _is_below(place: str, folder: str) -> bool:
+    return place.startswith(folder.rstrip("/") + "/")
+
+
+def detail_for(judging: Sequence[Policy], *profiles: Profile, in_full: bool = False) -> Detail:
+    """Say how much has to be read for these policies, under one profile or several.
+
+    Args:
+        in_full: lines are counted also where no rule needs them.
+    """
+    watching: list[tuple[Watch, Glance]] = [
+        (policy.content.suspects, policy.content.may_suspect) for policy in judging if policy.content
+    ]
+    for policy in judging:
+        watching += watched(policy, profiles)
+    watch, glance = _joined(watching)
+    return Detail(
+        lines=in_full or any(policy.needs_lines(profile) for policy in judging for profile in profiles),
+        sizes=any(policy.needs_sizes(profile) for policy in judging for profile in profiles),
+        watch=watch,
+        glance=glance,
+    )
+
+
+def _joined(watching: Sequence[tuple[Watch, Glance]]) -> tuple[Watch, Glance] | tuple[None, None]:
+    """Join what several rules watch for; None where nothing is watched for."""
+    if len(watching) < 2:
+        return watching[0] if watching else (None, None)
+
+    def watch(lines: Sequence[bytes]) -> list[int]:
+        return sorted({index for suspects, _ in watching for index in suspects(lines)})
+
+    def glance(text: bytes, start: int, stop: int) -> bool:
+        return any(may_suspect(text, start, stop) for _, may_suspect in watching)
+
+    return watch, glance

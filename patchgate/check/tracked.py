@@ -1,0 +1,132 @@
+"""The check of everything that is tracked: which files break the policy today?
+
+Every tracked file is judged as if it were new. Budgets do not count. Files are read and judged in batches,
+so memory is bounded by the batch and by what is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from patchgate.check.case import Case, LinksNear
+from patchgate.check.cases import BUILT_IN
+from patchgate.check.features import Facts, Scene, facts_of, facts_of_tree
+from patchgate.check.gate import judge
+from patchgate.check.links import all_links
+from patchgate.check.patch_ids import with_id_of_change
+from patchgate.check.terms import Asked, asked_policy, detail_for
+from patchgate.git.diff import Detail
+from patchgate.git.model import Change, FileChange, Source
+from patchgate.git.objects import Objects
+from patchgate.git.private import PrivateStore
+from patchgate.git.repository import Repository
+from patchgate.git.sources import complete, pending_base, tracked
+from patchgate.git.trees import Listing, resulting_tree
+from patchgate.policy.policies import Policies, built_in, require_version
+from patchgate.policy.policy import Policy, Profile
+from patchgate.report.verdict import ChangeVerdict, GateOutcome, Outcome, PolicyReference, Report
+
+_BATCH_FILES = 500
+_WORST_LAST = [Outcome.NOT_APPLICABLE, Outcome.PASS, Outcome.NOT_RUN, Outcome.FAIL, Outcome.UNDECIDED]
+
+
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    """What every batch is judged with."""
+
+    objects: Objects
+    policy: Policy
+    profile: Profile
+    detail: Detail
+    folders: dict[bytes, Listing]
+    reference: PolicyReference
+    links: LinksNear | None
+
+    def judge(self, files: Sequence[FileChange]) -> ChangeVerdict:
+        """Read one batch whole and judge it."""
+        # No diff has shown any of these lines.
+        unseen = {
+            index
+            for index, file in enumerate(files)
+            if self.detail.lines and file.new is not None and file.new.is_file
+        }
+        records = complete(self.objects, list(files), unseen, self.detail)
+        change = Change(self.objects.empty_tree, "", tuple(records))
+        case = Case(
+            change,
+            self.policy,
+            self.profile,
+            folders=self.folders,
+            has_budgets=False,
+            facts=facts_of(Scene(self.objects, change, self.policy, self.profile, self.policy)),
+            links=self.links,
+        )
+        outcomes, findings = judge(case)
+        return ChangeVerdict(change, Source("all"), self.profile.value, self.reference, outcomes, findings)
+
+    def judge_tree(self, empty: Change, facts: Mapping[str, Facts]) -> ChangeVerdict:
+        """Judge what only the whole tree shows (components); a batch of files knows nothing of it."""
+        case = Case(empty, self.policy, self.profile, has_budgets=False, facts=facts)
+        outcomes, findings = judge(case)
+        return ChangeVerdict(empty, Source("all"), self.profile.value, self.reference, outcomes, findings)
+
+
+def check_tracked(repository: Repository, asked: Asked) -> Report:
+    """Judge every tracked file as if it were new, under HEAD's policy or that of `--policy-from`.
+
+    Raises:
+        ConfigError: that policy cannot be used.
+        PatchgateError: the index or an object cannot be read.
+    """
+    with Objects(repository) as objects:
+        base = pending_base(repository, objects)
+        policies = Policies(objects)
+        found = asked_policy(objects, policies, asked) or policies.at(policies.key(base.policy_tree))
+        if found.fault is not None:
+            raise found.fault
+        policy = found.policy or built_in()
+        require_version(policy)
+        profile = asked.profile or Profile.COMMIT
+        files = tracked(repository, objects)
+        result = resulting_tree(objects, objects.empty_tree, files)
+        place = f"{asked.place or 'HEAD'}:{policy.file}" if policy.file else BUILT_IN
+        reference = PolicyReference(policy.digest(profile), place)
+        links = all_links(objects, files, policy, profile)
+        bench = _Bench(
+            objects,
+            policy,
+            profile,
+            detail_for([policy], profile, in_full=asked.in_full),
+            result.folders,
+            reference,
+            links,
+        )
+        parts = [
+            bench.judge(files[start : start + _BATCH_FILES])
+            for start in range(0, max(1, len(files)), _BATCH_FILES)
+        ]
+        empty = Change(objects.empty_tree, result.tree, ())
+        parts.append(bench.judge_tree(empty, facts_of_tree(objects, files, policy)))
+        joined = ChangeVerdict(
+            Change(
+                objects.empty_tree, result.tree, tuple(file for part in parts for file in part.change.files)
+            ),
+            Source("all", None, base.commit),
+            profile.value,
+            reference,
+            _joined([part.gates for part in parts]),
+            tuple(finding for part in parts for finding in part.findings),
+        )
+        report = Report((joined,), repository.limits)
+        if not asked.in_full:
+            return report
+        with PrivateStore(repository) as store:
+            return with_id_of_change(repository, store, report)
+
+
+def _joined(gates: Sequence[tuple[GateOutcome, ...]]) -> tuple[GateOutcome, ...]:
+    """A gate passes where it passed in every batch; what could not be decided counts most."""
+    return tuple(
+        max(each, key=lambda gate: _WORST_LAST.index(gate.outcome)) for each in zip(*gates, strict=True)
+    )

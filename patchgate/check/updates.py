@@ -1,0 +1,191 @@
+"""Judging what an update of a branch brings: every commit by itself, parent to commit.
+
+Decides what is not judged again (a value that the branch had, commits with a receipt), what is told only
+(commits that a remote has already, or that were fetched into this very branch), and in which words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+from patchgate.check.commits import judge_commits
+from patchgate.check.features import with_landing
+from patchgate.check.terms import Asked, known_history
+from patchgate.errors import PatchgateError
+from patchgate.git.history import Commit, require_parents
+from patchgate.git.novelty import Update, arriving_tips, brought_by, fetched_now, has_had
+from patchgate.git.objects import Objects
+from patchgate.git.quoting import printable
+from patchgate.git.repository import Repository
+from patchgate.ledger.receipts import Receipts, settled
+from patchgate.policy.policies import Policies
+from patchgate.report.verdict import ChangeVerdict, Report, Verdict
+from patchgate.report.wording import SHORT_OID, count
+
+if TYPE_CHECKING:
+    from patchgate.check.features import Making
+
+_UPSTREAM_LOOKED_AT = 200
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What has been answered for: commits with a receipt, the tips at install, what a remote is bringing."""
+
+    receipts: Receipts
+    settled: Sequence[str] = ()
+    arriving: Sequence[str] = ()
+
+    @classmethod
+    def at(cls, repository: Repository, lines: bytes = b"") -> Known:
+        """Find what a repository remembers, and what a transaction's lines say is a remote's."""
+        arriving = arriving_tips(repository, lines) if lines else ()
+        return cls(Receipts(repository.common_dir), settled(repository.common_dir), arriving)
+
+
+def judge_update(
+    repository: Repository,
+    update: Update,
+    known: Known,
+    asked: Callable[[], Asked],
+    is_fetch: Callable[[], bool],
+    making: Callable[[Update, Sequence[str]], Making | None] = lambda update, fresh: None,
+) -> Report:
+    """Judge what one update of a branch brings.
+
+    Args:
+        repository: where it happens.
+        update: the branch and its values.
+        known: what has been answered for.
+        asked: tells how to judge; asked only where there is something to judge.
+        is_fetch: tells whether a fetch is at work; asked only where a branch is created.
+        making: tells which of the commits that nobody has answered for are made here under an intent.
+
+    Raises:
+        PatchgateError: it could not be read.
+    """
+    if has_had(repository, update):
+        return Report(())
+    brought = brought_by(repository, update, known.settled, known.arriving)
+    if update.old is None and brought.own and is_fetch():
+        brought = fetched_now(repository, update, brought)
+    report = judge_unanswered(
+        repository, brought.own, known, asked, update.old, lambda fresh: making(update, fresh)
+    )
+    report = with_landing(repository, update, len(brought.own), report, asked)
+    changes = tuple(_under(change, update.ref) for change in report.changes)
+    warnings = [*report.warnings]
+    if brought.upstream:
+        warnings += _upstream_note(repository, brought.upstream, known, asked)
+    if brought.fetched:
+        name = printable(update.ref.removeprefix("refs/heads/"))
+        warnings.append(
+            f"{name} brings {count(len(brought.fetched), 'commit')} by a fetch, not judged "
+            f"({_names(brought.fetched)}): git patchgate check HEAD..{name}"
+        )
+    return Report(changes, tuple(warnings))
+
+
+def judge_unanswered(
+    repository: Repository,
+    commits: Sequence[Commit],
+    known: Known,
+    asked: Callable[[], Asked],
+    over: str | None,
+    making: Callable[[Sequence[str]], Making | None] = lambda fresh: None,
+) -> Report:
+    """Judge those commits of a list that have no receipt.
+
+    Args:
+        repository: where they are.
+        commits: parents first.
+        known: what has been answered for.
+        asked: tells how to judge.
+        over: the commit that they come on top of; where nothing before a commit had a policy, this one's
+            counts, and a receipt from before does not.
+        making: tells which of those without a receipt are made here under an intent.
+    """
+    fresh = {commit.oid for commit in commits if not known.receipts.has(commit.oid)}
+    unanswered = [commit.oid for commit in commits if commit.oid in fresh]
+    if over is not None and len(fresh) < len(commits):
+        fresh |= _under_no_policy(repository, commits, over)
+    judged = [commit for commit in commits if commit.oid in fresh]
+    if not judged:
+        return Report(())
+    terms = asked()
+    firsts = _firsts(repository, judged, over, terms)
+    terms = replace(terms, fallback=over, firsts=firsts, making=making(unanswered))
+    return judge_commits(repository, require_parents(repository, judged), terms)
+
+
+def _firsts(
+    repository: Repository, commits: Sequence[Commit], over: str | None, asked: Asked
+) -> frozenset[str]:
+    """Find the root commits among some that are the first of the repository, also where it is amended."""
+    roots = [commit for commit in commits if not commit.parents]
+    if not roots:
+        return frozenset()
+    from patchgate.git.roots import is_first
+
+    with Objects(repository) as objects:
+        known = known_history(objects, asked)
+    firsts = [each.oid for each in roots if is_first(repository, each.oid, each.tree, over, known)]
+    # Of several that come at once only one can be.
+    return frozenset(firsts[:1])
+
+
+def _under_no_policy(repository: Repository, commits: Sequence[Commit], over: str) -> set[str]:
+    """Find the commits before which there was no policy, where there is one now."""
+    with Objects(repository) as objects:
+        policies = Policies(objects)
+
+        def is_absent(commit: str) -> bool:
+            header = objects.header(commit + "^{tree}")
+            return header is None or policies.at(policies.key(header.oid)).is_absent
+
+        if is_absent(over):
+            return set()
+        known = cache(is_absent)
+        return {commit.oid for commit in commits if all(known(parent) for parent in commit.parents)}
+
+
+def _under(change: ChangeVerdict, ref: str) -> ChangeVerdict:
+    return replace(change, source=replace(change.source, ref=ref))
+
+
+def _names(commits: Sequence[Commit]) -> str:
+    """Name the last commits of a list."""
+    named = ", ".join(commit.oid[:SHORT_OID] for commit in reversed(commits[-_NAMED:]))
+    return named + (f" and {len(commits) - _NAMED} more" if len(commits) > _NAMED else "")
+
+
+def _upstream_note(
+    repository: Repository, commits: Sequence[Commit], known: Known, asked: Callable[[], Asked]
+) -> list[str]:
+    """Name the commits of a remote that break the policy here; they are not this person's to mend."""
+    looked_at = [
+        commit
+        for commit in commits[-_UPSTREAM_LOOKED_AT:]
+        if commit.oid not in repository.shallow and not known.receipts.has(commit.oid)
+    ]
+    if not looked_at:
+        return []
+    try:
+        report = judge_commits(repository, looked_at, asked())
+    except PatchgateError as error:
+        # What is only told never stops anything: in a partial clone objects are missing.
+        return [f"{count(len(looked_at), 'commit')} of a remote could not be judged here: {error.message}"]
+    bad = [change for change in report.changes if change.verdict is not Verdict.ACCEPTED]
+    if not bad:
+        return []
+    rules = sorted(
+        {finding.rule for change in bad for finding in change.findings if finding.level == "error"}
+    )
+    named = ", ".join(str(change.source.commit)[:12] for change in bad[:_NAMED])
+    more = f" and {len(bad) - _NAMED} more" if len(bad) > _NAMED else ""
+    said = f"{count(len(bad), 'commit')} of a remote would not be accepted here"
+    return [f"{said} ({named}{more}: {', '.join(rules) or 'undecided'}); not yours to mend"]

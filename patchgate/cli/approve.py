@@ -1,0 +1,114 @@
+"""`git patchgate approve`: a person grants one exception, with a reason."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from patchgate.cli.options import directory_option, open_to_write
+from patchgate.cli.output import complain, write
+from patchgate.cli.person import is_meant, refuse_agents, require_person
+from patchgate.errors import UsageError
+
+if TYPE_CHECKING:
+    from patchgate.approvals.approve import Exemption
+
+_MOST_PATHS = 20
+
+
+@click.command("approve", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("change", required=False, metavar="[@staged | ID]")
+@click.option("--last", is_flag=True, help="What was refused last.")
+@click.option("--reason", metavar="TEXT", help="Why this change is right all the same; others read it.")
+@click.option("--rule", "rules", multiple=True, metavar="RULE", help="Set only this rule aside; repeatable.")
+@click.option("--sign", is_flag=True, help="Sign it by user.signingKey: then it counts at the push too.")
+@click.option("--policy-from", metavar="REV", help="What the policy of REV refuses.")
+@click.option("--profile", type=click.Choice(["commit", "agent"]), help="What this profile refuses.")
+@directory_option
+@click.pass_context
+def command(
+    context: click.Context,
+    change: str | None,
+    last: bool,
+    reason: str | None,
+    rules: tuple[str, ...],
+    sign: bool,
+    policy_from: str | None,
+    profile: str | None,
+    directory: str | None,
+) -> int:
+    """Let one refused change pass, with a reason that stays on record.
+
+    The exception holds for this very change under the policy that refused it, also after a rebase. ID is a
+    commit, or a change id or its first 8 digits or more. Without --sign it holds on this machine until the
+    push; signed by a key of .patchgate/allowed_signers it goes along in refs/notes/patchgate-approvals.
+    """
+    if (change is None) == (not last):
+        raise UsageError(
+            "approve takes one change", 'git patchgate approve @staged --reason "..."; or --last, or an ID'
+        )
+    from patchgate.check.reasons import check_reason
+
+    reason = check_reason(reason or "")
+    refuse_agents("an approval")
+    if not sign:
+        require_person(
+            "an approval needs a person at a terminal, or a signature", "run it in a terminal, or add --sign"
+        )
+    repository = open_to_write(context, directory)
+    from patchgate.approvals.approve import exempt, grant, grant_signed, who_approves
+    from patchgate.approvals.approve_target import last_refused, named
+    from patchgate.check.terms import Asked, asked_from
+    from patchgate.policy.policy import Profile
+
+    asked = Asked() if policy_from is None else asked_from(repository, policy_from)
+    asked = replace(asked, profile=Profile(profile) if profile else None)
+    found = last_refused(repository, asked) if change is None else named(repository, change, asked)
+    exemption = exempt(repository, found, rules, signed=sign)
+    by = who_approves(repository, os.environ)
+    _tell(exemption, reason, by)
+    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    statement = exemption.state(reason, by, at)
+    if sign:
+        granted = grant_signed(repository, exemption, statement, os.environ)
+    elif is_meant("Approve this change?"):
+        granted = grant(repository, exemption, statement)
+    else:
+        complain("nothing was approved: the answer was not yes")
+        return 1
+    for warning in granted.warnings:
+        complain(f"warning: {warning}")
+    write(_said(exemption, granted.by, signed=sign))
+    return 0
+
+
+def _tell(exemption: Exemption, reason: str, by: str) -> None:
+    """Show what would be approved, on standard error, where the question is asked."""
+    from patchgate.git.quoting import printable
+    from patchgate.report.wording import safe, show_place
+
+    complain(f"{exemption.name}, refused by {safe(exemption.change.policy.origin)}:")
+    for rule in exemption.rules:
+        findings = [finding for finding in exemption.findings if finding.rule == rule]
+        complain(f"  {rule}: {safe(findings[0].message)}")
+        places = list(dict.fromkeys(show_place(finding) for finding in findings))
+        for place in [place for place in places if place][:_MOST_PATHS]:
+            complain(f"    {place}")
+        if len(places) > _MOST_PATHS:
+            complain(f"    and {len(places) - _MOST_PATHS} more")
+    complain(f"reason: {printable(reason, 1000)}")
+    complain(f"by: {by}")
+
+
+def _said(exemption: Exemption, by: str, *, signed: bool) -> str:
+    from patchgate.git.quoting import printable
+
+    what = f"approved: {', '.join(exemption.rules)} for the {exemption.name}"
+    if signed:
+        along = "it counts where its note is: git push REMOTE BRANCH refs/notes/patchgate-approvals"
+        return f"{what}, signed by {printable(by)}\n{along}\n"
+    return f"{what}, on this machine until the push\n"

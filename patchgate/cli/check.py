@@ -1,0 +1,158 @@
+"""`git patchgate check`: may this land?"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from patchgate.cli.options import directory_of, open_here, report_options, with_doubts
+from patchgate.cli.output import read_input, show
+from patchgate.cli.progress import Progress
+from patchgate.errors import UsageError
+
+if TYPE_CHECKING:
+    from patchgate.check.terms import Asked
+    from patchgate.git.repository import Repository
+    from patchgate.report.verdict import Report
+
+
+@click.command("check", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("revision", required=False, metavar="[REV | A..B]")
+@click.option("--staged", "--cached", is_flag=True, help="Judge the staged change; this is the default.")
+@click.option("--worktree", is_flag=True, help="Judge the working tree, untracked files included.")
+@click.option("--all", "everything", is_flag=True, help="Judge every tracked file as if it were new.")
+@click.option("--patch", metavar="FILE", help="Judge a unified diff; - is standard input.")
+@click.option("--edits", metavar="FILE", help="Judge structured edits (JSON); - is standard input.")
+@click.option("--base", metavar="REV", help="With --patch or --edits: lay it on REV, merge the result.")
+@click.option("--policy-from", metavar="REV", help="Judge by the policy of REV.")
+@click.option("--profile", type=click.Choice(["commit", "agent"]), help="Judge by this profile.")
+@click.option("--exit-zero", is_flag=True, help="Exit 0 also where the change is rejected.")
+@report_options
+@click.pass_context
+def command(
+    context: click.Context,
+    revision: str | None,
+    staged: bool,
+    worktree: bool,
+    everything: bool,
+    patch: str | None,
+    edits: str | None,
+    base: str | None,
+    policy_from: str | None,
+    profile: str | None,
+    exit_zero: bool,
+    directory: str | None,
+    form: str,
+    color: str,
+    verbose: bool,
+    quiet: bool,
+) -> int:
+    """Judge a change by what git will really do.
+
+    Without arguments: what `git commit` would commit now. REV is one commit, A..B every commit of a range,
+    each by itself.
+    """
+    proposal = patch is not None or edits is not None
+    if sum((revision is not None, staged, worktree, everything, patch is not None, edits is not None)) > 1:
+        raise UsageError(
+            "REV, --staged, --worktree, --all, --patch and --edits exclude each other", "name one of them"
+        )
+    if base is not None and not proposal:
+        raise UsageError("--base goes with --patch or --edits", "leave it out")
+    repository = open_here(context, directory)
+    from patchgate.apply.left import left_behind
+    from patchgate.check.terms import Asked, trusted
+    from patchgate.policy.policy import Profile
+
+    asked = Asked(policy_from) if policy_from is not None else trusted(repository)
+    asked = replace(asked, profile=Profile(profile) if profile else None, in_full=form == "json")
+    if proposal:
+        name = patch if patch is not None else edits or "-"
+        raw = read_input(name, directory_of(context, directory))
+        report = _proposed(repository, asked, raw, base, is_patch=patch is not None)
+    elif revision is not None:
+        try:
+            report = _of_commits(repository, revision, asked, is_whole=policy_from is not None, quiet=quiet)
+        except UsageError as error:
+            if error.message.startswith("unknown revision"):
+                _require_no_file(revision, directory_of(context, directory))
+            raise
+    elif everything:
+        from patchgate.check.tracked import check_tracked
+
+        report = check_tracked(repository, asked)
+    else:
+        from patchgate.check.pending import check_pending
+
+        report = check_pending(repository, asked, whole_tree=worktree)
+    if report.verdict == "rejected" and not (proposal or everything):
+        report = _with_approvals(repository, report, asked.place, profile)
+    report = replace(report, warnings=(*report.warnings, *left_behind(repository)))
+    show(with_doubts(report, repository, form), form, color, verbose=verbose, quiet=quiet)
+    code = report.verdict.exit_code
+    return 0 if exit_zero and code == 1 else code
+
+
+def _of_commits(
+    repository: Repository, revision: str, asked: Asked, *, is_whole: bool, quiet: bool
+) -> Report:
+    """Judge the commits of a revision or range, and with `is_whole` also the range as one change."""
+    from patchgate.check.commits import check_revision
+
+    progress = Progress(quiet=quiet)
+    try:
+        report = check_revision(repository, revision, replace(asked, counted=progress.count))
+        if asked.in_full:
+            from patchgate.check.patch_ids import with_ids_of_commits
+
+            report = with_ids_of_commits(repository, report)
+    finally:
+        progress.end()
+    if is_whole:
+        from patchgate.components.ranges import with_range
+
+        report = with_range(repository, report, revision, asked)
+    return report
+
+
+def _require_no_file(name: str, directory: str) -> None:
+    """Say how a file is checked, where what is no revision is the name of one.
+
+    Raises:
+        UsageError: it is.
+    """
+    if "\0" in name or not os.path.lexists(os.path.join(directory, name)):
+        return
+    from patchgate.git.quoting import printable
+
+    shown = printable(name)
+    if name.endswith((".patch", ".diff")):
+        hint = f"git patchgate check --patch {shown}"
+    else:
+        hint = f"git add {shown} && git patchgate check, or git patchgate explain --path {shown}"
+    raise UsageError(f"{shown} is a file, and check takes a commit or a range", hint)
+
+
+def _with_approvals(
+    repository: Repository, report: Report, policy_from: str | None, profile: str | None
+) -> Report:
+    """Let approvals count that count here, and name the command by which a person may give one."""
+    from patchgate.approvals.effects import LOCAL, PUSH, approve_line, honoured
+
+    # A machine of CI's may keep its clone; what was approved there without a signature is nobody's word.
+    place = PUSH if os.environ.get("CI", "").lower() not in {"", "0", "false"} else LOCAL
+    report = honoured(repository, report, local=place == LOCAL)
+    line = approve_line(report, place=place, policy_from=policy_from, profile=profile)
+    return replace(report, approve=line)
+
+
+def _proposed(
+    repository: Repository, asked: Asked, raw: bytes, base: str | None, *, is_patch: bool
+) -> Report:
+    from patchgate.patches.patches import check_edits, check_patch
+
+    return (check_patch if is_patch else check_edits)(repository, raw, asked, base=base, now=time.time())

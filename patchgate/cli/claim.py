@@ -1,0 +1,219 @@
+"""`git patchgate claim`: is the reviewer right? What a verifier says is held against the files."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from patchgate.cli.options import Command, directory_of, directory_option, open_here
+from patchgate.cli.output import complain, read_input, wants_color, write
+from patchgate.errors import UsageError
+
+if TYPE_CHECKING:
+    from patchgate.git.repository import Repository
+    from patchgate.placeholders.claims.claim import Adjudication, Claim
+
+_HELP: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
+_FORMATS = click.Choice(["full", "text", "json"])
+_STATS = "stats"
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """An option that says a part of a verdict: `name` is what `claim_of` calls it."""
+
+    option: str
+    name: str
+    metavar: str
+    about: str
+    is_list: bool = False
+
+    def add(self, command: Command) -> Command:
+        """Add it to a command."""
+        add = click.option(
+            self.option, self.name, metavar=self.metavar, multiple=self.is_list, help=self.about
+        )
+        return add(command)
+
+
+_SAID = (
+    _Said("--reason", "reason_code", "CODE", "What the verifier says, instead of FILE."),
+    _Said("--deliverable", "deliverables", "FILE", "What was to be made.", is_list=True),
+    _Said("--changed", "changed", "FILE", "A file that this attempt changed.", is_list=True),
+    _Said("--prior", "prior", "FILE", "One that an earlier, passed attempt changed.", is_list=True),
+    _Said("--evidence", "evidence", "FILE", "A text that tells of the work.", is_list=True),
+    _Said("--subject", "subject", "NAME", "Which work it is; earlier attempts of it are known by it."),
+    _Said("--feedback", "feedback", "TEXT", "What the verifier says in words."),
+)
+
+
+def _said_options(command: Command) -> Command:
+    """Add the options that say a verdict, in their order."""
+    for each in reversed(_SAID):
+        command = each.add(command)
+    return command
+
+
+class _Claim(click.Group):
+    """`claim stats` is a command of its own; whatever else follows `claim` are the arguments of a claim."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Begin with the command that is meant."""
+        place = _place_of_stats(args)
+        if place is None:
+            return adjudicate_claim.make_context(info_name, args, parent, **extra)
+        ordered = [_STATS, *args[:place], *args[place + 1 :]]
+        return super().make_context(info_name, ordered, parent, **extra)
+
+
+def _place_of_stats(args: Sequence[str]) -> int | None:
+    """Find `stats` where a file would stand, also behind options; not where it is an option's value."""
+    for place, each in enumerate(args):
+        if each == _STATS and "--" not in args[:place]:
+            parser = adjudicate_claim.make_parser(click.Context(adjudicate_claim, **_HELP))
+            try:
+                given, rest, _ = parser.parse_args([*args[:place]])
+            except click.UsageError:
+                # An option that waits for its value, or one that there is not.
+                continue
+            return None if rest or isinstance(given.get("file"), str) else place
+    return None
+
+
+class _Adjudicate(click.Command):
+    """Its help lists what else `claim` does."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, and the command beside it."""
+        super().format_options(ctx, formatter)
+        with formatter.section("Commands"):
+            formatter.write_dl([(_STATS, "Count what became of claims. (A file of this name is ./stats.)")])
+
+
+@click.group("claim", cls=_Claim, context_settings=_HELP)
+def command() -> None:
+    """Hold what a verifier says against the files, and tell how often that went wrong."""
+
+
+# Without a name: it is what `claim` itself does.
+@command.command("", cls=_Adjudicate, context_settings=_HELP)
+@click.argument("file", required=False, metavar="[FILE|-]")
+@_said_options
+@click.option("--tree", metavar="REV", help="Scan the files of REV; otherwise those of the index.")
+@click.option("--worktree", is_flag=True, help="Scan the files of the working tree.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing for a verdict that had passed.")
+@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto")
+@click.option(
+    "--format",
+    "form",
+    type=_FORMATS,
+    default="full",
+    help="json: the verifier's verdict, amended; text is another word for full.",
+)
+@directory_option
+@click.pass_context
+def adjudicate_claim(
+    context: click.Context,
+    /,
+    file: str | None,
+    tree: str | None,
+    worktree: bool,
+    quiet: bool,
+    color: str,
+    form: str,
+    directory: str | None,
+    **told: Any,
+) -> int:
+    """Adjudicate a verifier's verdict: does a placeholder remain, as it says?
+
+    FILE holds the verdict as JSON (- is standard input); --reason and --deliverable say the same in options.
+    A bounded scan decides. Exit code 1: the verdict stands; 3: contradicted, so inconclusive; 0: it had
+    passed.
+    """
+    _require_one_claim(file, told)
+    if tree is not None and worktree:
+        raise UsageError("--tree and --worktree name two trees", "leave one of them out")
+    repository = open_here(context, directory)
+    claim = _claim(repository, file, directory_of(context, directory), told)
+    from patchgate.placeholders.claims.adjudicate import Asked, adjudicate
+
+    found = adjudicate(repository, claim, Asked(tree, worktree), time.time())
+    for warning in found.warnings:
+        complain(f"warning: {warning}")
+    _show(found, repository.doubts, form, color, quiet=quiet)
+    return found.outcome.exit_code
+
+
+def _require_one_claim(file: str | None, told: dict[str, Any]) -> None:
+    """Take a verdict from a file or from options, not from both.
+
+    Raises:
+        UsageError: there is none, or there are two.
+    """
+    given = [each.option for each in _SAID if told[each.name] not in (None, ())]
+    if file is not None and given:
+        raise UsageError(
+            f"a verdict comes from a file or from options, and {given[0]} is given too", "leave it out"
+        )
+    if file is None and told["reason_code"] is None:
+        raise UsageError(
+            "there is no verdict to adjudicate",
+            "name a file, - for standard input, or say it by --reason CODE --deliverable FILE",
+        )
+
+
+def _claim(repository: Repository, file: str | None, folder: str, told: dict[str, Any]) -> Claim:
+    from patchgate.placeholders.claims.request import MOST_BYTES, claim_of, read_claim
+
+    if file is None:
+        given = {name: value for name, value in told.items() if value is not None}
+        return claim_of(**given, prefix=repository.prefix)
+    return read_claim(read_input(file, folder, MOST_BYTES), file)
+
+
+def _show(found: Adjudication, doubts: Sequence[str], form: str, color: str, *, quiet: bool) -> None:
+    if form == "json":
+        from patchgate.placeholders.claims.document import render as as_json
+
+        write(as_json(found, doubts))
+    elif not (quiet and found.outcome.exit_code == 0):
+        from patchgate.placeholders.claims.claim_text import render as as_text
+
+        write(as_text(found, color=wants_color(color, os.environ, sys.stdout.isatty())))
+
+
+@command.command(_STATS, context_settings=_HELP)
+@click.option(
+    "--since", metavar="WHEN", help="Only from then on: 2026-01-31, 2026-01-31T12:00:00Z, '2 weeks ago'."
+)
+@click.option("--format", "form", type=_FORMATS, default="full", help="text is another word for full.")
+@directory_option
+@click.pass_context
+def claim_stats(context: click.Context, since: str | None, form: str, directory: str | None) -> int:
+    """Count what became of claims, and how often one that was contradicted turned out to be true.
+
+    That is where a placeholder was found later in the same subject. From the ledger of this repository.
+    """
+    repository = open_here(context, directory)
+    from patchgate.ledger.proof import describe, require_all
+    from patchgate.ledger.since import moment_of
+    from patchgate.placeholders.claims.claim_stats import claim_stats as counted
+    from patchgate.placeholders.claims.claim_stats_telling import as_json, as_text
+
+    stats = counted(repository, None if since is None else moment_of(since, time.time()))
+    if not stats.exists and stats.comparison.head is None:
+        complain("there is no ledger: nothing has been recorded in this repository")
+    write(as_json(stats) if form == "json" else "".join(f"{line}\n" for line in as_text(stats)))
+    for problem in stats.problems:
+        if problem.torn:
+            complain(f"warning: {describe(problem)}; the next event sets it aside")
+    require_all(stats.problems, stats.comparison)
+    return 0

@@ -1,0 +1,145 @@
+"""`git patchgate component`: what is declared, whether the contracts hold, and tests made of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from patchgate.cli.options import directory_option, open_here, report_options
+from patchgate.cli.output import complain, show, write
+
+if TYPE_CHECKING:
+    from patchgate.components.validate import Validated
+
+_TEXTS = frozenset({"full", "text", "concise"})
+_HELP = {"help_option_names": ["-h", "--help"]}
+
+
+@click.group("component", context_settings=_HELP)
+def command() -> None:
+    """Show the components, validate their contracts, make tests of them."""
+
+
+@command.command("list", context_settings=_HELP)
+@click.option("--format", "form", type=click.Choice(["full", "text", "json"]), default="full")
+@directory_option
+@click.pass_context
+def list_components(context: click.Context, form: str, directory: str | None) -> int:
+    """List the components of the index.
+
+    Each with its contract, its numbers of files, and whether it has a baseline.
+    """
+    repository = open_here(context, directory)
+    from patchgate.components.content import none_declared
+    from patchgate.components.document import list_json, list_text
+    from patchgate.components.listing import listed
+
+    content, found = listed(repository)
+    if form == "json":
+        write(list_json(content, found))
+        return 0
+    if not found:
+        complain(none_declared(content))
+    _write_lines(list_text(found))
+    return 0
+
+
+@command.command("validate", context_settings=_HELP)
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+@click.option("--all", "everything", is_flag=True, help="Validate every component.")
+@click.option("--fail-fast", is_flag=True, help="Stop at the first error.")
+@report_options
+@click.pass_context
+def validate_components(
+    context: click.Context,
+    ids: tuple[str, ...],
+    everything: bool,
+    fail_fast: bool,
+    directory: str | None,
+    form: str,
+    color: str,
+    verbose: bool,
+    quiet: bool,
+) -> int:
+    """Validate components of the index: their contracts, and drift from their baselines.
+
+    Those named, or those that the staged change touches; what depends on a contract that is touched is
+    validated too.
+    """
+    repository = open_here(context, directory)
+    from patchgate.components.validate import validate
+
+    validated = validate(repository, ids, everything=everything, fail_fast=fail_fast)
+    show(validated.report, form, color, verbose=verbose, quiet=quiet)
+    if form in _TEXTS and not quiet:
+        complain(_looked_at(validated, fail_fast=fail_fast))
+    return validated.report.verdict.exit_code
+
+
+def _looked_at(validated: Validated, *, fail_fast: bool) -> str:
+    """Say how much a verdict is about: a report without findings is the same of nothing."""
+    from patchgate.components.content import none_declared
+    from patchgate.report import wording
+
+    if not validated.declares:
+        return none_declared(validated.content)
+    if not validated.is_touched:
+        return "nothing that is staged touches a component; --all validates every one"
+    is_cut = fail_fast and validated.report.verdict != "accepted"
+    until = ", up to the first error" if is_cut else ""
+    compared = f", {wording.count(validated.baselines, 'baseline')} compared" if validated.baselines else ""
+    return f"{wording.count(validated.contracts, 'contract')} looked at{compared}{until}"
+
+
+@command.command("graph", context_settings=_HELP)
+@click.option("--format", "form", type=click.Choice(["full", "text", "json", "mermaid"]), default="full")
+@directory_option
+@click.pass_context
+def graph_components(context: click.Context, form: str, directory: str | None) -> int:
+    """Show the tree, the dependencies and the cycles.
+
+    Those of the components of the index.
+    """
+    repository = open_here(context, directory)
+    from patchgate.components.content import none_declared
+    from patchgate.components.document import graph_json, graph_text, mermaid
+    from patchgate.components.listing import component_graph
+
+    graph = component_graph(repository)
+    if form == "json":
+        write(graph_json(graph))
+        return 0
+    if not graph.parents:
+        complain(none_declared(graph.content))
+    _write_lines(list(mermaid(graph)) if form == "mermaid" else graph_text(graph))
+    return 0
+
+
+@command.command("tests", context_settings=_HELP)
+@click.argument("name", metavar="ID")
+@click.option(
+    "--staged", "--cached", "cached", is_flag=True, help="Take the contract from the index instead of HEAD."
+)
+@directory_option
+@click.pass_context
+def make_tests(context: click.Context, name: str, cached: bool, directory: str | None) -> int:
+    """Print tests made from a contract.
+
+    They are a pytest module that holds a component to its contract in HEAD. Examples, error cases,
+    idempotence and budgets become assertions. An unchanged contract gives the same bytes.
+    """
+    repository = open_here(context, directory)
+    from patchgate.components.made_tests import made_tests
+
+    made = made_tests(repository, name, cached=cached)
+    write(made.text)
+    for function, measure in made.untested:
+        complain(f"warning: `{function}` promises {measure}, and no test measures it: it has no examples")
+    if made.is_staged_otherwise:
+        complain("these are the tests of HEAD; the staged contract is another: --staged")
+    return 0
+
+
+def _write_lines(lines: list[str]) -> None:
+    write("".join(f"{line}\n" for line in lines))

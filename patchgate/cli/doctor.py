@@ -1,0 +1,154 @@
+"""`git patchgate doctor`: does the gate really run here, in every worktree; and put back what can be."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from patchgate.cli.options import directory_option, open_here
+from patchgate.cli.output import write
+from patchgate.errors import PatchgateError
+
+if TYPE_CHECKING:
+    from patchgate.git.hook_files import HookFile
+    from patchgate.git.hooks_in_force import Worktree
+    from patchgate.git.repository import Repository
+    from patchgate.hooks.doctor import Diagnosis, Place
+    from patchgate.hooks.doctor_findings import Finding, Hook
+
+
+@click.command("doctor", context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--fix", is_flag=True, help="Put back hooks that are missing, stale or cannot run.")
+@click.option("--format", "form", type=click.Choice(["full", "text", "json"]), default="full")
+@directory_option
+@click.pass_context
+def command(context: click.Context, fix: bool, form: str, directory: str | None) -> int:
+    """Say which hook runs at each event, in each worktree, and prove that it reaches patchgate.
+
+    Ends with 1 if the gate would not run somewhere. Nothing of the repository changes without --fix, and
+    core.hooksPath never does.
+    """
+    repository = open_here(context, directory)
+    from patchgate.hooks.doctor import examine
+
+    elsewhere = bool(directory or context.find_root().obj)
+    diagnosis = examine(repository, os.environ, stands_elsewhere=elsewhere)
+    done: list[str] = []
+    if fix and (diagnosis.to_install or diagnosis.to_renew):
+        done = _mended(repository, diagnosis)
+        diagnosis = examine(repository, os.environ, stands_elsewhere=elsewhere)
+    if form == "json":
+        import json
+
+        from patchgate.hooks.doctor_document import document
+
+        write(json.dumps(document(diagnosis, done), indent=2) + "\n")
+    else:
+        write("".join(f"{line}\n" for line in [*done, *_lines(diagnosis)]))
+    return 0 if diagnosis.runs else 1
+
+
+def _mended(repository: Repository, diagnosis: Diagnosis) -> list[str]:
+    """Put the hooks in where that is safe, once for each folder of hooks; say what was done."""
+    from patchgate.cli.install import NOTHING_IN_CI, find_program, is_ci
+    from patchgate.hooks.install import install_hooks
+
+    if is_ci(os.environ):
+        return [NOTHING_IN_CI]
+    lines: list[str] = []
+    folders: set[str] = set()
+    for worktree in diagnosis.to_install:
+        if worktree.folder in folders:
+            continue
+        folders.add(worktree.folder)
+        try:
+            place = _opened(repository, worktree)
+            done = install_hooks(place, os.environ, find_program(), is_server=worktree.is_bare)
+        except PatchgateError as error:
+            lines.append(f"not mended: {error.message}" + (f" ({error.hint})" if error.hint else ""))
+            continue
+        if done.changed:
+            lines.append(f"mended: installed in {done.folder.name}: {', '.join(done.changed)}")
+        lines += [f"  {hook.name}: {note}" for hook in done.hooks for note in hook.notes]
+        lines += [f"  note: {note}" for note in (*done.notes, *done.warnings)]
+    return lines + _renewed(repository, diagnosis)
+
+
+def _renewed(repository: Repository, diagnosis: Diagnosis) -> list[str]:
+    """Make anew what the fast path keeps, for every worktree; say it once."""
+    from patchgate.hooks.fast.prepare import prepare
+
+    lines: dict[str, None] = {}
+    for worktree in diagnosis.to_renew:
+        try:
+            made = prepare(_opened(repository, worktree))
+        except PatchgateError as error:
+            lines[f"not mended: {error.message}"] = None
+            continue
+        if made.warning:
+            lines[f"not mended: {made.warning}"] = None
+        elif made.has_copy or made.has_policy:
+            lines["mended: what makes a clean commit fast was made anew"] = None
+    return list(lines)
+
+
+def _opened(repository: Repository, worktree: Worktree) -> Repository:
+    """Open the repository at another worktree; the one at hand may be known by the environment alone."""
+    if worktree.git_dir == repository.git_dir:
+        return repository
+    from patchgate.git.repository import open_repository
+
+    told = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE")
+    environ = {name: value for name, value in os.environ.items() if name not in told}
+    return open_repository(environ, worktree.path)
+
+
+def _lines(diagnosis: Diagnosis) -> list[str]:
+    """Write it for people: a line for each worktree, what is wrong there, and the commands that mend it."""
+    lines: list[str] = []
+    told: dict[tuple[Finding, ...], Place] = {}
+    for place in diagnosis.places:
+        if not (place.hooks or place.findings):
+            continue
+        lines.append(_headline(place, told.get(place.findings)))
+        if place.findings and place.findings not in told:
+            told[place.findings] = place
+            lines.extend(_told(place.findings))
+    lines.extend(_told(diagnosis.findings))
+    return lines
+
+
+def _headline(place: Place, like: Place | None) -> str:
+    from patchgate.report.wording import safe
+
+    where = safe(place.worktree.path)
+    if not place.hooks:
+        return f"{where}:"
+    through = [each.managed.by for each in place.hooks if each.is_through_manager and each.managed]
+    through = through if not any(each.file.is_ours for each in place.hooks) else []
+    reached = sum(hook.reaches for hook in place.hooks) + len(through)
+    said = f"{where}: {reached} of {len(place.hooks)} hooks reach patchgate"
+    said += f" through {' and '.join(dict.fromkeys(through))}" if through else ""
+    versions = sorted({str(hook.answer.version) for hook in place.hooks if hook.answer and hook.reaches})
+    said += f" {safe(', '.join(versions), 60)}" if versions else ""
+    chained = [(hook.event, first.writer) for hook in place.hooks if (first := _chained(hook))]
+    before = ", ".join(f"{event} ({writer})" for event, writer in chained)
+    said += f"; before ours: {before}" if before else ""
+    return said + (f"; as {safe(like.worktree.path)}" if like else "")
+
+
+def _chained(hook: Hook) -> HookFile | None:
+    """Give the hook that ours runs first."""
+    return hook.previous if hook.file.is_ours and hook.previous and hook.previous.is_executable else None
+
+
+def _told(findings: tuple[Finding, ...]) -> list[str]:
+    order = ("error", "warning", "note")
+    lines = []
+    for finding in sorted(findings, key=lambda each: order.index(each.level)):
+        lines.append(f"  {finding.level}: {finding.what}")
+        if finding.remedy:
+            lines.append(f"    {finding.remedy}")
+    return lines

@@ -1,0 +1,375 @@
+"""What the installed hooks call: how git speaks to a hook, and how a hook answers.
+
+Arguments, standard input and environment in, a report and an exit code out. With nothing to say it prints
+nothing. An error of ours refuses: git stops at any exit code but 0. No click here: it costs 25 ms, and people
+wait for these.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from patchgate import __version__
+from patchgate.cli.output import complain, show, tell_doubts, tell_failed_gates, write
+from patchgate.errors import UndecidedError, UsageError
+from patchgate.git.quoting import printable
+from patchgate.git.repository import open_repository
+
+if TYPE_CHECKING:
+    from patchgate.check.refusals import Judged
+    from patchgate.cli.progress import Progress
+    from patchgate.git.pushes import RefUpdate, Remote
+    from patchgate.git.repository import Repository
+    from patchgate.report.verdict import Report
+    from patchgate.verify.analyses import Around
+
+SKIP = "PATCHGATE_SKIP"
+WITNESS = "PATCHGATE_WITNESS"
+_MOST_LINES = 64 << 20
+_RECEIVE_SECONDS = 300
+_HINTS = 3
+_HEAD = re.compile(r"GITHEAD_([0-9a-f]{40}(?:[0-9a-f]{24})?)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Hook:
+    """One call of a hook: its name, and the moment when it began, by the monotonic clock."""
+
+    name: str
+    began: float
+
+
+def answer(name: str, arguments: Sequence[str], directory: str) -> int:
+    """Answer git at one hook.
+
+    Args:
+        name: as git names the hook.
+        arguments: what git gives it.
+        directory: where git runs it.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        PatchgateError: it could not be judged, or there is no such hook.
+    """
+    at = _HOOKS.get(name)
+    if at is None:
+        raise UsageError(f"there is no hook {printable(name)} here", f"one of: {', '.join(_HOOKS)}")
+    _bear_witness(name)
+    return at(_Hook(name, time.monotonic()), tuple(arguments), directory)
+
+
+def _bear_witness(name: str) -> None:
+    """Tell `doctor` that this hook was reached; what is judged is judged all the same."""
+    place = os.environ.get(WITNESS)
+    if place:
+        with open(place, "a", encoding="utf-8") as file:
+            file.write(f"{name} {__version__}\n")
+
+
+def _skip_reason() -> str | None:
+    """Read the reason for which a person skips the local hooks of this command; None where nobody does.
+
+    Raises:
+        UsageError: the reason says nothing.
+    """
+    reason = os.environ.get(SKIP)
+    if reason is None:
+        return None
+    from patchgate.check.reasons import check_reason
+
+    return check_reason(
+        reason, SKIP, f'{SKIP}="the vendored files come from upstream 2.1" git …, or unset it'
+    )
+
+
+def _tell_skip(what: str, reason: str) -> None:
+    complain(f"patchgate: {what} skipped the hooks ({printable(reason, 200)}); the push judges it")
+
+
+def _at_commit(hook: _Hook, arguments: tuple[str, ...], directory: str) -> int:
+    reason = _skip_reason()
+    repository = open_repository(os.environ, directory)
+    from patchgate.hooks.at_commit import judge_commit, skip_commit
+
+    if reason is not None:
+        # The transaction records the skip with its commit; under a framework there is none.
+        is_alone = _is_framework(os.environ)
+        if is_alone:
+            _tell_skip("this commit", reason)
+        for warning in skip_commit(repository, hook.name, reason, is_alone=is_alone):
+            complain(f"warning: {warning}")
+        return 0
+    heads = [found[1] for each in os.environ if (found := _HEAD.fullmatch(each))]
+    merged = heads if hook.name == "pre-merge-commit" else ()
+    judged = judge_commit(repository, hook.name, merged, leaves=not _is_framework(os.environ))
+    return _answered(repository, hook, judged)
+
+
+def _at_message(hook: _Hook, arguments: tuple[str, ...], directory: str) -> int:
+    if _skip_reason() is not None:
+        return 0
+    if len(arguments) != 1:
+        raise UsageError("commit-msg takes the file of the message", "git patchgate hook commit-msg FILE")
+    repository = open_repository(os.environ, directory)
+    from patchgate.check.message_check import check_message
+    from patchgate.check.refusals import Judged, holds, record_refusals
+    from patchgate.git.novelty import current_branch
+    from patchgate.hooks.repeats import note_shown
+    from patchgate.intents.commits import active_here, profile_under, touch
+
+    # So git tells a hook that no editor was opened; then it keeps lines that look like comments.
+    edited = os.environ.get("GIT_EDITOR") != ":"
+    here, told = active_here(repository), None
+    touch(repository, here)
+    if here is not None:
+        from patchgate.intents.trailer import add_trailer
+
+        told = add_trailer(repository, arguments[0], here, edited=edited)
+    report = check_message(repository, arguments[0], edited=edited, profile=profile_under(here))
+    report = replace(report, warnings=(*report.warnings, told)) if told else report
+    branch = current_branch(repository) if report.verdict != "accepted" else None
+    warnings = record_refusals(repository, "commit-msg", report, branch)
+    report = replace(report, warnings=(*report.warnings, *warnings))
+    judged = Judged(report, any(holds(change, branch) for change in report.changes))
+    note_shown(repository, report, begins=False)
+    # The hook that judged the commit has told them.
+    return _answered(repository, hook, judged, doubts=())
+
+
+def _at_placeholders(hook: _Hook, arguments: tuple[str, ...], directory: str) -> int:
+    """Judge the placeholders alone, in the files that a framework names; git itself calls no such hook."""
+    if _skip_reason() is not None:
+        return 0
+    repository = open_repository(os.environ, directory)
+    from patchgate.approvals.effects import honoured
+    from patchgate.check.refusals import Judged, holds, record_refusals
+    from patchgate.git.novelty import current_branch
+    from patchgate.placeholders.placeholder_check import check_placeholders
+
+    first, last = (os.environ.get(f"PRE_COMMIT_{each}_REF") for each in ("FROM", "TO"))
+    between = (first, last) if first and last and _is_framework(os.environ) else None
+    report = honoured(repository, check_placeholders(repository, arguments, between), local=True)
+    branch = current_branch(repository) if between is None else None
+    warnings = record_refusals(repository, hook.name, report, branch)
+    report = replace(report, warnings=(*report.warnings, *warnings))
+    stops = any(holds(change, branch) for change in report.changes)
+    return _answered(repository, hook, Judged(report, stops), is_approvable=False)
+
+
+def _at_ref(hook: _Hook, arguments: tuple[str, ...], directory: str) -> int:
+    if arguments != ("prepared",):
+        return 0
+    lines = _read_lines()
+    reason = _skip_reason() if b" refs/heads/" in lines else None
+    repository = open_repository(os.environ, directory)
+    from patchgate.hooks.at_ref import judge_transaction, skip_transaction
+    from patchgate.report.wording import count
+
+    if reason is not None:
+        number, warnings = skip_transaction(repository, lines, reason, _process_above, _pusher_of)
+        if number:
+            _tell_skip(count(number, "commit"), reason)
+        for warning in warnings:
+            complain(f"warning: {warning}")
+        return 0
+    judged = judge_transaction(repository, lines, _command_at_work, _process_above, _pusher_of)
+    # Commits that a hook let through just now are not judged again here, and nothing is told again.
+    return _answered(repository, hook, judged, doubts=repository.doubts if judged.report.changes else ())
+
+
+def _command_at_work() -> str:
+    # Merges and pulls say it themselves (git, GIT_REFLOG_ACTION); of the rest only the process tells.
+    action = os.environ.get("GIT_REFLOG_ACTION", "").split(" ")[0]
+    return action or _process_above()
+
+
+def _process_above() -> str:
+    # A variable is anybody's to set; the process above is git's own.
+    from patchgate.git.progress import command_at_work
+
+    return command_at_work(os.getppid())
+
+
+def _pusher_of(repository: Repository) -> Repository | None:
+    # Only a push into a repository that has intents asks.
+    from patchgate.git.pushers import pusher_of
+
+    return pusher_of(repository, os.getppid())
+
+
+def _at_push(hook: _Hook, arguments: tuple[str, ...], directory: str) -> int:
+    repository = open_repository(os.environ, directory)
+    from patchgate.check.refusals import Judged, holds
+    from patchgate.cli.progress import Progress
+    from patchgate.hooks.at_push import judge_push, judge_unpushed
+
+    progress = Progress(quiet=False)
+    further = partial(_verified, repository, progress)
+    if len(arguments) == 2:
+        try:
+            report = judge_push(
+                repository, *arguments, _read_lines(), further=further, counted=progress.count
+            )
+        finally:
+            progress.end()
+    elif _is_framework(os.environ) and not arguments:
+        remote = os.environ.get("PRE_COMMIT_REMOTE_NAME") or "origin"
+        told = (os.environ.get("PRE_COMMIT_REMOTE_BRANCH"), os.environ.get("PRE_COMMIT_TO_REF"))
+        pairs = {told[0]: told[1]} if told[0] and told[1] else {}
+        report = judge_unpushed(repository, remote, pairs, further=further)
+    else:
+        raise UsageError("pre-push takes a remote and its URL", "git patchgate hook pre-push REMOTE URL")
+    stops = any(holds(change, None) for change in report.changes)
+    return _answered(repository, hook, Judged(report, stops), is_push=True)
+
+
+def _verified(
+    repository: Repository,
+    progress: Progress,
+    remote: Remote,
+    updates: Sequence[RefUpdate],
+    report: Report,
+) -> Report:
+    """Verify what the branches get, where the policy asks for it; what runs for long is told meanwhile."""
+    from patchgate.verify.push_asked import asking_of
+
+    asking = asking_of(repository, remote, updates)
+    if asking is None:
+        return report
+    # Most policies do not ask for it.
+    from patchgate.verify.push import verify_pushed
+
+    def around() -> Around:
+        from patchgate.cli.options import cache_folder
+        from patchgate.verify.analyses import Around
+
+        return Around(os.environ, cache_folder(os.environ), progress.tell, time.time())
+
+    try:
+        return verify_pushed(repository, remote, asking, report, around)
+    finally:
+        progress.end()
+
+
+def _at_receive(hook: _Hook, arguments: tuple[str, ...], directory: str) -> int:
+    signal.signal(signal.SIGALRM, _too_long)
+    # Again each second: one gate that gives up does not end the whole.
+    signal.setitimer(signal.ITIMER_REAL, _RECEIVE_SECONDS, 1)
+    try:
+        repository = open_repository(os.environ, directory)
+        from patchgate.hooks.at_receive import judge_receive
+
+        report = judge_receive(repository, _read_lines())
+    finally:
+        # What is said of an error must not be broken off.
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    if report.warnings or any(change.findings for change in report.changes) or report.verdict != "accepted":
+        _show_short(report)
+    tell_doubts(repository.doubts)
+    return report.verdict.exit_code
+
+
+def _too_long(number: int, frame: FrameType | None) -> None:
+    raise UndecidedError(
+        f"the push took longer than {_RECEIVE_SECONDS} s to judge", "push fewer commits at once"
+    )
+
+
+def _show_short(report: Report) -> None:
+    """Answer a push on the server: short lines, of what is no error only the number."""
+    from patchgate.report import concise, wording
+
+    tell_failed_gates(report)
+    for line in concise.render(report).splitlines():
+        write(f"patchgate: {line}\n")
+    errors = [each for change in report.changes for each in change.findings if each.level == "error"]
+    hints = dict.fromkeys(wording.hint_of(each) or "" for each in errors)
+    for hint in list(hints)[:_HINTS]:
+        write(f"patchgate: help: {wording.safe(hint)}\n")
+
+
+def _is_framework(environ: Mapping[str, str]) -> bool:
+    """Tell whether pre-commit or prek runs this hook: it has eaten what git says on standard input."""
+    return environ.get("PRE_COMMIT") == "1"
+
+
+def _read_lines() -> bytes:
+    """Read what git says on standard input.
+
+    Raises:
+        UndecidedError: it is longer than anything that is read.
+    """
+    raw = sys.stdin.buffer.read(_MOST_LINES + 1)
+    if len(raw) > _MOST_LINES:
+        raise UndecidedError("git names more refs than are read at once", "update fewer refs at once")
+    return raw
+
+
+def _answered(
+    repository: Repository,
+    hook: _Hook,
+    judged: Judged,
+    *,
+    is_push: bool = False,
+    is_approvable: bool = True,
+    doubts: Sequence[str] | None = None,
+) -> int:
+    """Show what was found, if anything, and let git go on or stop it.
+
+    Args:
+        is_approvable: whether `approve` sees the same refusal as this hook.
+        doubts: what is told of the policy's values that cannot be used; None: all of them.
+    """
+    # What libgit2 could not have read here is told by check; in each commit it would be a nuisance.
+    warnings = tuple(each for each in judged.report.warnings if each not in repository.limits)
+    report = replace(judged.report, warnings=warnings)
+    findings = any(change.findings for change in report.changes)
+    if findings or report.warnings or report.verdict != "accepted":
+        if judged.stops and is_approvable:
+            from patchgate.approvals.effects import LOCAL, PUSH, approve_line
+
+            place = PUSH if is_push else LOCAL
+            report = replace(report, approve=approve_line(report, place=place))
+        show(report, "full", "auto", verbose=False, quiet=False)
+    tell_doubts(repository.doubts if doubts is None else doubts)
+    _measure(repository, hook, judged.report)
+    if not judged.stops:
+        if report.verdict != "accepted":
+            complain("patchgate: told only, by [hooks] of the policy; nothing is stopped")
+        return 0
+    return report.verdict.exit_code or 1
+
+
+def _measure(repository: Repository, hook: _Hook, report: Report) -> None:
+    """Record a hook that took longer than the policies that it judged by allow."""
+    budgets = [change.policy.budget_ms for change in report.changes if change.policy.budget_ms is not None]
+    taken = round(1000 * (time.monotonic() - hook.began))
+    if not budgets or taken <= min(budgets):
+        return
+    from patchgate.check.refusals import record_slow
+
+    warning = record_slow(repository, hook.name, taken, min(budgets))
+    if warning:
+        complain(f"warning: {warning}")
+
+
+_HOOKS: dict[str, Callable[[_Hook, tuple[str, ...], str], int]] = {
+    "pre-commit": _at_commit,
+    "pre-merge-commit": _at_commit,
+    "commit-msg": _at_message,
+    "reference-transaction": _at_ref,
+    "pre-push": _at_push,
+    "pre-receive": _at_receive,
+    "placeholders": _at_placeholders,
+}

@@ -1,0 +1,252 @@
+"""`git patchgate intent`: what one piece of work declares that it will touch, and for how long."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from patchgate.cli.options import cache_folder, directory_option, open_here, open_to_write
+from patchgate.cli.output import complain, write
+from patchgate.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from patchgate.git.repository import Repository
+    from patchgate.intents.intent import Intent
+    from patchgate.intents.outcome import Caller, Outcome
+
+_HELP = {"help_option_names": ["-h", "--help"]}
+_Command = TypeVar("_Command", bound=Callable[..., object])
+
+
+def _shared(command: _Command) -> _Command:
+    form = click.option("--format", "form", type=click.Choice(["full", "text", "json"]), default="full")
+    return form(directory_option(command))
+
+
+@click.group("intent", context_settings=_HELP)
+def command() -> None:
+    """Declare what a piece of work will touch; show, renew, clear and recover it."""
+
+
+@command.command("declare", context_settings=_HELP)
+@click.option("-m", "--reason", "reason", metavar="TEXT", default="", help="Why; others read it.")
+@click.option(
+    "--allow",
+    "allowed",
+    metavar="PATH",
+    multiple=True,
+    help="A file, folder or glob that the work may touch.",
+)
+@click.option("--related", metavar="PATH", multiple=True, help="What goes with those, as their tests.")
+@click.option("--forbid", "forbidden", metavar="PATH", multiple=True, help="What it must not touch.")
+@click.option("--ttl", metavar="TIME", help="How long it holds: 1m to 24h (1h).")
+@click.option("--lease", metavar="TIME", help="How long after its last activity it stays yours (5m).")
+@click.option("--queue", is_flag=True, help="Where another has these files: be the next.")
+@click.option("--lazy", is_flag=True, help="Leave the analyses to the first verify.")
+@_shared
+@click.pass_context
+def declare_intent(
+    context: click.Context,
+    reason: str,
+    allowed: tuple[str, ...],
+    related: tuple[str, ...],
+    forbidden: tuple[str, ...],
+    ttl: str | None,
+    lease: str | None,
+    queue: bool,
+    lazy: bool,
+    form: str,
+    directory: str | None,
+) -> int:
+    """Declare what a piece of work will touch.
+
+    Commits of this worktree are then held to these files, and judged under the agent profile, until the
+    intent is cleared or its time is over. Control files are always forbidden. The analyses of the policy run
+    now, on what the work begins with, so that `verify` can tell what got worse.
+    """
+    repository = open_to_write(context, directory)
+    from patchgate.intents.request import Request
+    from patchgate.intents.verbs import declare
+
+    caller = _caller()
+    request = Request(reason, allowed, related, forbidden, ttl, lease, queue)
+    outcome = declare(repository, request, caller)
+    intent = outcome.intent
+    if intent is None or lazy:
+        return _tell(outcome, form)
+    if form != "json":
+        # What is declared is said before the analyses run, which may take long.
+        _tell(outcome, form)
+        for warning in _capture(repository, intent):
+            complain(f"warning: {warning}")
+        return outcome.exit_code
+    from patchgate.intents.verbs import with_news
+
+    warnings = _capture(repository, intent)
+    return _tell(with_news(repository, outcome, warnings, caller), form)
+
+
+def _capture(repository: Repository, intent: Intent) -> tuple[str, ...]:
+    """Run the analyses on what the work of an intent begins with; give what to warn of."""
+    from patchgate.verify.analyses import Around
+    from patchgate.verify.intent import capture_before
+
+    progress = Progress(quiet=False)
+    try:
+        around = Around(os.environ, cache_folder(os.environ), progress.tell, time.time())
+        return capture_before(repository, intent, around)
+    finally:
+        progress.end()
+
+
+@command.command("show", context_settings=_HELP)
+@click.argument("name", required=False, metavar="[ID]")
+@_shared
+@click.pass_context
+def show_intent(context: click.Context, name: str | None, form: str, directory: str | None) -> int:
+    """Show an intent: its files, when it expires, who holds it.
+
+    Without ID, those of this worktree. One that waits there becomes active where nothing stands in its way
+    any more.
+    """
+    repository = open_here(context, directory)
+    from patchgate.intents.texts import show_text
+    from patchgate.intents.turns import advance
+    from patchgate.intents.verbs import here
+
+    caller = _caller()
+    promoted, warnings = advance(repository, caller)
+    if form != "json":
+        for each in promoted:
+            complain(f"{each.id} is active now")
+    found = here(repository, name, caller)
+    if form != "json" and not found:
+        complain("this worktree has no intent")
+    return _list(
+        found,
+        repository,
+        caller,
+        form,
+        lambda told: [line for each in told for line in show_text(each)],
+        warnings,
+    )
+
+
+@command.command("list", context_settings=_HELP)
+@_shared
+@click.pass_context
+def list_intents(context: click.Context, form: str, directory: str | None) -> int:
+    """List the intents of all worktrees.
+
+    The oldest first, one a line: state, time, holder, files, worktree, reason.
+    """
+    repository = open_here(context, directory)
+    from patchgate.intents.texts import list_text
+    from patchgate.intents.verbs import everywhere
+
+    found, damaged = everywhere(repository)
+    if form != "json" and not (found or damaged):
+        complain("there is no intent")
+    warnings = [f"{error.message}; {error.hint}" for error in damaged]
+    _list(found, repository, _caller(), form, lambda told: list(list_text(told)), warnings)
+    return 3 if damaged else 0
+
+
+@command.command("renew", context_settings=_HELP)
+@click.argument("name", required=False, metavar="[ID]")
+@_shared
+@click.pass_context
+def renew_intent(context: click.Context, name: str | None, form: str, directory: str | None) -> int:
+    """Let the time of an intent begin anew. One whose time is over is recovered instead."""
+    repository = open_here(context, directory)
+    from patchgate.intents.verbs import renew
+
+    caller = _caller()
+    return _tell(renew(repository, name, caller), form)
+
+
+@command.command("clear", context_settings=_HELP)
+@click.argument("name", required=False, metavar="[ID]")
+@_shared
+@click.pass_context
+def clear_intent(context: click.Context, name: str | None, form: str, directory: str | None) -> int:
+    """End an intent: the work is done, or given up. Those that wait for its files become active.
+
+    Without ID, that of this worktree; another worktree's only by its ID.
+    """
+    repository = open_here(context, directory)
+    from patchgate.intents.verbs import clear
+
+    caller = _caller()
+    return _tell(clear(repository, name, caller), form)
+
+
+@command.command("recover", context_settings=_HELP)
+@click.argument("name", metavar="ID")
+@_shared
+@click.pass_context
+def recover_intent(context: click.Context, name: str, form: str, directory: str | None) -> int:
+    """Take over an intent that is dead or over.
+
+    Its time is over; or its owner has ended, and so has its lease. It is active again, with a new owner and
+    a new time. It stays in its worktree; where that is gone, it comes into this one.
+    """
+    repository = open_to_write(context, directory)
+    from patchgate.intents.verbs import recover
+
+    caller = _caller()
+    return _tell(recover(repository, name, caller), form)
+
+
+def _caller() -> Caller:
+    from patchgate.intents.intents import present
+    from patchgate.intents.outcome import Caller
+
+    return Caller(os.environ, present())
+
+
+def _tell(outcome: Outcome, form: str) -> int:
+    if form == "json":
+        from patchgate.intents.document import outcome_json
+
+        write(outcome_json(outcome))
+        return outcome.exit_code
+    from patchgate.intents.texts import outcome_text
+
+    for warning in outcome.warnings:
+        complain(f"warning: {warning}")
+    lines = outcome_text(outcome)
+    if outcome.exit_code:
+        for line in lines:
+            complain(line)
+        complain(f"help: {outcome.hint}")
+    else:
+        write("".join(f"{line}\n" for line in lines))
+    return outcome.exit_code
+
+
+def _list(
+    found: tuple[Intent, ...],
+    repository: Repository,
+    caller: Caller,
+    form: str,
+    lines: Callable[..., list[str]],
+    warnings: Sequence[str] = (),
+) -> int:
+    from patchgate.intents.states import control_entries, told_of
+
+    controls = control_entries(repository) if found else ()
+    told = [told_of(each, caller.now, repository, controls) for each in found]
+    if form == "json":
+        from patchgate.intents.document import list_json
+
+        write(list_json(told, warnings))
+    else:
+        for warning in warnings:
+            complain(f"warning: {warning}")
+        write("".join(f"{line}\n" for line in lines(told)))
+    return 0

@@ -1,0 +1,89 @@
+"""The options that commands share, and the repository that they mean."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from patchgate.cli.output import FORMATS, complain, tell_doubts
+
+if TYPE_CHECKING:
+    from patchgate.git.repository import Repository
+    from patchgate.report.verdict import Report
+
+Command = TypeVar("Command", bound=Callable[..., object])
+
+
+def directory_option(command: Command) -> Command:
+    """Add `-C DIR`, which also stands before the command's name."""
+    return click.option("-C", "directory", metavar="DIR", help="Run as if started in DIR.")(command)
+
+
+def report_options(command: Command) -> Command:
+    """Add the options of every command that prints a report."""
+    for add in (
+        click.option("-q", "--quiet", is_flag=True, help="Print nothing for an accepted change."),
+        click.option("-v", "--verbose", is_flag=True, help="Add ids, gates and budgets."),
+        click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto"),
+        click.option(
+            "--format", "form", type=click.Choice([*FORMATS, "text"]), default="full", help="How to write it."
+        ),
+        directory_option,
+    ):
+        command = add(command)
+    return command
+
+
+def open_here(context: click.Context, directory: str | None) -> Repository:
+    """Open the repository that the options and the environment name.
+
+    What cannot be used of the policies that are read from it is told when the command ends, however it ends.
+
+    Raises:
+        PatchgateError: there is none, or git refuses it.
+    """
+    from patchgate.git.repository import open_repository
+
+    repository = open_repository(os.environ, directory_of(context, directory))
+    context.call_on_close(lambda: tell_doubts(repository.doubts))
+    return repository
+
+
+def with_doubts(report: Report, repository: Repository, form: str) -> Report:
+    """Put what cannot be used of the policy into a document; people read it on standard error."""
+    return replace(report, warnings=(*report.warnings, *repository.doubts)) if form == "json" else report
+
+
+def open_to_write(context: click.Context, directory: str | None) -> Repository:
+    """Open the repository for a command that writes: what a killed apply has left is settled first.
+
+    Raises:
+        PatchgateError: as `open_here`; or what was left cannot be settled.
+    """
+    from patchgate.apply.left import finish_left
+
+    repository = open_here(context, directory)
+    finished = finish_left(repository)
+    for line in (*finished.lines, *finished.warnings):
+        complain(f"warning: {line}")
+    return repository
+
+
+def cache_folder(environ: Mapping[str, str]) -> str:
+    """Name the folder for what can be made anew (XDG Base Directory); a temporary one without a home."""
+    import tempfile
+
+    home = environ.get("HOME", "")
+    cache = environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(cache):
+        cache = os.path.join(home, ".cache") if os.path.isabs(home) else ""
+    return os.path.join(cache or tempfile.gettempdir(), "patchgate" if cache else f"patchgate-{os.getuid()}")
+
+
+def directory_of(context: click.Context, directory: str | None) -> str:
+    """Find where a command is to run: `-C DIR` before its name, then the one after it."""
+    return os.path.abspath(os.path.join(context.find_root().obj or "", directory or "") or os.curdir)

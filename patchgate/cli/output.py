@@ -1,0 +1,176 @@
+"""What every command shares: the form of a report, colours, and how an error is told. Imports no click."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from patchgate.errors import ConfigError, PatchgateError, UndecidedError, UsageError, ended_attempt
+from patchgate.git.quoting import printable
+
+if TYPE_CHECKING:
+    from patchgate.report.verdict import Report
+
+FORMATS = ("full", "concise", "json", "sarif", "github", "gitlab", "junit")
+
+
+def wants_color(choice: str, environ: Mapping[str, str], is_terminal: bool) -> bool:
+    """Decide about colours: the option, then NO_COLOR, FORCE_COLOR, then a terminal that can.
+
+    Sources: no-color.org, force-color.org, terminfo's `dumb`.
+    """
+    if choice != "auto":
+        return choice == "always"
+    if environ.get("NO_COLOR"):
+        return False
+    if environ.get("FORCE_COLOR"):
+        return True
+    return is_terminal and environ.get("TERM") != "dumb"
+
+
+MOST_INPUT = 256 << 20
+
+
+def read_input(name: str, directory: str = "", most: int = MOST_INPUT) -> bytes:
+    """Read a file, or standard input for `-`: at most one byte more than it may have.
+
+    Args:
+        directory: where a relative name begins.
+        most: how many bytes it may have.
+
+    Raises:
+        UsageError: there is no such file, or it cannot be read.
+    """
+    try:
+        if name == "-":
+            return sys.stdin.buffer.read(most + 1)
+        with open(os.path.join(directory, name), "rb") as file:
+            return file.read(most + 1)
+    except OSError as error:
+        raise UsageError(
+            f"{printable(name)} cannot be read: {error.strerror}", "name a file, or - for standard input"
+        ) from error
+
+
+def write(text: str) -> None:
+    """Write to standard output as it is; names that it cannot show come out escaped.
+
+    A reader who went away changes no verdict: the rest is dropped.
+
+    Raises:
+        UndecidedError: it could not be written (a full disk).
+    """
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # What the buffer still holds has to go somewhere, or the interpreter complains at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        message = f"the output could not be written: {error.strerror}"
+        raise UndecidedError(message, "make room, or write it elsewhere") from error
+
+
+def complain(line: str) -> None:
+    """Write a line to standard error; where nobody reads it, the exit code speaks alone."""
+    with contextlib.suppress(OSError):
+        print(line, file=sys.stderr, flush=True)
+
+
+_MOST_DOUBTS = 10
+
+
+def tell_doubts(doubts: Sequence[str]) -> None:
+    """Tell what of the policy cannot be used as it is, a line each, at most ten."""
+    for doubt in doubts[:_MOST_DOUBTS]:
+        complain(f"warning: {doubt}")
+    if len(doubts) > _MOST_DOUBTS:
+        complain(f"warning: {len(doubts) - _MOST_DOUBTS} more such warnings of the policies that were read")
+
+
+def show(report: Report, form: str, color: str, *, verbose: bool, quiet: bool) -> None:
+    """Write a report in the form that was asked for; of a gate that failed, say where the traceback is."""
+    tell_failed_gates(report)
+    if quiet and report.verdict == "accepted" and form in {"full", "text", "concise"}:
+        return
+    if form in {"full", "text"}:
+        from patchgate.report import full
+
+        colored = wants_color(color, os.environ, sys.stdout.isatty())
+        write(full.render(report, color=colored, verbose=verbose))
+    elif form == "concise":
+        from patchgate.report import concise
+
+        write(concise.render(report))
+    else:
+        _show_for_machines(report, form)
+
+
+def tell_failed_gates(report: Report) -> None:
+    """Say of each gate that failed by a fault of ours which file has the traceback."""
+    for change in report.changes:
+        for outcome in (*change.gates, *change.circumstances):
+            if outcome.trace:
+                from patchgate.cli.internal import keep
+
+                kept = keep(outcome.trace, sys.argv[1:])
+                complain(
+                    f"warning: the gate {outcome.gate} failed; " + (kept or "its traceback was not kept")
+                )
+
+
+def _show_for_machines(report: Report, form: str) -> None:
+    if form == "json":
+        from patchgate.report import json
+
+        write(json.render(report))
+    elif form == "sarif":
+        from patchgate.report import sarif
+
+        write(sarif.render(report))
+    elif form == "junit":
+        from patchgate.report import junit
+
+        write(junit.render(report))
+    else:
+        from patchgate.report.annotations import github, gitlab
+
+        write(github(report) if form == "github" else gitlab(report))
+
+
+def fail(error: PatchgateError, arguments: list[str]) -> int:
+    """Tell an error: in words on standard error, or as a document where JSON was asked for."""
+    if asks_for_json(arguments):
+        from patchgate.report.json import error_document
+
+        with contextlib.suppress(UndecidedError):
+            write(error_document(error))
+            return error.exit_code
+    complain(f"error: {error.message}")
+    if isinstance(error, ConfigError):
+        for mistake in error.mistakes:
+            key = f" {mistake.key}:" if mistake.key else ""
+            complain(f"  {mistake.place}:{key} {mistake.message}")
+            if mistake.hint:
+                complain(f"    help: {mistake.hint}")
+    elif error.hint:
+        complain(f"help: {error.hint}")
+    if (ended := ended_attempt(error)) is not None:
+        from patchgate.report.verdict import Attempt
+        from patchgate.report.wording import attempt_line
+
+        complain(attempt_line(Attempt(ended.id, ended.dir, False, error.kind, ended.temp_path)))
+    if error.exit_code == 3:
+        complain("undecided: nothing was judged")
+    return error.exit_code
+
+
+def asks_for_json(arguments: list[str]) -> bool:
+    """Tell whether the arguments ask for a document instead of words."""
+    return "--format=json" in arguments or any(
+        pair == ("--format", "json") for pair in itertools.pairwise(arguments)
+    )

@@ -1,0 +1,228 @@
+"""Run one analysis on a scratch tree, and take in what it tells.
+
+Decides how a run ended: clean, findings, or not evaluated, with the reason and the next step. A tool that is
+missing, takes too long, ends with another exit code than 0 or 1, or tells anything that is not its format is
+never clean. Does not make the tree, compare, or keep anything; whether the tool wrote to the tree is asked
+by who has it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from patchgate.commands.environment import command_environment, find_program
+from patchgate.commands.results import AnalysisRun, Evaluated
+from patchgate.commands.runner import hindered, located, not_found
+from patchgate.errors import UndecidedError
+from patchgate.git.quoting import printable
+from patchgate.policy.settings import AnalysisSettings, CommandSettings
+
+if TYPE_CHECKING:
+    from patchgate.commands.tree_files import Lines
+    from patchgate.process.command import Ended
+
+MAX_OUTPUT = 128 << 20
+_LAST_LINES = 3
+_MAX_SAID = 300
+_AGAIN = "run it again"
+_WANTED = (
+    "look at what the command writes to its standard output: it has to be what `format` says, and only that"
+)
+
+
+def tool_of(
+    settings: AnalysisSettings | CommandSettings, environ: Mapping[str, str], place: str | None = None
+) -> str | None:
+    """Tell which programs an analysis or a command runs, so that another version of them is another text.
+
+    For the program and each of `required_tools`: where it was found, its real path, size and time. A program
+    of the tree (`./x`) is told apart by the tree. What a program loads (the modules of a `python -m x`) is
+    not seen: `required_tools` can name a program that comes and goes with it.
+
+    Args:
+        settings: what the config says of it.
+        environ: the caller's environment.
+        place: the scratch tree, whose own programs do not count; None where there is none yet.
+
+    Returns:
+        None where one of them is not there.
+    """
+    # Where there is no tree yet, no folder of PATH can be in it.
+    environment = command_environment(environ, settings.env, place or os.path.join(os.sep, "nowhere", "tree"))
+    program, missing = located(settings, environment)
+    if missing or program is None:
+        return None
+    tools = [find_program(tool, environment) for tool in settings.required_tools]
+    try:
+        return "\n".join(_told(file) for file in (program, *filter(None, tools)))
+    except OSError:
+        return None
+
+
+def _told(file: str) -> str:
+    if not os.path.isabs(file):
+        return file
+    real = os.path.realpath(file)
+    state = os.stat(real)
+    return f"{file} {real} {state.st_size} {state.st_mtime_ns}"
+
+
+def analyse(
+    name: str,
+    settings: AnalysisSettings,
+    *,
+    place: str,
+    environ: Mapping[str, str],
+    folder: str,
+    text_of: Lines,
+    mask: Callable[[bytes], bytes] | None = None,
+    tick: Callable[[float], None] | None = None,
+) -> AnalysisRun:
+    """Run an analysis to its end and read what it told; `key` and `digest` are left empty.
+
+    Args:
+        name: its name in the config.
+        settings: what the config says of it.
+        place: the scratch tree, an absolute path.
+        environ: the caller's environment.
+        folder: an empty folder for its output and its log.
+        text_of: gives the lines of a file of the tree as it is in git, split at LF; None: no such file.
+            What it has no file for, no finding is in, and no metric may name.
+        mask: what is done to whole lines of its log before they are kept or shown.
+        tick: called about once a second with the seconds since the start.
+
+    Raises:
+        UndecidedError: the folder cannot be written, or the place is not there.
+    """
+    from patchgate.process.command import run_command
+
+    run = AnalysisRun(name, "", "", Evaluated.NOT_EVALUATED)
+    environment = command_environment(environ, settings.env, place)
+    program, missing = located(settings, environment)
+    if missing or program is None:
+        reason, hint = not_found(missing)
+        return _untold(run, f"was not started: {reason}", hint)
+    run = replace(run, tool=printable(program))
+    output = os.path.join(folder, "output")
+    with _Made(output) as told, _Made(os.path.join(folder, "log")) as log:
+        ended = run_command(
+            [word.encode() for word in settings.command],
+            cwd=place,
+            env=environment,
+            seconds=settings.timeout,
+            executable=program,
+            log=log,
+            output=told,
+            max_output=MAX_OUTPUT,
+            mask=mask,
+            tick=tick,
+        )
+    if ended.survivors:
+        left = f"`{name}` left {ended.survivors} processes that could not be ended"
+        run = replace(run, warnings=(left,))
+    hindrance = _hindrance(ended, settings, mask)
+    if hindrance is not None:
+        return _untold(run, *hindrance)
+    return _read(run, settings, place, output, text_of, _said(ended, mask))
+
+
+def _hindrance(
+    ended: Ended, settings: AnalysisSettings, mask: Callable[[bytes], bytes] | None
+) -> tuple[str, str] | None:
+    """Say why nothing can be read, and the next step; None where the tool ended as tools do."""
+    if ended.fault is not None:
+        reason, hint = hindered(ended, printable(settings.command[0], 120), _AGAIN)
+        return f"was not started: {reason}", hint
+    if ended.output_fault is not None:
+        reason = f"could not be read: its output could not be kept: {printable(ended.output_fault)}"
+        return reason, f"make room for it, then {_AGAIN}"
+    if ended.has_flooded:
+        return (
+            f"wrote more than {MAX_OUTPUT >> 20} MiB to its standard output and was ended",
+            "narrow the folders that it looks at, or its rules",
+        )
+    if ended.timed_out:
+        return (
+            f"took longer than {settings.timeout:g} s and was ended",
+            "give it a longer timeout in the policy, or less to look at",
+        )
+    code = ended.code or 0
+    if code < 0:
+        return f"was ended by {_signal(-code)}{_said(ended, mask)}", "run the command by itself to see why"
+    if code > 1:
+        return (
+            f"ended with exit code {code}{_said(ended, mask)}",
+            "mend what it names; if that is how it tells of findings, let it end with 0 (ruff: --exit-zero)",
+        )
+    return None
+
+
+def _read(
+    run: AnalysisRun, settings: AnalysisSettings, place: str, output: str, text_of: Lines, said: str
+) -> AnalysisRun:
+    # What reads is loaded only where something was told: a run that is stored costs none of it.
+    from patchgate.commands.json_stream import NotReadError
+    from patchgate.commands.metrics import read_metrics
+    from patchgate.commands.sarif_file import read_sarif
+    from patchgate.commands.sarif_run import FailedError
+
+    try:
+        with open(output, "rb") as stream:
+            if settings.format == "metrics":
+                measurements = read_metrics(stream, run.analysis, text_of)
+                return replace(run, outcome=Evaluated.CLEAN, measurements=measurements)
+            results, suppressed = read_sarif(stream, run.analysis, place, text_of)
+    except FailedError as error:
+        return _untold(run, error.message, error.hint or _AGAIN)
+    except NotReadError as error:
+        reason = f"told nothing that can be read: {error.message}"
+        return _untold(run, f"{reason}; it said{said}" if said else reason, error.hint or _WANTED)
+    outcome = Evaluated.FINDINGS if results else Evaluated.CLEAN
+    return replace(run, outcome=outcome, results=results, suppressed=suppressed)
+
+
+def _untold(run: AnalysisRun, reason: str, hint: str) -> AnalysisRun:
+    return replace(run, reason=f"the analysis `{run.analysis}` {reason}", hint=hint)
+
+
+def _said(ended: Ended, mask: Callable[[bytes], bytes] | None) -> str:
+    """Give the last lines of what it wrote to its standard error, safe to show."""
+    from patchgate.commands.outcome import tail_lines
+
+    lines = tail_lines(ended.tail, ended.has_more_than_tail, mask)
+    said = " / ".join(stripped for line in lines[-_LAST_LINES:] if (stripped := line.strip()))
+    return f": {said[:_MAX_SAID]}" if said else ""
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+class _Made:
+    """A new file, open for writing for as long as the block takes."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._number = -1
+
+    def __enter__(self) -> int:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            self._number = os.open(self._path, flags, 0o600)
+        except OSError as error:
+            reason = os.strerror(error.errno) if error.errno else str(error)
+            raise UndecidedError(
+                f"{printable(os.fsencode(self._path))} could not be made: {reason}",
+                f"make its folder writable, then {_AGAIN}",
+            ) from error
+        return self._number
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._number)

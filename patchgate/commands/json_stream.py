@@ -1,0 +1,251 @@
+"""A large JSON document, read one value at a time, so that its size costs no memory.
+
+Decides what is JSON (RFC 8259 in UTF-8, with a byte-order mark or without; no NaN), how large one value of it
+may be, and how a fault is told. The caller walks through the objects and lists that it knows and takes the
+values within them whole; what it does not take is read all the same, and dropped. A key that stands twice is
+told twice to who walks, and counts once (the last) within a value that is taken whole. Does not decide what
+the values may be. For small documents of the repository, with the line of every place, there is
+`policy.json_places`.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from patchgate.git.quoting import printable
+
+MAX_VALUE = 8 << 20
+"""How many characters one value may have that is taken whole."""
+MAX_DEPTH = 64
+_CHUNK = 1 << 20
+# A number at the end of a window may go on behind it: `1.5` is 1 as long as only `1.` is there, `1e+5` too.
+_MARGIN = 8
+# How deep what nobody takes is walked, member by member, before it is read whole and dropped.
+_WALKED = 3
+_SPACE = re.compile(r"[ \t\r\n]*")
+_KINDS = {"{": "object", "[": "list", '"': "string"}
+
+
+class NotReadError(Exception):
+    """It cannot be read: half a sentence that says why and is safe for a terminal, and the next step."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        # What a document holds may be quoted in it, and a tab moves the cursor too.
+        self.message = message.replace("\t", " ")
+        self.hint = hint
+
+
+class _ConstantError(Exception):
+    """NaN or an infinity: Python reads them, JSON has none."""
+
+
+class JsonStream:
+    """One passage over a document; the stream is read as far as the passage has come.
+
+    `members` and `elements` may be left as they are after the last one only; what is not taken of a member is
+    skipped by itself. `MAX_DEPTH` counts from the value that is taken.
+    """
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._characters = codecs.getincrementaldecoder("utf-8-sig")()
+        self._decode = json.JSONDecoder(parse_constant=_refuse).raw_decode
+        self._text = ""
+        self._at = 0
+        self._lines_before = 1
+        self._is_whole = False
+        self._taken = 0
+
+    def members(self) -> Iterator[str]:
+        """Walk through an object: its keys, the value of each to be taken before the next key is asked for.
+
+        Raises:
+            NotReadError: it is no object, or no JSON.
+        """
+        self._open("{")
+        while self._next() != "}":
+            if self._next() != '"':
+                raise self._fault("where a key has to stand")
+            key = self._scanned()
+            assert isinstance(key, str)
+            if self._next() != ":":
+                raise self._fault("where a colon has to stand")
+            self._at += 1
+            before = self._taken
+            yield key
+            if self._taken == before:
+                self.skip()
+            self._comma("}")
+        self._at += 1
+        self._taken += 1
+
+    def elements(self) -> Iterator[int]:
+        """Walk through a list: the position of each element, which is to be taken before the next.
+
+        Raises:
+            NotReadError: it is no list, or no JSON.
+        """
+        self._open("[")
+        number = 0
+        while self._next() != "]":
+            before = self._taken
+            yield number
+            if self._taken == before:
+                self.skip()
+            number += 1
+            self._comma("]")
+        self._at += 1
+        self._taken += 1
+
+    @property
+    def kind(self) -> str:
+        """What stands next: object, list, string, end, or other."""
+        mark = self._next()
+        return _KINDS.get(mark, "other") if mark else "end"
+
+    def value(self) -> object:
+        """Take the next value whole.
+
+        Raises:
+            NotReadError: it is too large or too deep, or no JSON.
+        """
+        found = self._scanned()
+        self._taken += 1
+        return found
+
+    def skip(self, depth: int = _WALKED) -> None:
+        """Read the next value and drop it.
+
+        Raises:
+            NotReadError: it is too deep, a part of it is too large, or it is no JSON.
+        """
+        kind = self.kind if depth else "other"
+        if kind == "object":
+            for _ in self.members():
+                self.skip(depth - 1)
+        elif kind == "list":
+            for _ in self.elements():
+                self.skip(depth - 1)
+        else:
+            self.value()
+
+    def end(self) -> None:
+        """Require that nothing follows.
+
+        Raises:
+            NotReadError: something does.
+        """
+        if self._next():
+            raise self._fault("after the end of the document")
+
+    def _open(self, mark: str) -> None:
+        if self._next() != mark:
+            raise self._fault(f"where `{mark}` has to stand")
+        self._at += 1
+
+    def _comma(self, close: str) -> None:
+        mark = self._next()
+        if mark == ",":
+            self._at += 1
+            if self._next() == close:
+                raise self._fault("behind a comma")
+        elif mark != close:
+            raise self._fault(f"where a comma or `{close}` has to stand")
+
+    def _next(self) -> str:
+        """Give the next character that is no space; nothing at the end."""
+        while True:
+            found = _SPACE.match(self._text, self._at)
+            assert found is not None
+            self._at = found.end()
+            if self._at < len(self._text) or not self._fill():
+                return self._text[self._at : self._at + 1]
+
+    def _scanned(self) -> object:
+        """Read one value at the present place, with as much of the text as it takes."""
+        self._next()
+        while True:
+            try:
+                value, end = self._decode(self._text, self._at)
+            except json.JSONDecodeError as error:
+                if len(self._text) - self._at <= MAX_VALUE and self._fill():
+                    continue
+                raise self._broken(error) from None
+            except RecursionError:
+                raise self._too_deep() from None
+            except _ConstantError as error:
+                raise NotReadError(f"line {self._line} of it has {error}, which JSON has not") from None
+            except ValueError:
+                raise NotReadError(f"line {self._line} of it has a number of too many digits") from None
+            if end > len(self._text) - _MARGIN and self._fill():
+                continue
+            if end - self._at > MAX_VALUE:
+                raise self._too_large()
+            if self._text.count("{", self._at, end) + self._text.count("[", self._at, end) > MAX_DEPTH:
+                self._require_flat(value)
+            self._at = end
+            return value
+
+    def _fill(self) -> bool:
+        """Read on, dropping what was taken; tells whether there was more, and changes nothing where not."""
+        more = ""
+        while not more and not self._is_whole:
+            raw = self._stream.read(max(_CHUNK, len(self._text) - self._at))
+            self._is_whole = not raw
+            try:
+                more = self._characters.decode(raw, self._is_whole)
+            except UnicodeDecodeError:
+                raise NotReadError("it is not UTF-8") from None
+        if not more:
+            return False
+        self._lines_before += self._text.count("\n", 0, self._at)
+        self._text, self._at = self._text[self._at :] + more, 0
+        return True
+
+    def _require_flat(self, value: object) -> None:
+        level = [value]
+        for _ in range(MAX_DEPTH):
+            inner: list[object] = []
+            for each in level:
+                if isinstance(each, dict):
+                    inner += [one for one in each.values() if isinstance(one, dict | list)]
+                elif isinstance(each, list):
+                    inner += [one for one in each if isinstance(one, dict | list)]
+            if not inner:
+                return
+            level = inner
+        raise self._too_deep()
+
+    @property
+    def _line(self) -> int:
+        return self._lines_before + self._text.count("\n", 0, self._at)
+
+    def _broken(self, error: json.JSONDecodeError) -> NotReadError:
+        if len(self._text) - self._at > MAX_VALUE:
+            return self._too_large()
+        if error.pos == self._at:
+            return self._fault("where a value has to stand")
+        line = self._lines_before + self._text.count("\n", 0, error.pos)
+        return NotReadError(f"line {line} of it is no JSON: {printable(error.msg, 80)}")
+
+    def _too_large(self) -> NotReadError:
+        return NotReadError(
+            f"a value that begins on line {self._line} of it is longer than {MAX_VALUE:,} characters"
+        )
+
+    def _too_deep(self) -> NotReadError:
+        return NotReadError(f"a value on line {self._line} of it is nested more than {MAX_DEPTH} deep")
+
+    def _fault(self, where: str) -> NotReadError:
+        mark = self._next()
+        shown = f"`{printable(mark)}` stands" if mark else "the end comes"
+        return NotReadError(f"line {self._line} of it is no JSON: {shown} {where}")
+
+
+def _refuse(word: str) -> object:
+    raise _ConstantError(word)

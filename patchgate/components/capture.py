@@ -1,0 +1,309 @@
+"""Capture: a component's files become its baseline, if its tests pass on exactly them.
+
+Decides the order: the content, the components that are asked for, their contracts, the tests of all of them,
+each in a scratch tree that nothing before has touched, and only then the writing: one refusal, and nothing is
+written at all. A contract that cannot be read is refused; whether one that can is right, the gates tell.
+With `reverify` nothing is written to the working tree; what is kept is that the tests passed once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from patchgate.approvals.approve import who_approves
+from patchgate.components.baseline import Baseline, hashes, write_baseline
+from patchgate.components.capture_content import Recordable, content_of
+from patchgate.components.capture_run import NO_TESTS, Ending, Ran, run_tests
+from patchgate.components.capture_scripts import refusal_of_scripts
+from patchgate.components.capture_writing import is_written, require_place, write_file
+from patchgate.components.captured import Capture, Captured, Request, Result, Surroundings
+from patchgate.components.content import named
+from patchgate.components.contract_cache import FactsCache, facts_at
+from patchgate.components.contract_facts import ContractMistake
+from patchgate.components.drift_gathering import files_of, record
+from patchgate.components.verifications import VERIFIED_REF
+from patchgate.errors import UsageError
+from patchgate.git.notes import require_ref
+from patchgate.git.objects import Objects
+from patchgate.git.path import RepoPath
+from patchgate.git.private import PrivateStore
+from patchgate.git.repository import Repository
+from patchgate.ledger.ledger import Ledger
+from patchgate.policy.component import Component, Role
+
+_NAMED = 5
+_MISTAKES_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """A component whose tests were asked: the baseline that would be written, and its blob."""
+
+    captured: Captured
+    content: bytes
+    oid: str
+
+    @property
+    def tests(self) -> dict[str, int] | None:
+        run = self.captured.run
+        return None if run is None or run.counts is None else run.counts.named()
+
+    @property
+    def has_passed(self) -> bool:
+        return self.captured.run is not None and self.captured.run.ending is Ending.PASSED
+
+
+def capture(repository: Repository, request: Request, around: Surroundings) -> Capture:
+    """Run the tests of components, and record their files if all of them pass.
+
+    Raises:
+        UsageError: a component is not declared, or the options do not go together.
+        ConfigError: the policy of the content cannot be used.
+        UndecidedError: the content cannot be read, the tests cannot be tried, or a baseline not be written.
+    """
+    _require_sense(request)
+    with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
+        content = content_of(repository, objects, store, from_disk=request.from_disk)
+        where = "the working tree" if request.from_disk else "the index"
+        components = named(content.policy.components, request.ids, where)
+        warnings = _prepare(repository, request, components, around)
+        unstaged = [path for path in content.unstaged if any(each.role(path) for each in components)]
+        if unstaged and not request.from_disk:
+            warnings.append(_not_tested(unstaged, request))
+        refused = _unreadable(repository, content, components)
+        if refused:
+            return Capture(tuple(refused), tuple(warnings))
+        tried = [_try(repository, content, each, request, around, warnings) for each in components]
+        if not all(each.has_passed for each in tried):
+            return Capture(tuple(_held_back(each) for each in tried), tuple(warnings))
+        if request.reverify:
+            done = _verify(repository, content, tried, request, around, warnings)
+        else:
+            done = [_write(repository, objects, each) for each in tried]
+            warnings += _ignored(repository, components)
+            warnings += _recorded(repository, tried, around)
+        to_add = tuple(unstaged) if request.from_disk else ()
+        return Capture(tuple(done), tuple(warnings), request.with_note, to_add)
+
+
+def _require_sense(request: Request) -> None:
+    if not request.ids:
+        raise UsageError("capture takes the id of a component", "git patchgate component list names them")
+    if request.with_note and not request.reverify:
+        raise UsageError(
+            "--commit-note needs --reverify",
+            "add --reverify; a plain capture needs no note, its commit tells when",
+        )
+    if request.reverify and request.from_disk:
+        raise UsageError(
+            "--reverify and --worktree exclude each other",
+            "leave --worktree out: only what is staged can be verified",
+        )
+
+
+def _prepare(
+    repository: Repository, request: Request, components: Sequence[Component], around: Surroundings
+) -> list[str]:
+    """Make sure, before tests take their time, that what comes of them could be kept."""
+    if request.with_note:
+        who_approves(repository, around.environ)
+        require_ref(repository, VERIFIED_REF)
+    if request.reverify:
+        torn = Ledger(repository.common_dir).require_writable()
+        return [torn] if torn else []
+    for component in components:
+        require_place(repository.work_tree or "", component.baseline)
+    return []
+
+
+def _not_tested(unstaged: Sequence[RepoPath], request: Request) -> str:
+    named = ", ".join(path.quoted for path in unstaged[:_NAMED])
+    more = f", and {len(unstaged) - _NAMED} more" if len(unstaged) > _NAMED else ""
+    add = f"git add {'it' if len(unstaged) == 1 else 'them'}"
+    otherwise = "then capture" if request.reverify else "or --worktree"
+    return f"not staged, so not tested: {named}{more}; {add}, {otherwise}"
+
+
+def _unreadable(
+    repository: Repository, content: Recordable, components: Sequence[Component]
+) -> list[Captured]:
+    """Refuse the components whose contracts cannot be read: nobody could tell what was recorded."""
+    found = []
+    with FactsCache.of(repository) as cache:
+        for component in components:
+            path = component.contract
+            facts = facts_at(content.view, path, cache)
+            if facts is None:
+                is_there = content.view.exists(path.raw)
+                reason = f"its contract {path.quoted} is {'no regular file' if is_there else 'not there'}"
+                hint = "write it as a regular file, or mend `contract` in the policy"
+                found.append(Captured(component, Result.REFUSED, reason, hint))
+            elif not facts.is_readable:
+                reason = "its contract cannot be read"
+                hint = f"git patchgate component validate {component.id}"
+                mistakes = _shown(path, facts.mistakes)
+                found.append(Captured(component, Result.REFUSED, reason, hint, mistakes=mistakes))
+    return found
+
+
+def _shown(path: RepoPath, mistakes: Sequence[ContractMistake]) -> tuple[str, ...]:
+    lines = []
+    for each in mistakes[:_MISTAKES_SHOWN]:
+        place = path.quoted if each.line is None else f"{path.quoted}:{each.line}"
+        lines.append(f"{place}: {f'`{each.where}`: ' if each.where else ''}{each.message}")
+    left = len(mistakes) - _MISTAKES_SHOWN
+    return (*lines, f"{left} more {'is' if left == 1 else 'are'} not shown") if left > 0 else tuple(lines)
+
+
+def _try(
+    repository: Repository,
+    content: Recordable,
+    component: Component,
+    request: Request,
+    around: Surroundings,
+    warnings: list[str],
+) -> _Tried:
+    view = content.view
+    files = files_of(component, view)
+    recorded = record(component, view, files)
+    raw = write_baseline(component.id, recorded)
+    oid = view.objects.hash("blob", raw)
+    captured = Captured(component, Result.REFUSED, "", hashes=hashes(Baseline(component.id, recorded)))
+    if request.reverify:
+        entry = view.entry(component.baseline.raw)
+        if entry is None or not entry.is_file or entry.oid != oid:
+            reason = "has no baseline yet" if entry is None else "is not as its baseline records it"
+            hint = f"git patchgate baseline capture {component.id}"
+            return _Tried(
+                replace(captured, reason=f"{reason}, so there is nothing to verify", hint=hint), raw, oid
+            )
+    if not any(role is Role.IMPLEMENTATION for role, _ in files.values()):
+        # A capture of nothing is rarely meant.
+        warnings.append(f"`{component.id}` has no implementation file here")
+    tests = [path for path, (role, entry) in files.items() if role is Role.TESTS and entry.is_file]
+    run = _run(repository, content, component, tests, around, warnings)
+    undecided = run.ending is Ending.NOT_RUN
+    result = Result.UNDECIDED if undecided else Result.REFUSED
+    return _Tried(replace(captured, result=result, reason=run.reason, hint=run.hint, run=run), raw, oid)
+
+
+def _run(
+    repository: Repository,
+    content: Recordable,
+    component: Component,
+    tests: Sequence[RepoPath],
+    around: Surroundings,
+    warnings: list[str],
+) -> Ran:
+    if not tests:
+        return NO_TESTS
+    refusal = refusal_of_scripts(component, tests)
+    if refusal is not None:
+        return refusal
+    from patchgate.git.scratch import whole_tree
+    from patchgate.storage.temporary import TemporaryFolder
+
+    making = whole_tree(repository, content.store, content.tree, cache=around.cache, commit=content.commit)
+    with TemporaryFolder() as beside, making as scratch:
+        run = run_tests(
+            component,
+            tests,
+            content.policy.config.baselines.source_roots,
+            place=scratch.path,
+            beside=beside.path,
+            environ=around.environ,
+            tick=lambda seconds: around.tell(f"the tests of {component.id}", seconds),
+        )
+        warnings += run.warnings
+        if changed := scratch.changed():
+            named = ", ".join(path.quoted for path in changed[:_NAMED])
+            more = ", …" if len(changed) > _NAMED else ""
+            warnings.append(f"the tests of `{component.id}` changed {named}{more}, which is not recorded")
+    return run
+
+
+def _held_back(tried: _Tried) -> Captured:
+    """Tell of a component whose tests passed that nothing was kept, for those of another did not."""
+    if not tried.has_passed:
+        return tried.captured
+    return replace(tried.captured, result=Result.HELD_BACK)
+
+
+def _write(repository: Repository, objects: Objects, tried: _Tried) -> Captured:
+    work_tree = repository.work_tree or ""
+    path = tried.captured.component.baseline
+    is_there = is_written(work_tree, path, tried.content)
+    if not is_there:
+        write_file(work_tree, path, tried.content)
+    return replace(
+        tried.captured,
+        result=Result.UNCHANGED if is_there else Result.RECORDED,
+        is_staged=_has(objects, ":0", tried),
+        is_committed=_has(objects, "HEAD", tried),
+    )
+
+
+def _recorded(repository: Repository, tried: Sequence[_Tried], around: Surroundings) -> tuple[str, ...]:
+    """Keep the results of the tests, and when they ran, where no branch has to merge them."""
+    from patchgate.components.verifications import Verification
+    from patchgate.components.verified import record_captures
+
+    now = int(around.now)
+    made = [
+        Verification(each.captured.component.id, each.oid, now, {}, "ledger", each.tests) for each in tried
+    ]
+    return record_captures(repository, made)
+
+
+def _has(objects: Objects, where: str, tried: _Tried) -> bool:
+    """Tell whether the index (`:0`) or a commit has this very baseline."""
+    found = objects.header(f"{where}:{tried.captured.component.baseline.raw.decode('ascii')}")
+    return found is not None and found.oid == tried.oid
+
+
+def _ignored(repository: Repository, components: Sequence[Component]) -> list[str]:
+    """Warn of baselines that git would not add."""
+    names = b"".join(each.baseline.raw + b"\0" for each in components)
+    asked = ("check-ignore", "-z", "--stdin")
+    listed = repository.git(*asked, stdin=names, in_work_tree=True, answers=(0, 1))
+    return [
+        f"git ignores {RepoPath.from_git(raw).quoted}: take it out of .gitignore, or add it by git add -f"
+        for raw in listed.out.split(b"\0")
+        if raw
+    ]
+
+
+def _verify(
+    repository: Repository,
+    content: Recordable,
+    tried: Sequence[_Tried],
+    request: Request,
+    around: Surroundings,
+    warnings: list[str],
+) -> list[Captured]:
+    from patchgate.components.staleness_gathering import dependency_digests
+    from patchgate.components.verifications import Verification
+    from patchgate.components.verified import record_verifications
+
+    components = content.policy.components
+    with FactsCache.of(repository) as cache:
+        made = [
+            Verification(
+                each.captured.component.id,
+                each.oid,
+                int(around.now),
+                dependency_digests(each.captured.component, components, content.view, cache),
+                "ledger",
+                each.tests,
+            )
+            for each in tried
+        ]
+    warnings += record_verifications(repository, made, around.environ, with_note=request.with_note)
+    objects = content.view.objects
+    return [
+        replace(
+            each.captured, result=Result.VERIFIED, is_staged=True, is_committed=_has(objects, "HEAD", each)
+        )
+        for each in tried
+    ]

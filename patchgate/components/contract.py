@@ -1,0 +1,238 @@
+"""A component's contract (`interface.json`), as the models that read it: its keys, and what each may hold.
+
+Decides the shapes, and the words that may stand where a name is wanted: a generated test is made of them, so
+no name can be code. Does not decide what a whole contract says (`contract_reading`), nor whether it holds.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+from patchgate.components.contract_version import VERSION, is_version
+from patchgate.git.quoting import printable
+from patchgate.policy.component_texts import COMPONENT_ID, check_id
+from patchgate.policy.texts import TextError
+
+MAX_BUDGET = 1_000_000_000
+MAX_TYPE = 1000
+MAX_REFERENCE = 400
+IDENTIFIER = "[A-Za-z_][A-Za-z0-9_]{0,99}"
+# Those of Python since 3.7; not asked of the Python that runs, so that every one says the same.
+KEYWORDS = frozenset(
+    re.findall(
+        r"\w+",
+        """False None True and as assert async await break class continue def del elif else except finally for
+        from global if import in is lambda nonlocal not or pass raise return try while with yield""",
+    )
+)
+KINDS = ("none", "reads_file", "writes_file", "network_call", "mutates_state", "logging")
+SideEffectKind: TypeAlias = Literal[
+    "none", "reads_file", "writes_file", "network_call", "mutates_state", "logging"
+]
+
+
+def _check_identifier(text: str) -> str:
+    if not re.fullmatch(IDENTIFIER, text):
+        raise TextError(
+            f"`{printable(text, 60)}` is no name",
+            "a name has up to 100 of A-Z, a-z, 0-9 and _, and begins with no digit",
+        )
+    if text in KEYWORDS:
+        raise TextError(f"`{text}` is a word of Python's own", "take another name")
+    return text
+
+
+def _check_dotted(text: str) -> str:
+    if len(text) > MAX_REFERENCE:
+        raise TextError(f"a name has at most {MAX_REFERENCE} characters", "write a shorter one")
+    for part in text.split("."):
+        _check_identifier(part)
+    return text
+
+
+def _check_version(text: str) -> str:
+    if not is_version(text):
+        raise TextError(
+            f"`{printable(text, 60)}` is no version", "write it like 1.2.0, or 1.2.0-rc.1 for a pre-release"
+        )
+    return text
+
+
+def _check_reference(text: str) -> str:
+    if not text.strip() or len(text) > MAX_REFERENCE or not text.isprintable():
+        raise TextError(
+            f"a dependency is named by 1 to {MAX_REFERENCE} characters, without controls",
+            "name a component, a module or a path",
+        )
+    return text
+
+
+def _check_external(text: str) -> str:
+    _check_reference(text)
+    if text.startswith("/") or "\\" in text or ".." in text.split("/") or re.match(r"[A-Za-z]:", text):
+        raise TextError(
+            f"`{printable(text, 60)}` points outside the repository",
+            "name a module, or a path from a source root, with / between the folders",
+        )
+    return text
+
+
+def _check_type(text: str) -> str:
+    if not text.strip() or len(text) > MAX_TYPE:
+        raise TextError(f"a type has 1 to {MAX_TYPE} characters", "write it as Python would, like list[str]")
+    return text
+
+
+def _pattern(expression: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "pattern": f"^{expression}$"})
+
+
+Identifier = Annotated[str, AfterValidator(_check_identifier), _pattern(IDENTIFIER)]
+Dotted = Annotated[str, AfterValidator(_check_dotted), _pattern(rf"{IDENTIFIER}(?:\.{IDENTIFIER})*")]
+Id = Annotated[str, AfterValidator(check_id), _pattern(COMPONENT_ID)]
+Version = Annotated[str, AfterValidator(_check_version), _pattern(VERSION)]
+Reference = Annotated[str, AfterValidator(_check_reference)]
+External = Annotated[str, AfterValidator(_check_external)]
+TypeText = Annotated[str, AfterValidator(_check_type)]
+Budget = Annotated[float, Field(ge=1, le=MAX_BUDGET)]
+Values: TypeAlias = dict[Identifier, Any]
+# JSON gives lists where a frozen model wants tuples: so the container is lax, its elements stay strict.
+LIST = Field(default=(), strict=False)
+
+
+class Part(BaseModel):
+    """An object of a contract: strict, frozen, without unknown keys."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class NamedType(Part):
+    """A field of a type, or an input of a function."""
+
+    name: Identifier
+    type: TypeText
+
+
+class TypeDeclaration(Part):
+    """A type of the contract's own."""
+
+    name: Identifier
+    description: str = ""
+    fields: Annotated[tuple[NamedType, ...], LIST]
+
+
+class Output(Part):
+    """What a function gives back."""
+
+    type: TypeText
+
+
+class ErrorCase(Part):
+    """An error that a function raises: its class, when, and inputs that make it happen."""
+
+    error: Dotted
+    condition: str = ""
+    inputs: Values | None = None
+
+
+class Example(Part):
+    """Inputs, and what the function gives for them."""
+
+    inputs: Values = Field(default_factory=dict)
+    output: Any
+
+
+class SideEffect(Part):
+    """What a function does besides giving a result; `target` is empty for the kind `none` alone."""
+
+    kind: SideEffectKind
+    target: str = ""
+    description: str = ""
+
+
+class PerformanceBudget(Part):
+    """What a call may cost; `complexity` is told to readers and asserted by nobody."""
+
+    p95_latency_ms: Budget | None = None
+    max_memory_mb: Budget | None = None
+    complexity: str = ""
+
+
+def modern_effects(written: Any) -> Any:
+    """Turn plain-string side effects of older contracts into objects; all else stays as it is."""
+    if isinstance(written, str):
+        written = [written]
+    if not isinstance(written, list):
+        return written
+    return [_modern_effect(each) if isinstance(each, str) else each for each in written]
+
+
+def _modern_effect(text: str) -> dict[str, str]:
+    """Read `writes_file: out.txt`; what names no kind may be anything, so it is mutates_state."""
+    word, _, rest = text.strip().replace(":", " ", 1).partition(" ")
+    kind = word.lower().replace("-", "_")
+    if kind in KINDS:
+        return {"kind": kind, "target": rest.strip() or ("" if kind == "none" else text.strip())}
+    if kind in {"", "nothing", "no"}:
+        return {"kind": "none", "description": text}
+    return {"kind": "mutates_state", "target": text, "description": text}
+
+
+class Function(Part):
+    """One function that the component promises."""
+
+    name: Identifier
+    description: str = ""
+    inputs: Annotated[tuple[NamedType, ...], LIST]
+    output: Output | None = None
+    error_cases: Annotated[tuple[ErrorCase, ...], LIST]
+    invariants: Annotated[tuple[str, ...], LIST]
+    side_effects: Annotated[tuple[SideEffect, ...], LIST, BeforeValidator(modern_effects)]
+    idempotent: bool = False
+    performance_budget: PerformanceBudget | None = None
+    examples: Annotated[tuple[Example, ...], LIST]
+
+
+class Contract(Part):
+    """What a component promises."""
+
+    component_id: Id
+    version: Version
+    description: str = ""
+    dependencies: Annotated[tuple[Reference, ...], LIST]
+    external_dependencies: Annotated[tuple[External, ...], LIST]
+    types: Annotated[tuple[TypeDeclaration, ...], LIST]
+    functions: Annotated[tuple[Function, ...], LIST]
+    invariants: Annotated[tuple[str, ...], LIST]
+
+
+def json_schema() -> dict[str, Any]:
+    """Give the JSON Schema of `interface.json`."""
+    schema = Contract.model_json_schema()
+    function = schema["$defs"]["Function"]
+    plain = {"type": "string", "deprecated": True, "description": "as older contracts have it"}
+    effects = function["properties"]["side_effects"]
+    effects["items"] = {"anyOf": [effects["items"], plain]}
+    effects["minItems"] = 1
+    effects.pop("default", None)
+    function["required"] = [*function["required"], "side_effects"]
+    schema["$defs"]["SideEffect"].update(
+        {
+            "if": {"properties": {"kind": {"const": "none"}}},
+            "else": {"properties": {"target": {"minLength": 1}}, "required": ["target"]},
+        }
+    )
+    for case in ("ErrorCase", "Example"):
+        inputs = schema["$defs"][case]["properties"]["inputs"]
+        for each in inputs.get("anyOf", [inputs]):
+            if "patternProperties" in each:
+                each["additionalProperties"] = False
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "urn:patchgate:contract:1",
+        **schema,
+        "title": "The contract of a component (interface.json)",
+    }

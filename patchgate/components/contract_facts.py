@@ -1,0 +1,78 @@
+"""What is known of one contract by its content alone: plain values, kept by the contract's blob oid.
+
+Reading a contract costs pydantic's import and the time of its size; these values cost neither. What
+the content does not tell (whether a dependency is there) is for `components.contracts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class ContractMistake:
+    """One thing wrong in a contract: the rule that tells of it, one sentence, and the next step.
+
+    `where` is the field path (`functions[0].description`), `line` counts from 1; None where there is none.
+    """
+
+    rule: str
+    message: str
+    where: str
+    line: int | None
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A name that stands in a contract, as it is written, and where."""
+
+    name: str
+    where: str
+    line: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetPromise:
+    """A performance budget that a contract promises: `kind` is p95_latency_ms or max_memory_mb."""
+
+    function: str
+    kind: str
+    limit: float
+    where: str
+    line: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ContractFacts:
+    """The facts of one contract; of an unreadable one (`is_readable` false) only the mistakes are known."""
+
+    is_readable: bool
+    component_id: str | None = None
+    version: str | None = None
+    dependencies: tuple[Reference, ...] = ()
+    externals: tuple[Reference, ...] = ()
+    budgets: tuple[BudgetPromise, ...] = ()
+    mistakes: tuple[ContractMistake, ...] = ()
+    component_id_line: int | None = None
+
+
+def facts_to_json(facts: ContractFacts) -> dict[str, Any]:
+    """Write facts as plain JSON."""
+    return asdict(facts)
+
+
+def facts_from_json(kept: Mapping[str, Any]) -> ContractFacts:
+    """Read what `facts_to_json` wrote."""
+    return ContractFacts(
+        kept["is_readable"],
+        kept["component_id"],
+        kept["version"],
+        tuple(Reference(**each) for each in kept["dependencies"]),
+        tuple(Reference(**each) for each in kept["externals"]),
+        tuple(BudgetPromise(**each) for each in kept["budgets"]),
+        tuple(ContractMistake(**each) for each in kept["mistakes"]),
+        kept["component_id_line"],
+    )

@@ -1,0 +1,297 @@
+"""Gather the contracts that a change touches, and what they need of the tree around them.
+
+Decides which contracts are validated for a change: those that it touches, those that depend on them, and
+those of which it takes away something that they name. A touched test is held against its component's budgets,
+a path that goes against the patterns that matched it, one that comes against the other components. So a
+change within an implementation reads no contract at all, and every new finding is seen with the change that
+brings it. What follows from it all is decided in `components.contracts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
+
+from patchgate.check.externals import Externals, ends_of, parts_of
+from patchgate.components.component_case import ContractsView
+from patchgate.components.contract_cache import FactsCache, facts_at
+from patchgate.components.contract_facts import ContractFacts
+from patchgate.components.dependencies import resolved_dependencies
+from patchgate.components.names import Names
+from patchgate.components.overlaps import shared_files
+from patchgate.git.model import GITLINK, SYMLINK, FileChange
+from patchgate.git.path import RepoPath
+from patchgate.git.tree_view import TreeView
+from patchgate.policy.component import Component, Role, anchored, literal_start
+from patchgate.policy.patterns import PatternSet
+from patchgate.policy.policy import Policy
+
+_KINDS = {SYMLINK: "a symlink", GITLINK: "a submodule"}
+# Nobody writes tests by hand that are larger; where there are some, budgets are not judged. Python's are
+# taken apart, at about a second for each MiB.
+_MOST_TESTS = 16 << 20
+_MOST_PYTHON = 4 << 20
+_MOST_SUGGESTIONS = 2000
+
+
+def view_of_change(
+    policy: Policy,
+    view: TreeView,
+    files: Sequence[FileChange],
+    cache: FactsCache,
+    otherwise: Collection[str] = (),
+) -> ContractsView | None:
+    """Gather what a change can have made wrong; None where that is nothing.
+
+    Args:
+        policy: declares the components.
+        view: the tree that the change results in.
+        files: what it touches.
+        otherwise: the components that it declares otherwise than before (`declared_otherwise`).
+
+    Raises:
+        UndecidedError: an object is missing.
+    """
+    gatherer = _Gatherer(policy, view, cache)
+    gatherer.change(files)
+    gatherer.declared(otherwise)
+    return gatherer.found()
+
+
+def view_of_tree(
+    policy: Policy, view: TreeView, cache: FactsCache, ids: Collection[str] | None = None
+) -> ContractsView | None:
+    """Gather everything of the contracts of a tree; None where there is none.
+
+    Args:
+        policy: declares the components.
+        ids: the components whose contracts are validated; None is all.
+
+    Raises:
+        UndecidedError: an object is missing.
+    """
+    every = policy.components.ids
+    gatherer = _Gatherer(policy, view, cache)
+    gatherer.whole(every if ids is None else sorted(set(ids).intersection(every)))
+    return gatherer.found()
+
+
+def declared_otherwise(policy: Policy, before: Policy) -> set[str]:
+    """Name the components that one policy declares otherwise than the one before, or that it lost."""
+    declared, known = policy.config.components, before.config.components
+    if policy.config.baselines.source_roots != before.config.baselines.source_roots:
+        # What every contract names outside may lie elsewhere now.
+        return {*declared, *known}
+    return {name for name in {*declared, *known} if declared.get(name) != known.get(name)}
+
+
+class _Gatherer:
+    """Collects a view; each question to the tree is asked once."""
+
+    def __init__(self, policy: Policy, view: TreeView, cache: FactsCache) -> None:
+        self._components = policy.components
+        self._roots = policy.config.baselines.source_roots
+        self._view = view
+        self._cache = cache
+        self._names = Names(self._components.ids)
+        self._externals = Externals(self._roots, view)
+        self._facts: dict[str, ContractFacts | None] = {}
+        self._not_files: dict[str, str] = {}
+        self._asked: set[str] = set()
+        self._owners: dict[str, str | None] = {}
+        self._tests: dict[str, Mapping[RepoPath, bytes]] = {}
+        self._empty_globs: dict[str, tuple[str, ...]] = {}
+        self._shared: dict[RepoPath, tuple[str, ...]] = {}
+
+    def whole(self, ids: Iterable[str]) -> None:
+        """Ask for everything of some components."""
+        for name in ids:
+            component = self._components[name]
+            self._asked.add(name)
+            self._ask_budgets(component)
+            self._ask_globs(component, component.globs)
+        self._shared.update(shared_files(self._components, self._view, self._asked))
+
+    def change(self, files: Sequence[FileChange]) -> None:
+        """Ask for what a change can have made wrong."""
+        touched: set[str] = set()
+        tested: set[str] = set()
+        gone: dict[str, list[RepoPath]] = {}
+        for file in files:
+            claims = self._components.claims(file.path)
+            for component, role in claims:
+                if role is Role.CONTRACT:
+                    touched.add(component.id)
+                elif role is Role.TESTS:
+                    tested.add(component.id)
+                if file.new is None:
+                    gone.setdefault(component.id, []).append(file.path)
+            if len(claims) > 1 and file.old is None:
+                self._shared[file.path] = tuple(component.id for component, _ in claims)
+        self.whole(touched)
+        for name in tested - touched:
+            self._ask_budgets(self._components[name])
+        for name, paths in gone.items():
+            component = self._components[name]
+            matched = [each for each in component.globs if any(_matches(each[1], path) for path in paths)]
+            self._ask_globs(component, matched)
+        if touched:
+            self._asked.update(self._dependents(touched, self._names))
+        if any(file.goes for file in files):
+            self._asked.update(self._bereft(files))
+
+    def declared(self, otherwise: Collection[str]) -> None:
+        """Ask for components that are declared otherwise or no longer, what is below and what needs them."""
+        if not otherwise:
+            return
+        ids = self._components.ids
+        self.whole(name for name in ids if {name, *self._components.ancestors(name)} & set(otherwise))
+        self._asked.update(self._dependents(otherwise, Names({*ids, *otherwise})))
+        # A module that was nobody's may be a component's now.
+        self._asked.update(
+            name for name in ids if any(self._owner(each) in otherwise for each in self._unknown(name))
+        )
+
+    def found(self) -> ContractsView | None:
+        """Give what was asked for; None where that is nothing."""
+        if not (self._asked or self._tests or self._empty_globs or self._shared):
+            return None
+        externals: dict[str, bool] = {}
+        owners: dict[str, str] = {}
+        if self._asked:
+            # A cycle can lead through any of them.
+            for name in self._components.ids:
+                self._facts_of(name)
+            outside = {each for name in self._asked for each in self._outside(name)}
+            externals = {each: self._externals.has(each) for each in sorted(outside)}
+            unknown = sorted(
+                {each for name in self._asked for each in self._unknown(name) if externals[each]}
+            )
+            owners = {each: owner for each in unknown if (owner := self._owner(each)) is not None}
+        missing = [name for name, is_there in externals.items() if not is_there]
+        modules = sorted({like for name in missing for like in self._externals.like(name)})
+        return ContractsView(
+            self._components,
+            frozenset(self._asked),
+            dict(sorted(self._facts.items())),
+            self._not_files,
+            externals,
+            self._tests,
+            self._empty_globs,
+            dict(sorted(self._shared.items())),
+            tuple(modules[:_MOST_SUGGESTIONS]),
+            owners,
+        )
+
+    def _facts_of(self, name: str) -> ContractFacts | None:
+        if name not in self._facts:
+            self._facts[name] = self._read_facts(name)
+        return self._facts[name]
+
+    def _read_facts(self, name: str) -> ContractFacts | None:
+        path = self._components[name].contract
+        facts = facts_at(self._view, path, self._cache)
+        if facts is None:
+            entry = self._view.entry(path.raw)
+            if entry is not None:
+                self._not_files[name] = _KINDS.get(entry.mode, "no regular file")
+            elif self._view.exists(path.raw):
+                self._not_files[name] = "a folder"
+        return facts
+
+    def _outside(self, name: str) -> list[str]:
+        """List what a contract names that is no component: externals, and dependencies that match none."""
+        facts = self._facts_of(name)
+        return [] if facts is None else [*(each.name for each in facts.externals), *self._unknown(name)]
+
+    def _unknown(self, name: str) -> list[str]:
+        """List the dependencies of a contract that mean no component."""
+        facts = self._facts_of(name)
+        needs = resolved_dependencies(facts, self._names) if facts is not None else ()
+        return [each.name for each, found in needs if found is None]
+
+    def _owner(self, name: str) -> str | None:
+        """Find the one component whose files lie where a name leads; None where it is none, or several."""
+        if name not in self._owners:
+            found = {owner for place in self._externals.places(name) for owner in self._claiming(place)}
+            self._owners[name] = min(found) if len(found) == 1 else None
+        return self._owners[name]
+
+    def _claiming(self, place: bytes) -> set[str]:
+        """Name the components whose a file is; of a folder those that meet there, or the one holding it."""
+        if self._view.entry(place) is not None:
+            return {component.id for component, _ in self._components.claims(RepoPath(place))}
+        path = RepoPath(place)
+        near: set[str] = set()
+        holds = False
+        for name in self._components.ids:
+            for folder in self._components[name].folders:
+                is_above = not folder or path.is_within(folder)
+                if is_above or RepoPath(folder).is_within(place):
+                    near.add(name)
+                    holds = holds or is_above
+        if len(near) != 1:
+            return near
+        (component,) = (self._components[name] for name in near)
+        # A folder of which it has a part alone is not its own.
+        is_its = holds and any(component.role(each) is not None for each in self._view.below(place))
+        return near if is_its else set()
+
+    def _dependents(self, touched: Collection[str], names: Names) -> set[str]:
+        found = set()
+        for name in self._components.ids:
+            facts = self._facts_of(name)
+            needs = resolved_dependencies(facts, names) if facts is not None else ()
+            if any(each is not None and each.id in touched for _, each in needs):
+                found.add(name)
+        return found
+
+    def _bereft(self, files: Sequence[FileChange]) -> set[str]:
+        """Find the components of which the change takes away something that their contracts name."""
+        old = {file.path.raw: file.old for file in files}
+        before = Externals(self._roots, self._view.with_laid(old))
+        gone = [file for file in files if file.goes]
+        # Where a symlink goes, names that end otherwise lead nowhere too.
+        has_links = any(file.old is not None and not file.old.is_file for file in gone)
+        parts = frozenset(part for file in gone for part in parts_of(file.path.raw))
+
+        def is_lost(name: str) -> bool:
+            if not has_links and parts.isdisjoint(ends_of(name)):
+                return False
+            return not self._externals.has(name) and before.has(name)
+
+        return {name for name in self._components.ids if any(map(is_lost, self._outside(name)))}
+
+    def _ask_globs(self, component: Component, globs: Iterable[tuple[Role, str]]) -> None:
+        empty = tuple(
+            glob
+            for _, glob in globs
+            if not any(_matches(glob, path) for path in self._view.below(literal_start(glob)))
+        )
+        if empty:
+            self._empty_globs[component.id] = tuple(dict.fromkeys(empty))
+
+    def _ask_budgets(self, component: Component) -> None:
+        facts = self._facts_of(component.id)
+        if facts is None or not facts.budgets:
+            return
+        found: dict[RepoPath, str] = {}
+        for role, glob in component.globs:
+            if role is Role.TESTS:
+                for path, entry in self._view.below(literal_start(glob)).items():
+                    if entry.is_file and component.role(path) is Role.TESTS:
+                        found[path] = entry.oid
+        objects = self._view.objects
+        sizes = objects.sizes(found.values())
+        python = sum(sizes[oid] for path, oid in found.items() if path.raw.endswith(b".py"))
+        if python <= _MOST_PYTHON and sum(sizes[oid] for oid in found.values()) <= _MOST_TESTS:
+            self._tests[component.id] = {path: objects.read(found[path]) for path in sorted(found)}
+
+
+@lru_cache(maxsize=1024)
+def _compiled(glob: str) -> PatternSet:
+    return PatternSet([anchored(glob)], folded=False)
+
+
+def _matches(glob: str, path: RepoPath) -> bool:
+    return _compiled(glob).match(path.raw) is not None

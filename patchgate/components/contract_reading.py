@@ -1,0 +1,312 @@
+"""A contract's bytes in, its facts out: every mistake at once, each with its field path and line.
+
+Decides what a contract says, and which of it is wrong by its content alone: its shape, names that stand
+twice, side effects, vague words, types that nobody knows. Does not decide whether what it depends on is
+there (`components.dependencies`). Everything but the shape is looked at in the values as they were written,
+so that a wrong key hides no other mistake.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import ValidationError
+
+from patchgate.check.vague import vague_phrases
+from patchgate.components.contract import MAX_TYPE, Contract, modern_effects
+from patchgate.components.contract_facts import BudgetPromise, ContractFacts, ContractMistake, Reference
+from patchgate.components.contract_types import KNOWN_TYPES, TypeTextError, meant, names_in
+from patchgate.git.quoting import printable
+from patchgate.policy.json_places import JsonDocument, JsonFault, Place, dotted, read_json
+
+MOST_MISTAKES = 100
+MAX_SUGGESTIONS = 50
+# What refuses; where mistakes are cut, these are kept first.
+_ERRORS = frozenset({"contract-invalid", "contract-type-unknown", "side-effects-empty", "side-effects-mixed"})
+_INVALID = "contract-invalid"
+
+
+def facts_of(raw: bytes) -> ContractFacts:
+    """Read a contract; its mistakes are sorted by line, at most 100, and one more for each rule left out.
+
+    Those stand last, each at the line of the first that it counts.
+    """
+    return _read(raw)[0]
+
+
+def read_contract(raw: bytes) -> Contract | None:
+    """Read a contract as its model; None where `facts_of` has a mistake of the rule contract-invalid."""
+    facts, contract = _read(raw)
+    return None if any(mistake.rule == _INVALID for mistake in facts.mistakes) else contract
+
+
+def _read(raw: bytes) -> tuple[ContractFacts, Contract | None]:
+    document = read_json(raw)
+    if isinstance(document, JsonFault):
+        fault = ContractMistake(_INVALID, document.message, "", document.line, document.hint)
+        return ContractFacts(False, mistakes=(fault,)), None
+    if not isinstance(document.value, dict):
+        message, hint = "a contract is a JSON object", "begin it with {"
+        fault = ContractMistake(_INVALID, message, "", document.line_of(()), hint)
+        return ContractFacts(False, mistakes=(fault,)), None
+    contract: Contract | None = None
+    found = list(_doubled_keys(document))
+    try:
+        contract = Contract.model_validate(document.value)
+    except ValidationError as error:
+        from patchgate.components.contract_mistakes import shape_mistakes
+
+        found += shape_mistakes(error.errors(include_url=False), document)
+    if document.doubled:
+        contract = None
+    found += _of_content(document, are_types_known=not any(each.where[:5] == "types" for each in found))
+    mistakes = _bounded(found)
+    if contract is None:
+        return ContractFacts(False, mistakes=mistakes), None
+    return (
+        ContractFacts(
+            True,
+            contract.component_id,
+            contract.version,
+            tuple(_references(document, "dependencies", contract.dependencies)),
+            tuple(_references(document, "external_dependencies", contract.external_dependencies)),
+            tuple(_budgets(document, contract)),
+            mistakes,
+            document.line_of(("component_id",)),
+        ),
+        contract,
+    )
+
+
+def _bounded(found: list[ContractMistake]) -> tuple[ContractMistake, ...]:
+    if len(found) > MOST_MISTAKES:
+        found.sort(key=lambda mistake: (mistake.rule not in _ERRORS, mistake.line or 0))
+        left: dict[str, list[ContractMistake]] = {}
+        for mistake in found[MOST_MISTAKES:]:
+            left.setdefault(mistake.rule, []).append(mistake)
+        kept = sorted(found[:MOST_MISTAKES], key=lambda mistake: mistake.line or 0)
+        # Rule by rule, for a policy may make an error of any.
+        return (*kept, *(_counted(rule, each) for rule, each in left.items()))
+    return tuple(sorted(found, key=lambda mistake: mistake.line or 0))
+
+
+def _counted(rule: str, left: list[ContractMistake]) -> ContractMistake:
+    message = f"{len(left):,} more {'is' if len(left) == 1 else 'are'} not shown"
+    return ContractMistake(rule, message, "", left[0].line, "mend those that are shown, and ask again")
+
+
+def _references(document: JsonDocument, key: str, names: tuple[str, ...]) -> Iterator[Reference]:
+    for index, name in enumerate(names):
+        yield Reference(name, dotted((key, index)), document.line_of((key, index)))
+
+
+def _budgets(document: JsonDocument, contract: Contract) -> Iterator[BudgetPromise]:
+    known: set[str] = set()
+    for index, function in enumerate(contract.functions):
+        # Of one that stands twice the first counts; the other is told as a mistake.
+        if function.performance_budget is None or function.name in known:
+            continue
+        known.add(function.name)
+        for kind in ("p95_latency_ms", "max_memory_mb"):
+            limit = getattr(function.performance_budget, kind)
+            place = ("functions", index, "performance_budget", kind)
+            if limit is not None:
+                yield BudgetPromise(function.name, kind, limit, dotted(place), document.line_of(place))
+
+
+def _doubled_keys(document: JsonDocument) -> Iterator[ContractMistake]:
+    for place, line in document.doubled:
+        message = f"the key stands twice, first on line {document.line_of(place)}"
+        yield ContractMistake(_INVALID, message, dotted(place), line, "take one of them out")
+
+
+def _of_content(document: JsonDocument, *, are_types_known: bool) -> Iterator[ContractMistake]:
+    """Find what is wrong in the words of a contract, whatever its shape."""
+    value: dict[str, Any] = document.value
+    yield from _doubled_names(document)
+    for place, function in _objects(value, (), "functions"):
+        yield from _side_effects(document, place, function)
+    for place, text in _texts(value):
+        for _, _, words in vague_phrases(text):
+            yield _mistake(
+                document,
+                "contract-vague",
+                place,
+                f'it says "{" ".join(words.split())}", and nobody can check what that means',
+                "say what can be checked, or leave the words out",
+            )
+    if are_types_known:
+        yield from _types(document)
+
+
+def _mistake(document: JsonDocument, rule: str, place: Place, message: str, hint: str) -> ContractMistake:
+    return ContractMistake(rule, message, dotted(place), document.line_of(place), hint)
+
+
+def _objects(value: dict[str, Any], above: Place, key: str) -> Iterator[tuple[Place, dict[str, Any]]]:
+    """Give the objects in a list, with their places; what has another shape is told elsewhere."""
+    listed = value.get(key)
+    for index, each in enumerate(listed if isinstance(listed, list) else ()):
+        if isinstance(each, dict):
+            yield (*above, key, index), each
+
+
+def _strings(value: dict[str, Any], above: Place, *keys: str) -> Iterator[tuple[Place, str]]:
+    """Give the strings at some keys, and those of the lists that stand there."""
+    for key in keys:
+        held = value.get(key)
+        if isinstance(held, str):
+            yield (*above, key), held
+        for index, each in enumerate(held if isinstance(held, list) else ()):
+            if isinstance(each, str):
+                yield (*above, key, index), each
+
+
+def _doubled_names(document: JsonDocument) -> Iterator[ContractMistake]:
+    value: dict[str, Any] = document.value
+    functions, types = (list(_objects(value, (), key)) for key in ("functions", "types"))
+    yield from _twice(document, "function", _named(functions))
+    yield from _twice(document, "type", _named(types))
+    for place, each in types:
+        yield from _twice(document, "field", _named(_objects(each, place, "fields")))
+    for place, each in functions:
+        yield from _twice(document, "input", _named(_objects(each, place, "inputs")))
+    for key in ("dependencies", "external_dependencies"):
+        yield from _twice(document, "dependency", _strings(value, (), key))
+
+
+def _named(objects: Any) -> Iterator[tuple[Place, str]]:
+    for place, each in objects:
+        if isinstance(each.get("name"), str):
+            yield (*place, "name"), each["name"]
+
+
+def _twice(
+    document: JsonDocument, what: str, names: Iterator[tuple[Place, str]]
+) -> Iterator[ContractMistake]:
+    first: dict[str, Place] = {}
+    for place, name in names:
+        before = first.setdefault(name, place)
+        if before is not place:
+            line = document.line_of(before)
+            message = f"the {what} `{printable(name, 60)}` stands twice, first on line {line}"
+            yield _mistake(document, _INVALID, place, message, "take one of them out, or rename it")
+
+
+def _side_effects(
+    document: JsonDocument, place: Place, function: dict[str, Any]
+) -> Iterator[ContractMistake]:
+    """Hold what a function says of its side effects against itself."""
+    written = function.get("side_effects")
+    here = (*place, "side_effects")
+    if written in (None, []) or written == "":
+        yield _mistake(
+            document,
+            "side-effects-empty",
+            here,
+            "the function names no side effects",
+            'name each one, or write [{"kind": "none"}]',
+        )
+        return
+    for each, text in _strings(function, place, "side_effects"):
+        (taken,) = modern_effects(text)
+        if taken["kind"] == "none":
+            taken = {"kind": "none"}
+        else:
+            taken = {"kind": taken["kind"], "target": taken["target"]}
+        yield _mistake(
+            document,
+            "contract-outdated",
+            each,
+            "a side effect is a plain string, as older contracts have it",
+            f"write {printable(json.dumps(taken, ensure_ascii=False), 200)}",
+        )
+    effects = modern_effects(written)
+    if not isinstance(effects, list):
+        return
+    kinds = [each.get("kind") if isinstance(each, dict) else None for each in effects]
+    if "none" in kinds and any(kind != "none" for kind in kinds):
+        yield _mistake(
+            document,
+            "side-effects-mixed",
+            (*here, kinds.index("none")),
+            "`none` stands beside other side effects",
+            "take `none` out, or the others",
+        )
+    if function.get("idempotent") is True and "writes_file" in kinds:
+        yield _mistake(
+            document,
+            "side-effects-idempotent",
+            (*here, kinds.index("writes_file")),
+            "the function is idempotent and writes a file",
+            "see whether a second call leaves the same file, and say so in its description",
+        )
+    for index, each in enumerate(effects):
+        target = each.get("target", "") if isinstance(each, dict) else None
+        if isinstance(target, str) and not target.strip() and kinds[index] != "none":
+            yield _mistake(
+                document,
+                _INVALID,
+                (*here, index, "target"),
+                "the side effect has no target",
+                "name what it reads or changes",
+            )
+
+
+def _texts(value: dict[str, Any]) -> Iterator[tuple[Place, str]]:
+    """Give the texts of a contract that are prose."""
+    yield from _strings(value, (), "description", "invariants")
+    for place, each in _objects(value, (), "types"):
+        yield from _strings(each, place, "description")
+    for place, function in _objects(value, (), "functions"):
+        yield from _strings(function, place, "description", "invariants", "side_effects")
+        for inner, case in _objects(function, place, "error_cases"):
+            yield from _strings(case, inner, "condition")
+        for inner, effect in _objects(function, place, "side_effects"):
+            yield from _strings(effect, inner, "description")
+
+
+def _types(document: JsonDocument) -> Iterator[ContractMistake]:
+    """Find the types that nobody knows."""
+    value: dict[str, Any] = document.value
+    own: set[str] = {name for _, name in _named(_objects(value, (), "types"))}
+    written: list[tuple[Place, str]] = []
+    for place, each in _objects(value, (), "types"):
+        for inner, declared in _objects(each, place, "fields"):
+            written += _strings(declared, inner, "type")
+    for place, function in _objects(value, (), "functions"):
+        for inner, declared in _objects(function, place, "inputs"):
+            written += _strings(declared, inner, "type")
+        if isinstance(function.get("output"), dict):
+            written += _strings(function["output"], (*place, "output"), "type")
+        own.update(
+            case["error"]
+            for _, case in _objects(function, place, "error_cases")
+            if isinstance(case.get("error"), str)
+        )
+    guesses = 0
+    for place, text in written:
+        # Too long or blank: its shape is wrong, and that is told.
+        if not text.strip() or len(text) > MAX_TYPE:
+            continue
+        try:
+            unknown = dict.fromkeys(
+                name for name in names_in(text) if name not in KNOWN_TYPES and name not in own
+            )
+        except TypeTextError as error:
+            message = f"`{printable(text, 60)}` is no type: {error}"
+            hint = "write it as Python would, like dict[str, list[int]] or str | None"
+            yield _mistake(document, "contract-type-unknown", place, message, hint)
+            continue
+        for name in unknown:
+            guesses += 1
+            guess = meant(name[:100], sorted(own)) if guesses <= MAX_SUGGESTIONS else None
+            hint = (
+                f"did you mean `{guess}`?"
+                if guess
+                else "declare it in `types`, or write its module before it"
+            )
+            message = f"the type `{printable(name, 60)}` is not known"
+            yield _mistake(document, "contract-type-unknown", place, message, hint)

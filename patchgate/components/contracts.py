@@ -1,0 +1,349 @@
+"""The contracts gate: what is wrong with the contracts that a change touches, and with what they need.
+
+Decides over a `ContractsView`, which names what is asked: whole contracts, budgets whose tests were touched,
+patterns that may have become empty, files that two components claim. What a contract's content says by
+itself was found when it was read (`components.contract_reading`) and is told here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+from patchgate.check.case import Case, find
+from patchgate.components.budget_tests import BudgetTests
+from patchgate.components.component_case import ComponentsNear, ContractsView
+from patchgate.components.contract_facts import ContractFacts, Reference
+from patchgate.components.dependencies import Cycle, cycles, graph, is_across, resolved_dependencies
+from patchgate.components.names import How, Names, Resolved, did_you_mean
+from patchgate.git.path import RepoPath
+from patchgate.git.quoting import printable
+from patchgate.policy.policy import Decision, Policy
+from patchgate.policy.toml_lines import Key, line_of, lines
+from patchgate.report.rules import Level
+from patchgate.report.verdict import Finding, Fixer, Json
+
+_MOST_SHARED_SHOWN = 3
+_MOST_SUGGESTIONS = 30
+# Of what one contract depends on; as many as of its mistakes.
+_MOST_NEEDS = 100
+_MEASURES = {"p95_latency_ms": "ms as 95th percentile", "max_memory_mb": "MB of memory"}
+_READ_AS = {
+    How.CASE: "which differs in case alone",
+    How.WORDS: "the same words in another order",
+    How.AFFIX: "without what all ids share",
+    How.PART: "with a prefix or suffix more or less",
+}
+
+
+def examine(case: Case) -> Iterator[Finding]:
+    """Find what is wrong with the contracts near a change.
+
+    Raises:
+        UndecidedError: something of the components could not be read.
+    """
+    near = ComponentsNear.of(case)
+    if near is None:
+        return
+    near.require("contracts")
+    if near.contracts is not None:
+        yield from examine_view(near.contracts, near.declared or case.policy)
+
+
+def examine_view(view: ContractsView, policy: Policy) -> Iterator[Finding]:
+    """Find what is wrong with the contracts of a view, component by component.
+
+    Args:
+        policy: declares the components.
+    """
+    judged = _View(view, policy)
+    for name in view.components.ids:
+        if name in view.asked:
+            yield from judged.contract(name)
+        if name in view.tests:
+            yield from judged.budgets(name)
+        if name in view.empty_globs:
+            yield from judged.empty_globs(name)
+    yield from judged.shared()
+
+
+def _bounded(name: str, found: list[Finding]) -> list[Finding]:
+    """Keep the first findings about what a contract needs, errors before others, and count the rest.
+
+    They are counted rule by rule, for a policy may make an error of any.
+    """
+    if len(found) <= _MOST_NEEDS:
+        return found
+    at = sorted(range(len(found)), key=lambda each: found[each].level is not Level.ERROR)
+    left: dict[str, list[Finding]] = {}
+    for each in at[_MOST_NEEDS:]:
+        left.setdefault(found[each].rule, []).append(found[each])
+    more = [
+        find(
+            rule,
+            f"{len(each):,} more about what `{name}` needs {'is' if len(each) == 1 else 'are'} not shown",
+            each[0].path,
+            "mend those that are shown, and ask again",
+            line=each[0].line,
+            details={"component": name},
+        )
+        for rule, each in left.items()
+    ]
+    return [*(found[each] for each in sorted(at[:_MOST_NEEDS])), *more]
+
+
+class _View:
+    """What every finding of one view needs: names, the cycles, the lines of the config."""
+
+    def __init__(self, view: ContractsView, policy: Policy) -> None:
+        self._view = view
+        self._policy = policy
+        self._names = Names(view.components.ids)
+        self._likes: dict[str, str | None] = {}
+
+    def contract(self, name: str) -> Iterator[Finding]:
+        """Judge one contract: that it is there, what it says, what it depends on."""
+        path = self._view.components[name].contract
+        facts = self._view.facts.get(name)
+        if facts is None:
+            yield self._absent(name, path)
+            return
+        for mistake in facts.mistakes:
+            message = f"`{mistake.where}`: {mistake.message}" if mistake.where else mistake.message
+            details = {"component": name, "pattern": mistake.where or None}
+            yield find(mistake.rule, message, path, mistake.hint, line=mistake.line, details=details)
+        if facts.component_id is not None and facts.component_id != name:
+            yield find(
+                "contract-invalid",
+                f"the contract of `{name}` says that it is that of `{printable(facts.component_id, 80)}`",
+                path,
+                f'write "component_id": "{name}", or mend the path in the config',
+                line=facts.component_id_line,
+                details={"component": name, "pattern": "component_id"},
+            )
+        yield from _bounded(name, list(self._needs(name, path, facts)))
+        for cycle in self._cycles:
+            if name == min(cycle.members & self._view.asked):
+                yield self._cycle(cycle)
+
+    def _absent(self, name: str, path: RepoPath) -> Finding:
+        kind = self._view.not_files.get(name)
+        if kind is not None:
+            return find(
+                "contract-invalid",
+                f"the contract of `{name}`, {path.quoted}, is {kind}",
+                path,
+                "make it a regular file",
+                details={"component": name},
+            )
+        key = ("components", name, "contract")
+        file, line = self._in_config(key)
+        return find(
+            "contract-missing",
+            f"the component `{name}` has no contract: {path.quoted} is not there",
+            file or path,
+            f"write {path.quoted}, or mend `contract` in the config",
+            line=line,
+            decision=Decision(key, self._view.components[name].settings.contract),
+            details={"component": name},
+        )
+
+    def _needs(self, name: str, path: RepoPath, facts: ContractFacts) -> Iterator[Finding]:
+        for reference, resolved in resolved_dependencies(facts, self._names):
+            yield from self._dependency(name, path, reference, resolved)
+        for reference in facts.externals:
+            if not self._view.externals.get(reference.name, False):
+                yield self._external(name, path, reference)
+
+    def _dependency(
+        self, name: str, path: RepoPath, reference: Reference, resolved: Resolved | None
+    ) -> Iterator[Finding]:
+        written = printable(reference.name, 80)
+        details: Mapping[str, Json] = {"component": name, "pattern": reference.name}
+        if resolved is None:
+            owner = self._view.owners.get(reference.name, name)
+            if owner != name:
+                yield find(
+                    "dependency-unknown",
+                    f"`{written}` is a {'path' if '/' in written else 'module'} of component `{owner}`",
+                    path,
+                    f"name the component: `{owner}`",
+                    line=reference.line,
+                    details=details,
+                )
+            elif not self._view.externals.get(reference.name, False):
+                yield find(
+                    "dependency-unknown",
+                    f"`{name}` depends on `{written}`, which is no component, no module and no path",
+                    path,
+                    self._meant(reference.name) or "name a component, or take the entry out",
+                    line=reference.line,
+                    details=details,
+                )
+            return
+        if resolved.how is not How.EXACT:
+            yield find(
+                "dependency-corrected",
+                f"`{written}` is read as `{resolved.id}`, {_READ_AS[resolved.how]}",
+                path,
+                f"write `{resolved.id}`",
+                line=reference.line,
+                details=details,
+            )
+        if self._view.facts.get(resolved.id) is None:
+            there = self._view.components[resolved.id].contract.quoted
+            yield find(
+                "dependency-without-contract",
+                f"`{name}` depends on `{resolved.id}`, which has no contract",
+                path,
+                f"write {there} first, or take the dependency out",
+                line=reference.line,
+                details=details,
+            )
+        if is_across(self._view.components, name, resolved.id):
+            here, other = self._place(name), self._place(resolved.id)
+            yield find(
+                "dependency-across",
+                f"{here} depends on {other}, in another part of the component tree",
+                path,
+                "depend on a sibling, a parent or a parent's sibling, or move one of the two",
+                line=reference.line,
+                who=Fixer.PERSON,
+                details=details,
+            )
+
+    def _place(self, name: str) -> str:
+        above = reversed(self._view.components.ancestors(name))
+        return "`" + "/".join([*above, name]) + "`"
+
+    def _external(self, name: str, path: RepoPath, reference: Reference) -> Finding:
+        component = self._names.find(reference.name)
+        hint = (
+            f"`{component.id}` is a component: name it in `dependencies`"
+            if component is not None
+            else self._meant(reference.name)
+            or "restore it, or correct the name; installed packages do not belong in external_dependencies"
+        )
+        roots = ", ".join(f"`{printable(root, 80)}`" for root in self._policy.config.baselines.source_roots)
+        wanted = printable(reference.name, 80)
+        return find(
+            "external-missing",
+            f"`{name}` needs `{wanted}`, which is not in this tree (source roots: {roots})",
+            path,
+            hint,
+            line=reference.line,
+            details={"component": name, "pattern": reference.name},
+        )
+
+    def _meant(self, written: str) -> str | None:
+        if written not in self._likes:
+            known = (*self._view.components.ids, *self._view.modules)
+            # A look costs 3 ms where much is near.
+            asks = len(self._likes) < _MOST_SUGGESTIONS
+            self._likes[written] = did_you_mean(written, known) if asks else None
+        close = self._likes[written]
+        return None if close is None else f"did you mean `{printable(close, 80)}`?"
+
+    @cached_property
+    def _cycles(self) -> tuple[Cycle, ...]:
+        found = cycles(graph(self._names, self._view.facts))
+        return tuple(each for each in found if each.members & self._view.asked)
+
+    def _cycle(self, cycle: Cycle) -> Finding:
+        first = cycle.path[0]
+        shown = " -> ".join((*cycle.path, first))
+        others = sorted(cycle.members - set(cycle.path))
+        across = next((edge for edge in cycle.edges if is_across(self._view.components, *edge)), None)
+        message = f"components depend on each other in a circle: {shown}"
+        if across is not None:
+            message += f"; {self._place(across[0])} and {self._place(across[1])} lie in different parts"
+        if others:
+            more = ", ".join(others[:5]) + (f" and {len(others) - 5} more" if len(others) > 5 else "")
+            message += f"; in circles with them: {more}"
+        return find(
+            "dependency-cycle",
+            message,
+            self._view.components[first].contract,
+            "take one of these dependencies out; what both need becomes a component of its own",
+            line=self._line_to(first, cycle.path[1 % len(cycle.path)]),
+            details={
+                "component": first,
+                "pattern": shown,
+                "cycle": list(cycle.path),
+                "crosses_subtrees": across is not None,
+            },
+        )
+
+    def _line_to(self, name: str, other: str) -> int | None:
+        facts = self._view.facts.get(name) or ContractFacts(is_readable=False)
+        needs = resolved_dependencies(facts, self._names)
+        return next((each.line for each, found in needs if found is not None and found.id == other), None)
+
+    def budgets(self, name: str) -> Iterator[Finding]:
+        """Tell of the budgets of a component that none of its tests asserts; not where none is in Python."""
+        facts = self._view.facts.get(name)
+        files = self._view.tests[name]
+        if files and not any(path.raw.endswith(b".py") for path in files):
+            return
+        tests = BudgetTests(files)
+        for promise in facts.budgets if facts is not None else ():
+            if not tests.asserts(promise):
+                limit = f"{promise.limit:g} {_MEASURES.get(promise.kind, promise.kind)}"
+                function = printable(promise.function, 80)
+                yield find(
+                    "budget-unasserted",
+                    f"`{function}` promises {limit}, and no test of `{name}` asserts it",
+                    self._view.components[name].contract,
+                    f"write such a test; git patchgate component tests {name} prints one",
+                    line=promise.line,
+                    details={"component": name, "pattern": promise.where},
+                )
+
+    def empty_globs(self, name: str) -> Iterator[Finding]:
+        """Tell of the patterns of a component that match nothing."""
+        settings = self._view.components[name].settings
+        for glob in self._view.empty_globs[name]:
+            kind = "tests" if glob in settings.tests else "implementation"
+            key = ("components", name, kind, getattr(settings, kind).index(glob))
+            file, line = self._in_config(key)
+            decision = Decision(key, glob)
+            yield find(
+                "component-empty-glob",
+                f"`{decision.shown}`, a pattern of the {kind} of `{name}`, matches no file",
+                file,
+                "mend the pattern, or take it out",
+                line=line,
+                decision=decision,
+                details={"component": name},
+            )
+
+    def shared(self) -> Iterator[Finding]:
+        """Tell of the files that several components claim, those of the same components together."""
+        groups: dict[tuple[str, ...], list[RepoPath]] = {}
+        for path, ids in self._view.shared.items():
+            groups.setdefault(ids, []).append(path)
+        for ids, paths in sorted(groups.items()):
+            names = ", ".join(f"`{name}`" for name in ids)
+            shown = ", ".join(path.quoted for path in paths[:_MOST_SHARED_SHOWN])
+            if len(paths) > _MOST_SHARED_SHOWN:
+                shown += f" and {len(paths) - _MOST_SHARED_SHOWN} more"
+            file, line = self._in_config(("components", ids[-1]))
+            where = f" ([components.{ids[-1]}] in {file.quoted}:{line})" if file is not None and line else ""
+            yield find(
+                "component-shared-file",
+                f"{names} claim the same {'file' if len(paths) == 1 else 'files'}: {shown}",
+                paths[0],
+                f"narrow the patterns of one of them{where}",
+                details={"components": list(ids), "pattern": " ".join(ids)},
+            )
+
+    @cached_property
+    def _config_lines(self) -> Mapping[Key, int]:
+        return lines(self._policy.raw.decode("utf-8")) if self._policy.raw else {}
+
+    def _in_config(self, key: Key) -> tuple[RepoPath | None, int | None]:
+        """Find a key's place in the config."""
+        if not self._policy.file:
+            return None, None
+        prefix: Key = ("tool", "patchgate") if self._policy.file == "pyproject.toml" else ()
+        return RepoPath(self._policy.file.encode("ascii")), line_of(self._config_lines, (*prefix, *key))

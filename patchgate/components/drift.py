@@ -1,0 +1,314 @@
+"""The drift gate: whether implementation, contract and tests of a component left what was recorded of them.
+
+Decides by object ids first; of contents it sees only contracts and tests that differ. A change that brings
+a new baseline is compared with it, and must bring the very one that a capture of its result would write.
+What such a change does to contract and tests is also held against the baseline of before: recording may not
+launder it. What contents come to is decided in `drift_contents`, what is said of lost tests in
+`drift_losses`; how the facts are gathered, not here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from patchgate.check.case import Case, find
+from patchgate.components.baseline import Baseline, BaselineFault
+from patchgate.components.component_case import ComponentsNear, ComponentState
+from patchgate.components.drift_comparison import Comparison, compare, is_python
+from patchgate.git.path import RepoPath
+from patchgate.policy.component import Role
+from patchgate.report.verdict import Finding
+
+_MOST = 20
+_RULE_OF_ROLE = {
+    Role.CONTRACT: "drift-version",
+    Role.TESTS: "drift-tests",
+    Role.IMPLEMENTATION: "drift-implementation",
+}
+
+
+def examine(case: Case) -> Iterator[Finding]:
+    """Find what the change leaves drifted.
+
+    Raises:
+        UndecidedError: something of the components could not be read.
+    """
+    near = ComponentsNear.of(case)
+    if near is None:
+        return
+    near.require("drift")
+    for state in near.states:
+        yield from examine_state(state)
+    for name, place in near.undeclared.items():
+        yield find(
+            "component-undeclared",
+            f"component {name} is declared no longer, so nothing guards its files; its baseline stays",
+            place,
+            f"if it is meant, take the baseline out in a change of its own: git rm {place.quoted}; its files "
+            "are nobody's then, and may go in the same change",
+            details={"component": name},
+        )
+
+
+def examine_state(state: ComponentState) -> Iterator[Finding]:
+    """Find how one component differs from its baseline."""
+    place, recorded = state.component.baseline, state.recorded
+    touched = place in state.changed
+    if isinstance(recorded, BaselineFault):
+        yield find("baseline-invalid", recorded.message, place, recorded.hint, line=recorded.line)
+    if touched and (tampered := _tampered(state)) is not None:
+        yield tampered
+        # Of a component that goes as a whole one sentence is enough.
+        recorded = state.before if state.files else None
+    elif recorded is None:
+        if state.files:
+            yield _about(
+                state, "no-baseline", f"component {state.component.id} has no baseline", "once its tests pass"
+            )
+        return
+    elif touched and isinstance(state.before, Baseline):
+        yield from laundered(state, state.before)
+    if isinstance(recorded, Baseline):
+        yield from _drifted(state, recorded)
+
+
+def _tampered(state: ComponentState) -> Finding | None:
+    """Say what is wrong with a baseline that the change itself touches; None where it is as it has to be."""
+    if state.recorded is None:
+        if state.before is None:
+            return None
+        return deleted(state)
+    if state.capture is not None and state.written == state.capture:
+        return None
+    return forged(state)
+
+
+def deleted(state: ComponentState) -> Finding:
+    """Report that the baseline of a component that is still declared is deleted."""
+    place, name = state.component.baseline, state.component.id
+    return find(
+        "baseline-tampered",
+        f"the baseline of component {name} is deleted, and the component is still declared",
+        place,
+        f"put it back: git restore --staged --worktree -- {place.quoted}; {_leave(state)}",
+        side="old",
+    )
+
+
+def forged(state: ComponentState) -> Finding:
+    """Report a baseline that no capture would write."""
+    place, name = state.component.baseline, state.component.id
+    return find(
+        "baseline-tampered",
+        f"this is not what a capture of component {name} would write for the files of this change",
+        place,
+        f"stage the component's files, then: git patchgate baseline capture {name} && git add {place.quoted}",
+    )
+
+
+def _drifted(state: ComponentState, recorded: Baseline) -> Iterator[Finding]:
+    """Tell everything that differs from one baseline."""
+    found = compare(state.files, recorded, state.unclaimed)
+    if found.is_equal:
+        return
+    told = list(_differing(state, found, recorded))
+    yield from told
+    if not told:
+        # Another promise and its tests are all that differs.
+        name = state.component.id
+        yield _about(
+            state, "drift-all", f"contract and tests of component {name} changed since it was recorded"
+        )
+
+
+def _differing(state: ComponentState, found: Comparison, recorded: Baseline) -> Iterator[Finding]:
+    """Tell what each role that differs is told of."""
+    yield from _missing(
+        state, found, [path for path, each in found.gone.items() if each.role is not Role.TESTS]
+    )
+    if found.differs(Role.CONTRACT) or found.differs(Role.TESTS):
+        yield from _promised(state, found, recorded)
+    elif Role.IMPLEMENTATION in found.arrived_roles:
+        yield _of_role(state, found, Role.IMPLEMENTATION, "drift-implementation")
+    yield from _left_out(state, found)
+    yield from _moved(state, found)
+
+
+def _promised(state: ComponentState, found: Comparison, recorded: Baseline) -> Iterator[Finding]:
+    """Tell what became of contract and tests, and so of the implementation beside them."""
+    # 10 ms to import, and what changes is mostly the implementation alone.
+    from patchgate.components.drift_contents import has_other_tests, is_version_higher, promises_otherwise
+    from patchgate.components.drift_losses import weakened
+
+    contract, tests, implementation = (found.differs(role) for role in Role)
+    promised = contract and promises_otherwise(found, state.texts) is not False
+    is_tested = has_other_tests(found, state.texts)
+    if promised and not is_tested:
+        yield from without_tests(state)
+    yield from weakened(state, found, recorded, None)
+    higher = is_version_higher(found, state.texts)
+    if contract and not promised:
+        # Where it lies elsewhere that is told of where it was.
+        if not found.left_out_of(Role.CONTRACT):
+            yield _same_promise(state)
+    elif higher is False:
+        yield _not_raised(state)
+    arrived = found.arrived_roles
+    if promised and is_tested and implementation:
+        yield _about(
+            state, "drift-all", f"all of component {state.component.id} changed since it was recorded"
+        )
+    elif implementation and Role.IMPLEMENTATION in arrived and not higher:
+        yield _of_role(state, found, Role.IMPLEMENTATION, "drift-implementation")
+    elif tests and not (promised or implementation) and Role.TESTS in arrived:
+        yield _of_role(state, found, Role.TESTS, "drift-tests")
+
+
+def laundered(state: ComponentState, before: Baseline) -> Iterator[Finding]:
+    """Ask of a change that brings its own baseline what the one of before would have refused."""
+    from patchgate.components.drift_contents import has_other_tests, is_version_higher, promises_otherwise
+    from patchgate.components.drift_losses import weakened
+
+    contract = state.component.contract
+    found = compare(state.files, before, state.unclaimed)
+    # A merge brings what its other side did to contract and tests without touching it.
+    if state.is_merge or contract in state.changed:
+        yield from _missing(state, found, [contract] if contract in found.gone else [])
+        if found.differs(Role.CONTRACT) and promises_otherwise(found, state.texts) is not False:
+            if not has_other_tests(found, state.texts):
+                yield from without_tests(state)
+            if is_version_higher(found, state.texts) is False:
+                yield _not_raised(state)
+    if state.is_merge or state.touches_tests:
+        yield from weakened(state, found, before, None if state.is_merge else state.changed)
+
+
+def _missing(state: ComponentState, found: Comparison, lost: Sequence[RepoPath]) -> Iterator[Finding]:
+    """Tell each file of contract and implementation that is gone; of very many the first and a number."""
+    name = state.component.id
+    recapture = f"if it is meant, run the tests and record it: git patchgate baseline capture {name}"
+    for index, path in enumerate(lost[:_MOST], start=1):
+        role = found.gone[path].role
+        stays = state.files and role is not Role.CONTRACT
+        yield find(
+            "drift-missing",
+            f"{path.quoted}, of the {role.value} of component {name}, is gone"
+            + _more(index, len(lost), "file"),
+            path,
+            f"put it back; {recapture if stays else _leave(state)}",
+            side="old",
+            details={"component": name},
+        )
+
+
+def _leave(state: ComponentState) -> str:
+    """Say how a component goes."""
+    return (
+        f"or, if component {state.component.id} is to go, take it out of patchgate.toml first, in a change "
+        f"of its own, then delete its files and {state.component.baseline.quoted}"
+    )
+
+
+def _more(index: int, all_of_them: int, noun: str) -> str:
+    """Add to the last one that is told how many are not."""
+    left = all_of_them - index
+    return f" (and {left} more {noun if left == 1 else noun + 's'})" if index == _MOST and left else ""
+
+
+def without_tests(state: ComponentState) -> Iterator[Finding]:
+    """Tell a contract that differs while no test does; one that is gone is told as missing."""
+    name, contract = state.component.id, state.component.contract
+    if contract not in state.files:
+        return
+    made = ""
+    if any(role is not Role.CONTRACT and is_python(path) for path, (role, _) in state.files.items()):
+        made = f" (git patchgate component tests {name} --staged prints those that follow from it)"
+    yield find(
+        "drift-contract-without-tests",
+        f"the contract of component {name} changed, and none of its tests did",
+        contract,
+        f"change the tests that hold the component to it in the same commit{made}, or put the contract back",
+        details={"component": name},
+    )
+
+
+def _not_raised(state: ComponentState) -> Finding:
+    name = state.component.id
+    return find(
+        "drift-version",
+        f"the contract of component {name} changed, and its version is not higher than the recorded one",
+        state.component.contract,
+        "raise `version` in the contract",
+        details={"component": name},
+    )
+
+
+def _same_promise(state: ComponentState) -> Finding:
+    name = state.component.id
+    return find(
+        "drift-version",
+        f"the contract of component {name} is written otherwise than recorded, and promises the same",
+        state.component.contract,
+        f"put it back, or run the tests and record it: git patchgate baseline capture {name}",
+        details={"component": name},
+    )
+
+
+def _of_role(state: ComponentState, found: Comparison, role: Role, rule: str) -> Finding:
+    """Tell that the files of one role differ, at the first of them, the change's own first."""
+    paths = sorted({*found.old(role), *found.new(role)} & set(state.files))
+    first = next((path for path in paths if path in state.changed), paths[0])
+    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+    name = state.component.id
+    if role is Role.TESTS:
+        what = f"the tests of component {name} differ from its baseline"
+    else:
+        what = f"component {name} is implemented otherwise than recorded, under the same contract version"
+    return find(
+        rule,
+        f"{what} ({first.quoted}{more})",
+        first,
+        f"run the tests and record it: git patchgate baseline capture {name}",
+        details={"component": name, "actual": len(paths)},
+    )
+
+
+def _left_out(state: ComponentState, found: Comparison) -> Iterator[Finding]:
+    """Tell of each role the files that are still there and, by the declaration, no longer of it."""
+    name = state.component.id
+    for role, rule in _RULE_OF_ROLE.items():
+        paths = list(found.left_out_of(role))
+        if not paths:
+            continue
+        more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+        yield find(
+            rule,
+            f"{paths[0].quoted}{more}, recorded as {role.value} of component {name}: no longer declared so",
+            paths[0],
+            f"if that is meant, run the tests and record it: git patchgate baseline capture {name}",
+            details={"component": name, "actual": len(paths)},
+        )
+
+
+def _moved(state: ComponentState, found: Comparison) -> Iterator[Finding]:
+    name = state.component.id
+    for index, (new, old) in enumerate(list(found.moved.items())[:_MOST], start=1):
+        yield find(
+            "drift-moved",
+            f"{old.quoted} of component {name} moved to {new.quoted}"
+            + _more(index, len(found.moved), "move"),
+            new,
+            f"the baseline names the old path: git patchgate baseline capture {name}",
+            details={"component": name},
+        )
+
+
+def _about(
+    state: ComponentState, rule: str, message: str, when: str = "run its tests and record it"
+) -> Finding:
+    """Tell something of a component as a whole, at its contract, or else where its baseline belongs."""
+    name, contract = state.component.id, state.component.contract
+    place = contract if rule == "drift-all" and contract in state.files else state.component.baseline
+    return find(
+        rule, message, place, f"{when}: git patchgate baseline capture {name}", details={"component": name}
+    )

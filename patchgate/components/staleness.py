@@ -1,0 +1,159 @@
+"""The gate of staleness: how long ago a component was verified, and what has changed below it since.
+
+Decides what is fresh, aging, stale or unknown from what was found out about one component. A circumstance:
+it knows the date, so nothing of it is part of a verdict id, and it is in no order of the gates of a change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from patchgate.check.case import find
+from patchgate.git.path import RepoPath
+from patchgate.git.quoting import printable
+from patchgate.policy.policy import Policy, Profile
+from patchgate.report.rules import Level
+from patchgate.report.verdict import Finding
+from patchgate.report.wording import SHORT_OID, count
+
+GATE = "staleness"
+DAY = 86_400
+_MOST_NAMED = 5
+_MOST_LETTERS = 80
+_RULES = {"aging": "baseline-aging", "stale": "baseline-stale", "unknown": "baseline-unknown"}
+
+
+class Freshness(StrEnum):
+    """How far the verification of a component can be relied on."""
+
+    FRESH = "fresh"
+    AGING = "aging"
+    STALE = "stale"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class LastVerified:
+    """When a component was verified, and by what that is known.
+
+    Args:
+        component: its id.
+        baseline: the path of its baseline.
+        seconds: since the epoch, UTC; None where nobody knows.
+        where: `commit`, `note` or `ledger`; None where nobody knows.
+        commit: the newest commit that touched the baseline, where that tells it.
+        changed: the components that it depends on and that changed since, sorted.
+        gone: names in its contract that meant something then, and lead nowhere now; as they are written.
+        unknown: why nobody knows, in one sentence.
+    """
+
+    component: str
+    baseline: RepoPath
+    seconds: int | None = None
+    where: str | None = None
+    commit: str | None = None
+    changed: tuple[str, ...] = ()
+    unknown: str | None = None
+    gone: tuple[str, ...] = ()
+
+    @property
+    def unlike(self) -> list[str]:
+        """Everything below it that is not what it was then."""
+        return [*self.changed, *self.gone]
+
+    def days(self, now: float) -> int | None:
+        """Count the whole days since; a clock that is a little behind counts none."""
+        return None if self.seconds is None else max(0, int((now - self.seconds) // DAY))
+
+
+def freshness(verified: LastVerified, window: int, now: float) -> Freshness:
+    """Say how fresh a component is; the last day of the window still counts.
+
+    Args:
+        window: how many days a verification counts.
+        now: seconds since the epoch.
+    """
+    days = verified.days(now)
+    if days is None:
+        return Freshness.UNKNOWN
+    if days > window:
+        return Freshness.STALE
+    return Freshness.AGING if verified.unlike else Freshness.FRESH
+
+
+def examine(
+    verified: LastVerified, policy: Policy, now: float, *, has_drifted: bool = False
+) -> Iterator[Finding]:
+    """Say what is to be said of a component that is not fresh, at the level that the policy wants.
+
+    Args:
+        now: seconds since the epoch.
+        has_drifted: whether its files are not what its baseline records: then it has to be recorded anew.
+    """
+    settings = policy.config.baselines
+    found = freshness(verified, settings.staleness_window_days, now)
+    if found is Freshness.FRESH:
+        return
+    rule = _RULES[found.value]
+    level = policy.level(rule, Profile.COMMIT)
+    if settings.require_fresh and rule not in policy.config.rules:
+        level = Level.ERROR
+    if level is None:
+        return
+    name = verified.component
+    days = verified.days(now)
+    if found is Freshness.UNKNOWN:
+        message = f"nobody can tell when {name} was verified: {verified.unknown}"
+    elif found is Freshness.STALE:
+        window = count(settings.staleness_window_days, "day")
+        message = f"{name} was verified {_ago(days)} ({where(verified)}), and that counts for {window}"
+    else:
+        message = (
+            f"{name} was verified {_ago(days)} ({where(verified)}), and {_changed(verified)} changed since"
+        )
+    hint = f"git patchgate baseline capture {name}" + ("" if has_drifted else " --reverify")
+    if verified.gone:
+        lost = _listed([printable(each, _MOST_LETTERS) for each in verified.gone])
+        hint = (
+            f"take {lost} out of the contract of {name}, or name what came in its place; then git patchgate "
+            f"baseline capture {name}"
+        )
+    if "shallow" in (verified.unknown or ""):
+        hint = f"git fetch --unshallow, or {hint}"
+    about = {"component": name, "staleness": found.value, "verified_at": verified.seconds}
+    finding = find(rule, message, verified.baseline, hint, details=about | {"changed": verified.unlike})
+    yield replace(finding, level=level)
+
+
+def describe(verified: LastVerified, window: int, now: float, *, has_drifted: bool = False) -> str:
+    """Say in a few words how fresh a component is, and why; what has drifted is not called fresh."""
+    found = freshness(verified, window, now)
+    if found is Freshness.UNKNOWN:
+        return f"{found.value}: {verified.unknown}"
+    also = f"; {_changed(verified)} changed since" if verified.unlike else ""
+    state = "" if has_drifted and found is Freshness.FRESH else f"{found.value}, "
+    return f"{state}verified {_ago(verified.days(now))} ({where(verified)}){also}"
+
+
+def where(verified: LastVerified) -> str:
+    """Name what tells when a component was verified; it is asked only where that is known."""
+    if verified.commit is not None:
+        return f"commit {verified.commit[:SHORT_OID]}"
+    return "a note" if verified.where == "note" else "this machine's ledger"
+
+
+def _changed(verified: LastVerified) -> str:
+    return _listed(
+        [*verified.changed, *(f"{printable(each, _MOST_LETTERS)} (gone)" for each in verified.gone)]
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _ago(days: int | None) -> str:
+    return "today" if not days else f"{count(days, 'day')} ago"

@@ -1,0 +1,285 @@
+"""When each component was verified, and which components below it have changed since.
+
+Decides what counts as a verification (the newest of: the commit that made the baseline what it is, a note, an
+event of this machine's ledger), what a dependency's digest covers, which dependency is gone, and when nobody
+can tell. How many days are too many is decided in `components.staleness`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from patchgate.check.externals import Externals
+from patchgate.components.component_cache import (
+    ComponentCache,
+    key_of,
+    key_of_declaration,
+    key_of_entries,
+)
+from patchgate.components.contract_cache import FactsCache, facts_at
+from patchgate.components.dependencies import resolved_dependencies
+from patchgate.components.drift_gathering import files_of
+from patchgate.components.names import Names
+from patchgate.components.staleness import DAY, LastVerified
+from patchgate.components.verifications import VERIFIED_REF, Verification, verifications
+from patchgate.errors import UndecidedError
+from patchgate.git.model import Entry
+from patchgate.git.objects import Objects
+from patchgate.git.touched import Touch, newest_touches
+from patchgate.git.tree_paths import TreePaths
+from patchgate.git.tree_view import TreeView
+from patchgate.policy.component import BASELINES, Component, Components, Role
+from patchgate.policy.policies import Policies
+from patchgate.policy.policy import Policy
+
+_CUT_OFF = "this clone is shallow, and its history ends before that"
+_NEVER = "no commit of its history made the baseline what it is"
+_AHEAD = "the commit of its baseline is dated in the future"
+# As many as a contract's names are told of.
+_MOST_UNKNOWN = 100
+_OF_OTHERS = frozenset({Role.CONTRACT, Role.IMPLEMENTATION})
+_Place = tuple[Names, Externals]
+
+
+@dataclass(frozen=True, slots=True)
+class WithBaseline:
+    """A component with a baseline: the blob of it, the components that its contract names, other names."""
+
+    component: Component
+    baseline: Entry
+    dependencies: tuple[str, ...]
+    unknown: tuple[str, ...] = ()
+
+
+def needs_of(
+    component: Component, names: Names, view: TreeView, cache: FactsCache
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Name the components that the contract of a component depends on, and what there means no component.
+
+    Both are sorted, and empty where it is no contract.
+
+    Raises:
+        UndecidedError: an object is missing.
+    """
+    facts = facts_at(view, component.contract, cache)
+    if facts is None:
+        return (), ()
+    resolved = resolved_dependencies(facts, names)
+    found = {each.id for _, each in resolved if each is not None} - {component.id}
+    unknown = {written.name for written, each in resolved if each is None}
+    return tuple(sorted(found)), tuple(sorted(unknown)[:_MOST_UNKNOWN])
+
+
+def dependency_digests(
+    component: Component, components: Components, view: TreeView, cache: FactsCache
+) -> dict[str, str]:
+    """Give for each component that this one depends on the digest of its contract and implementation.
+
+    Raises:
+        UndecidedError: an object is missing.
+    """
+    needs, _ = needs_of(component, Names(components.ids), view, cache)
+    return {name: _digest(components[name], view) for name in needs}
+
+
+def _digest(component: Component, view: TreeView) -> str:
+    """Hash path, mode and id of what others see of a component: its contract and its implementation."""
+    digest = hashlib.sha256(b"patchgate.dependency/1\n")
+    files = files_of(component, view)
+    for path in sorted(files, key=lambda each: each.raw):
+        role, entry = files[path]
+        if role in _OF_OTHERS:
+            digest.update(b"%s %s %s\0" % (entry.mode.encode(), entry.oid.encode(), path.raw))
+    return "sha256:" + digest.hexdigest()
+
+
+class Staleness:
+    """Answers for the components of one commit's tree.
+
+    Args:
+        objects: reads the repository.
+        paths: looks up folders of its trees.
+        cache: remembers digests and dates.
+        policy: that of the tree; its components count for older trees too.
+    """
+
+    def __init__(self, objects: Objects, paths: TreePaths, cache: ComponentCache, policy: Policy) -> None:
+        self._objects = objects
+        self._paths = paths
+        self._cache = cache
+        self._policy = policy
+        self._policies = Policies(objects)
+        self._components = policy.components
+        self._here: dict[str, Externals] = {}
+        self._outside: dict[str, _Place | None] = {}
+        self._digests: dict[tuple[str, str], str] = {}
+
+    def verified(
+        self,
+        commit: str,
+        tree: str,
+        recorded: Sequence[WithBaseline],
+        now: float,
+        notes: Sequence[str] = (VERIFIED_REF,),
+    ) -> list[LastVerified]:
+        """Find when each component was verified, and what changed below it since.
+
+        Args:
+            commit: the commit in whose history that is looked for, by its full id.
+            tree: its tree.
+            recorded: the components in question.
+            now: seconds since the epoch.
+            notes: commits or full refs of notes in which verifications are.
+
+        Raises:
+            UndecidedError: git failed, or objects are missing.
+        """
+        touches = self._touches(commit, {each.component.baseline.raw: each.baseline.oid for each in recorded})
+        baselines = {each.component.id: each.baseline.oid for each in recorded}
+        told = verifications(self._objects.repository, self._objects, baselines, now, notes)
+        chosen = [
+            _newest(each, touches.get(each.component.baseline.raw), told.get(each.component.id), now)
+            for each in recorded
+        ]
+        by_commit = [verified.commit for verified, _ in chosen if verified.commit is not None]
+        trees = self._trees_of(by_commit)
+        unlike = self._unlike(
+            {
+                (trees[verified.commit], name)
+                for each, (verified, _) in zip(recorded, chosen, strict=True)
+                if verified.commit is not None
+                for name in each.dependencies
+            },
+            tree,
+        )
+        return [
+            self._with_changes(verified, each, note, tree, trees, unlike)
+            for each, (verified, note) in zip(recorded, chosen, strict=True)
+        ]
+
+    def _touches(self, commit: str, wanted: Mapping[bytes, str]) -> dict[bytes, Touch]:
+        known = self._cache.touches(commit, wanted)
+        if known is None:
+            known = newest_touches(self._objects.repository, commit, BASELINES, wanted)
+            self._cache.keep_touches(commit, wanted, known)
+        return known
+
+    def _trees_of(self, commits: Sequence[str]) -> dict[str, str]:
+        names = list(dict.fromkeys(commits))
+        headers = self._objects.headers([f"{name}^{{tree}}" for name in names])
+        found = {name: header.oid for name, header in zip(names, headers, strict=True) if header is not None}
+        if len(found) < len(names):
+            raise UndecidedError(
+                "a commit of this history has no tree here", "git fetch --refetch, then try again"
+            )
+        return found
+
+    def _unlike(self, pairs: set[tuple[str, str]], tree: str) -> set[tuple[str, str]]:
+        """Choose the pairs of an older tree and a component in whose folders the tree differs from now."""
+        asked = [
+            (pair, place, folder)
+            for pair in sorted(pairs)
+            for place in (pair[0], tree)
+            for folder in self._components[pair[1]].folders
+        ]
+        entries = self._paths.entries([(place, folder) for _, place, folder in asked])
+        sides: dict[tuple[str, str], dict[bytes, set[Entry | None]]] = {}
+        for (pair, _, folder), entry in zip(asked, entries, strict=True):
+            sides.setdefault(pair, {}).setdefault(folder, set()).add(entry)
+        return {
+            pair for pair, by_folder in sides.items() if any(len(each) > 1 for each in by_folder.values())
+        }
+
+    def _with_changes(
+        self,
+        verified: LastVerified,
+        recorded: WithBaseline,
+        note: Verification | None,
+        tree: str,
+        trees: Mapping[str, str],
+        unlike: set[tuple[str, str]],
+    ) -> LastVerified:
+        if note is not None:
+            changed = [
+                name
+                for name in recorded.dependencies
+                if note.dependencies.get(name) != self._digest_at(name, tree)
+            ]
+        elif verified.commit is not None:
+            then = trees[verified.commit]
+            changed = [
+                name
+                for name in recorded.dependencies
+                if (then, name) in unlike and self._digest_at(name, then) != self._digest_at(name, tree)
+            ]
+        else:
+            return verified
+        gone = [name for name in recorded.unknown if self._is_gone(name, note, verified, tree, trees)]
+        return replace(verified, changed=tuple(changed), gone=tuple(gone))
+
+    def _is_gone(
+        self,
+        name: str,
+        note: Verification | None,
+        verified: LastVerified,
+        tree: str,
+        trees: Mapping[str, str],
+    ) -> bool:
+        """Tell whether a name that means no component leads nowhere now, and led somewhere then."""
+        if tree not in self._here:
+            roots = self._policy.config.baselines.source_roots
+            self._here[tree] = Externals(roots, TreeView(self._objects, tree))
+        if self._here[tree].has(name):
+            return False
+        if note is not None:
+            resolved = Names({*self._components.ids, *note.dependencies}).find(name)
+            return resolved is not None and resolved.id in note.dependencies
+        then = trees[verified.commit or ""]
+        if then not in self._outside:
+            self._outside[then] = self._place(then)
+        place = self._outside[then]
+        return place is None or place[0].find(name) is not None or place[1].has(name)
+
+    def _place(self, tree: str) -> _Place | None:
+        """Give what names could mean in an older tree; None where nobody can tell."""
+        found = self._policies.at(self._policies.key(tree))
+        if found.fault is not None:
+            return None
+        policy = found.policy or self._policy
+        ids = found.policy.components.ids if found.policy is not None else ()
+        roots = policy.config.baselines.source_roots
+        return Names(ids), Externals(roots, TreeView(self._objects, tree))
+
+    def _digest_at(self, name: str, tree: str) -> str:
+        """Give the digest of a component in a tree; folders that are the same have the same."""
+        if (name, tree) not in self._digests:
+            component = self._components[name]
+            folders = component.folders
+            entries = self._paths.entries([(tree, folder) for folder in folders])
+            key = key_of("dependency", key_of_declaration(component), key_of_entries(folders, entries))
+            digest = self._cache.digest(key)
+            if digest is None:
+                digest = _digest(component, TreeView(self._objects, tree))
+                self._cache.keep_digest(key, digest)
+            self._digests[name, tree] = digest
+        return self._digests[name, tree]
+
+
+def _newest(
+    recorded: WithBaseline, touch: Touch | None, told: Verification | None, now: float
+) -> tuple[LastVerified, Verification | None]:
+    """Choose what tells last when a component was verified; beside it the note or event, if it is one."""
+    name, path = recorded.component.id, recorded.component.baseline
+    if touch is None:
+        unknown: str | None = _NEVER
+    elif touch.is_cut_off:
+        unknown = _CUT_OFF
+    else:
+        unknown = _AHEAD if touch.seconds > now + DAY else None
+    if told is not None and (unknown or touch is None or told.seconds > touch.seconds):
+        return LastVerified(name, path, told.seconds, told.where), told
+    if touch is None or unknown is not None:
+        return LastVerified(name, path, unknown=unknown), None
+    return LastVerified(name, path, touch.seconds, "commit", touch.commit), None

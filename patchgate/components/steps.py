@@ -1,0 +1,275 @@
+"""What several changes do together to the components that the protected side declared and recorded.
+
+Decides which components are compared (those with a baseline on the protected side whose contract, tests or
+baseline differ at the end), by which declaration (both sides' together, so that no file leaves a component on
+the way), and which findings are new: not those of a commit that is judged beside, nor what was so before. It
+costs nothing where neither policy declares a component, and otherwise the difference of the two trees. What
+is found is decided by the gates `drift` and `contracts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from patchgate.check.gate import levelled
+from patchgate.errors import PatchgateError
+from patchgate.git.model import Entry, FileChange
+from patchgate.git.objects import Objects
+from patchgate.git.path import RepoPath
+from patchgate.git.tree_view import TreeView
+from patchgate.policy.component import Component, Components, Role
+from patchgate.policy.control import CONFIG_FILE, PYPROJECT_FILE
+from patchgate.policy.policies import Found
+from patchgate.policy.policy import Policy, Profile
+from patchgate.report.rules import Level
+from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome
+
+_DRIFT, _CONTRACTS = "drift", "contracts"
+_WEIGHT = {level: number for number, level in enumerate(Level)}
+_WEAKENED = "drift-tests-weakened"
+_ONCE_A_PLACE = ("drift-", "baseline-tampered", "component-undeclared")
+_POLICY_FILES = frozenset({CONFIG_FILE.raw, PYPROJECT_FILE.raw})
+_ONE_COMMIT = "put it back, or make the change in one commit with the new baseline, which can be approved"
+_RETIRE_FIRST = (
+    "put it back, or declare the component again; if the component is to go, first push the removal of its "
+    "declaration alone"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The two trees that are compared, each with its policy, and the policy that says how grave a rule is.
+
+    `before` is the tree of the protected side, and `shown` names it in a sentence. Both are read under
+    `variables`.
+    """
+
+    before: str
+    after: str
+    had: Found
+    has: Found
+    judging: Policy
+    shown: str
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_componented(self) -> bool:
+        """Tell whether either policy declares a component."""
+        return any(each.policy is not None and each.policy.config.components for each in (self.had, self.has))
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """What was found of several changes together: how the gates ended, and the findings."""
+
+    gates: tuple[GateOutcome, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def is_silent(self) -> bool:
+        """Tell whether there is nothing to report."""
+        return not self.findings and all(gate.outcome is Outcome.PASS for gate in self.gates)
+
+
+def judge_together(
+    objects: Objects,
+    span: Span,
+    changes: Sequence[ChangeVerdict],
+    touched: Collection[RepoPath] | None = None,
+) -> Together:
+    """Judge what lies between two trees as one change to their components.
+
+    Args:
+        changes: the verdicts on the commits in between; what they report is not reported again.
+        touched: compare only components of which a file is among these; None: all.
+    """
+    if not span.is_componented or span.before == span.after:
+        return Together()
+    known = [finding for change in changes for finding in change.findings]
+    profile = Profile.AGENT if any(each.profile == Profile.AGENT for each in changes) else Profile.COMMIT
+    gates: list[GateOutcome] = []
+    findings: list[Finding] = []
+    between: _Between | None = None
+    for gate, examine in ((_CONTRACTS, _contracts), (_DRIFT, _drift)):
+        try:
+            between = between or _Between(objects, span, touched)
+            new = _unknown(span, profile, examine(objects, between), known)
+            if any(each.level is Level.ERROR for each in new):
+                names = {str(each.details.get("component")) for each in new}
+                had = _levelled(span, profile, _before(objects, span, gate, names))
+                new = [each for each in new if not _is_known(each, had)]
+        except PatchgateError as error:
+            reason = error.message if error.hint is None else f"{error.message}; {error.hint}"
+            gates.append(GateOutcome(gate, Outcome.UNDECIDED, reason))
+            continue
+        failed = any(finding.level is Level.ERROR for finding in new)
+        gates.append(GateOutcome(gate, Outcome.FAIL if failed else Outcome.PASS))
+        findings += new
+    note = f"compared with {span.shown}, over all commits together"
+    return Together(tuple(gates), tuple(replace(each, notes=(*each.notes, note)) for each in findings))
+
+
+def _levelled(span: Span, profile: Profile, findings: Iterable[Finding]) -> list[Finding]:
+    told = (levelled(span.judging, profile, each) for each in findings)
+    return [each for each in told if each is not None]
+
+
+def _unknown(
+    span: Span, profile: Profile, findings: Iterable[Finding], known: Sequence[Finding]
+) -> list[Finding]:
+    """Give the findings, at the levels of the judging policy, that no commit was told; notes are left out."""
+    raised = _levelled(span, profile, findings)
+    return [each for each in raised if each.level is not Level.NOTE and not _is_known(each, known)]
+
+
+def _is_known(finding: Finding, known: Iterable[Finding]) -> bool:
+    """Tell whether the same was reported, at no lower level; of lost tests, whether each of them was."""
+    same = [
+        each
+        for each in known
+        if (each.rule, each.path) == (finding.rule, finding.path)
+        and _WEIGHT[each.level] <= _WEIGHT[finding.level]
+    ]
+    names = _names_in(finding)
+    if finding.rule == _WEAKENED and names:
+        return names <= {name for each in same for name in _names_in(each)}
+    if finding.rule != _WEAKENED and finding.rule.startswith(_ONCE_A_PLACE):
+        return bool(same)
+    return any(each.message == finding.message for each in same)
+
+
+def _names_in(finding: Finding) -> set[str]:
+    names = finding.details.get("functions")
+    return {str(each) for each in names} if isinstance(names, (list, tuple)) else set()
+
+
+class _Between:
+    """The difference of the two trees of a span, as far as components are concerned."""
+
+    def __init__(self, objects: Objects, span: Span, touched: Collection[RepoPath] | None) -> None:
+        self.span = span
+        self.known = _components(span.had)
+        self.now = _components(span.has)
+        self.files = _difference(objects, span)
+        self.old = {file.path: file.old for file in self.files}
+        near = {**self.known.near(self.old), **self.now.near(self.old)}
+        if touched is not None:
+            asked = {**self.known.near(touched), **self.now.near(touched)}
+            if not any(path.raw in _POLICY_FILES for path in touched):
+                near = {name: paths for name, paths in near.items() if name in asked}
+        self.near = sorted(near)
+
+    def component(self, name: str) -> Component:
+        """Give a component with the files that either side declares."""
+        old, new = self.known.get(name), self.now.get(name)
+        if old is None or new is None:
+            return old or self.now[name]
+        tests = dict.fromkeys((*old.settings.tests, *new.settings.tests))
+        code = dict.fromkeys((*old.settings.implementation, *new.settings.implementation))
+        return Component(name, replace(new.settings, tests=tuple(tests), implementation=tuple(code)))
+
+
+def _drift(objects: Objects, between: _Between) -> Iterator[Finding]:
+    # 10 ms to import, and most pushes touch no component.
+    from patchgate.components.component_case import Steps
+    from patchgate.components.drift_gathering import is_forged, recorded_at, state_over
+    from patchgate.components.drift_steps import examine_steps
+
+    view = TreeView(objects, between.span.after)
+    before = TreeView(objects, between.span.before)
+    for name in between.near:
+        component = between.component(name)
+        place = component.baseline
+        recorded = before.entry(place.raw)
+        changed = frozenset(
+            path
+            for path in between.old
+            if path == place or component.role(path) in {Role.CONTRACT, Role.TESTS}
+        )
+        if recorded is None or not changed:
+            continue
+        is_declared, was_declared = name in between.now.ids, name in between.known.ids
+        more = {} if is_declared else _elsewhere(between, recorded_at(component, recorded, objects))
+        state = state_over(
+            component, changed, view, between.old, recorded, more=more, asks_all=not was_declared
+        )
+        forged = is_declared and place in changed and is_forged(state.recorded, state.before, objects)
+        hint = _ONE_COMMIT if is_declared else _RETIRE_FIRST
+        for finding in examine_steps(Steps(state, is_declared, was_declared, forged)):
+            is_error = finding.level is Level.ERROR and not finding.definition.invariant
+            yield replace(finding, hint=hint) if is_error else finding
+
+
+def _elsewhere(between: _Between, before: object) -> dict[RepoPath, tuple[Role, Entry]]:
+    """Find the new files in which those of a component may be that is declared no longer."""
+    from patchgate.components.baseline import Baseline
+    from patchgate.components.drift_comparison import is_named_as_test
+
+    recorded = {each.oid: each.role for each in before.files.values()} if isinstance(before, Baseline) else {}
+    found: dict[RepoPath, tuple[Role, Entry]] = {}
+    for file in between.files:
+        if file.old is not None or file.new is None or not file.new.is_file:
+            continue
+        claims = [role for each, role in between.now.claims(file.path) if each.id not in between.known.ids]
+        role = recorded.get(file.new.oid) or (claims[0] if claims else None)
+        if role is None and is_named_as_test(file.path) and not between.now.claims(file.path):
+            role = Role.TESTS
+        if role is not None:
+            found[file.path] = (role, file.new)
+    return found
+
+
+def _contracts(objects: Objects, between: _Between) -> Iterator[Finding]:
+    own = between.span.has.policy
+    if own is None or not between.now:
+        return
+    from patchgate.components.contract_cache import FactsCache
+    from patchgate.components.contract_gathering import declared_otherwise, view_of_change
+    from patchgate.components.contracts import examine_view
+
+    had = between.span.had.policy
+    otherwise = declared_otherwise(own, had) if had is not None else set(between.now.ids)
+    with FactsCache.of(objects.repository) as cache:
+        view = view_of_change(own, TreeView(objects, between.span.after), between.files, cache, otherwise)
+        if view is not None:
+            yield from examine_view(view, own)
+
+
+def _before(objects: Objects, span: Span, gate: str, names: Collection[str]) -> Iterator[Finding]:
+    """Find what was wrong with some components before already: contracts, and tests that were lost."""
+    had = span.had.policy
+    if had is None:
+        return
+    view = TreeView(objects, span.before)
+    if gate == _CONTRACTS:
+        from patchgate.components.contract_cache import FactsCache
+        from patchgate.components.contract_gathering import view_of_tree
+        from patchgate.components.contracts import examine_view
+
+        with FactsCache.of(objects.repository) as cache:
+            contracts = view_of_tree(had, view, cache)
+            if contracts is not None:
+                yield from examine_view(contracts, had)
+        return
+    from patchgate.components.drift import examine_state
+    from patchgate.components.drift_gathering import state_of
+
+    for name in sorted(names):
+        component = had.components.get(name)
+        if component is not None:
+            found = examine_state(state_of(component, view))
+            yield from (each for each in found if each.rule == _WEAKENED)
+
+
+def _components(found: Found) -> Components:
+    return found.policy.components if found.policy is not None else Components({})
+
+
+def _difference(objects: Objects, span: Span) -> Sequence[FileChange]:
+    from patchgate.git.diff import Detail
+    from patchgate.git.pairs import read_difference
+
+    command, trees = ("diff-tree", "-r"), [span.before, span.after]
+    files, _ = read_difference(objects.repository, objects, command, trees, Detail(), span.variables or None)
+    return files

@@ -1,0 +1,311 @@
+"""What a push makes of the components of a branch: the drift of the tip, its contracts, how fresh they are.
+
+Decides which branches are looked at (those that get another commit whose policy declares components), whose
+policy says how loud it is (the one that judges the branch's commits, else the tip's own), and what is not
+said again: what a commit of this push is told already. What was so before the push refuses nothing; a push
+that does not touch it cannot mend it. Contracts are asked where the push brings a merge: what two good lines
+make together no commit of either could tell.
+What the commits of a push do together to what a protected branch had recorded is compared too (`steps`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from patchgate.check.gate import levelled
+from patchgate.check.ref_terms import RefTerms
+from patchgate.components.steps import Span, judge_together
+from patchgate.errors import UndecidedError
+from patchgate.git.objects import Objects
+from patchgate.git.path import RepoPath
+from patchgate.git.pushes import BRANCHES, RefUpdate, common_ancestor
+from patchgate.policy.policies import built_in
+from patchgate.policy.policy import Policy, Profile
+from patchgate.policy.settings import ComponentSettings
+from patchgate.report.rules import Level
+from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome
+from patchgate.report.wording import SHORT_OID
+
+Subject = tuple[str, RepoPath | None]
+"""A rule, and the path of which something was said by it."""
+
+_CONTRACTS, _DRIFT, _STALENESS = "contracts", "drift", "staleness"
+_MOST = 20
+_BEFORE = "it was so before this push, which does not refuse it"
+_LOUD = tuple(Level)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tip:
+    """A branch that gets a commit: that, what was there before, the commit's policy, and the judging one.
+
+    `known` are the components as they were declared before.
+    """
+
+    update: RefUpdate
+    commit: str
+    before: str | None
+    policy: Policy
+    judging: Policy
+    known: Mapping[str, ComponentSettings]
+
+
+def with_tips(
+    objects: Objects,
+    terms: RefTerms,
+    commits: Mapping[str, str | None],
+    updates: Sequence[RefUpdate],
+    changes: Sequence[ChangeVerdict],
+    now: float | None,
+) -> list[ChangeVerdict]:
+    """Give the verdicts of a push with what is to be said of the components at the tips of its branches.
+
+    It costs nothing where no policy declares any.
+
+    Args:
+        commits: the commit that each object stands for; None where it is none, or not here.
+        changes: the verdicts on refs and commits.
+        now: seconds since the epoch; None: this moment.
+    """
+    tips = list(_tips(terms, commits, updates))
+    if not tips:
+        return list(changes)
+    import time
+
+    from patchgate.components.verifications import VERIFIED_REF
+
+    now = time.time() if now is None else now
+    said = _gravest(finding for change in changes for finding in change.findings)
+    notes = [
+        VERIFIED_REF,
+        *(each.new for each in updates if each.ref == VERIFIED_REF and each.new is not None),
+    ]
+    found = list(changes)
+    has_merge = any(change.source.kind == "merge" for change in changes)
+    for tip in tips:
+        gates, staleness, findings = _look(objects, tip, said, now, notes, has_merge=has_merge)
+        said = _gravest(findings, said)
+        if not findings and all(gate.reason is None for gate in gates):
+            continue
+        found = terms.joined(found, tip.update, gates, findings, (staleness,))
+    return found
+
+
+def with_steps(
+    objects: Objects,
+    terms: RefTerms,
+    commits: Mapping[str, str | None],
+    updates: Sequence[RefUpdate],
+    changes: Sequence[ChangeVerdict],
+) -> list[ChangeVerdict]:
+    """Give the verdicts of a push with what its commits do together to the components of protected branches.
+
+    Each pair of trees is judged once. It costs nothing where no policy declares a component.
+
+    Args:
+        commits: the commit that each object stands for; None where it is none, or not here.
+        changes: the verdicts on refs and commits.
+    """
+    found = list(changes)
+    seen: set[tuple[str, str, str]] = set()
+    for update in updates:
+        try:
+            span = _span(objects, terms, commits, update)
+        except UndecidedError as error:
+            unknown = GateOutcome(_DRIFT, Outcome.UNDECIDED, error.message)
+            found = terms.joined(found, update, (unknown,), ())
+            continue
+        if span is None or (key := (span.before, span.after, span.judging.digest(Profile.COMMIT))) in seen:
+            continue
+        seen.add(key)
+        together = judge_together(objects, span, changes)
+        if not together.is_silent:
+            found = terms.joined(found, update, together.gates, together.findings)
+    return found
+
+
+def _span(
+    objects: Objects, terms: RefTerms, commits: Mapping[str, str | None], update: RefUpdate
+) -> Span | None:
+    """Say what a protected branch had and what it gets; None where neither declares a component.
+
+    A branch that is new, or does not go on from what it had, is compared with the commit where it left that
+    (or else the default branch); what has no commit in common with it is compared with all of it.
+
+    Raises:
+        UndecidedError: git failed, or an object is missing.
+    """
+    tip = commits.get(update.new or "")
+    old = commits.get(update.old or "") or terms.default_tip
+    is_branch = update.ref.startswith(BRANCHES) and terms.is_protected(update.ref)
+    if tip is None or old is None or not is_branch:
+        return None
+    had, has = (terms.policies.at(terms.key_of(each)) for each in (old, tip))
+    if not any(each.policy is not None and each.policy.config.components for each in (had, has)):
+        return None
+    if not terms.reaches(tip, old):
+        base = common_ancestor(objects.repository, old, tip)
+        if base is None and objects.repository.shallow:
+            raise UndecidedError(f"this clone is shallow, and does not show how {tip[:SHORT_OID]} began")
+        old = base or old
+        had = terms.policies.at(terms.key_of(old))
+    place = terms.judged_by(update)
+    judging = terms.policies.at(terms.key_of(place)).policy if place is not None else had.policy
+    shown = f"{old[:SHORT_OID]}, which {terms.name} has"
+    return Span(_tree_of(objects, old), _tree_of(objects, tip), had, has, judging or built_in(), shown)
+
+
+def _tips(terms: RefTerms, commits: Mapping[str, str | None], updates: Sequence[RefUpdate]) -> Iterator[_Tip]:
+    """Name the branches to look at, each commit once for each policy that judges it."""
+    seen: set[tuple[str, object]] = set()
+    for update in updates:
+        commit = commits.get(update.new or "")
+        if commit is None or not update.ref.startswith(BRANCHES):
+            continue
+        own = terms.policies.at(terms.key_of(commit)).policy
+        if own is None or not own.config.components:
+            continue
+        place = terms.judged_by(update)
+        key = terms.key_of(place) if place is not None else None
+        if (commit, key) in seen:
+            continue
+        seen.add((commit, key))
+        judging = terms.policies.at(key).policy if key is not None else None
+        before = commits.get(update.old or "") or terms.default_tip
+        old = terms.policies.at(terms.key_of(before)).policy if before is not None else None
+        known = old.config.components if old is not None else {}
+        yield _Tip(update, commit, before, own, judging or own, known)
+
+
+def _look(
+    objects: Objects,
+    tip: _Tip,
+    said: Mapping[Subject, Level],
+    now: float,
+    notes: Sequence[str],
+    *,
+    has_merge: bool,
+) -> tuple[tuple[GateOutcome, ...], GateOutcome, list[Finding]]:
+    """Look at one tip: how the gates ended, and what is new of it, the worst first and not too much."""
+    try:
+        contracts = _contracts(objects, tip, said) if has_merge else []
+        drift, aged = _findings(objects, tip, said, now, notes)
+    except UndecidedError as error:
+        reason = error.message if error.hint is None else f"{error.message}; {error.hint}"
+        unknown = GateOutcome(_DRIFT, Outcome.UNDECIDED, reason)
+        return (unknown,), GateOutcome(_STALENESS, Outcome.NOT_RUN), []
+    findings = sorted([*contracts, *drift, *aged], key=lambda finding: _LOUD.index(finding.level))
+    rest = findings[_MOST:]
+    if rest:
+        message = f"and {len(rest)} more findings on its components; git patchgate baseline status shows them"
+        findings[_MOST:] = [replace(rest[0], message=message, path=None, line=None, notes=())]
+    gates: tuple[GateOutcome, ...] = (_outcome(_DRIFT, drift),)
+    if has_merge:
+        gates = (_outcome(_CONTRACTS, contracts), *gates)
+    return gates, _outcome(_STALENESS, aged), findings
+
+
+def _contracts(objects: Objects, tip: _Tip, said: Mapping[Subject, Level]) -> list[Finding]:
+    """Say what is wrong with the contracts of a tip and was not before, nor is told of a commit."""
+    from patchgate.components.contract_cache import FactsCache
+    from patchgate.components.contract_gathering import view_of_tree
+    from patchgate.components.contracts import examine_view
+    from patchgate.git.tree_view import TreeView
+
+    def raised(commit: str) -> list[Finding]:
+        view = view_of_tree(tip.policy, TreeView(objects, _tree_of(objects, commit)), cache)
+        found = [] if view is None else list(examine_view(view, tip.policy))
+        told = (levelled(tip.judging, Profile.COMMIT, finding) for finding in found)
+        return [finding for finding in told if finding is not None]
+
+    with FactsCache.of(objects.repository) as cache:
+        found = [finding for finding in raised(tip.commit) if finding.level is not Level.NOTE]
+        before = _gravest(raised(tip.before)) if found and tip.before is not None else {}
+    return [each for each in found if not (_is_said(each, said) or _is_said(each, before))]
+
+
+def _outcome(gate: str, findings: Sequence[Finding]) -> GateOutcome:
+    failed = any(finding.level is Level.ERROR for finding in findings)
+    return GateOutcome(gate, Outcome.FAIL if failed else Outcome.PASS)
+
+
+def _findings(
+    objects: Objects, tip: _Tip, said: Mapping[Subject, Level], now: float, notes: Sequence[str]
+) -> tuple[list[Finding], list[Finding]]:
+    # Imported where a tip has components: 10 ms, and most repositories have none.
+    from patchgate.components.component_cache import ComponentCache
+    from patchgate.components.staleness import examine
+    from patchgate.components.staleness_gathering import Staleness
+    from patchgate.components.standing import alike, standings
+    from patchgate.git.tree_paths import TreePaths
+
+    paths = TreePaths(objects)
+    with ComponentCache.of(objects.repository) as cache:
+        tree = _tree_of(objects, tip.commit)
+        settled: set[str] = set()
+        if tip.before is not None:
+            # What is as it was has been told before; and a first push from a clone need not read it all.
+            settled = alike(paths, tree, _tree_of(objects, tip.before), tip.policy, tip.known)
+        found = standings(objects, tree, tip.policy, paths, cache, settled=settled)
+        recorded = [each for standing in found if (each := standing.recorded) is not None]
+        staleness = Staleness(objects, paths, cache, tip.policy)
+        verified = staleness.verified(tip.commit, tree, recorded, now, notes)
+        drift = [
+            told
+            for standing in found
+            for finding in standing.findings
+            if (told := levelled(tip.judging, Profile.COMMIT, finding)) is not None
+            and not _is_said(told, said)
+            # A note refuses nothing and is told where it arises.
+            and told.level is not Level.NOTE
+        ]
+        refusing = {each.component.id for each in found if _holds_error(each.findings, drift)}
+        before: Mapping[Subject, Level] = {}
+        if refusing and tip.before is not None:
+            old = standings(objects, _tree_of(objects, tip.before), tip.policy, paths, cache, refusing)
+            raised = [levelled(tip.judging, Profile.COMMIT, each) for one in old for each in one.findings]
+            before = _gravest(finding for finding in raised if finding is not None)
+    drift = [_softened(finding) if _is_said(finding, before) else finding for finding in drift]
+    drifted = {standing.component.id: standing.has_drifted for standing in found}
+    aged = [
+        finding
+        for each in verified
+        for finding in examine(each, tip.judging, now, has_drifted=drifted[each.component])
+    ]
+    return drift, aged
+
+
+def _gravest(
+    findings: Iterable[Finding], known: Mapping[Subject, Level] | None = None
+) -> dict[Subject, Level]:
+    """Say of each subject how grave the gravest is that was said of it."""
+    found = dict(known or {})
+    for finding in findings:
+        subject = (finding.rule, finding.path)
+        found[subject] = min(finding.level, found.get(subject, finding.level), key=_LOUD.index)
+    return found
+
+
+def _is_said(finding: Finding, said: Mapping[Subject, Level]) -> bool:
+    """Tell whether the same was said before, and no less gravely."""
+    level = said.get((finding.rule, finding.path))
+    return level is not None and _LOUD.index(level) <= _LOUD.index(finding.level)
+
+
+def _tree_of(objects: Objects, commit: str) -> str:
+    header = objects.header(commit + "^{tree}")
+    if header is None:
+        raise UndecidedError(f"commit {commit[:12]} has no tree here", "git fetch --refetch, then try again")
+    return header.oid
+
+
+def _holds_error(raised: Sequence[Finding], drift: Sequence[Finding]) -> bool:
+    refused = {(each.rule, each.path) for each in drift if each.level is Level.ERROR}
+    return any((finding.rule, finding.path) in refused for finding in raised)
+
+
+def _softened(finding: Finding) -> Finding:
+    if finding.level is not Level.ERROR:
+        return finding
+    return replace(finding, level=Level.WARNING, notes=(*finding.notes, _BEFORE))

@@ -1,0 +1,157 @@
+"""Validate components as the index has them: some, all, or those that what is staged touches.
+
+Decides which contracts and baselines are asked, and what the report is bound to: the whole tree, under
+the policy that it holds itself. What is said of them is said by the gates `contracts` and `drift`, as for a
+change. It is no verdict on a change: no other gate is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from patchgate.check.case import Case
+from patchgate.check.cases import BUILT_IN, reference
+from patchgate.check.gate import Gate, judge, levelled
+from patchgate.components.component_case import ContractsView
+from patchgate.components.content import Content, head_content, index_content, named
+from patchgate.components.contract_cache import FactsCache
+from patchgate.components.contract_gathering import declared_otherwise, view_of_change, view_of_tree
+from patchgate.components.contracts import examine_view
+from patchgate.components.drift import examine_state
+from patchgate.components.drift_gathering import state_of
+from patchgate.errors import ConfigError, UsageError
+from patchgate.git.model import Change, Source
+from patchgate.git.objects import Objects
+from patchgate.git.repository import Repository
+from patchgate.policy.component import Component
+from patchgate.policy.policies import built_in
+from patchgate.policy.policy import Policy, Profile
+from patchgate.report.rules import Level
+from patchgate.report.verdict import ChangeVerdict, Finding, Report
+
+
+@dataclass(frozen=True, slots=True)
+class Validated:
+    """The report, and what it is about: the content's name, how many contracts of it were looked at, and how
+    many components were compared with their baselines.
+
+    `is_touched` is False where nothing was asked, for nothing that is staged touches a component.
+    """
+
+    report: Report
+    content: str
+    declares: bool
+    is_touched: bool
+    contracts: int
+    baselines: int
+
+
+def validate(
+    repository: Repository, ids: Sequence[str], *, everything: bool = False, fail_fast: bool = False
+) -> Validated:
+    """Validate some components, all, or (without either) those that are touched: contracts, then drift.
+
+    Args:
+        ids: components by their exact ids.
+        everything: all of them.
+        fail_fast: end with the first error.
+
+    Raises:
+        UsageError: there is no such component, or no index that could touch one.
+        ConfigError: the policy of the index cannot be used.
+        UndecidedError: the index holds conflicts, or an object is missing.
+    """
+    if ids and everything:
+        raise UsageError("ID and --all exclude each other", "leave one of them out")
+    with Objects(repository) as objects:
+        content = index_content(repository, objects)
+        view = _view(content, ids, everything)
+        recorded = _with_baselines(content, view, ids, everything)
+        policy, profile = content.policy, Profile.COMMIT
+        has_ended = False
+        compared: list[str] = []
+
+        def until(found: Iterable[Finding]) -> Iterator[Finding]:
+            nonlocal has_ended
+            for finding in () if has_ended else found:
+                yield finding
+                said = levelled(policy, profile, finding)
+                if fail_fast and said is not None and said.level is Level.ERROR:
+                    has_ended = True
+                    return
+
+        after = content.view.tree if content.staged is None else content.staged.after
+        change = Change(objects.empty_tree, after, ())
+        gates = (
+            Gate(
+                "contracts",
+                lambda case: until(examine_view(view, case.policy) if view is not None else ()),
+                lambda case: view is not None,
+            ),
+            Gate(
+                "drift", lambda case: until(_drift(content, recorded, compared)), lambda case: bool(recorded)
+            ),
+        )
+        outcomes, findings = judge(Case(change, policy, profile, has_budgets=False), gates)
+        place = content.name if policy.file else BUILT_IN
+        bound = reference(policy, place, profile)
+        verdict = ChangeVerdict(change, Source("all"), profile.value, bound, outcomes, findings)
+    report = Report((verdict,), repository.limits)
+    is_touched = view is not None or bool(recorded)
+    contracts = _number(view)
+    return Validated(report, content.name, bool(content.components), is_touched, contracts, len(compared))
+
+
+def _with_baselines(
+    content: Content, view: ContractsView | None, ids: Sequence[str], everything: bool
+) -> list[Component]:
+    """Choose the components that are compared with their baselines: those that are asked and have one."""
+    components = content.components
+    asked = set(components.ids) if everything else set(ids)
+    if not asked and view is not None:
+        asked |= view.asked
+    if not (everything or ids) and content.staged is not None:
+        touched = [file.path for file in content.staged.files]
+        for name in components.ids:
+            each = components[name]
+            if any(path == each.baseline or each.role(path) is not None for path in touched):
+                asked.add(name)
+    found = [components[name] for name in components.ids if name in asked]
+    return [each for each in found if content.view.entry(each.baseline.raw) is not None]
+
+
+def _drift(content: Content, components: Sequence[Component], compared: list[str]) -> Iterator[Finding]:
+    for component in components:
+        compared.append(component.id)
+        yield from examine_state(state_of(component, content.view))
+
+
+def _number(view: ContractsView | None) -> int:
+    """Count the contracts that are there, among those that were asked or held against their tests."""
+    if view is None:
+        return 0
+    return sum(view.facts.get(name) is not None for name in view.asked | view.tests.keys())
+
+
+def _view(content: Content, ids: Sequence[str], everything: bool) -> ContractsView | None:
+    policy, view, repository = content.policy, content.view, content.view.objects.repository
+    where = "" if content.staged is None else content.place
+    chosen = [component.id for component in named(content.components, ids, where)]
+    with FactsCache.of(repository) as cache:
+        if everything or chosen:
+            return view_of_tree(policy, view, cache, None if everything else chosen)
+        if content.staged is None:
+            raise UsageError(
+                "a bare repository has no index that could touch a contract", "name components, or say --all"
+            )
+        otherwise = declared_otherwise(policy, _before(repository, view.objects))
+        return view_of_change(policy, view, content.staged.files, cache, otherwise)
+
+
+def _before(repository: Repository, objects: Objects) -> Policy:
+    """Give the policy of `HEAD`; one that cannot be used declares nothing, so all of the index is new."""
+    try:
+        return head_content(repository, objects).policy
+    except ConfigError:
+        return built_in()

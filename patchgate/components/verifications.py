@@ -1,0 +1,185 @@
+"""Verifications: when a component's tests last passed on what its baseline records, as notes and ledger say.
+
+Decides the form of a verification in a note of `refs/notes/patchgate-verified` and in the ledger, and that
+whatever is not exactly that counts for nothing: damaged lines, other components, dates in the future. Only
+reads. It does not decide what is fresh, nor what the newest commit of a baseline says. A capture leaves the
+same record in the ledger alone; it makes nothing fresh, since the commit of the baseline tells its time.
+
+A note hangs on the blob of the baseline. A line of it is canonical JSON and begins with its time, so that
+`git notes merge -s cat_sort_uniq` joins two notes and the newest line comes last. It is not signed: whoever
+may push notes may say that a baseline was verified, as whoever may push commits may touch it.
+"""
+
+from __future__ import annotations
+
+import calendar
+import json
+import re
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from patchgate.components.staleness import DAY
+from patchgate.errors import UndecidedError
+from patchgate.git.notes import read_notes
+from patchgate.git.objects import Objects
+from patchgate.git.repository import Repository
+from patchgate.git.revisions import tree_named
+from patchgate.ledger.ledger import Ledger
+from patchgate.storage.record import Json
+
+VERIFIED_REF = "refs/notes/patchgate-verified"
+KIND = "verified"
+CAPTURED = "captured"
+SCHEMA = "patchgate.verified/1"
+MOST_LINE = 64 << 10
+
+Where = Literal["commit", "note", "ledger"]
+_MOST_LINES = 1000
+_MOST_SECONDS = 1 << 40
+_KEYS = {"at", "component", "dependencies", "schema"}
+_COUNTS = {"passed", "failed", "errors", "skipped"}
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """The tests of a component passed on what a baseline records.
+
+    `seconds` since the epoch; `dependencies` are digests of the components that it depends on, by their id,
+    as they were then. `tests` are their numbers (passed, failed, errors, skipped); None where none were told.
+    """
+
+    component: str
+    baseline_oid: str
+    seconds: int
+    dependencies: Mapping[str, str]
+    where: Where
+    tests: Mapping[str, int] | None = None
+
+    def to_line(self) -> bytes:
+        """Write it as a line of a note, LF included."""
+        plain = {
+            "schema": SCHEMA,
+            "at": self.seconds,
+            "component": self.component,
+            "dependencies": dict(self.dependencies),
+            **self._results(),
+        }
+        return json.dumps(plain, sort_keys=True, separators=(",", ":")).encode("ascii") + b"\n"
+
+    def about(self) -> dict[str, Json]:
+        """Give the keys of the ledger's event; its time is the event's own."""
+        return {
+            "component": self.component,
+            "baseline": self.baseline_oid,
+            "dependencies": dict(self.dependencies),
+            **self._results(),
+        }
+
+    def _results(self) -> dict[str, Json]:
+        return {} if self.tests is None else {"tests": dict(self.tests)}
+
+
+def verifications(
+    repository: Repository,
+    objects: Objects,
+    baselines: Mapping[str, str],
+    now: float,
+    places: Sequence[str] = (VERIFIED_REF,),
+    kinds: Collection[str] = (KIND,),
+) -> dict[str, Verification]:
+    """Find the newest verification of each baseline, in the notes and in the ledger of this machine.
+
+    Args:
+        baselines: the blob of each component's baseline, by the component's id.
+        now: seconds since the epoch; what is more than a day later does not count.
+        places: commits or full refs of notes; a push may bring them.
+        kinds: the events of the ledger that count.
+    """
+    newest: dict[str, Verification] = {}
+    notes = (found for place in places for found in _in_notes(objects, place, baselines))
+    for found in (*notes, *_in_ledger(repository, baselines, kinds)):
+        known = newest.get(found.component)
+        if found.seconds <= now + DAY and (known is None or found.seconds > known.seconds):
+            newest[found.component] = found
+    return newest
+
+
+def _in_notes(objects: Objects, place: str, baselines: Mapping[str, str]) -> Iterator[Verification]:
+    _, head = (tree_named(objects, place) if baselines else None) or (None, None)
+    if head is None:
+        return
+    for component, oid in baselines.items():
+        try:
+            notes = list(read_notes(objects, head, oid))
+        except UndecidedError:
+            # A note that cannot be read makes nothing fresher.
+            continue
+        for note in notes:
+            for line in note.split(b"\n")[-_MOST_LINES:]:
+                found = _from_line(line, component, oid)
+                if found is not None:
+                    yield found
+
+
+def _from_line(line: bytes, component: str, oid: str) -> Verification | None:
+    if not line or len(line) > MOST_LINE:
+        return None
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, dict) or set(value) - {"tests"} != _KEYS or value["schema"] != SCHEMA:
+        return None
+    tests = _tests(value.get("tests"))
+    if tests is None and "tests" in value:
+        return None
+    seconds, dependencies = value["at"], _digests(value["dependencies"])
+    if type(seconds) is not int or not 0 <= seconds < _MOST_SECONDS or dependencies is None:
+        return None
+    if value["component"] != component:
+        return None
+    return Verification(component, oid, seconds, dependencies, "note", tests)
+
+
+def _in_ledger(
+    repository: Repository, baselines: Mapping[str, str], kinds: Collection[str]
+) -> Iterator[Verification]:
+    if not baselines:
+        return
+    for event in Ledger(repository.common_dir).mentions(kinds):
+        component, oid = event.about.get("component"), event.about.get("baseline")
+        if not isinstance(component, str) or not isinstance(oid, str) or baselines.get(component) != oid:
+            continue
+        dependencies, seconds = _digests(event.about.get("dependencies")), _seconds(event.at)
+        if dependencies is not None and seconds is not None:
+            tests = _tests(event.about.get("tests"))
+            yield Verification(component, oid, seconds, dependencies, "ledger", tests)
+
+
+def _tests(value: object) -> dict[str, int] | None:
+    """Read the numbers of a run; None where they are not just those."""
+    if not isinstance(value, Mapping) or set(value) != _COUNTS:
+        return None
+    found = {name: number for name, number in value.items() if type(number) is int and number >= 0}
+    return found if len(found) == len(_COUNTS) else None
+
+
+def _digests(value: object) -> dict[str, str] | None:
+    if not isinstance(value, Mapping):
+        return None
+    found = {
+        name: digest
+        for name, digest in value.items()
+        if isinstance(name, str) and isinstance(digest, str) and _DIGEST.fullmatch(digest)
+    }
+    return found if len(found) == len(value) else None
+
+
+def _seconds(at: str) -> int | None:
+    try:
+        return calendar.timegm(time.strptime(at, "%Y-%m-%dT%H:%M:%SZ"))
+    except ValueError:
+        return None

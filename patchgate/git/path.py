@@ -1,0 +1,196 @@
+"""A path inside a repository, as bytes, and what can be wrong with one.
+
+One constructor for each origin. A `RepoPath` may hold a hostile name: git can store nearly any bytes.
+`faults` says which path rules a name breaks; the `paths` gate decides what follows.
+
+Sources: git's `verify_path` and `is_ntfs_dotgit`/`is_hfs_dotgit` (path.c, utf8.c) for the aliases of `.git`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from patchgate.errors import UsageError
+from patchgate.git.quoting import quote_path
+
+MAX_COMPONENT = 255
+MAX_PATH = 4096
+
+# utf8.c, next_hfs_char: code points that HFS+ ignores in names.
+_HFS_IGNORED = dict.fromkeys(
+    [0x200C, 0x200D, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF]
+)
+# utf8.c, pick_one_utf8_char: to the check for HFS+ a name ends where it is not UTF-8, or at a noncharacter.
+_MALFORMED = re.compile("[\udc80-\udcff\ufffe\uffff]")
+_BORING = re.compile(rb"[A-Za-z0-9_+=,@%()\[\]{}!#$&;'^-][A-Za-z0-9_+=,@%()\[\]{}!#$&;'^. -]*")
+_CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
+_DRIVE = re.compile(rb"[A-Za-z]:")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class RepoPath:
+    """A path relative to the repository's root, `/` between components, ordered by its bytes as git does."""
+
+    raw: bytes
+
+    @classmethod
+    def from_git(cls, raw: bytes) -> RepoPath:
+        """Take a name as git's plumbing gave it with `-z`."""
+        return cls(raw)
+
+    @classmethod
+    def from_patch(cls, raw: bytes) -> RepoPath:
+        """Take a name as a patch or an edit wrote it, unquoted, `a/` or `b/` stripped; faults are kept."""
+        return cls(raw)
+
+    @classmethod
+    def from_user(cls, text: str, prefix: str = "") -> RepoPath:
+        """Take a path typed in a terminal, relative to `prefix` (the folder inside the repository).
+
+        Raises:
+            UsageError: the path is absolute, empty, or leaves the repository.
+        """
+        parts: list[str] = [part for part in prefix.split("/") if part]
+        if text.startswith("/"):
+            raise UsageError(
+                f"{quote_path(text.encode('utf-8', 'surrogateescape'))} is an absolute path",
+                "name it relative to the repository",
+            )
+        for part in text.split("/"):
+            if part in {"", "."}:
+                continue
+            if part == "..":
+                if not parts:
+                    raise UsageError("that path leaves the repository", "name a path inside the repository")
+                parts.pop()
+            else:
+                parts.append(part)
+        if not parts:
+            raise UsageError("that path names the repository itself", "name a file or folder in it")
+        return cls("/".join(parts).encode("utf-8", "surrogateescape"))
+
+    @property
+    def quoted(self) -> str:
+        """The path as git quotes it; safe for a terminal."""
+        return quote_path(self.raw)
+
+    @property
+    def is_plain(self) -> bool:
+        """Tell whether the path is UTF-8 without anything that must be escaped."""
+        return not self.quoted.startswith('"')
+
+    @property
+    def name(self) -> bytes:
+        """The last component."""
+        return self.raw.rpartition(b"/")[2]
+
+    @property
+    def parent(self) -> bytes:
+        """The bytes before the last `/`; empty at the root."""
+        return self.raw.rpartition(b"/")[0]
+
+    @property
+    def folded(self) -> str:
+        """The key under which names collide: NFC, then case folded; bytes that are not UTF-8 stay."""
+        return fold(self.raw)
+
+    @property
+    def is_too_long(self) -> bool:
+        """Tell whether no file can have this name: more than 4,096 bytes, or 255 in one component."""
+        if len(self.raw) > MAX_PATH:
+            return True
+        return len(self.raw) > MAX_COMPONENT and max(map(len, self.raw.split(b"/"))) > MAX_COMPONENT
+
+    def parents(self) -> Iterator[bytes]:
+        """Yield each folder above the path, the root (empty) first; for those of many paths see `folders`."""
+        yield b""
+        position = self.raw.find(b"/")
+        while position >= 0:
+            yield self.raw[:position]
+            position = self.raw.find(b"/", position + 1)
+
+    def is_within(self, folder: bytes) -> bool:
+        """Tell whether the path is `folder` itself or lies below it."""
+        return self.raw == folder or self.raw.startswith(folder + b"/")
+
+    def __str__(self) -> str:
+        return self.quoted
+
+
+def bounded(raw: bytes) -> bytes:
+    """Give what patterns see of a path: of one that is too long the first folders and the end of its name.
+
+    No change may bring such a path, but it may remove one. Matching takes time for each folder above a name.
+    """
+    if len(raw) <= MAX_PATH:
+        return raw
+    above = raw[:MAX_PATH].rpartition(b"/")[0]
+    name = raw.rpartition(b"/")[2][-MAX_COMPONENT:]
+    return above + b"/" + name if above else name
+
+
+def fold(raw: bytes) -> str:
+    """Fold a name as a case-insensitive, normalising file system would: NFC, then case folding."""
+    if raw.isascii():
+        return raw.decode("ascii").lower()
+    text = raw.decode("utf-8", "surrogateescape")
+    if len(raw) > MAX_PATH:
+        return (
+            text.casefold()
+        )  # to normalise takes time quadratic in the accents, and no file has such a name
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
+
+
+def faults(path: RepoPath, *, from_text: bool = False) -> tuple[str, ...]:
+    """Name every path rule that a path breaks, in a fixed order.
+
+    Args:
+        path: the path.
+        from_text: it was written in a patch or an edit, where `\\` and `:` are refused too.
+    """
+    raw = path.raw
+    if not raw:
+        return ("path-empty",)
+    found: list[str] = []
+    if raw.startswith(b"/"):
+        found.append("path-absolute")
+    if _DRIVE.match(raw):
+        found.append("path-drive-letter")
+    components = raw.split(b"/")
+    if any(component in {b".", b".."} for component in components):
+        found.append("path-traversal")
+    if b"" in components[1:]:
+        found.append("path-empty")
+    is_too_long = path.is_too_long
+    if not all(_BORING.fullmatch(component) for component in components):
+        # To normalise a name takes time quadratic in its accents, so none that is too long is.
+        if not is_too_long and any(is_git_alias(component) for component in components):
+            found.append("path-git-dir")
+        if _CONTROL.search(raw):
+            found.append("path-control")
+    if is_too_long:
+        found.append("path-too-long")
+    if from_text and b":" in raw and "path-drive-letter" not in found:
+        found.append("path-colon")
+    if from_text and b"\\" in raw:
+        found.append("path-backslash")
+    return tuple(found)
+
+
+def is_git_alias(component: bytes) -> bool:
+    """Tell whether one component is `.git` to some file system: case, HFS+, NTFS short names and streams."""
+    text = component.decode("utf-8", "surrogateescape").translate(_HFS_IGNORED)
+    if len(component) <= MAX_PATH:  # see `fold`; nothing else becomes one of these letters by it
+        text = unicodedata.normalize("NFC", text)
+    text = text.casefold()
+    if _MALFORMED.split(text, maxsplit=1)[0] == ".git":
+        return True
+    # NTFS: a stream follows a colon, a backslash separates, trailing dots and spaces are dropped.
+    for part in text.replace("\\", "/").split("/"):
+        bare = part.split(":", 1)[0].rstrip(". ")
+        if bare == ".git" or re.fullmatch(r"git~[0-9]+", bare):
+            return True
+    return False

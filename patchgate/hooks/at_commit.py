@@ -1,0 +1,158 @@
+"""pre-commit and pre-merge-commit: judge what git is about to commit, and leave a pending receipt.
+
+Decides what is left to the reference-transaction hook, which sees parent and commit: budgets and the scope
+of intents while commits are replayed (one commit may be put together from several, or be none of the
+intent's), and what puts a path back as it was before HEAD, for an amend looks like any commit here. For those
+no verdict is given and no receipt left; nor is one while this worktree has an intent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from patchgate.check.pending import check_pending
+from patchgate.check.pending_receipt import drop_pending, leave_pending, leave_quiet
+from patchgate.check.refusals import Judged, holds, record_refusals
+from patchgate.check.terms import Asked, trusted
+from patchgate.check.updates import Known, judge_unanswered
+from patchgate.git.novelty import current_branch, merged_in
+from patchgate.git.objects import Objects
+from patchgate.git.progress import is_replaying
+from patchgate.git.repository import ANY_CODE, Repository
+from patchgate.hooks.repeats import drop_shown, note_shown
+from patchgate.hooks.unseen import tell_unseen
+from patchgate.hooks.ways_out import way_out_of_commit
+from patchgate.intents.commits import active_here
+from patchgate.ledger.ledger import Ledger
+from patchgate.report.rules import Level
+from patchgate.report.verdict import ChangeVerdict, Finding, Json, Report, Verdict
+
+_SCOPE = frozenset({"scope-unexpected", "scope-forbidden"})
+_AT_THE_END = frozenset({"max-files", "max-added-lines"}) | _SCOPE
+_BY_PATH = frozenset({"deny-prefix", "deny-pattern", "outside-allow-roots"}) | _SCOPE
+
+
+def judge_commit(
+    repository: Repository, hook: str, heads: Sequence[str] = (), *, leaves: bool = True
+) -> Judged:
+    """Judge what is staged, and the commits that a merge brings with it.
+
+    Args:
+        hook: `pre-commit` or `pre-merge-commit`, for the ledger.
+        heads: what is being merged, where git names it in the environment only.
+        leaves: whether a transaction follows that uses a pending receipt, and judges what is left to it;
+            under a framework none does.
+
+    Raises:
+        PatchgateError: it could not be read.
+    """
+    asked = trusted(repository)
+    drop_pending(repository)
+    drop_shown(repository)
+    branch = current_branch(repository)
+    report = check_pending(repository, asked, heads=heads)
+    (staged,) = report.changes
+    is_merge = staged.source.kind == "merge"
+    if is_merge:
+        report = _with_merged(repository, report, heads, asked)
+    elif leaves and staged.verdict is Verdict.REJECTED and _is_for_later(repository, staged):
+        return Judged(Report((), report.warnings), stops=False)
+    if report.verdict is not Verdict.ACCEPTED:
+        from patchgate.approvals.effects import honoured
+
+        report = honoured(repository, report, local=True)
+    # Which commits an intent binds only the transaction sees.
+    here = active_here(repository)
+    leaves_receipt = leaves and not (here is not None and here.has_any)
+    if leaves_receipt and not staged.policy.judges_messages:
+        leave_quiet(repository)
+    stops = any(holds(change, branch) for change in report.changes)
+    warnings = record_refusals(repository, hook, report, branch)
+    if leaves_receipt and branch is not None and not (stops or is_merge):
+        status = "accepted" if report.verdict is Verdict.ACCEPTED else "told"
+        warnings += _leave(repository, report.changes[0], asked, status, branch)
+    warnings += tell_unseen(repository, staged.source.base_commit, branch, lambda: asked)
+    if leaves and not stops:
+        # 8 ms to import: a refusal need not wait for them.
+        from patchgate.hooks.fast.prepare import renew_at_head
+
+        renew_at_head(repository)
+    report = replace(report, warnings=(*report.warnings, *warnings))
+    if leaves and not stops and (staged.policy.refuses_messages or _says_anything(report)):
+        note_shown(repository, report, begins=True)
+    return Judged(replace(report, ways_out=way_out_of_commit(repository, hook)) if stops else report, stops)
+
+
+def _says_anything(report: Report) -> bool:
+    return bool(report.warnings) or any(change.findings for change in report.changes)
+
+
+def skip_commit(repository: Repository, hook: str, reason: str, *, is_alone: bool) -> tuple[str, ...]:
+    """Let a commit pass that a person skips the hooks for; return warnings of the ledger.
+
+    Args:
+        is_alone: no transaction follows that would record the skip with its commit.
+    """
+    drop_pending(repository)
+    if not is_alone:
+        return ()
+    branch = current_branch(repository)
+    about: dict[str, Json] = {"hook": hook, "reason": reason, "ref": branch, "commits": []}
+    warning = Ledger(repository.common_dir).record("skipped", about)
+    return (warning,) if warning else ()
+
+
+def _with_merged(repository: Repository, report: Report, heads: Sequence[str], asked: Asked) -> Report:
+    from patchgate.git.sources import merge_heads
+
+    known = Known.at(repository)
+    commits = merged_in(repository, [*heads, *merge_heads(repository)], known.settled)
+    merged = judge_unanswered(repository, commits, known, lambda: asked, "HEAD")
+    return replace(report, changes=(*merged.changes, *report.changes))
+
+
+def _is_for_later(repository: Repository, staged: ChangeVerdict) -> bool:
+    """Tell whether everything that was refused is left to the transaction."""
+    errors = [finding for finding in staged.findings if finding.level is Level.ERROR]
+    left = (
+        [finding for finding in errors if finding.rule not in _AT_THE_END]
+        if is_replaying(repository)
+        else errors
+    )
+    if not left:
+        return True
+    return all(finding.rule in _BY_PATH for finding in left) and _takes_back(repository, staged, left)
+
+
+def _takes_back(repository: Repository, staged: ChangeVerdict, findings: Sequence[Finding]) -> bool:
+    """Tell whether all that is refused puts a path back as it was before HEAD, which an amend may do."""
+    becomes = {file.path: file.new for file in staged.change.files}
+    with Objects(repository) as objects:
+        before = objects.header("HEAD^1^{tree}")
+        tree = objects.empty_tree if before is None else before.oid
+        paths = [finding.path for finding in findings]
+        return all(
+            path is not None and path in becomes and objects.entry(tree, path.raw) == becomes[path]
+            for path in paths
+        )
+
+
+def _leave(
+    repository: Repository, change: ChangeVerdict, asked: Asked, status: str, branch: str
+) -> tuple[str, ...]:
+    if change.policy.refuses_messages:
+        # The message is not written yet, and `commit -n` would walk past commit-msg.
+        return ()
+    policy = ("-", "-")
+    if asked.policy_from is not None:
+        # The origin reads REF:FILE; what was read is FILE of the object that REF had.
+        file = change.policy.origin.removeprefix(f"{asked.place}:")
+        naming = ("rev-parse", "--quiet", "--verify", f"{asked.policy_from}:{file}")
+        blob = repository.git(*naming, answers=ANY_CODE)
+        if blob.code != 0:
+            return ()
+        policy = (change.policy.origin, blob.out.decode("ascii").strip())
+    head = change.source.base_commit or repository.zero_oid
+    warning = leave_pending(repository, change.change, status=status, head=head, branch=branch, policy=policy)
+    return (warning,) if warning else ()

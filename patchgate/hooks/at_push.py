@@ -1,0 +1,223 @@
+"""pre-push: judge every commit that a remote lacks, whoever made it and whatever was said of it before.
+
+Decides what the ledger gets to know of a push, and that commits which no hook has judged here are named, with
+the reason where somebody skipped the hooks. Receipts never spare a commit the judgement.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+from patchgate.check.pushes import Push, judge_push_to
+from patchgate.check.refs import show_ref
+from patchgate.check.refusals import holds, record_refusals
+from patchgate.check.terms import trusted
+from patchgate.git.history import lacking
+from patchgate.git.novelty import value_of
+from patchgate.git.pushes import (
+    BRANCHES,
+    NOTES,
+    TAGS,
+    RefUpdate,
+    Remote,
+    read_pushed,
+    refs_below,
+    remote_of,
+)
+from patchgate.git.quoting import printable
+from patchgate.git.repository import Repository
+from patchgate.git.symrefs import as_known, is_default_at, is_empty_at, symbolic_refs_at, told_of
+from patchgate.ledger.event import Event
+from patchgate.ledger.ledger import Ledger
+from patchgate.ledger.receipts import Receipts, settled
+from patchgate.report.verdict import Report, Verdict
+from patchgate.report.wording import SHORT_OID, count
+
+_HOOK = "pre-push"
+_NAMED = 5
+_MOST_RECORDED = 100
+
+
+Further = Callable[[Remote, Sequence[RefUpdate], Report], Report]
+"""What else is to be said of a push that was judged: of these refs."""
+
+
+def judge_push(
+    repository: Repository,
+    remote: str,
+    url: str,
+    lines: bytes,
+    now: float | None = None,
+    *,
+    further: Further | None = None,
+    counted: Callable[[int, int], None] | None = None,
+) -> Report:
+    """Judge a push, from what git tells pre-push.
+
+    Args:
+        repository: where the push is made.
+        remote: the remote's name, or the URL where it has none.
+        url: where the push goes. It may hold a password, so it is neither shown nor kept.
+        lines: what git tells: local name and value, remote name and value of each ref.
+        now: seconds since the epoch; None: this moment.
+        further: what looks at its refs too.
+        counted: what is called now and then with how many of its commits are judged.
+
+    Raises:
+        PatchgateError: it could not be read.
+    """
+    updates = read_pushed(repository, lines)
+    if not updates:
+        return Report(())
+    known = remote_of(repository, remote)
+    symbolic = symbolic_refs_at(repository, url)
+    updates, said = as_known(updates, symbolic)
+    said += told_of(repository, _local_branches(lines))
+    default = known.default or ""
+    is_new = known.default is None and not known.had and all(each.old is None for each in updates)
+    push = judge_push_to(
+        repository,
+        known,
+        updates,
+        replace(trusted(repository), counted=counted),
+        now=now,
+        symbolic=symbolic,
+        is_empty=is_new and is_empty_at(repository, url),
+        is_witnessed=default in known.had and is_default_at(repository, url, default, known.had[default]),
+    )
+    push = replace(push, report=replace(push.report, warnings=(*push.report.warnings, *said)))
+    if further is not None:
+        push = replace(push, report=further(known, updates, push.report))
+    report = _finished(repository, push)
+    if not any(holds(change, None) for change in report.changes):
+        moved = [each.ref for each in updates if each.new is None or each.ref in push.brought]
+        report = _pushed(repository, known, report, {ref: push.brought.get(ref, ()) for ref in moved})
+    return report
+
+
+def _local_branches(lines: bytes) -> list[str]:
+    """Name the local branches of a push; a line of git's begins with the local name."""
+    names = [line.split(b" ")[0] for line in lines.split(b"\n")]
+    return [os.fsdecode(name) for name in names if name.startswith(b"refs/heads/")]
+
+
+def judge_unpushed(
+    repository: Repository,
+    remote: str,
+    told: Mapping[str, str] = MappingProxyType({}),
+    *,
+    further: Further | None = None,
+) -> Report:
+    """Judge every local branch and tag that a remote lacks, where nobody tells all that is being pushed.
+
+    Args:
+        repository: where the push is made.
+        remote: the remote's name, or the URL where it has none.
+        told: what is known of the push all the same: full names at the remote, and what they shall get.
+        further: what looks at the refs too that bring something.
+
+    Raises:
+        PatchgateError: it could not be read.
+    """
+    known = remote_of(repository, remote)
+    refs = refs_below(repository, BRANCHES.rstrip("/"), TAGS.rstrip("/"))
+    # A commit may be pushed that no branch holds: the one that is named, or a detached HEAD.
+    pairs = [*told.items(), *refs.items(), ("HEAD", value_of(repository, "HEAD"))]
+    updates = [RefUpdate(ref, known.had.get(ref), oid) for ref, oid in pairs if known.had.get(ref) != oid]
+    push = judge_push_to(repository, known, updates, trusted(repository), moves=False)
+    if not (push.brought or push.report.changes):
+        return push.report
+    if further is not None:
+        bringing = [each for each in updates if each.ref in push.brought]
+        push = replace(push, report=further(known, bringing, push.report))
+    report = _finished(repository, push)
+    said = (
+        "the framework tells of the first ref only: every local branch and tag with commits that "
+        f"{known.shown} lacks was judged ({count(len(push.brought), 'ref')})"
+    )
+    report = replace(report, warnings=(*report.warnings, said))
+    if not any(holds(change, None) for change in report.changes):
+        every = [oid for commits in push.brought.values() for oid in commits]
+        report = _pushed(repository, known, report, {None: every})
+    return report
+
+
+def _finished(repository: Repository, push: Push) -> Report:
+    """Let signed approvals count, and write down what is still refused."""
+    report = push.report
+    if report.verdict is Verdict.ACCEPTED:
+        return report
+    from patchgate.approvals.effects import honoured
+
+    report = honoured(repository, report, local=False)
+    bad = tuple(change for change in report.changes if change.verdict is not Verdict.ACCEPTED)
+    # A record is flushed to the disk; who broke a rule ten thousand times has broken it.
+    warnings = record_refusals(repository, _HOOK, Report(bad[:_MOST_RECORDED]), None)
+    return replace(report, warnings=(*report.warnings, *warnings))
+
+
+def _pushed(
+    repository: Repository, remote: Remote, report: Report, brought: Mapping[str | None, Sequence[str]]
+) -> Report:
+    """Record a push that is let through, and name the commits in it that no hook has judged here."""
+    ours = [commits for ref, commits in brought.items() if ref is None or not ref.startswith(NOTES)]
+    unseen = _without_receipt(repository, [oid for commits in ours for oid in commits])
+    ledger = Ledger(repository.common_dir)
+    warnings = list(_told(ledger, unseen)) if unseen else []
+    for ref, commits in brought.items():
+        about = {
+            "remote": remote.shown,
+            "ref": None if ref is None else show_ref(ref),
+            "commits": len(commits),
+            "without_receipt": [oid for oid in commits if oid in unseen],
+        }
+        warning = ledger.record("pushed", about)
+        warnings += [warning] if warning else []
+    return replace(report, warnings=tuple(dict.fromkeys((*report.warnings, *warnings))))
+
+
+def _without_receipt(repository: Repository, commits: Sequence[str]) -> dict[str, None]:
+    """Find the commits that no hook has judged, though one should have; in their order.
+
+    None where the hooks were never installed; nor what a remote has, or what was there at the installation.
+    """
+    receipts = Receipts(repository.common_dir)
+    missing = dict.fromkeys(oid for oid in commits if not receipts.has(oid))
+    if not missing:
+        return {}
+    tips = settled(repository.common_dir)
+    if not (tips or receipts.commits()):
+        return {}
+    own = {commit.oid for commit in lacking(repository, list(missing), tips, "--remotes")}
+    return dict.fromkeys(oid for oid in missing if oid in own)
+
+
+def _told(ledger: Ledger, unseen: Mapping[str, None]) -> Iterator[str]:
+    """Name commits without a receipt, and the reasons for which hooks were skipped for some of them."""
+    yield f"{count(len(unseen), 'commit')} had no receipt: {_named(list(unseen))}"
+    skipped: dict[str, list[str]] = {}
+    is_damaged = False
+    try:
+        for line in ledger.lines():
+            if not isinstance(line, Event):
+                is_damaged |= not line.torn
+            elif line.kind == "skipped":
+                commits = line.about.get("commits")
+                listed = commits if isinstance(commits, Sequence) else ()
+                reason = printable(str(line.about.get("reason")), 200)
+                skipped.setdefault(reason, []).extend(str(oid) for oid in listed if oid in unseen)
+    except OSError:
+        is_damaged = True
+    for reason, oids in skipped.items():
+        if oids:
+            yield f"skipped ({reason}): {_named(list(dict.fromkeys(oids)))}"
+    if is_damaged:
+        yield "the ledger is damaged, so reasons may be missing: see git patchgate log --verify"
+
+
+def _named(oids: Sequence[str]) -> str:
+    shown = " ".join(oid[:SHORT_OID] for oid in oids[:_NAMED])
+    return shown + (f" and {len(oids) - _NAMED} more" if len(oids) > _NAMED else "")

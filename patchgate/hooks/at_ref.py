@@ -1,0 +1,218 @@
+"""reference-transaction: judge every commit that a branch is about to get, whoever made it.
+
+Decides which lines of the transaction matter (branches that get a value they do not have), what becomes of
+the verdict (receipts, the ledger), and how somebody comes back from a refusal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+from patchgate.check.receipts import add_receipts
+from patchgate.check.refusals import Judged, holds, record_refusals
+from patchgate.check.terms import trusted
+from patchgate.check.updates import Known, judge_update
+from patchgate.errors import UndecidedError
+from patchgate.git.novelty import BRANCHES, Update, brought_by, has_had, value_of
+from patchgate.git.quoting import printable
+from patchgate.git.repository import Repository
+from patchgate.git.symrefs import told_of
+from patchgate.hooks.repeats import without_repeats
+from patchgate.hooks.unseen import tell_unseen
+from patchgate.hooks.ways_out import ways_out
+from patchgate.intents.commits import Here, active_here, touch
+from patchgate.ledger.ledger import Ledger
+from patchgate.report.verdict import ChangeVerdict, Json, Report, Verdict
+
+if TYPE_CHECKING:
+    from patchgate.intents.made_commits import Making
+
+FETCH, RECEIVE = "fetch", "receive-pack"
+Pusher = Callable[[Repository], Repository | None]
+
+
+def judge_transaction(
+    repository: Repository,
+    lines: bytes,
+    command: Callable[[], str],
+    process: Callable[[], str],
+    pusher: Pusher = lambda repository: repository,
+) -> Judged:
+    """Judge the branches of a transaction that is prepared.
+
+    Args:
+        lines: what git sends: old value, new value and name of each ref.
+        command: finds git's command that is at work; asked only where something is refused.
+        process: names git's command that runs the hook, for certain; asked only where a branch is created,
+            and where this worktree has an intent.
+        pusher: opens the repository as that worktree of it has it which pushes into it; None where another
+            repository pushes. Asked only where a push runs the hook, and there are intents.
+
+    Raises:
+        PatchgateError: it could not be read.
+    """
+    known = Known.at(repository, lines)
+    asked = cache(lambda: trusted(repository))
+    changes: list[ChangeVerdict] = []
+    warnings: dict[str, None] = {}
+    stopping: Update | None = None
+    here = cache(lambda: active_here(repository))
+    makings: list[Making] = []
+
+    def making(update: Update, fresh: Sequence[str]) -> Making | None:
+        if here() is None:
+            return None
+        from patchgate.intents.made_commits import made_under
+
+        whose, fresh = made_by(repository, here(), fresh, process, pusher)
+        found = made_under(repository, whose, update, fresh, settled=known.settled, arriving=known.arriving)
+        makings.extend([found] if found is not None else [])
+        return found
+
+    updates = list(updates_of(repository, lines))
+    warnings |= dict.fromkeys(told_of(repository, [update.ref for update in updates]))
+    for update in updates:
+        report = judge_update(repository, update, known, asked, lambda: process() == FETCH, making)
+        if report.verdict is not Verdict.ACCEPTED:
+            from patchgate.approvals.effects import honoured
+
+            report = honoured(repository, report, local=True)
+        if any(holds(change, update.ref) for change in report.changes):
+            stopping = stopping or update
+        warnings |= dict.fromkeys(report.warnings)
+        if report.changes and update.old is not None:
+            warnings |= dict.fromkeys(tell_unseen(repository, update.old, update.ref, asked))
+        warnings |= dict.fromkeys(record_refusals(repository, "reference-transaction", report, update.ref))
+        changes.extend(report.changes)
+    warning = add_receipts(known.receipts, changes)
+    if warning:
+        warnings[warning] = None
+    if makings:
+        touch(repository, here())
+    if stopping is None:
+        warnings |= dict.fromkeys(record_made(repository, makings))
+    whole = Report(tuple(changes), tuple(warnings))
+    if updates:
+        whole = without_repeats(repository, whole, stops=stopping is not None)
+    if stopping is None:
+        return Judged(whole, stops=False)
+    return Judged(replace(whole, ways_out=ways_out(repository, stopping, command())), stops=True)
+
+
+def skip_transaction(
+    repository: Repository,
+    lines: bytes,
+    reason: str,
+    process: Callable[[], str],
+    pusher: Pusher = lambda repository: repository,
+) -> tuple[int, tuple[str, ...]]:
+    """Record which commits land unjudged because somebody said so.
+
+    Args:
+        process: as `judge_transaction` asks it.
+        pusher: as `judge_transaction` asks it.
+
+    Returns:
+        How many they are, and warnings of the ledger.
+    """
+    ledger = Ledger(repository.common_dir)
+    known = Known.at(repository, lines)
+    here = active_here(repository)
+    touch(repository, here)
+    number, warnings = 0, []
+    for update in updates_of(repository, lines):
+        if has_had(repository, update):
+            continue
+        brought = brought_by(repository, update, known.settled, known.arriving)
+        commits: list[str] = [commit.oid for commit in brought.own]
+        if commits:
+            number += len(commits)
+            about = {
+                "hook": "reference-transaction",
+                "reason": reason,
+                "ref": printable(update.ref),
+                "commits": commits,
+            }
+            warnings.append(ledger.record("skipped", about))
+            if here is None:
+                continue
+            from patchgate.intents.made_commits import made_under
+
+            unseen = [oid for oid in commits if not known.receipts.has(oid)]
+            whose, own = made_by(repository, here, unseen, process, pusher)
+            making = made_under(
+                repository, whose, update, own, settled=known.settled, arriving=known.arriving
+            )
+            if making is not None:
+                making.bind_all(repository)
+                warnings += record_made(repository, [making])
+    return number, tuple(warning for warning in warnings if warning)
+
+
+def made_by(
+    repository: Repository,
+    here: Here | None,
+    commits: Sequence[str],
+    process: Callable[[], str],
+    pusher: Pusher,
+) -> tuple[Here | None, Sequence[str]]:
+    """Give the intents that bind commits, and those of the commits that they bind.
+
+    What another repository pushes into this one no intent binds, except what the reflog of this worktree
+    shows as made here. What a worktree of this one pushes, its intents bind: plumbing leaves no reflog.
+
+    Raises:
+        UndecidedError: the reflog cannot be read.
+    """
+    if process() != RECEIVE:
+        return here, commits
+    source = pusher(repository)
+    if source is not None:
+        if source.git_dir == repository.git_dir:
+            return here, commits
+        whose = active_here(source)
+        if whose is not None and whose.binds:
+            return whose, commits
+    from patchgate.git.reflog import made_in
+
+    made = made_in(repository.git_dir, 0)
+    return here, [oid for oid in commits if oid in made]
+
+
+def record_made(repository: Repository, makings: Sequence[Making]) -> list[str]:
+    """Record which commits were made under which intent of this worktree; return warnings of the ledger."""
+    ledger = Ledger(repository.common_dir)
+    warnings: list[str] = []
+    for making in makings:
+        for name, commits in making.bound.items():
+            about: dict[str, Json] = {"intent": name, "ref": printable(making.update.ref), "commits": commits}
+            warning = ledger.record("made", about)
+            warnings += [warning] if warning else []
+    return warnings
+
+
+def updates_of(repository: Repository, lines: bytes) -> Iterator[Update]:
+    """Read the branches that would get another value.
+
+    Raises:
+        UndecidedError: a line is none of git's, or a branch would not name a commit.
+    """
+    for line in lines.split(b"\n"):
+        if not line:
+            continue
+        words = line.decode("utf-8", "surrogateescape").split(" ")
+        if len(words) != 3:
+            raise UndecidedError("git's reference transaction could not be read", "run git fsck")
+        _, new, ref = words
+        if not ref.startswith(BRANCHES):
+            continue
+        if new.startswith("ref:"):
+            new = value_of(repository, new.removeprefix("ref:")) or repository.zero_oid
+        if not new.strip("0"):
+            continue
+        old = value_of(repository, ref)
+        if new != old:
+            yield Update(ref, old, new)

@@ -1,0 +1,191 @@
+"""`doctor`: does the gate really run here, at every event of every worktree?
+
+Decides which worktrees and events matter, gathers the facts, has the witness asked, and puts the findings
+together. It mends nothing: `tell` only reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from patchgate.git.hook_files import displaced_by, previous_of
+from patchgate.git.hook_managers import managers_of
+from patchgate.git.hooks_in_force import (
+    LOCAL_EVENTS,
+    SERVER_EVENTS,
+    Surroundings,
+    Worktree,
+    worktrees_in_force,
+)
+from patchgate.git.repository import Repository
+from patchgate.hooks.doctor_fast import fast_findings
+from patchgate.hooks.doctor_findings import (
+    Finding,
+    Hook,
+    bare_path_finding,
+    config_findings,
+    git_at,
+    hook_findings,
+    mending_of,
+)
+from patchgate.hooks.doctor_managers import is_managed, managed_findings
+from patchgate.hooks.doctor_repository import (
+    kind_findings,
+    ledger_findings,
+    leftover_findings,
+    marker_findings,
+    policy_findings,
+    slow_findings,
+    symbolic_findings,
+    unseen_findings,
+)
+from patchgate.hooks.doctor_witness import BARE_PATH, Witness
+from patchgate.report.rules import Level
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One worktree with what was found about it."""
+
+    worktree: Worktree
+    hooks: tuple[Hook, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def runs(self) -> bool:
+        """Tell whether every event here reaches a patchgate that can judge."""
+        return not any(finding.level is Level.ERROR for finding in self.findings)
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """All that doctor found; `findings` are about the repository as a whole."""
+
+    git: tuple[int, ...]
+    places: tuple[Place, ...]
+    findings: tuple[Finding, ...] = field(default=())
+
+    @property
+    def runs(self) -> bool:
+        """Tell whether the gate runs everywhere."""
+        return all(place.runs for place in self.places) and not any(
+            finding.level is Level.ERROR for finding in self.findings
+        )
+
+    @property
+    def to_install(self) -> tuple[Worktree, ...]:
+        """Name the worktrees where `install` mends something without a question."""
+        return tuple(
+            place.worktree
+            for place in self.places
+            if any(finding.is_mended_by_install for finding in place.findings)
+        )
+
+    @property
+    def to_renew(self) -> tuple[Worktree, ...]:
+        """Name the worktrees for whose next commit what the fast path keeps is to be made anew."""
+        if not any(finding.is_mended_by_renewal for finding in self.findings):
+            return ()
+        return tuple(place.worktree for place in self.places if place.hooks and not place.worktree.is_bare)
+
+
+def examine(
+    repository: Repository, environ: Mapping[str, str], *, stands_elsewhere: bool = False
+) -> Diagnosis:
+    """Look at everything that keeps the gate from running; nothing of the repository changes.
+
+    Args:
+        environ: the caller's environment: git's config can come from it, and a hook inherits it.
+        stands_elsewhere: the user named the repository by `-C`, and so must every remedy.
+
+    Raises:
+        PatchgateError: git could not be asked.
+    """
+    around = Surroundings(repository, environ)
+    version = around.version()
+    worktrees = worktrees_in_force(around)
+    git = "git"
+    if stands_elsewhere:
+        git = git_at(repository.work_tree or repository.git_dir)
+        worktrees = [replace(each, is_here=False, shares_hooks=False) for each in worktrees]
+    there = [each for each in worktrees if each.problem is None]
+    about_policy = list(policy_findings(repository, there, git, environ))
+    places: list[Place] = []
+    bare_asked: set[str] = set()
+    for worktree in worktrees:
+        if worktree.problem is not None:
+            places.append(Place(worktree, findings=(_unknown(worktree, git),)))
+            continue
+        events = _events_of(worktree, there)
+        hooks, findings = _examined(around, environ, worktree, events, version, bare_asked)
+        findings += [finding for place, finding in about_policy if place is worktree]
+        findings += [*leftover_findings(worktree), *marker_findings(repository, worktree)]
+        places.append(Place(worktree, hooks, tuple(findings)))
+    whole = [finding for place, finding in about_policy if place is None]
+    whole += [*ledger_findings(repository, git), *unseen_findings(repository, git)]
+    whole += slow_findings(repository, git)
+    whole += [*symbolic_findings(repository, git), *kind_findings(repository, git)]
+    whole += fast_findings(repository, [each for each in places if each.hooks], git)
+    if "PATCHGATE_SKIP" in environ:
+        what = "PATCHGATE_SKIP is set here: every local hook of every command is skipped"
+        whole.append(Finding(Level.WARNING, what, "unset PATCHGATE_SKIP"))
+    return Diagnosis(version, tuple(places), tuple(whole))
+
+
+def _events_of(worktree: Worktree, all_of_them: Sequence[Worktree]) -> tuple[str, ...]:
+    """Say which events matter: a bare repository is pushed to, unless it only carries worktrees."""
+    if not worktree.is_bare:
+        return LOCAL_EVENTS
+    is_server = any(worktree.files[event].is_ours for event in SERVER_EVENTS)
+    return SERVER_EVENTS if is_server or len(all_of_them) == 1 else ()
+
+
+def _examined(
+    around: Surroundings,
+    environ: Mapping[str, str],
+    worktree: Worktree,
+    events: Sequence[str],
+    git: tuple[int, ...],
+    bare_asked: set[str],
+) -> tuple[tuple[Hook, ...], list[Finding]]:
+    """Ask the hooks of a worktree; with the bare PATH, one hook of each folder of hooks."""
+    local = [event for event in events if event in LOCAL_EVENTS]
+    managed = managers_of(worktree.path, {event: worktree.files[event] for event in local})
+    hooks = [
+        Hook(
+            event,
+            file := worktree.files[event],
+            previous_of(file),
+            displaced_by(file),
+            managed=managed.get(event),
+        )
+        for event in events
+    ]
+    with Witness(around, environ, worktree) as witness:
+        answers = witness.ask_each({hook.event: hook.ours for hook in hooks if hook.ours})
+        hooks = [replace(hook, answer=answers.get(hook.event)) for hook in hooks]
+        if is_managed(hooks):
+            findings = list(managed_findings(hooks, mending_of(worktree).line))
+            findings += config_findings(worktree, events, git)
+        else:
+            findings = list(hook_findings(worktree, hooks, git))
+        sound = [hook for hook in hooks if hook.is_sound]
+        if sound and worktree.folder not in bare_asked:
+            bare_asked.add(worktree.folder)
+            event = sound[0].event
+            found = bare_path_finding(
+                event, witness.ask(event, sound[0].file, BARE_PATH), mending_of(worktree)
+            )
+            findings += [found] if found else []
+    return tuple(hooks), findings
+
+
+def _unknown(worktree: Worktree, git: str) -> Finding:
+    if worktree.is_gone:
+        return Finding(Level.NOTE, "the folder of this worktree is gone", f"{git} worktree prune")
+    return Finding(
+        Level.ERROR,
+        f"this worktree could not be looked at: {worktree.problem}",
+        f"{git_at(worktree.path)} status",
+    )

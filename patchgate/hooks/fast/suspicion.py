@@ -1,0 +1,197 @@
+"""What a policy could object to, in so plain a form that a clean commit is recognised without the policy.
+
+Decides what makes a change worth judging: names, ends, beginnings and pieces of paths, limits, literal bytes.
+It decides no verdict and holds no rule. Where a gate says anything, be it a note, the suspicion must hold;
+where only the suspicion holds, the policy is asked, and time is lost. It speaks of changes that add, modify
+or delete regular files with plain ASCII names; whoever asks hands everything else on, and looks at collisions
+and lengths of names by himself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from patchgate import __version__
+from patchgate.git.path import fold
+from patchgate.hooks.fast.glob_literals import Check, checks_of
+from patchgate.policy.classes import CLASSES
+from patchgate.policy.component import anchored
+from patchgate.policy.content import SECRET_FORMS
+from patchgate.policy.literals import literals_of
+from patchgate.policy.policy import Policy, Profile
+from patchgate.policy.texts import version_satisfies
+
+ADDED_LINE = b"\n+"
+_MARKERS = tuple(ADDED_LINE + sign * 7 for sign in (b"<", b">", b"|"))
+# Control files, what git reads from the tree, and every name that a file system could take for `.git`.
+_ALWAYS: tuple[Check, ...] = (
+    ("prefixes", "patchgate.toml"),
+    ("prefixes", ".patchgate"),
+    ("prefixes", "pyproject.toml"),
+    ("prefixes", ".pre-commit-config.yaml"),
+    ("names", ".git"),
+    ("names", ".gitattributes"),
+    ("names", ".gitmodules"),
+    ("endings", "."),
+    ("endings", " "),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Suspicion:
+    """Everything that a policy could say of a plain change of people's, and more: plain values throughout.
+
+    Limits are inclusive, and None where there is none. A path is inside if it is one of `roots`, as it is
+    written, or below one (None: everything is). The other texts are compared with the path in lower case:
+    `prefixes` are the path or a folder above it, `names` are whole components, `endings` and `beginnings`
+    are those of any component, `parts` stand anywhere in one. `texts` are searched in the output of
+    `git diff -p -U0`, `small_texts` in the same in lower case.
+    `reads_contents` tells whether binary files are denied, `has_components` whether a deletion anywhere can
+    take away what a contract names, `verifies_pushes` whether a push runs the analyses, `reserves` whether
+    a file is reported that an intent of another worktree declares.
+    """
+
+    max_files: int | None
+    max_added_lines: int | None
+    max_file_bytes: int | None
+    roots: tuple[str, ...] | None
+    prefixes: tuple[str, ...]
+    names: frozenset[str]
+    endings: tuple[str, ...]
+    beginnings: tuple[str, ...]
+    parts: tuple[str, ...]
+    texts: tuple[bytes, ...]
+    small_texts: tuple[bytes, ...]
+    reads_contents: bool
+    has_components: bool
+    judges_messages: bool
+    refuses_messages: bool
+    verifies_pushes: bool
+    reserves: bool
+
+
+def suspicion_of(policy: Policy) -> Suspicion | None:
+    """Compile the suspicion of a policy for the commits of people; None if nothing can be recognised."""
+    wanted = policy.config.required_version
+    if wanted is not None and not version_satisfies(wanted, __version__):
+        return None
+    if policy.config.doubts:
+        # What cannot be used as it stands is told at every commit, and that the full tier does.
+        return None
+    roots = _roots(policy)
+    checks = set(_checks(policy))
+    if roots == () or any(not text for _, text in checks):
+        return None
+    limits = policy.all_limits(Profile.COMMIT)
+
+    def least(rule: str, values: Iterable[int | None]) -> int | None:
+        spoken = [value for value in values if value is not None] if _speaks(policy, rule) else []
+        return min(spoken, default=None)
+
+    def texts_of(field: str) -> tuple[str, ...]:
+        # Folded texts that are not ASCII are in no plain name.
+        return tuple(sorted(text for name, text in checks if name == field and text.isascii()))
+
+    texts, small_texts = _texts(policy)
+    return Suspicion(
+        # What an override counts for itself is no more than the whole.
+        max_files=least("max-files", (each.max_files for each in limits)),
+        max_added_lines=least("max-added-lines", (each.max_added_lines for each in limits)),
+        max_file_bytes=least("max-file-bytes", (each.max_file_bytes for each in limits)),
+        roots=roots,
+        prefixes=texts_of("prefixes"),
+        names=frozenset(texts_of("names")),
+        endings=texts_of("endings"),
+        beginnings=texts_of("beginnings"),
+        parts=texts_of("parts"),
+        texts=texts,
+        small_texts=small_texts,
+        reads_contents="binary" in _denied_classes(policy),
+        has_components=bool(policy.config.components),
+        judges_messages=policy.judges_messages(Profile.COMMIT),
+        refuses_messages=policy.refuses_messages(Profile.COMMIT),
+        verifies_pushes=policy.config.verify.on_push,
+        reserves=_speaks(policy, "intent-reserved"),
+    )
+
+
+def _speaks(policy: Policy, rule: str) -> bool:
+    return policy.level(rule, Profile.COMMIT) is not None
+
+
+def _bare(prefix: str) -> str:
+    """Take what says nothing out of a literal path; what is left of the whole repository is empty."""
+    return "/".join(part for part in prefix.split("/") if part not in {"", "."})
+
+
+def _roots(policy: Policy) -> tuple[str, ...] | None:
+    written = policy.config.policy.allow_roots
+    if written is None or not _speaks(policy, "outside-allow-roots"):
+        return None
+    roots = {_bare(root) for root in written}
+    return None if "" in roots else tuple(sorted(root for root in roots if root.isascii()))
+
+
+def _denied_classes(policy: Policy) -> frozenset[str]:
+    """List the classes that somebody's limits deny."""
+    if not _speaks(policy, "deny-class"):
+        return frozenset()
+    limits = policy.all_limits(Profile.COMMIT)
+    return frozenset[str]().union(*(each.deny_classes | each.deny_new_classes for each in limits))
+
+
+def _checks(policy: Policy) -> Iterator[Check]:
+    """Say what to look for in paths."""
+    section = policy.config.policy
+    yield from _ALWAYS
+    if _speaks(policy, "deny-prefix"):
+        yield from (("prefixes", _folded(_bare(prefix))) for prefix in section.deny_prefixes)
+    if _speaks(policy, "deny-suffix"):
+        for suffix in map(_folded, section.deny_suffixes):
+            _, slash, name = suffix.rpartition("/")
+            yield ("names" if slash else "endings", name)
+    for component in policy.config.components.values():
+        yield ("prefixes", _folded(component.contract))
+        for glob in (*component.tests, *component.implementation):
+            yield from checks_of(anchored(glob))
+    patterns = list(section.deny) if _speaks(policy, "deny-pattern") else []
+    classes = set(_denied_classes(policy))
+    if _speaks(policy, "lock-without-manifest"):
+        classes.add("lock")
+    for name in classes:
+        patterns += CLASSES[name]
+    for pattern in patterns:
+        yield from checks_of(pattern)
+
+
+def _folded(text: str) -> str:
+    return fold(text.encode("utf-8", "surrogateescape"))
+
+
+def _texts(policy: Policy) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
+    """List the literals of which one is in every change whose content a rule speaks of."""
+    rules = policy.content
+    texts: set[bytes] = set()
+    small_texts: set[bytes] = set()
+    if rules.secrets and _speaks(policy, "secret"):
+        texts.update(literal for form in SECRET_FORMS for literal in form.literals)
+    if rules.conflict_markers and _speaks(policy, "conflict-marker"):
+        texts.update(_MARKERS)
+    for expression in rules.denied if _speaks(policy, "deny-content") else ():
+        literals = literals_of(expression.pattern)
+        if literals is None:
+            # Nothing tells its matches from other lines, so every added line is suspicious.
+            return (ADDED_LINE,), ()
+        (small_texts if literals.ignore_case else texts).update(literals.texts)
+    if policy.judges_placeholders(Profile.COMMIT):
+        # Most policies are compiled without them.
+        from patchgate.policy.markers import FUNCTIONS
+
+        # A file of UTF-16 is handed on by its own: git calls it binary, or its lines hold a NUL.
+        found = policy.markers.literals_of_all()
+        if found is None:
+            return (ADDED_LINE,), ()
+        texts.update(found[0], FUNCTIONS)
+        small_texts.update(found[1])
+    return tuple(sorted(texts)), tuple(sorted(small_texts))

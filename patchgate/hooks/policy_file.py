@@ -1,0 +1,171 @@
+"""Write the first policy of a repository; overwrite nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import accumulate
+from pathlib import Path
+
+from patchgate.errors import ConfigError, UndecidedError, UsageError
+from patchgate.git.listing import index_names
+from patchgate.git.path import RepoPath, faults
+from patchgate.git.repository import Repository
+from patchgate.policy.config import MAX_PYPROJECT_BYTES, parse, parse_pyproject
+from patchgate.policy.exception_lists import is_exception_list
+from patchgate.policy.policy import Policy
+from patchgate.storage.replace import write_atomically
+
+FIRST_POLICY = """\
+# What may land in this repository. `git patchgate explain RULE` tells what a rule means,
+# `git patchgate explain --path P` which line here decides about a path.
+# A commit that changes this file changes nothing else: no change judges itself.
+
+[policy]
+# Files and folders that no change may touch, by their path. Deleting and moving out count too.
+deny_prefixes = []
+# The same by pattern, as in .gitignore. Names of keys and environments that are secrets nearly always.
+deny = [".env", "*.pem", "*.key", "id_rsa", "id_ed25519"]
+# Denied paths that may be deleted all the same, so that people can clean up.
+allow_delete = []
+# Larger files are warned of: every clone carries them for ever.
+max_file_bytes = 1_048_576
+
+# Commits of people. Reviews of more than this are skimmed, so it is a warning.
+[policy.commit]
+max_files = 50
+max_added_lines = 2000
+# Caches and build results that a tool makes again: *.pyc, node_modules/ … `git patchgate explain deny-class`
+# lists the names. To commit such files, take "artifact" out.
+deny_classes = ["artifact"]
+# Submodules: "bump" lets a commit move one that is there, true also add one, false neither.
+allow_gitlinks = "bump"
+
+# Patches, edits and commits of coding agents: small enough to be read, or they are refused.
+[policy.agent]
+max_files = 5
+max_added_lines = 400
+deny_classes = ["lock", "binary", "artifact"]
+# What an agent may change where it is there, and not add.
+deny_new_classes = ["media", "output"]
+# Submodules of agents: as above, and none by default.
+allow_gitlinks = false
+
+[content]
+# Private keys and tokens of known forms, in added lines only.
+secrets = true
+# Left-over conflict markers.
+conflict_markers = true
+
+# What `git patchgate apply` runs in a scratch tree before a patch of an agent lands. Without commands a patch
+# is judged, and not tried.
+# [commands.lint]
+# kind = "lint"
+# command = ["ruff", "check", "--no-fix", "."]
+# [commands.tests]
+# kind = "test"
+# command = ["python", "-m", "pytest", "-q"]
+# env = { PYTHONPATH = "src" }    # an editable install would bring the tests to the unpatched code
+# timeout = "5m"
+"""
+"""The policy that `init` writes: the defaults, with the reason for each."""
+_ADDS_SUBMODULES = ('allow_gitlinks = "bump"', "allow_gitlinks = true")
+
+
+_MOST_LISTED = 16 << 10
+"""In bytes; a longer policy could not be read."""
+_BASELINES = """
+# Lists of findings that a tool leaves out. `git patchgate verify` refuses a change that adds to them beside
+# code, or changes them while something got worse.
+[verify]
+baselines = [
+{entries}
+]
+"""
+
+
+def exception_lists(repository: Repository) -> tuple[str, ...]:
+    """Find the tracked files that are lists of exceptions of other tools, as far as a policy can name them.
+
+    Raises:
+        UndecidedError: the index cannot be read.
+    """
+    names = (record[1:] for records in index_names(repository) for record in records)
+    paths = (path for path in map(RepoPath.from_git, names) if is_exception_list(path))
+    found = []
+    for path in paths:
+        with suppress(UnicodeDecodeError):
+            found += [] if faults(path) else [path.raw.decode("utf-8")]
+    return tuple(found)
+
+
+def first_policy(lists: Sequence[str] = (), *, adds_submodules: bool = False) -> Policy:
+    """Read the policy that `init` would write.
+
+    Args:
+        lists: the lists of exceptions of other tools that it names.
+        adds_submodules: commits of people may add submodules.
+    """
+    raw = _text(lists, adds_submodules=adds_submodules).encode("utf-8")
+    return Policy(parse(raw, "patchgate.toml"), "patchgate.toml", raw)
+
+
+def _text(lists: Sequence[str], *, adds_submodules: bool) -> str:
+    policy = FIRST_POLICY.replace(*_ADDS_SUBMODULES) if adds_submodules else FIRST_POLICY
+    if not lists:
+        return policy
+    # A JSON string is a basic string of TOML, where nothing has to be escaped beyond quotes and backslashes.
+    lines = [f"    {json.dumps(name, ensure_ascii=False)}," for name in lists]
+    lengths = accumulate(len(line.encode("utf-8")) for line in lines)
+    kept = [line for line, length in zip(lines, lengths, strict=True) if length <= _MOST_LISTED]
+    return policy + _BASELINES.format(entries="\n".join(kept))
+
+
+def existing_policy_file(repository: Repository) -> str | None:
+    """Name the file of the working tree that holds a policy already, committed or not; None where none does.
+
+    A `patchgate.toml` counts whatever it is, a broken link included; a `pyproject.toml` if it speaks of us.
+    """
+    place = _place(repository)
+    if os.path.lexists(place):
+        return "patchgate.toml"
+    try:
+        with open(os.path.join(os.path.dirname(place), "pyproject.toml"), "rb") as file:
+            speaks = parse_pyproject(file.read(MAX_PYPROJECT_BYTES + 1), "pyproject.toml") is not None
+    except ConfigError:
+        speaks = True
+    except OSError:
+        speaks = False
+    return "pyproject.toml" if speaks else None
+
+
+def write_first_policy(
+    repository: Repository, lists: Sequence[str] = (), *, adds_submodules: bool = False
+) -> str:
+    """Write `patchgate.toml` at the root of the working tree; return its path.
+
+    Args:
+        lists: the lists of exceptions that it names.
+        adds_submodules: commits of people may add submodules.
+
+    Raises:
+        UsageError: there is no working tree, or the file is there already.
+        UndecidedError: it could not be written.
+    """
+    place = _place(repository)
+    try:
+        raw = _text(lists, adds_submodules=adds_submodules).encode("utf-8")
+        write_atomically(Path(place), raw, exist_ok=False)
+    except FileExistsError as error:
+        raise UsageError("patchgate.toml is there already", "edit it, or remove it first") from error
+    except OSError as error:
+        raise UndecidedError(f"patchgate.toml could not be written: {error.strerror}") from error
+    return place
+
+
+def _place(repository: Repository) -> str:
+    if repository.work_tree is None:
+        raise UsageError("a bare repository has no working tree", "run init in a clone")
+    return os.path.join(repository.work_tree, "patchgate.toml")

@@ -1,0 +1,113 @@
+"""Commits that no hook accepted on their branch: told by the next gate that runs, with their names.
+
+Decides which commits of a branch nobody has answered for: without a receipt, on no remote, not there at
+install, and not in the ledger as skipped, observed or told before on this branch. They are judged now; what
+is accepted gets its receipt and is not spoken of, the rest is told once and recorded. How far a branch has
+been told of is noted, so that the next commit asks neither the ledger nor git.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from patchgate.approvals.effects import honoured
+from patchgate.check.commits import judge_commits
+from patchgate.check.receipts import add_receipts
+from patchgate.check.refusals import holds
+from patchgate.check.terms import Asked
+from patchgate.errors import PatchgateError
+from patchgate.git.history import Commit
+from patchgate.git.novelty import unpublished
+from patchgate.git.repository import Repository
+from patchgate.ledger.ledger import Ledger
+from patchgate.ledger.receipts import Receipts, settled
+from patchgate.ledger.told import Told
+from patchgate.report.rules import Level
+from patchgate.report.verdict import ChangeVerdict, Report, Verdict
+from patchgate.report.wording import count
+
+_MOST = 500
+_NAMED = 5
+# Where nothing is recorded the fast path sees that for itself, in a ledger no longer than this.
+_MOST_READ_FAST = 256 << 10
+_RECORDED = frozenset({"skipped", "observed", "unjudged"})
+
+
+def tell_unseen(
+    repository: Repository, tip: str | None, branch: str | None, asked: Callable[[], Asked]
+) -> tuple[str, ...]:
+    """Judge what lies below a branch's value without an answer; return warnings, and stop for nothing.
+
+    Args:
+        repository: where it happens.
+        tip: the commit that the branch has now; None where it has none.
+        branch: its full name, None where HEAD is detached.
+        asked: tells how to judge; asked only where there is something to judge.
+    """
+    try:
+        return _tell(repository, tip, branch, asked)
+    except PatchgateError as error:
+        return (f"earlier commits could not be judged here: {error.message}",)
+
+
+def _tell(
+    repository: Repository, tip: str | None, branch: str | None, asked: Callable[[], Asked]
+) -> tuple[str, ...]:
+    receipts = Receipts(repository.common_dir)
+    told = Told(repository.common_dir)
+    if tip is None or (branch is not None and told.covers(branch, tip, receipts)):
+        return ()
+    ledger = Ledger(repository.common_dir)
+    recorded = list(_recorded(ledger))
+    # A commit that has its receipt was made under a gate, which told of what was below it; but where
+    # something was let through, that may have been on another branch.
+    if not recorded and receipts.has(tip):
+        if branch is not None and ledger.size() > _MOST_READ_FAST:
+            told.note(branch, tip)
+        return ()
+    answered = {commit for commit, ref in recorded if ref == branch}
+    fresh = _fresh(repository, tip, receipts, answered)
+    report = (
+        honoured(repository, judge_commits(repository, fresh, asked()), local=True) if fresh else Report(())
+    )
+    warnings = [add_receipts(receipts, report.changes)]
+    bad = [each for each in report.changes if each.verdict is not Verdict.ACCEPTED]
+    loud = [each for each in bad if holds(each, branch)]
+    for kind, changes in (("unjudged", loud), ("observed", [each for each in bad if each not in loud])):
+        if changes:
+            commits = [each.source.commit for each in changes]
+            warnings.append(ledger.record(kind, {"ref": branch, "commits": commits}))
+    if branch is not None and not any(warnings):
+        told.note(branch, tip)
+    if loud:
+        warnings.append(_words(loud))
+    return tuple(warning for warning in warnings if warning)
+
+
+def _fresh(repository: Repository, tip: str, receipts: Receipts, answered: set[str]) -> list[Commit]:
+    """List the commits up to a tip that nobody has answered for, parents first."""
+    found = unpublished(repository, tip, settled(repository.common_dir), _MOST)
+    known = answered | receipts.commits() if found else answered
+    return [each for each in found if each.oid not in known and each.oid not in repository.shallow]
+
+
+def _recorded(ledger: Ledger) -> Iterator[tuple[str, str | None]]:
+    """Read which commits the ledger answers for, and where; damage costs only that it is told again."""
+    for event in ledger.mentions(_RECORDED):
+        commits, ref = event.about.get("commits"), event.about.get("ref")
+        listed = commits if isinstance(commits, list) else ()
+        for commit in (event.about.get("commit"), *listed):
+            if isinstance(commit, str):
+                yield commit, ref if isinstance(ref, str) else None
+
+
+def _words(changes: list[ChangeVerdict]) -> str:
+    rules = sorted({each.rule for change in changes for each in change.findings if each.level is Level.ERROR})
+    named = ", ".join(str(change.source.commit)[:12] for change in changes[:_NAMED])
+    more = f" and {len(changes) - _NAMED} more" if len(changes) > _NAMED else ""
+    verb = "was" if len(changes) == 1 else "were"
+    return (
+        f"{count(len(changes), 'commit')} below {verb} accepted by no hook here, and would be refused "
+        f"({named}{more}: {', '.join(rules) or 'undecided'}): mend it before the push, "
+        f"or see git patchgate check {str(changes[0].source.commit)[:12]}"
+    )

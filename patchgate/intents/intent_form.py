@@ -1,0 +1,203 @@
+"""The bytes of a stored intent: a seal over one JSON object, read strictly and without a schema library.
+
+Decides the form, and what is refused as damaged: another seal, another shape, a declaration whose digest is
+not the one that was written beside it. Knows no files. Every commit hook of a worktree that has an intent
+reads this, so it loads nothing but `json`, `hashlib` and the values.
+
+The seal tells a damaged file from a whole one. Whoever can write below the git directory can write a seal as
+well; that an intent is what was declared, the ledger's record of its digest says.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+
+from patchgate.git.path import RepoPath
+from patchgate.intents.intent import Holder, Intent, Moment, Scope, State, declaration
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+FORM = "patchgate.intent-file/1"
+ID = re.compile(r"i-[0-9a-f]{8,40}", re.ASCII)
+MOST_BYTES = 64 << 20
+
+_OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
+_PATH = re.compile(r"(?:[0-9a-f]{2})+", re.ASCII)
+_BOOT_ID = re.compile(r"[0-9a-f-]{0,64}", re.ASCII)
+_MOST_PID = 2**31 - 1
+_MOST_TIME = 10**12
+_KEYS = frozenset({"declaration", "digest", "state", "renewed", "seen", "holder", "before"})
+_DECLARED = frozenset(
+    {"id", "reason", "allowed", "related", "forbidden", "work_tree", "git_dir", "base", "tree", "declared"}
+    | {"ttl", "lease", "dirty", "analyses"}
+)
+
+
+class DamagedError(ValueError):
+    """These bytes are no stored intent; the text says what is wrong, and is safe to print."""
+
+
+def written(intent: Intent) -> bytes:
+    """Write an intent as a file holds it."""
+    holder = intent.holder
+    value = {
+        "declaration": declaration(intent),
+        "digest": intent.digest,
+        "state": intent.state.value,
+        "renewed": _plain(intent.renewed),
+        "seen": _plain(intent.seen),
+        "holder": None if holder is None else [holder.host, holder.pid, holder.boot_id, holder.started],
+        "before": intent.before,
+    }
+    body = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")
+    return _seal(body) + b"\n" + body + b"\n"
+
+
+def read(raw: bytes, name: str) -> Intent:
+    """Read what `written` wrote for the intent of this id.
+
+    Raises:
+        DamagedError: it is anything else.
+    """
+    if len(raw) > MOST_BYTES:
+        raise DamagedError(f"it has more than {MOST_BYTES} bytes")
+    seal, _, rest = raw.partition(b"\n")
+    body = rest.removesuffix(b"\n")
+    if len(body) + 1 != len(rest) or seal != _seal(body):
+        raise DamagedError("its seal does not fit")
+    value = _object(_loaded(body), _KEYS)
+    intent = _intent(_object(value["declaration"], _DECLARED), value)
+    if intent.id != name:
+        raise DamagedError("it holds another intent than its name says")
+    if intent.digest != value["digest"]:
+        raise DamagedError("its digest is not that of its declaration")
+    return intent
+
+
+def moment_text(moment: Moment) -> bytes:
+    """Write a moment as one line."""
+    return json.dumps(_plain(moment), separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
+
+
+def moment_from(raw: bytes) -> Moment | None:
+    """Read what `moment_text` wrote; None where it is anything else."""
+    try:
+        return _moment(_loaded(raw))
+    except DamagedError:
+        return None
+
+
+def _seal(body: bytes) -> bytes:
+    return hashlib.sha256(FORM.encode("ascii") + b"\n" + body).hexdigest().encode("ascii")
+
+
+def _loaded(body: bytes) -> Any:
+    try:
+        # NaN, which Python reads, is no value of any key.
+        return json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise DamagedError("it is not JSON") from error
+
+
+def _intent(said: dict[str, Any], value: dict[str, Any]) -> Intent:
+    scope = Scope(_paths(said["allowed"]), _paths(said["related"]), _paths(said["forbidden"]))
+    if not scope.allowed:
+        raise DamagedError("it allows no file")
+    if value["state"] not in list(State):
+        raise DamagedError("its state is unknown")
+    declared = _moment(said["declared"])
+    before = value["before"]
+    return Intent(
+        _matching(said["id"], ID),
+        _text(said["reason"]),
+        scope,
+        _text(said["work_tree"]),
+        _text(said["git_dir"]),
+        None if said["base"] is None else _matching(said["base"], _OID),
+        _matching(said["tree"], _OID),
+        declared,
+        _seconds(said["ttl"]),
+        _seconds(said["lease"]),
+        _dirty(said["dirty"]),
+        _text(said["analyses"]),
+        State(value["state"]),
+        None if value["renewed"] is None else _moment(value["renewed"]),
+        None if value["seen"] is None else _moment(value["seen"]),
+        None if value["holder"] is None else _holder(value["holder"]),
+        None if before is None else _matching(before, _DIGEST),
+    )
+
+
+def _object(value: Any, keys: frozenset[str]) -> dict[str, Any]:
+    if not isinstance(value, dict) or value.keys() != keys:
+        raise DamagedError("it lacks a key, or has one too many")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise DamagedError("a text of it is none")
+    return value
+
+
+def _matching(value: Any, form: re.Pattern[str]) -> str:
+    if not isinstance(value, str) or not form.fullmatch(value):
+        raise DamagedError("an id of it is none")
+    return value
+
+
+def _seconds(value: Any) -> int:
+    if type(value) is not int or not 0 < value < 10**9:
+        raise DamagedError("a time of it is none")
+    return value
+
+
+def _number(value: Any) -> float:
+    if type(value) not in {int, float} or not abs(value) <= _MOST_TIME:
+        raise DamagedError("a time of it is none")
+    # As it stands: the digest of a declaration tells 1 and 1.0 apart.
+    number: float = value
+    return number
+
+
+def _moment(value: Any) -> Moment:
+    if not isinstance(value, list) or len(value) != 3:
+        raise DamagedError("a moment of it is none")
+    return Moment(_number(value[0]), _matching(value[1], _BOOT_ID), _number(value[2]))
+
+
+def _plain(moment: Moment | None) -> list[object] | None:
+    return None if moment is None else [moment.wall, moment.boot_id, moment.boot]
+
+
+def _holder(value: Any) -> Holder:
+    if not isinstance(value, list) or len(value) != 4:
+        raise DamagedError("its holder is none")
+    host, pid, boot_id, started = value
+    if type(pid) is not int or not 0 < pid <= _MOST_PID:
+        raise DamagedError("its holder is none")
+    return Holder(_text(host), pid, _matching(boot_id, _BOOT_ID), _text(started))
+
+
+def _path(value: Any) -> RepoPath:
+    return RepoPath(bytes.fromhex(_matching(value, _PATH)))
+
+
+def _paths(value: Any) -> tuple[RepoPath, ...]:
+    if not isinstance(value, list):
+        raise DamagedError("a list of it is none")
+    return tuple(map(_path, value))
+
+
+def _dirty(value: Any) -> dict[RepoPath, tuple[str | None, ...]]:
+    if not isinstance(value, dict) or not all(isinstance(oids, list) and oids for oids in value.values()):
+        raise DamagedError("what was dirty is no list")
+    return {
+        _path(path): tuple(None if oid is None else _matching(oid, _OID) for oid in oids)
+        for path, oids in value.items()
+    }

@@ -1,0 +1,280 @@
+"""The intents of one repository, shared by its worktrees: stored, found, marked, held, seen.
+
+Decides where an intent lies, how the hooks of its worktree know of it, whether its holder still runs, and
+that a file which cannot be read is never taken for none. It does not decide who may declare, take over or
+clear one, nor what an intent means for a commit.
+
+    <common dir>/patchgate/intents/ID.json   one intent, sealed, replaced whole and flushed
+    <common dir>/patchgate/intents/ID.seen   its last activity; neither sealed nor flushed, for hooks write it
+    <git dir>/patchgate-intents              the marker (`intent_marker`)
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from dataclasses import replace
+from enum import StrEnum
+
+from patchgate.errors import DamagedIntentError, UndecidedError
+from patchgate.intents.intent import Holder, Intent, Moment
+from patchgate.intents.intent_form import (
+    ID,
+    MOST_BYTES,
+    DamagedError,
+    moment_from,
+    moment_text,
+    read,
+    written,
+)
+from patchgate.intents.marker import content_of, marked, unmark
+from patchgate.storage.owner import Owner, boot_id
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from patchgate.ledger.ledger import Ledger
+
+KIND = "intent"
+LOCK_SECONDS = 10.0
+
+_FOLDER_MODE = 0o700
+_MODE = 0o600
+
+
+class Recorded(StrEnum):
+    """What the ledger says was done with an intent."""
+
+    DECLARED = "declared"
+    PROMOTED = "promoted"
+    RENEWED = "renewed"
+    RECOVERED = "recovered"
+    CAPTURED = "captured"
+    CLEARED = "cleared"
+
+
+# These set down anew what was declared; the last of them says by which digest the intent is known.
+_DECLARING = frozenset({Recorded.DECLARED, Recorded.PROMOTED, Recorded.RECOVERED})
+
+
+def present() -> Moment:
+    """Tell what time it is: by the wall, and since this boot where the system counts that."""
+    clock = getattr(time, "CLOCK_BOOTTIME", None)
+    boot = boot_id()
+    if clock is None or not boot:
+        return Moment(time.time())
+    return Moment(time.time(), boot, time.clock_gettime(clock))
+
+
+def host() -> str:
+    """Name this machine, as a holder does: a pid says nothing on another one, or in another container."""
+    return os.uname().nodename
+
+
+def is_running(holder: Holder | None) -> bool:
+    """Tell whether the very process that holds an intent still runs, here."""
+    if holder is None or holder.host != host():
+        return False
+    return Owner(holder.pid, holder.boot_id, holder.started).is_running()
+
+
+def is_live(intent: Intent, now: Moment) -> bool:
+    """Tell whether nobody else may take an intent over: its time is not over, and it is held or was seen."""
+    return not intent.is_over(now) and (intent.has_lease(now) or is_running(intent.holder))
+
+
+def declared_digest(ledger: Ledger, name: str) -> str | None:
+    """Give the digest that the ledger has of an intent, by the newest record that declared it; or None.
+
+    Raises:
+        UndecidedError: the ledger cannot be read, which is not to have no record.
+    """
+    found = None
+    for event in ledger.mentions({KIND}, name, strict=True):
+        if event.about.get("id") == name and event.about.get("action") in _DECLARING:
+            digest = event.about.get("digest")
+            found = digest if isinstance(digest, str) else None
+    return found
+
+
+class Intents:
+    """The stored intents of one repository.
+
+    Args:
+        common_dir: git's common directory; nothing is made in it before the first intent.
+    """
+
+    def __init__(self, common_dir: str) -> None:
+        self.folder = os.path.join(common_dir, "patchgate", "intents")
+        self._common_dir = common_dir
+
+    def lock(self) -> AbstractContextManager[None]:
+        """Hold the intents for the length of a `with` block: whoever changes one looks again under it.
+
+        Raises:
+            UndecidedError: somebody else holds them.
+        """
+        from patchgate.storage.lock import hold
+
+        return hold(os.path.join(self.folder, ".lock"), timeout_seconds=LOCK_SECONDS)
+
+    def all(self) -> tuple[Intent, ...]:
+        """Give every intent, the oldest first.
+
+        Raises:
+            UndecidedError: one of them cannot be read.
+        """
+        found = [self._read(name) for name in self.names()]
+        return _sorted([intent for intent in found if intent is not None])
+
+    def names(self) -> tuple[str, ...]:
+        """Give the ids of all that are stored, readable or not.
+
+        Raises:
+            UndecidedError: the folder cannot be read.
+        """
+        try:
+            listed = os.listdir(self.folder)
+        except FileNotFoundError:
+            return ()
+        except OSError as error:
+            raise UndecidedError(
+                f"the intents cannot be read: {error.strerror or error}", f"mend the mode of {self.folder!r}"
+            ) from error
+        stems = [name.removesuffix(".json") for name in listed if name.endswith(".json")]
+        return tuple(sorted(stem for stem in stems if ID.fullmatch(stem)))
+
+    def of(self, git_dir: str) -> tuple[Intent, ...]:
+        """Give the intents of one worktree, active, queued and over, the oldest first.
+
+        Raises:
+            UndecidedError: one of them, or the marker, cannot be read.
+        """
+        found = [self._read(name) for name in marked(git_dir)]
+        return _sorted([intent for intent in found if intent is not None])
+
+    def get(self, name: str) -> Intent | None:
+        """Give the intent of an id; None where there is none.
+
+        Raises:
+            UndecidedError: it cannot be read.
+        """
+        return self._read(name) if ID.fullmatch(name) else None
+
+    def write(self, intent: Intent) -> None:
+        """Store an intent, whole and flushed; to be called under the lock, with the marker set before.
+
+        Raises:
+            UndecidedError: it is too long, for so many files were dirty.
+            OSError: as the system gave it; the old one is in its place.
+        """
+        from pathlib import Path
+
+        from patchgate.storage.replace import write_atomically
+
+        content = written(intent)
+        if len(content) > MOST_BYTES:
+            raise UndecidedError(
+                f"{len(intent.dirty)} files are dirty, and an intent cannot remember so many",
+                "commit, stash or ignore them first",
+            )
+        os.makedirs(self.folder, mode=_FOLDER_MODE, exist_ok=True)
+        write_atomically(Path(self._place(intent.id)), content, mode=_MODE)
+        self._forget(intent.id)
+
+    def remove(self, name: str) -> None:
+        """Remove an intent, damaged or not; to be called under the lock. Nothing happens where there is none.
+
+        Raises:
+            OSError: as the system gave it.
+        """
+        if not ID.fullmatch(name):
+            return
+        with suppress(FileNotFoundError):
+            os.unlink(self._place(name))
+        self._forget(name)
+
+    def tidy(self, git_dir: str) -> None:
+        """Take what is not stored out of the marker of a worktree; to be called under the lock.
+
+        Raises:
+            UndecidedError: the marker is damaged.
+            OSError: as the system gave it.
+        """
+        for name in marked(git_dir):
+            if not os.path.lexists(self._place(name)):
+                unmark(git_dir, name)
+
+    def touch(self, intent: Intent, now: Moment) -> None:
+        """Remember that something of an intent happened now; cheap, and no error of it is one.
+
+        Nothing is written where the last activity is less than a tenth of the lease ago. The intent itself is
+        not written, so that what somebody else changes at the same time stays. A dead one stays dead: its
+        files may be somebody else's by now.
+        """
+        if not is_live(intent, now):
+            return
+        last = self._last_seen(intent)
+        since = None if last is None else last.until(now)
+        if since is not None and since < intent.lease / 10:
+            return
+        if not os.path.exists(self._place(intent.id)):
+            return
+        aside = os.path.join(self.folder, f".{intent.id}.{os.getpid()}.seen")
+        with suppress(OSError):
+            with open(aside, "wb") as file:
+                file.write(moment_text(now))
+            os.replace(aside, self._seen(intent.id))
+
+    def _place(self, name: str) -> str:
+        return os.path.join(self.folder, f"{name}.json")
+
+    def _seen(self, name: str) -> str:
+        return os.path.join(self.folder, f"{name}.seen")
+
+    def _forget(self, name: str) -> None:
+        """Remove what was seen of an intent, and what a killed hook left beside it."""
+        with suppress(OSError):
+            for each in os.listdir(self.folder):
+                if each == f"{name}.seen" or each.startswith(f".{name}."):
+                    with suppress(FileNotFoundError):
+                        os.unlink(os.path.join(self.folder, each))
+
+    def _read(self, name: str) -> Intent | None:
+        place = self._place(name)
+        try:
+            intent = read(content_of(place, MOST_BYTES), name)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise _unreadable(place, error.strerror or str(error), name) from error
+        except DamagedError as error:
+            raise _unreadable(place, str(error), name) from error
+        return replace(intent, seen=self._last_seen(intent))
+
+    def _last_seen(self, intent: Intent) -> Moment | None:
+        """Find the last activity: what the intent says, or somebody who touched it later."""
+        seen = None
+        with suppress(OSError):
+            seen = moment_from(content_of(self._seen(intent.id), 1024))
+        return seen if seen is not None and _is_later(seen, intent.seen) else intent.seen
+
+
+def _is_later(one: Moment, other: Moment | None) -> bool:
+    if other is None:
+        return True
+    if one.boot_id and one.boot_id == other.boot_id:
+        return one.boot >= other.boot
+    return one.wall >= other.wall
+
+
+def _sorted(found: list[Intent]) -> tuple[Intent, ...]:
+    return tuple(sorted(found, key=lambda intent: (intent.declared.wall, intent.id)))
+
+
+def _unreadable(place: str, why: str, name: str) -> DamagedIntentError:
+    how = "remove that folder" if os.path.isdir(place) else f"git patchgate intent clear {name} removes it"
+    hint = f"{how}; then declare the work anew"
+    return DamagedIntentError(f"the intent {place!r} cannot be read: {why}", hint, intent=name)

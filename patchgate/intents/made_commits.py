@@ -1,0 +1,213 @@
+"""Commits that are made under intents: which of an update are, which intent binds each, what each touches.
+
+Decides that a commit with the very change of another (a rebase), or which changes nothing of what the branch
+had (an amend of the message), stays with the intent of the one whose place it takes; that what the branch had
+already is not touched; and that one which takes the tip's place touches what it takes back of that. Then the
+ledger's answer: under which intents it saw a commit made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from patchgate.intents.commits import Here, binding_of, held
+from patchgate.policy.policy import Policy, Profile
+from patchgate.report.verdict import ChangeVerdict
+
+if TYPE_CHECKING:
+    from patchgate.git.model import FileChange
+    from patchgate.git.novelty import Update
+    from patchgate.git.objects import Objects
+    from patchgate.git.path import RepoPath
+    from patchgate.git.repository import Repository
+    from patchgate.intents.intent import Intent
+
+
+@dataclass(slots=True)
+class Making:
+    """The commits of one update of a branch that are made in this worktree under its intents.
+
+    `ids` are those commits, each with what its trailers name; `replayed` are those of them whose very change
+    the branch had already; `origins` names the active intent of the commit whose place one takes; `undone`
+    are the files that one which takes the tip's place has otherwise than the tip. `bound` gets, for each
+    intent, the commits that it binds, as they are judged.
+    """
+
+    here: Here
+    update: Update
+    ids: Mapping[str, tuple[str, ...]]
+    replayed: frozenset[str] = frozenset()
+    origins: Mapping[str, str] = field(default_factory=dict)
+    undone: Mapping[str, Sequence[FileChange]] = field(default_factory=dict)
+    bound: dict[str, list[str]] = field(default_factory=dict)
+    _old_tree: str | None = None
+
+    @property
+    def binds(self) -> bool:
+        """Whether an intent binds them, or may have to."""
+        return self.here.binds
+
+    def hold(
+        self,
+        verdict: ChangeVerdict,
+        policy: Policy,
+        profile: Profile,
+        controls: Set[RepoPath],
+        objects: Objects,
+    ) -> ChangeVerdict:
+        """Hold a commit that is made here against the intent that binds it."""
+        commit = verdict.source.commit or ""
+        had = self._had(verdict, objects)
+        undone = self.undone.get(commit, ())
+        if undone:
+            from patchgate.check.cases import controls_of
+
+            paths = [file.path for file in undone]
+            controls = controls | controls_of(objects, self._before(objects), verdict.change.after, paths)
+        files = [*(file for file in verdict.change.files if file.path not in had), *undone]
+        intent = self._whose(commit, files, verdict.change.files)
+        # Of one that is made anew from another it was told then.
+        ids = None if commit in self.replayed else self.ids[commit]
+        judged = held(verdict, policy, profile, self.here, intent, files, controls, objects, ids=ids)
+        if intent is not None and self.here.fault is None:
+            self.bound.setdefault(intent.id, []).append(commit)
+        return judged
+
+    def bind_all(self, repository: Repository) -> None:
+        """Find out which intent binds each commit, without judging any.
+
+        Raises:
+            UndecidedError: git failed, or an object is missing.
+        """
+        from patchgate.git.intent_commits import changes_of, with_ids
+
+        for commit, change in changes_of(repository, with_ids(repository, [*self.ids])):
+            files = () if commit.oid in self.replayed else change.files
+            intent = self._whose(commit.oid, files, change.files)
+            if intent is not None:
+                self.bound.setdefault(intent.id, []).append(commit.oid)
+
+    def _whose(self, commit: str, files: Sequence[FileChange], every: Sequence[FileChange]) -> Intent | None:
+        """Choose the intent that binds a commit, by what it touches, or else by what it is made from."""
+        if files:
+            return binding_of(self.here, files)
+        # Of an empty commit its message alone tells.
+        names = (self.origins.get(commit), *(self.ids[commit] if not every else ()))
+        own = {intent.id: intent for intent in self.here.own}
+        named = next((own[name] for name in names if name in own), None)
+        return named or binding_of(self.here, every)
+
+    def _had(self, verdict: ChangeVerdict, objects: Objects) -> frozenset[RepoPath]:
+        """Name the files of a commit that the branch has just so already, as when the commit is amended."""
+        if verdict.source.commit in self.replayed:
+            return frozenset(file.path for file in verdict.change.files)
+        old = self.update.old
+        if old is None or old == verdict.source.base_commit:
+            return frozenset()
+        tree = self._before(objects)
+        return frozenset(
+            file.path for file in verdict.change.files if objects.entry(tree, file.path.raw) == file.new
+        )
+
+    def _before(self, objects: Objects) -> str:
+        """Give the tree that the branch has now."""
+        if self._old_tree is None:
+            header = objects.header(f"{self.update.old}^{{tree}}") if self.update.old else None
+            self._old_tree = objects.empty_tree if header is None else header.oid
+        return self._old_tree
+
+
+def made_under(
+    repository: Repository,
+    here: Here | None,
+    update: Update,
+    fresh: Sequence[str],
+    *,
+    settled: Sequence[str] = (),
+    arriving: Sequence[str] = (),
+) -> Making | None:
+    """Find the commits of an update that are made in this worktree under its intents; None: there are none.
+
+    A commit that replaces one with the very same change (a rebase) is the intent's if that one was, and is
+    not held against it once more.
+
+    Args:
+        fresh: the commits of the update that nobody has answered for yet.
+        settled: the tips that were there when the hooks were installed.
+        arriving: tips of remotes that no remote-tracking ref has yet.
+
+    Raises:
+        UndecidedError: git failed, or objects are missing.
+    """
+    if here is None or not fresh or not (here.binds or here.others or here.unread):
+        return None
+    from patchgate.git.intent_commits import made_here, replays, undone_by, with_ids
+
+    own = made_here(repository, update, settled, arriving)
+    made = [oid for oid in fresh if oid in own]
+    if not made:
+        return None
+    listed = with_ids(repository, made if update.old is None else [*made, update.old])
+    made_anew = dict(replays(repository, update, made))
+    replaced = frozenset(made_anew)
+    if update.old is not None:
+        tip = listed[-1]
+        made_anew |= {each.oid: tip.oid for each in listed[:-1] if each.parents == tip.parents}
+    origins = _origins(repository, here, made_anew) if made_anew and here.own and here.fault is None else {}
+    kept = [
+        each
+        for each in listed[: len(made)]
+        if here.fault is not None or each.oid not in replaced or each.oid in origins
+    ]
+    if not kept:
+        return None
+    undone = {} if update.old is None else undone_by(repository, update, kept, listed[-1])
+    ids = {each.oid: each.ids for each in kept}
+    return Making(here, update, ids, replaced, origins, undone)
+
+
+def _origins(repository: Repository, here: Here, made_anew: Mapping[str, str]) -> dict[str, str]:
+    """Name the active intent of the commit that each was made from: by the ledger, else by its trailer."""
+    owners = owners_of(repository, here.own, list(dict.fromkeys(made_anew.values())))
+    return {new: owners[old] for new, old in made_anew.items() if old in owners}
+
+
+def owners_of(repository: Repository, intents: Sequence[Intent], oids: Sequence[str]) -> dict[str, str]:
+    """Map commits to the one of some intents whose they are: by the ledger, else by their trailers.
+
+    Raises:
+        UndecidedError: the ledger cannot be read, or git failed.
+    """
+    from patchgate.git.intent_commits import with_ids
+
+    names = {intent.id for intent in intents}
+    makers = makers_of(repository)
+    found: dict[str, str] = {}
+    for each in with_ids(repository, oids):
+        told = [name for name in (*each.ids, *makers.get(each.oid, ())) if name in names]
+        found |= {each.oid: told[-1]} if told else {}
+    return found
+
+
+def makers_of(repository: Repository, name: str = "") -> dict[str, list[str]]:
+    """Map commits to the intents under which the ledger saw them made in their worktree, the newest last.
+
+    Args:
+        name: only what was made under the intent of this id; empty: under any.
+
+    Raises:
+        UndecidedError: the ledger cannot be read.
+    """
+    from patchgate.ledger.ledger import Ledger
+
+    found: dict[str, list[str]] = {}
+    for event in Ledger(repository.common_dir).mentions({"made"}, name, strict=True):
+        intent, commits = event.about.get("intent"), event.about.get("commits")
+        if not isinstance(intent, str) or isinstance(commits, str) or not isinstance(commits, Sequence):
+            continue
+        for each in commits if name in {"", intent} else ():
+            if isinstance(each, str):
+                found.setdefault(each, []).append(intent)
+    return found

@@ -1,0 +1,215 @@
+"""What somebody declares: times, a reason and entries as they were typed, made into values or refused.
+
+Decides which declarations are refused before anything is looked at, and which warnings go with one. What of
+the work is there already, `pins` finds; whom it conflicts with, `verbs`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from patchgate.check.vague import vague_phrases
+from patchgate.errors import UsageError
+from patchgate.git.objects import Objects
+from patchgate.git.path import RepoPath, faults
+from patchgate.git.quoting import is_printable, printable
+from patchgate.git.repository import Repository
+from patchgate.git.tree_format import TREE_MODE
+from patchgate.intents.entries import is_glob, takes
+from patchgate.intents.intent import (
+    DEFAULT_LEASE,
+    DEFAULT_TTL,
+    LEAST_LEASE,
+    LEAST_TTL,
+    MOST_TTL,
+    Scope,
+)
+from patchgate.policy.control import is_control_by_name
+from patchgate.report.wording import count, show_path, some
+
+MOST_REASON = 1000
+MOST_ENTRIES = 1000
+
+_TIME = re.compile(r"([0-9]{1,7})([smh])", re.ASCII)
+_SECONDS = {"s": 1, "m": 60, "h": 3600}
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A declaration as it was typed; times are None where nobody named them."""
+
+    reason: str
+    allowed: Sequence[str]
+    related: Sequence[str] = ()
+    forbidden: Sequence[str] = ()
+    ttl: str | None = None
+    lease: str | None = None
+    queue: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A declaration that can stand; times are in seconds, warnings are sentences that are safe to print."""
+
+    reason: str
+    scope: Scope
+    ttl: int
+    lease: int
+    warnings: tuple[str, ...] = ()
+
+
+def checked(repository: Repository, objects: Objects, tree: str, request: Request) -> Checked:
+    """Make the values of a declaration.
+
+    Args:
+        repository: with a working tree; entries are relative to the folder in it where one stands.
+        objects: to look at `tree`, that of `HEAD`.
+        tree: as above.
+        request: what was typed.
+
+    Raises:
+        UsageError: something of it cannot stand.
+    """
+    reason = _reason(request.reason)
+    ttl = DEFAULT_TTL if request.ttl is None else seconds_of(request.ttl, "--ttl", LEAST_TTL, MOST_TTL)
+    lease = min(DEFAULT_LEASE, ttl)
+    if request.lease is not None:
+        lease = seconds_of(request.lease, "--lease", LEAST_LEASE, ttl)
+    if len(request.allowed) + len(request.related) + len(request.forbidden) > MOST_ENTRIES:
+        raise UsageError(
+            f"an intent has at most {MOST_ENTRIES} entries",
+            "name folders (--allow src/), or split the work",
+        )
+    allowed = _entries(repository, objects, tree, "--allow", request.allowed)
+    if not allowed:
+        raise UsageError(
+            "an intent has to allow a file",
+            "name what the work will touch, a file, a folder or a glob: --allow src/a.py",
+        )
+    related = _entries(repository, objects, tree, "--related", request.related)
+    forbidden = _entries(repository, objects, tree, "--forbid", request.forbidden)
+    scope = Scope(allowed, tuple(each for each in related if each not in allowed), forbidden)
+    _require_possible(scope)
+    return Checked(reason, scope, ttl, lease, (*_vague(reason), *_globs(repository, scope)))
+
+
+def seconds_of(text: str, option: str, least: int, most: int) -> int:
+    """Read a time like `90s`, `15m` or `1h` as seconds.
+
+    Raises:
+        UsageError: it is none, or is out of bounds.
+    """
+    match = _TIME.fullmatch(text)
+    if match is None:
+        raise UsageError(
+            f"{option} {printable(text, 40)} is no time", f"write it like {option} 90s, 15m or 1h"
+        )
+    seconds = int(match[1]) * _SECONDS[match[2]]
+    if not least <= seconds <= most:
+        between = f"from {as_typed(least)} to {as_typed(most)}"
+        raise UsageError(f"{option} {text} is out of bounds", f"name a time {between}")
+    return seconds
+
+
+def as_typed(seconds: int) -> str:
+    """Write a number of seconds as one would type it."""
+    for unit, size in (("h", 3600), ("m", 60)):
+        if seconds and seconds % size == 0:
+            return f"{seconds // size}{unit}"
+    return f"{seconds}s"
+
+
+def _reason(text: str) -> str:
+    reason = text.strip()
+    if not reason:
+        raise UsageError("an intent needs a reason", 'say why: -m "retries wait longer each time"')
+    if len(reason) > MOST_REASON:
+        raise UsageError(f"the reason has more than {MOST_REASON} characters", "say it in fewer")
+    if not all(map(is_printable, reason)):
+        raise UsageError("the reason holds what cannot be printed, or more than one line", "write one line")
+    return reason
+
+
+def _entries(
+    repository: Repository, objects: Objects, tree: str, option: str, texts: Sequence[str]
+) -> tuple[RepoPath, ...]:
+    found = []
+    for text in texts:
+        if ".." in text.split("/"):
+            raise UsageError(
+                f"{option} {printable(text, 200)} goes up by .., and an entry is a path from where you stand",
+                'go to the root of the repository and name it from there: git -C "$(git rev-parse '
+                '--show-toplevel)" patchgate intent declare …',
+            )
+        found.append(_entry(repository, objects, tree, text))
+    return tuple(dict.fromkeys(found))
+
+
+def _entry(repository: Repository, objects: Objects, tree: str, text: str) -> RepoPath:
+    """Make an entry: a folder ends in a slash, and the whole repository is `*`."""
+    if not repository.prefix and set(text.split("/")) <= {"", "."} and text and not text.startswith("/"):
+        return RepoPath(b"*")
+    path = RepoPath.from_user(text, repository.prefix)
+    if text.endswith("/") or _is_folder(repository, objects, tree, path):
+        return RepoPath(path.raw + b"/")
+    return path
+
+
+def _is_folder(repository: Repository, objects: Objects, tree: str, path: RepoPath) -> bool:
+    """Tell whether `HEAD` has a folder there, or nothing and the disk has one; a submodule is none."""
+    entry = objects.entry(tree, path.raw)
+    if entry is not None:
+        return entry.mode == TREE_MODE
+    place = os.path.join(os.fsencode(repository.work_tree or ""), path.raw)
+    is_folder = os.path.isdir(place) and not os.path.islink(place)
+    return is_folder and not os.path.lexists(os.path.join(place, b".git"))
+
+
+def _require_possible(scope: Scope) -> None:
+    """Refuse a declaration that no work could keep to."""
+    for path in (*scope.allowed, *scope.related):
+        if "path-git-dir" in faults(path):
+            raise UsageError(
+                f"{show_path(path)} is git's own, and no commit can hold it",
+                "name files that a commit can hold",
+            )
+        if is_control_by_name(path):
+            raise UsageError(
+                f"{show_path(path)} is a control file, which every intent forbids",
+                "change it in a commit of its own, before the intent is declared or after it is cleared",
+            )
+        if scope.forbids(path):
+            raise UsageError(
+                f"{show_path(path)} is both allowed and forbidden", "leave out the entry that is not meant"
+            )
+
+
+def _vague(reason: str) -> list[str]:
+    return [
+        f'the reason says "{phrase}", and nobody can check what that means; say what will be different'
+        for phrase in dict.fromkeys(name for _, name, _ in vague_phrases(reason))
+    ]
+
+
+def _globs(repository: Repository, scope: Scope) -> list[str]:
+    """Warn of globs that take no file yet, and of files whose names are globs that take others too."""
+    entries = [each for each in (*scope.allowed, *scope.related) if is_glob(each)]
+    if not entries:
+        return []
+    listed = repository.output("ls-files", "-z", "--cached")
+    files = [RepoPath.from_git(name) for name in dict.fromkeys(listed.split(b"\0")) if name]
+    return [warning for each in entries if (warning := _unexpected(each, files)) is not None]
+
+
+def _unexpected(entry: RepoPath, files: Sequence[RepoPath]) -> str | None:
+    others = [path for path in files if path != entry and takes(entry, path)]
+    if not others and entry not in files:
+        return f"{show_path(entry)} matches no file that git tracks"
+    if others and entry in files:
+        also = f"{count(len(others), 'other file')} ({some(others, _MOST_NAMED)})"
+        return f"{show_path(entry)} is the name of a file, and matches as a glob {also}"
+    return None

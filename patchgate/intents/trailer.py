@@ -1,0 +1,125 @@
+"""commit-msg, where an intent binds the commit: its message names it, by a trailer.
+
+Decides which intent a message names, and which messages are left as they are: one that git will refuse, for a
+trailer would make a message of it, and one that names an intent of this worktree while nothing is staged.
+The trailer is a help to readers and proves nothing, so nothing stops where it cannot be written.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from patchgate.check.message import STRIP, Cleanup, clean, comment_of, is_abandoned, strip_space
+from patchgate.check.message_check import message_settings, read_message
+from patchgate.check.pending import pending_change
+from patchgate.errors import UndecidedError
+from patchgate.git.novelty import value_of
+from patchgate.git.objects import Objects
+from patchgate.git.private import PrivateStore
+from patchgate.git.repository import BIG_FILE, Repository
+from patchgate.git.sources import is_merging
+from patchgate.git.trailers import with_trailer
+from patchgate.intents.commits import binding_of
+from patchgate.intents.intent import Intent
+from patchgate.intents.scope import TRAILER
+from patchgate.storage.replace import write_atomically
+
+if TYPE_CHECKING:
+    from patchgate.git.model import FileChange
+    from patchgate.intents.commits import Here
+
+
+def add_trailer(repository: Repository, file: str, here: Here, *, edited: bool) -> str | None:
+    """Let the message of a commit name the intent that binds it; return a warning where it could not.
+
+    Args:
+        file: the file that git names to commit-msg, as seen from the working directory.
+        here: the intents of this worktree.
+        edited: whether git opens an editor for this commit.
+
+    Raises:
+        PatchgateError: the message could not be read.
+    """
+    if not here.own or here.fault is not None:
+        return None
+    raw = read_message(file)
+    cleanup, _ = message_settings(repository)
+    text = clean(raw, cleanup, edited=edited)
+    if len(text) > BIG_FILE or is_abandoned(text) or _is_template(repository, text, cleanup, edited=edited):
+        return None
+    try:
+        intent = _bound(repository, here, text)
+    except UndecidedError as error:
+        return f"the message names no intent: {error.message}"
+    if intent is None:
+        return None
+    line = f"{TRAILER}: {intent.id}"
+    # Where no editor is opened git keeps what looks like a comment.
+    comment = comment_of(raw, cleanup, edited=edited) if edited else None
+    made = with_trailer(repository, raw, line, comment)
+    if made == raw:
+        return None
+    if made is None or not _has(clean(made, cleanup, edited=edited), line):
+        return f"the message does not name {intent.id}: no trailer could be put into it"
+    try:
+        mode = os.stat(file).st_mode & 0o777
+        write_atomically(Path(file), made, mode=mode)
+    except OSError as error:
+        return f"the message does not name {intent.id}: {error.strerror or error}"
+    return None
+
+
+def _bound(repository: Repository, here: Here, text: bytes) -> Intent | None:
+    """Choose the intent for a message to name; None where it names one and nothing tells of another."""
+    own = here.own
+    if len(own) == 1:
+        return own[0]
+    files = _pending(repository)
+    if files:
+        return binding_of(here, files)
+    # What changes nothing but the message stays with the intent under which it was made.
+    if any(_has(text, f"{TRAILER}: {intent.id}") for intent in own):
+        return None
+    head = value_of(repository, "HEAD")
+    if head is None or is_merging(repository):
+        return binding_of(here, ())
+    from patchgate.git.intent_commits import changes_of, with_ids
+    from patchgate.intents.made_commits import owners_of
+
+    owner = owners_of(repository, own, [head]).get(head)
+    named = next((intent for intent in own if intent.id == owner), None)
+    if named is not None:
+        return named
+    ((_, change),) = changes_of(repository, with_ids(repository, [head]))
+    return binding_of(here, change.files)
+
+
+def _pending(repository: Repository) -> Sequence[FileChange]:
+    if not is_merging(repository):
+        with Objects(repository) as objects:
+            return pending_change(repository, objects).files
+    with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
+        return pending_change(repository, objects, store).files
+
+
+def _has(text: bytes, line: str) -> bool:
+    return line.encode("ascii") in text.split(b"\n")
+
+
+def _is_template(repository: Repository, text: bytes, cleanup: Cleanup, *, edited: bool) -> bool:
+    """Tell whether a message is the template of the config as it was, which git refuses (git-commit, -t)."""
+    done = repository.git("config", "--type=path", "--get", "commit.template", answers=(0, 1))
+    if done.code != 0:
+        return False
+    place = os.path.join(repository.work_tree or "", os.fsdecode(done.out.removesuffix(b"\n")))
+    try:
+        with open(place, "rb") as file:
+            template = file.read(BIG_FILE)
+    except OSError:
+        return False
+    comment = (cleanup.comment or b"#") if (cleanup.mode or STRIP) == STRIP and edited else None
+    start = strip_space(template, comment)
+    return bool(start) and text.startswith(start) and is_abandoned(text[len(start) :])

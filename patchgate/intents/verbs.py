@@ -1,0 +1,306 @@
+"""The verbs of an intent: declare, renew, clear, recover; and which there are.
+
+Decides who gets which files: two live intents never allow the same one, a queued one allows only what no
+other has until that is cleared, a dead one may be taken over. Every change happens under one lock, and is on
+record in the ledger before it is stored. How a declaration is read `request` decides, what is there when work
+begins `pins`, whose turn it is `turns`, how an answer reads `document` and `texts`.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+
+from patchgate.errors import UndecidedError, UsageError
+from patchgate.git.objects import Objects
+from patchgate.git.quoting import printable
+from patchgate.git.repository import Repository
+from patchgate.git.sources import pending_base
+from patchgate.intents.entries import may_be_many
+from patchgate.intents.holder import holder_of
+from patchgate.intents.in_force import hooks_missing
+from patchgate.intents.intent import Intent, Moment, State, conflicts
+from patchgate.intents.intents import Intents, Recorded, is_live
+from patchgate.intents.marker import marked
+from patchgate.intents.outcome import Action, Caller, Conflict, Outcome
+from patchgate.intents.pins import Pins, pins_of
+from patchgate.intents.request import Request, checked
+from patchgate.intents.reservations import has_files, is_foreign, is_gone
+from patchgate.intents.states import Told
+from patchgate.intents.store import Store, existing, moved
+from patchgate.intents.turns import in_the_way, promote, told_here
+from patchgate.report.wording import count, some
+
+_ID_BYTES = 5
+
+
+def declare(repository: Repository, request: Request, caller: Caller) -> Outcome:
+    """Declare what a piece of work will touch; it is active at once, queued, or refused for a conflict.
+
+    Raises:
+        UsageError: something that was typed cannot stand.
+        ConfigError: the policy of `HEAD` cannot be used.
+        UndecidedError: the worktree, an intent or the ledger cannot be read, or something cannot be written.
+    """
+    work_tree = _require_work_tree(repository)
+    with Objects(repository) as objects:
+        said = checked(repository, objects, pending_base(repository, objects).tree, request)
+    holder = holder_of(caller.environ)
+    store = Store(repository, caller.now)
+    pins = pins_of(repository)
+    with store.lock():
+        promoted, warnings = promote(store, caller)
+        warnings = [*said.warnings, *warnings]
+        known = store.intents.all()
+        intent = Intent(
+            f"i-{secrets.token_hex(_ID_BYTES)}",
+            said.reason,
+            said.scope,
+            work_tree,
+            repository.git_dir,
+            pins.base,
+            pins.tree,
+            caller.now,
+            said.ttl,
+            said.lease,
+            pins.dirty,
+            pins.analyses,
+            seen=caller.now,
+            holder=holder,
+        )
+        warnings += _begun(intent)
+        warnings += _too_many(intent, pins)
+        warnings += _left_behind(store, intent, known)
+        blocking = in_the_way(store, intent, known, caller)
+        action = Action.QUEUED if blocking else Action.DECLARED
+        if blocking and not request.queue:
+            reason = f"another piece of work has declared {'these files' if _many(blocking) else 'this file'}"
+            hint = "wait until it is cleared, declare other files, or add --queue to be next"
+            if all(each.intent.git_dir == repository.git_dir for each in blocking):
+                own = " ".join(each.intent.id for each in blocking[:1])
+                hint = (
+                    f"it is of this worktree: go on under it, clear it (git patchgate intent clear {own}), "
+                    "or add --queue to be next"
+                )
+            return Outcome(Action.REFUSED, None, blocking, promoted, tuple(warnings), reason, hint)
+        if blocking:
+            intent = replace(intent, state=State.QUEUED)
+        warnings += store.put(intent, Recorded.DECLARED)
+        warnings += hooks_missing(repository, caller.environ)
+        return Outcome(action, told_here(store, intent, caller), blocking, promoted, tuple(warnings))
+
+
+def with_news(repository: Repository, outcome: Outcome, warnings: Sequence[str], caller: Caller) -> Outcome:
+    """Give an outcome with its intent as it is stored now, and with more warnings."""
+    store = Store(repository, caller.now)
+    stored = None if outcome.intent is None else store.intents.get(outcome.intent.id)
+    told = outcome.told if stored is None else told_here(store, stored, caller)
+    return replace(outcome, told=told, warnings=(*outcome.warnings, *warnings))
+
+
+def renew(repository: Repository, name: str | None, caller: Caller) -> Outcome:
+    """Let the time of an intent begin anew: of the one named, or of this worktree's.
+
+    Raises:
+        UsageError: there is no such intent, or several could be meant.
+        UndecidedError: an intent or the ledger cannot be read or written.
+    """
+    store = Store(repository, caller.now)
+    with store.lock():
+        intent = _named(store, name)
+        refusal = _why_not_renewed(repository, intent, caller.now)
+        if refusal is not None:
+            reason, hint = refusal
+            return Outcome(Action.REFUSED, told_here(store, intent, caller), reason=reason, hint=hint)
+        renewed = replace(intent, renewed=caller.now, seen=caller.now)
+        warnings = store.put(renewed, Recorded.RENEWED)
+        promoted, more = promote(store, caller)
+        now = next((each for each in promoted if each.id == renewed.id), renewed)
+        return Outcome(Action.RENEWED, told_here(store, now, caller), (), promoted, (*warnings, *more))
+
+
+def _why_not_renewed(repository: Repository, intent: Intent, now: Moment) -> tuple[str, str] | None:
+    """Say why an intent is not renewed, and the next step: what nobody holds is taken over instead."""
+    hint = f"git patchgate intent recover {intent.id} takes it up again; clear ends it"
+    if intent.is_over(now):
+        return f"the time of {intent.id} is over, and what is over is not renewed", hint
+    if is_foreign(intent, repository):
+        return moved(intent)
+    if is_gone(intent, repository):
+        return f"the worktree of {intent.id} is gone", hint
+    if not is_live(intent, now):
+        return f"{intent.id} is dead: its owner has ended, and its lease is over", hint
+    return None
+
+
+def clear(repository: Repository, name: str | None, caller: Caller) -> Outcome:
+    """End an intent: the one named, readable or not, or this worktree's; the next in the queue are promoted.
+
+    Raises:
+        UsageError: there is no such intent, or several could be meant.
+        UndecidedError: another intent or the ledger cannot be read or written.
+    """
+    store = Store(repository, caller.now)
+    with store.lock():
+        intent: Intent | None = None
+        told: Told | None = None
+        warnings: list[str] = []
+        try:
+            intent = _named(store, name)
+        except UndecidedError as error:
+            if name is None:
+                raise
+            stored, warnings = name, [f"{error.message}; it is removed"]
+        else:
+            stored, told = intent.id, told_here(store, intent, caller)
+            if not (told.is_here or told.is_gone) and is_live(intent, caller.now):
+                warnings.append(f"{intent.id} was alive, in the worktree {printable(intent.work_tree)}")
+        warnings += store.take_out(stored, intent)
+        promoted, more = promote(store, caller)
+        return Outcome(Action.CLEARED, told, (), promoted, (*warnings, *more))
+
+
+def recover(repository: Repository, name: str, caller: Caller) -> Outcome:
+    """Take over an intent that nobody holds any more, or whose time is over: active, new owner, new time.
+
+    It stays in its worktree, and comes into this one where that is gone.
+
+    Raises:
+        UsageError: there is no such intent.
+        UndecidedError: an intent, a worktree or the ledger cannot be read, or something cannot be written.
+    """
+    holder = holder_of(caller.environ)
+    store = Store(repository, caller.now)
+    with store.lock():
+        intent = _named(store, name)
+        told = told_here(store, intent, caller)
+        if is_live(intent, caller.now) and not told.is_gone:
+            return Outcome(
+                Action.REFUSED,
+                told,
+                reason=f"{intent.id} is alive: it is held, or was seen less than {intent.lease} seconds ago",
+                hint="wait until its lease or its time is over, or clear it",
+            )
+        active = replace(intent, state=State.ACTIVE, renewed=caller.now, seen=caller.now, holder=holder)
+        blocking = in_the_way(store, active, store.intents.all(), caller)
+        if blocking:
+            reason = f"another piece of work has declared {'these files' if _many(blocking) else 'this file'}"
+            hint = "wait until it is cleared, then recover this one"
+            return Outcome(Action.REFUSED, told, blocking, reason=reason, hint=hint)
+        active = _settled(repository, intent, active)
+        warnings = store.put(active, Recorded.RECOVERED)
+        promoted, more = promote(store, caller)
+        return Outcome(Action.RECOVERED, told_here(store, active, caller), (), promoted, (*warnings, *more))
+
+
+def here(repository: Repository, name: str | None, caller: Caller) -> tuple[Intent, ...]:
+    """Give the intent of an id, or all of this worktree, which is an activity of those that are alive.
+
+    Raises:
+        UsageError: there is no intent of that id.
+        UndecidedError: one of them cannot be read.
+    """
+    intents = Intents(repository.common_dir)
+    if name is not None:
+        return (existing(intents, name),)
+    found = intents.of(repository.git_dir)
+    for intent in found:
+        if is_live(intent, caller.now):
+            intents.touch(intent, caller.now)
+    return found
+
+
+def everywhere(repository: Repository) -> tuple[tuple[Intent, ...], tuple[UndecidedError, ...]]:
+    """Give all intents, the oldest first, and what is wrong with those that cannot be read.
+
+    Raises:
+        UndecidedError: the folder cannot be read.
+    """
+    intents = Intents(repository.common_dir)
+    found: list[Intent] = []
+    damaged: list[UndecidedError] = []
+    for name in intents.names():
+        try:
+            intent = intents.get(name)
+        except UndecidedError as error:
+            damaged.append(error)
+        else:
+            found += [] if intent is None else [intent]
+    found.sort(key=lambda intent: (intent.declared.wall, intent.id))
+    return tuple(found), tuple(damaged)
+
+
+def _require_work_tree(repository: Repository) -> str:
+    if repository.work_tree is None:
+        raise UsageError(
+            "a bare repository has no working tree, and an intent is of one", "go to a working tree"
+        )
+    return repository.work_tree
+
+
+def _many(blocking: Sequence[Conflict]) -> bool:
+    return len({entry for each in blocking for entry in each.entries}) > 1
+
+
+def _begun(intent: Intent) -> list[str]:
+    """Warn where work on the declared files has begun: what is in them already is not verified."""
+    begun = sorted(path for path in intent.dirty if intent.scope.covers(path))
+    if not begun:
+        return []
+    be, it = ("is", "it") if len(begun) == 1 else ("are", "them")
+    named = some(begun, 3)
+    what = f"{named} {be} changed already, and what is in {it} now is not blamed on {intent.id}"
+    return [f"{what}: commit or stash {it} first to have {it} verified"]
+
+
+def _too_many(intent: Intent, pins: Pins) -> list[str]:
+    """Warn where one commit cannot touch all that is allowed."""
+    entries = (*intent.scope.allowed, *intent.scope.related)
+    number = sum(not may_be_many(each) for each in entries)
+    if pins.most_files is None or number <= pins.most_files:
+        return []
+    most = count(pins.most_files, "file")
+    return [
+        f"{number} files are allowed, and one commit of an agent may touch {most} (max-files): make several"
+    ]
+
+
+def _left_behind(store: Store, intent: Intent, known: Sequence[Intent]) -> list[str]:
+    """Warn of intents that nobody holds, and that allow the same files: they could come to life again."""
+    return [
+        f"{each.id} allows the same files and nobody holds it; clear it, if its work is given up"
+        for each in known
+        if each.state is State.ACTIVE
+        and not has_files(each, store.repository, store.now)
+        and conflicts(intent.scope, each.scope)
+    ]
+
+
+def _named(store: Store, name: str | None) -> Intent:
+    """Find the intent of an id; without one this worktree's active one, else the one that waits there."""
+    if name is not None:
+        return existing(store.intents, name)
+    found = store.intents.of(store.repository.git_dir)
+    chosen = [each for each in found if each.state is State.ACTIVE] or list(found)
+    if not chosen:
+        raise UsageError(
+            "this worktree has no intent", "git patchgate intent list shows those of all worktrees"
+        )
+    if len(chosen) > 1:
+        names = ", ".join(each.id for each in chosen)
+        raise UsageError("this worktree has several intents", f"name one of: {names}")
+    return chosen[0]
+
+
+def _settled(repository: Repository, intent: Intent, active: Intent) -> Intent:
+    """Put an intent that is taken over where its work goes on; its base stays that of the declaration."""
+    moves = is_gone(intent, repository)
+    if moves:
+        work_tree = _require_work_tree(repository)
+        active = replace(active, work_tree=work_tree, git_dir=repository.git_dir)
+    if moves and intent.id not in marked(repository.git_dir):
+        # What is dirty here was not made by that work; what it has committed since its base, it has. In a
+        # worktree that was moved with its repository it was: the marker has moved as well.
+        active = replace(active, dirty=pins_of(repository).dirty)
+    return active

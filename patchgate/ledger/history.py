@@ -1,0 +1,214 @@
+"""Tell what the ledger remembers: the last events first, as `git log` shows commits.
+
+Decides which events are shown in which order, what is told of a damaged line, and how an event reads in
+words and as JSON. Every value of an event is foreign: whoever can write `.git` could have put it there.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import deque
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from patchgate.errors import UndecidedError
+from patchgate.git.repository import Repository
+from patchgate.ledger import adjudications
+from patchgate.ledger.event import EVENT_SCHEMA, Event
+from patchgate.ledger.ledger import Ledger
+from patchgate.ledger.proof import unreadable
+from patchgate.report.json import plain_json
+from patchgate.report.wording import SHORT_OID, count, safe
+from patchgate.storage.chain import Problem
+from patchgate.storage.head import Comparison
+from patchgate.storage.record import Json
+
+_MOST_ITEMS = 10
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", re.ASCII)
+_WORD = re.compile(r"[a-z][a-z0-9_-]{0,40}", re.ASCII)
+_OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
+_MOST_IN_LINE = 120
+# Their first line says all of it.
+_WHOLE = frozenset({"attempted", adjudications.KIND})
+# What a reader looks for first; the rest follows as it was recorded.
+_FIRST = ("reason", "rules", "verdict")
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The events that were asked for, the newest first, and what is wrong with the ledger."""
+
+    events: Sequence[Event]
+    problems: Sequence[Problem]
+    exists: bool
+    comparison: Comparison
+
+
+def history(repository: Repository, kinds: Collection[str] = (), most: int | None = None) -> History:
+    """Read the ledger; damaged lines are left out and named.
+
+    Args:
+        kinds: only events of these kinds; all where it is empty.
+        most: only so many, the newest; None is all.
+
+    Raises:
+        UndecidedError: the ledger cannot be read.
+    """
+    ledger = Ledger(repository.common_dir)
+    events: deque[Event] = deque(maxlen=most)
+    problems: list[Problem] = []
+    try:
+        for found in ledger.lines():
+            if isinstance(found, Problem):
+                problems.append(found)
+            elif not kinds or found.kind in kinds:
+                events.append(found)
+        exists, comparison = ledger.path.exists(), ledger.compare_head()
+        return History(tuple(reversed(events)), _confirmed(ledger, problems), exists, comparison)
+    except OSError as error:
+        raise unreadable(ledger, error) from error
+
+
+def as_json(event: Event) -> str:
+    """Write an event as one line of JSON, in pure ASCII without the line's end; ids and reasons in full."""
+    return json.dumps(plain_json(event.plain()))
+
+
+def as_line(event: Event) -> str:
+    """Write an event in one line: when, what and where, then its rules and the reason that was given."""
+    line = as_text(event)[0]
+    shown = [
+        safe(_shown(about), _MOST_IN_LINE)
+        for key in ("rules", "reason", "hooks")
+        if (about := event.about.get(key))
+    ]
+    return f"{line}: {'; '.join(shown)}" if shown and event.kind not in _WHOLE else line
+
+
+def as_text(event: Event) -> list[str]:
+    """Write an event for people: a line that says when, what and where, then what else it holds."""
+    rest: dict[str, Json] = {
+        key: value for key, value in event.about.items() if value not in (None, "", [], {})
+    }
+    at = event.at if _TIME.fullmatch(event.at) else "(no time)"
+    if event.kind == "attempted":
+        # All the rest of it is shown by `attempts show`.
+        return [f"{at} attempted {_tried(rest)}"]
+    if event.kind == "slow":
+        taken, budget, hook = (safe(_shown(event.about.get(key)), 60) for key in ("ms", "budget_ms", "hook"))
+        return [f"{at} slow {hook}: {taken} ms, and its budget is {budget} ms"]
+    if event.kind == adjudications.KIND:
+        return [f"{at} adjudicated {_adjudicated(event)}"]
+    words = [f"{at} {_word(event.kind)}", *_what(rest)]
+    for key, form in (("ref", "on {}"), ("remote", "to {}"), ("hook", "by {}")):
+        value = rest.get(key)
+        if isinstance(value, str):
+            words.append(form.format(safe(value, 200)))
+            del rest[key]
+    order = sorted(rest, key=lambda key: _FIRST.index(key) if key in _FIRST else len(_FIRST))
+    return [" ".join(words), *(f"    {_word(key)}: {safe(_shown(rest[key]))}" for key in order)]
+
+
+def json_schema() -> dict[str, Any]:
+    """Build the JSON Schema of one line of `log --format json`."""
+    text = {"type": "string"}
+    properties = {
+        "schema": {"const": EVENT_SCHEMA},
+        "hash": {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"},
+        "kind": text,
+        "at": text,
+        "version": text,
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "urn:patchgate:event:1",
+        "title": "One event of the ledger",
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        # Each kind has keys of its own, and the file may be older or newer than this program.
+        "additionalProperties": True,
+    }
+
+
+def _confirmed(ledger: Ledger, problems: Sequence[Problem]) -> Sequence[Problem]:
+    """Ask again under the lock, for an append that is under way looks torn."""
+    if not problems:
+        return ()
+    try:
+        return ledger.verify()
+    except UndecidedError:
+        return [each for each in problems if not each.torn]
+
+
+def _tried(about: Mapping[str, Json]) -> str:
+    """Say in a line what was tried and what became of it: applied, or the verdict with the rules."""
+    attempt, applied, verdict, rules = (about.get(key) for key in ("attempt", "applied", "verdict", "rules"))
+    words = [safe(_shown(attempt), 60) + ":", "applied" if applied is True else safe(_shown(verdict), 60)]
+    if about.get("dry_run") is True:
+        words.append("(dry run)")
+    if "retry_of" in about:
+        words.append(f"(retry of {safe(_shown(about['retry_of']), 60)})")
+    return " ".join(words) + (f": {safe(_shown(rules))}" if rules else "")
+
+
+def _adjudicated(event: Event) -> str:
+    """Say in a line which claim was adjudicated, what became of it, and what shows it."""
+    (told,) = adjudications.adjudications([event])
+    about = f"{safe(told.subject, 80)}: " if told.subject else ""
+    claim = f" ({safe(told.reason_code, 80)})" if told.reason_code else ""
+    shown = _shown([*told.samples]) if told.samples else told.coverage_insufficient_reason
+    return f"{about}{safe(told.outcome, 40)}{claim}" + (f": {safe(shown)}" if shown else "")
+
+
+def _what(rest: dict[str, Json]) -> list[str]:
+    """Take out of an event what it is about, and word it: the commit, some commits, or a staged change."""
+    commit, commits, source = rest.get("commit"), rest.get("commits"), rest.get("source")
+    for key in ("attempt", "chain"):
+        named = rest.get(key)
+        if isinstance(named, str):
+            del rest[key]
+            return [f"{'attempt' if key == 'attempt' else 'the chain of'} {safe(named, 60)}"]
+    component = rest.get("component")
+    if isinstance(component, str):
+        del rest["component"]
+        return [f"component {safe(component, 80)}"]
+    if isinstance(commit, str):
+        del rest["commit"]
+        if source == "commit":
+            del rest["source"]
+        return [f"commit {safe(_short(commit), 80)}"]
+    if isinstance(commits, int) and not isinstance(commits, bool):
+        del rest["commits"]
+        return [count(commits, "commit")]
+    if isinstance(commits, list) and all(isinstance(each, str) for each in commits):
+        del rest["commits"]
+        return [f"{'commit' if len(commits) == 1 else 'commits'} {safe(_shown(commits))}"]
+    if isinstance(source, str):
+        del rest["source"]
+        return [f"{safe(source, 80)} change"]
+    return []
+
+
+def _word(key: str) -> str:
+    """Write a key or a kind; one that is no plain word could be a command to a build log, and is quoted."""
+    return key.replace("_", " ") if _WORD.fullmatch(key) else safe(json.dumps(key), 80)
+
+
+def _shown(value: Json) -> str:
+    if isinstance(value, str):
+        return _short(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Sequence):
+        more = f" and {len(value) - _MOST_ITEMS} more" if len(value) > _MOST_ITEMS else ""
+        return ", ".join(_shown(each) for each in value[:_MOST_ITEMS]) + more
+    if isinstance(value, Mapping):
+        return json.dumps(plain_json(value))
+    return "none" if value is None else str(value)
+
+
+def _short(text: str) -> str:
+    return text[:SHORT_OID] if _OID.fullmatch(text) else text

@@ -1,0 +1,63 @@
+"""Since when: how a date of `--since` is read, and how a moment is written.
+
+Decides the grammar, which is small on purpose: ISO 8601, and `N UNIT ago`. git reads many more words, and
+takes those that it does not know for now; here they are refused, so that nobody counts from now unawares.
+"""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from datetime import UTC, datetime
+
+from patchgate.errors import UsageError
+from patchgate.git.quoting import printable
+
+_AGO = re.compile(r"([0-9]{1,6})[\s.]+(second|minute|hour|day|week|month|year)s?[\s.]+ago", re.ASCII)
+_SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
+_MONTHS = {"month": 1, "year": 12}
+# The years that are written with four digits, so that texts are in the order of their moments.
+_YEARS = range(1000, 10_000)
+
+
+def moment_of(when: str, now: float) -> float:
+    """Read a date: ISO 8601 (local time where it names no zone), or `N UNIT ago`; months are the calendar's.
+
+    Args:
+        now: seconds since the epoch.
+
+    Returns:
+        Seconds since the epoch.
+
+    Raises:
+        UsageError: it is neither, or of no year from 1000 to 9999.
+    """
+    text = when.strip()
+    try:
+        ago = _AGO.fullmatch(text.lower())
+        moment = (
+            datetime.fromisoformat(text).timestamp() if ago is None else _before(now, int(ago[1]), ago[2])
+        )
+        if datetime.fromtimestamp(moment, UTC).year in _YEARS:
+            return moment
+    except (ValueError, OverflowError, OSError):
+        pass
+    raise UsageError(
+        f"{printable(when, 60)!r} is no date",
+        "write one as 2026-01-31, 2026-01-31T12:00:00Z or '2 weeks ago'",
+    )
+
+
+def _before(now: float, number: int, unit: str) -> float:
+    if unit in _SECONDS:
+        return now - number * _SECONDS[unit]
+    then = datetime.fromtimestamp(now, UTC)
+    year, month = divmod(then.year * 12 + then.month - 1 - number * _MONTHS[unit], 12)
+    # The 31st of a shorter month is its last day. A year that is none is refused by `replace`.
+    day = min(then.day, monthrange(year, month + 1)[1]) if year > 0 else then.day
+    return then.replace(year=year, month=month + 1, day=day).timestamp()
+
+
+def iso(seconds: float) -> str:
+    """Write a moment in UTC (ISO 8601)."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

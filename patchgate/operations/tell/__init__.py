@@ -1,1 +1,0 @@
-"""Telling: what is in force and why. Only reads."""

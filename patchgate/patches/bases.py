@@ -1,0 +1,281 @@
+"""What a patch is laid on, and what came after it: the working files, or a commit and the merge with HEAD."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from patchgate.errors import UndecidedError, UsageError
+from patchgate.git.diff import Detail
+from patchgate.git.model import Change, FileChange, Source
+from patchgate.git.objects import Objects
+from patchgate.git.pairs import read_difference
+from patchgate.git.path import RepoPath
+from patchgate.git.preimages import ground_of_tree, ground_on_disk, staged_files
+from patchgate.git.private import PrivateStore
+from patchgate.git.pushes import is_ancestor
+from patchgate.git.quoting import printable
+from patchgate.git.repository import ANY_CODE, Repository, failed
+from patchgate.git.revisions import commit_named, head_commit
+from patchgate.git.sources import Reading, complete, pending_base
+from patchgate.git.tree_check import TreeCheck, folders_between
+from patchgate.git.trees import Listing, resulting_tree
+from patchgate.patches.patch_model import Patch
+from patchgate.patches.planning import Surroundings, plan_section, removed_by
+from patchgate.patches.proposed import Preimages
+from patchgate.report.rules import RULES
+from patchgate.report.verdict import Finding, Fixer
+
+_TRIED_COMMITS = 30
+_TRIED_SECTIONS = 20
+_SIDE_LINES = 10
+_MERGING = tuple(
+    part
+    for setting in ("merge.renames=true", "merge.directoryRenames=conflict", "merge.renameLimit=7000")
+    for part in ("-c", setting)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Footing:
+    """What a patch is laid on.
+
+    `tree` is where it is applied, `on_disk` whether the files on disk come before it. `policy_tree` holds
+    the policy that judges. `head` is HEAD's commit where the result is to be merged with it, else None.
+    `lands` tells that the result is to be written where HEAD, the index and the files on disk are.
+    """
+
+    tree: str
+    commit: str | None
+    on_disk: bool
+    policy_tree: str
+    policy_place: str
+    head: str | None = None
+    lands: bool = False
+
+    @property
+    def merges(self) -> bool:
+        """Tell whether the result is merged with what came after the base."""
+        return self.head is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """What is there already where a change based on a commit would be written.
+
+    `index` is the tree of the index, `blocked` the new paths that cannot be reached, `taken` those where
+    something stands, `folders` what the folders above the others would hold beside what is staged.
+    """
+
+    index: str
+    blocked: dict[RepoPath, RepoPath]
+    taken: tuple[RepoPath, ...]
+    folders: dict[bytes, Listing]
+
+
+def find_footing(
+    repository: Repository, objects: Objects, base: str | None, *, lands: bool = False
+) -> Footing:
+    """Decide what a patch is laid on.
+
+    Args:
+        lands: the result is to be written. Then HEAD must contain the base: the names that HEAD has beside
+            it would be overwritten, and nothing of the judgement would have seen them.
+
+    Raises:
+        UsageError: the revision is unknown, or HEAD does not contain it and the result is to be written; or
+            a bare repository was given no base.
+    """
+    if base is None:
+        if repository.work_tree is None:
+            raise UsageError("a bare repository has no files for the patch", "name a commit: --base REV")
+        here = pending_base(repository, objects)
+        return Footing(here.policy_tree, here.commit, True, here.policy_tree, "HEAD")
+    commit = commit_named(objects, base)
+    tree = objects.header(commit + "^{tree}")
+    head = head_commit(objects)
+    if tree is None:
+        raise UndecidedError(f"the tree of {commit[:12]} is not here", "fetch it")
+    if lands and (head is None or not _contains(repository, head, commit)):
+        raise UsageError(
+            f"HEAD does not contain {printable(base)}, and a patch for it cannot be applied here",
+            "make the patch from HEAD or an ancestor of it; check --patch --base judges it",
+        )
+    if repository.work_tree is None or head is None:
+        return Footing(tree.oid, commit, False, tree.oid, base)
+    head_tree = objects.header(head + "^{tree}")
+    if head_tree is None:
+        raise UndecidedError("HEAD's tree is not here", "run git fsck")
+    is_older = head != commit and (lands or _contains(repository, head, commit))
+    return Footing(tree.oid, commit, False, head_tree.oid, "HEAD", head if is_older else None, lands)
+
+
+def _contains(repository: Repository, head: str, commit: str) -> bool:
+    return head == commit or is_ancestor(repository, commit, head)
+
+
+def find_present(
+    repository: Repository,
+    store: PrivateStore,
+    objects: Objects,
+    footing: Footing,
+    files: Sequence[FileChange],
+) -> Present | None:
+    """Look up the new names of a change in the index and on disk; None where it has none.
+
+    Args:
+        files: what the change does to HEAD's tree.
+
+    Raises:
+        UndecidedError: the index cannot be read, or a special file stands at a path.
+    """
+    made = [file.path for file in files if file.is_introduced]
+    if not made:
+        return None
+    tree = footing.policy_tree
+    removed = frozenset(file.path for file in files if file.new is None)
+    ground = ground_on_disk(repository, objects, store, tree, made, removed)
+    staged = staged_files(repository, tree)
+    taken = tuple(path for path in made if ground.entries[path] is not None and path not in ground.blocked)
+    closed = {*taken, *ground.blocked}
+    touched = {file.path for file in files}
+    # HEAD's names count beside those that are staged: a removal that is staged is not committed.
+    beside = [file for path, file in staged.items() if file.new is not None and path not in touched]
+    free = [file for file in files if file.path not in closed]
+    folders = resulting_tree(objects, tree, [*beside, *free]).folders
+    return Present(index_tree(objects, tree, staged), dict(ground.blocked), taken, folders)
+
+
+def index_tree(objects: Objects, tree: str, staged: Mapping[RepoPath, FileChange]) -> str:
+    """Name the tree of the index: HEAD's with what is staged."""
+    return resulting_tree(objects, tree, staged.values()).tree
+
+
+def already_there(path: RepoPath) -> Finding:
+    """Say that something stands, staged or on disk, where a patch for a commit makes a file."""
+    return Finding(
+        "base-conflict",
+        RULES["base-conflict"].level,
+        f"{path.quoted} is not as the patch's base has it",
+        path,
+        hint="commit or stash what was changed there, then apply the same patch again",
+        who_can_fix=Fixer.PERSON,
+        details={"pattern": None, "limit": None, "actual": None},
+    )
+
+
+def merge_onto_head(
+    repository: Repository,
+    store: PrivateStore,
+    objects: Objects,
+    footing: Footing,
+    tree: str,
+    detail: Detail,
+) -> Reading | tuple[Finding, ...]:
+    """Merge a patched base with HEAD, and read what that would change in HEAD.
+
+    Returns:
+        The change between HEAD's tree and the merge; or a `base-conflict` for each file in conflict.
+    """
+    who = "patchgate <patchgate> 0 +0000"
+    text = f"tree {tree}\nparent {footing.commit}\nauthor {who}\ncommitter {who}\n\npatched\n"
+    patched = store.write("commit", text.encode("ascii"), repository.object_format)
+    # In a place without config and attributes: a merge driver would run, and decide the result (measured).
+    done = store.bare().git(
+        *_MERGING,
+        "merge-tree",
+        "--write-tree",
+        "--no-messages",
+        "-z",
+        str(footing.head),
+        patched,
+        variables=store.variables,
+        answers=(0, 1),
+    )
+    if b"error:" in done.err:
+        raise failed("merge-tree", done)
+    merged, *conflicts = done.out.split(b"\0")
+    after = merged.decode("ascii").strip()
+    if done.code == 1:
+        names = dict.fromkeys(word.partition(b"\t")[2] for word in conflicts if b"\t" in word)
+        return tuple(_conflict(objects, after, RepoPath.from_git(name)) for name in names)
+    head_tree = footing.policy_tree
+    command = ("diff-tree", "-r")
+    records, binary = read_difference(
+        repository, objects, command, [head_tree, after], detail, store.variables
+    )
+    files = complete(objects, records, binary, detail)
+    touched = folders_between(repository, head_tree, after, "the merge with HEAD", store.variables)
+    (folders,) = TreeCheck(objects).listings([(touched, files)])
+    return Reading(Change.of(head_tree, after, files, objects.empty_blob), Source("patch"), folders)
+
+
+def _conflict(objects: Objects, tree: str, path: RepoPath) -> Finding:
+    """Tell the first lines of both sides of a conflict."""
+    ours: list[bytes] = []
+    theirs: list[bytes] = []
+    entry = objects.entry(tree, path.raw)
+    line = None
+    if entry is not None and entry.is_file:
+        side: list[bytes] | None = None
+        for number, text in enumerate(objects.read(entry.oid).split(b"\n"), start=1):
+            if text.startswith(b"<<<<<<< "):
+                side, line = ours, number
+            elif text.startswith(b"=======") and side is ours:
+                side = theirs
+            elif text.startswith(b">>>>>>> ") and side is theirs:
+                break
+            elif side is not None:
+                side.append(text)
+    shown = {
+        "ours": [printable(text, 160) for text in ours[:_SIDE_LINES]],
+        "theirs": [printable(text, 160) for text in theirs[:_SIDE_LINES]],
+    }
+    notes = (
+        *(f"HEAD has:  {text}" for text in shown["ours"][:3]),
+        *(f"the patch: {text}" for text in shown["theirs"][:3]),
+    )
+    return Finding(
+        "base-conflict",
+        RULES["base-conflict"].level,
+        f"{path.quoted} was changed after the base, where the patch changes it too",
+        path,
+        line,
+        hint="make the patch from the file as HEAD has it",
+        details={"pattern": None, "limit": None, "actual": None, **shown},
+        notes=notes,
+    )
+
+
+def cleanly_with(repository: Repository, objects: Objects, footing: Footing, patch: Patch) -> str | None:
+    """Look for a recent commit that a patch fits, and say so; None where none of a few dozen does."""
+    sections = patch.sections
+    if not footing.on_disk or footing.commit is None or len(sections) > _TRIED_SECTIONS:
+        return None
+    paths = [path for section in sections for path in (section.old_path, section.new_path) if path]
+    listed = repository.git(
+        "rev-list",
+        f"--max-count={_TRIED_COMMITS}",
+        footing.commit,
+        "--",
+        *dict.fromkeys(path.raw.decode("utf-8", "surrogateescape") for path in paths),
+        variables={"GIT_LITERAL_PATHSPECS": "1"},
+        # Without the trees of old commits (a partial clone) there is no advice; the verdict needs none.
+        answers=ANY_CODE,
+    )
+    for commit in (footing.commit, *listed.out.decode("ascii").split()):
+        for oid in (commit, commit + "^"):
+            tree = objects.header(oid + "^{tree}")
+            if tree is not None and _fits(objects, tree.oid, patch, paths):
+                named = objects.header(oid + "^{commit}")
+                return f"the patch applies cleanly with --base {named.oid[:12]}" if named else None
+    return None
+
+
+def _fits(objects: Objects, tree: str, patch: Patch, paths: list[RepoPath]) -> bool:
+    removed = removed_by(patch.sections)
+    ground = ground_of_tree(objects, tree, paths, removed)
+    around = Surroundings(Preimages(objects, ground.entries), removed)
+    return not ground.blocked and not any(
+        isinstance(plan_section(section, around), tuple) for section in patch.sections
+    )

@@ -1,0 +1,303 @@
+"""Why a hunk does not fit, told as a person would.
+
+Decides which line is the first that differs, and where the text stands now. The first line that differs is
+defined at the stated place: with `p` lines of the old file stated before the hunk, it is the least `i` for
+which line `p + i` of the file does not exist, has other bytes than old line `i` of the hunk, or has its
+newline where that has none or the reverse. Old lines are those that begin with a space or `-`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from patchgate.git.quoting import printable
+from patchgate.patches.lines import FileLines, HunkLines, patch_line_of_old
+from patchgate.patches.misfit_mending import with_context, with_line_ends, with_new_start, without_hunk
+from patchgate.patches.patch_model import Detail, Fault, Hunk, Mending, Section, mend, range_text
+
+MAX_PLACES = 10
+# The longest run is looked for among this many old lines; the automaton takes some 500 bytes for each.
+MAX_RUN_LINES = 5_000
+_SHOWN = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """What keeps a hunk from standing anywhere, and the places (from 0) where its old lines are.
+
+    `reason` is absent, ambiguous, too-many, order (an earlier hunk is in the way or behind), beginning (its
+    header says line 1), end (nothing follows its change, but the file goes on) or no-context.
+    """
+
+    reason: str
+    places: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The longest run of a hunk's old lines that the file has: its length, its first old line, its places.
+
+    All count from 0; `length` is 0 where not one line with text is found.
+    """
+
+    length: int
+    first: int
+    places: tuple[int, ...]
+
+
+def first_difference(lines: HunkLines, file: FileLines, stated: int) -> int | None:
+    """Find the first old line, from 0, that differs at the stated place; None where all are there."""
+    last = len(lines.old) - 1
+    for index, text in enumerate(lines.old):
+        place = stated + index
+        if place >= file.count or file.lines[place] != text:
+            return index
+        lacks_newline = place == file.count - 1 and not file.is_complete
+        if lacks_newline != (index == last and lines.old_incomplete):
+            return index
+    return None
+
+
+def explain_misfit(
+    section: Section,
+    number: int,
+    hunk: Hunk,
+    lines: HunkLines,
+    file: FileLines,
+    obstacle: Obstacle,
+    *,
+    search: bool = True,
+    shift: int = 0,
+) -> Fault:
+    """Say why a hunk does not fit.
+
+    Args:
+        section: the section.
+        number: the hunk's number in it, from 1.
+        hunk: the hunk.
+        lines: its lines.
+        file: the file as it is.
+        obstacle: what `fitting` met.
+        search: look for the longest run of its lines where the whole is absent; the cost of one pass over
+            the file.
+        shift: how many lines the hunks before it add.
+
+    Returns:
+        A fault whose details hold `patch_line`, `hunk`, `file_line`, `expected`, `actual`, `found_at` (lines
+        of the file from 1) and `found_lines` (how many lines of the hunk stand there).
+    """
+    stated = hunk.old_position
+    index = first_difference(lines, file, stated)
+    run = _find_run(lines, file, obstacle, search=search)
+    details: dict[str, Detail] = {
+        "patch_line": hunk.line,
+        "hunk": number,
+        "file_line": stated + 1,
+        "expected": None,
+        "actual": None,
+        "found_at": [place + 1 for place in run.places],
+        "found_lines": run.length,
+    }
+    if index is None:
+        return _explain_place(hunk, number, obstacle, details, shift)
+    expected = lines.old[index]
+    place = stated + index
+    actual = file.lines[place] if place < file.count else None
+    patch_line = patch_line_of_old(section, hunk, index)
+    details |= {
+        "patch_line": patch_line,
+        "file_line": place + 1,
+        "expected": printable(expected, _SHOWN),
+        "actual": None if actual is None else printable(actual, _SHOWN),
+    }
+    rule = "hunk-ambiguous" if obstacle.reason == "ambiguous" else "hunk-mismatch"
+    message = f"hunk {number} does not fit: {_compare(expected, actual, place, file.count)}"
+    hint = _where_now(run, len(lines.old), obstacle)
+    fix = with_context(section, hunk, lines, file, index, patch_line)
+    if actual is not None and actual != expected and actual.rstrip(b"\r") == expected.rstrip(b"\r"):
+        rule = "eol-mixed"
+        ends = "CR LF" if actual.endswith(b"\r") else "LF"
+        message = (
+            f"hunk {number} does not fit: line {place + 1} of the file ends in {ends}, the patch's does not"
+        )
+        hint = "give each line of the hunk the line end that the file has there"
+        fix = with_line_ends(section, hunk, lines, file)
+    elif file.lines[stated : stated + len(lines.new)] == lines.new and lines.new:
+        hint = "the file already has what this hunk makes; leave the hunk out"
+        fix = without_hunk(section, hunk)
+    if obstacle.reason in {"beginning", "end"} and len(obstacle.places) == 1:
+        fix = _moved_header(hunk, obstacle.places[0])
+    return Fault(rule, patch_line, message, hint, fix, details)
+
+
+def tell(fault: Fault) -> tuple[str, ...]:
+    """Write a misfit for a terminal: a few short lines, what the patch has above what the file has."""
+    details = fault.details
+    told = [fault.message]
+    if details.get("expected") is not None:
+        actual = details.get("actual")
+        told.append(f"  patch line {details['patch_line']}: {details['expected']}")
+        told.append(
+            f"  file line {details['file_line']}: {'(the file ends before)' if actual is None else actual}"
+        )
+    told.append(f"  {fault.hint}")
+    return tuple(told)
+
+
+def _explain_place(
+    hunk: Hunk, number: int, obstacle: Obstacle, details: dict[str, Detail], shift: int
+) -> Fault:
+    """Say why a hunk may not stand where all its lines are."""
+    message, hint = {
+        "no-context": (
+            "has no context, so nothing says that this is its place",
+            "add three lines of context around the change",
+        ),
+        "beginning": (
+            "begins on line 1, but what it states stands elsewhere",
+            "write the line number where the text stands",
+        ),
+        "end": (
+            "has no context behind its change, so it only fits at the end of the file",
+            "add the lines that follow the change as context",
+        ),
+        "order": (
+            "would touch lines that an earlier hunk already holds",
+            "sort the hunks by line; join those that touch the same lines",
+        ),
+        "ambiguous": (
+            "states line numbers that disagree, and its lines stand in the file more than once",
+            "give the right line numbers in the hunk header, or more context",
+        ),
+    }.get(obstacle.reason, ("does not fit at its line", "make the patch again from the current file"))
+    rule = "hunk-ambiguous" if obstacle.reason == "ambiguous" else "hunk-mismatch"
+    fix = with_new_start(hunk, shift) if obstacle.reason == "ambiguous" else None
+    return Fault(rule, hunk.line, f"hunk {number} {message}", hint, fix, details)
+
+
+def _compare(expected: bytes, actual: bytes | None, place: int, count: int) -> str:
+    if actual is None:
+        return f"the patch has `{printable(expected, 80)}`, but the file ends at line {count}"
+    if actual == expected:
+        return f"line {place + 1} of the file and of the patch differ in the newline at its end"
+    have, want = printable(actual, 80), printable(expected, 80)
+    spaces = "; they differ in white space only" if actual.split() == expected.split() else ""
+    return f"line {place + 1} of the file is `{have}`, the patch has `{want}`{spaces}"
+
+
+def _where_now(run: Run, wanted: int, obstacle: Obstacle) -> str:
+    places = " and ".join(str(place + 1) for place in run.places[:3])
+    if obstacle.reason == "ambiguous":
+        return f"its lines stand at line {places}: give the right line number, or more context"
+    if run.length == wanted:
+        return f"all its lines stand at line {places} now: put that number into the hunk header"
+    if run.length:
+        part = f"{run.length} of its {wanted} lines stand at line {places} now"
+        return f"{part}: make the patch from the current file"
+    return "make the patch again from the current file"
+
+
+def _moved_header(hunk: Hunk, place: int) -> Mending | None:
+    """Write the hunk header that would be right at `place`."""
+    shift = place - hunk.old_position
+    old = range_text(hunk.old_start + shift, hunk.old_count)
+    new = range_text(max(hunk.new_start + shift, 0), hunk.new_count)
+    return mend(hunk.line, b"@@ -%b +%b @@%b" % (old, new, hunk.section_text))
+
+
+def _find_run(lines: HunkLines, file: FileLines, obstacle: Obstacle, *, search: bool) -> Run:
+    if obstacle.places:
+        places = find_places(lines.old, file)
+        return Run(len(lines.old), 0, places or obstacle.places)
+    return longest_run(lines.old, file) if search and obstacle.reason == "absent" else Run(0, 0, ())
+
+
+def find_places(wanted: Sequence[bytes], file: FileLines) -> tuple[int, ...]:
+    """Find the first `MAX_PLACES` places, from 0, where lines stand in a file one after the other."""
+    if not wanted:
+        return ()
+    index, candidates = file.rarest(wanted)
+    found: list[int] = []
+    wanted = list(wanted)
+    # A thousand tries: a file of equal lines must not cost its length times the hunk's.
+    for candidate in candidates[:1000]:
+        start = candidate - index
+        if start >= 0 and file.lines[start : start + len(wanted)] == wanted:
+            found.append(start)
+            if len(found) == MAX_PLACES:
+                break
+    return tuple(found)
+
+
+def longest_run(old: Sequence[bytes], file: FileLines) -> Run:
+    """Find the longest run of old lines that the file has, first in the file where several are as long.
+
+    A run of nothing but blank lines does not count. Time is linear: a suffix automaton of the old lines
+    reads the file once.
+    """
+    automaton = _Automaton(old[:MAX_RUN_LINES])
+    best = best_end = best_state = 0
+    state = length = 0
+    last_text = -1
+    for number, line in enumerate(file.lines):
+        state, length = automaton.step(state, length, line)
+        if line.strip():
+            last_text = number
+        if length > best and last_text > number - length:
+            best, best_end, best_state = length, number, state
+    if not best:
+        return Run(0, 0, ())
+    first = automaton.ends[best_state] - best + 1
+    start = best_end - best + 1
+    return Run(best, first, find_places(old[first : first + best], file) or (start,))
+
+
+class _Automaton:
+    """The suffix automaton of a list of lines: reads any text and knows the longest run that ends there."""
+
+    def __init__(self, lines: Sequence[bytes]) -> None:
+        self.follow: list[dict[bytes, int]] = [{}]
+        self.links = [-1]
+        self.lengths = [0]
+        self.ends = [-1]
+        last = 0
+        for number, line in enumerate(lines):
+            last = self._extend(last, number, line)
+
+    def _add(self, length: int, end: int, follow: dict[bytes, int], link: int) -> int:
+        self.lengths.append(length)
+        self.ends.append(end)
+        self.follow.append(follow)
+        self.links.append(link)
+        return len(self.lengths) - 1
+
+    def _extend(self, last: int, number: int, line: bytes) -> int:
+        current = self._add(self.lengths[last] + 1, number, {}, 0)
+        state = last
+        while state >= 0 and line not in self.follow[state]:
+            self.follow[state][line] = current
+            state = self.links[state]
+        if state < 0:
+            return current
+        target = self.follow[state][line]
+        if self.lengths[target] == self.lengths[state] + 1:
+            self.links[current] = target
+            return current
+        clone = self._add(
+            self.lengths[state] + 1, self.ends[target], dict(self.follow[target]), self.links[target]
+        )
+        while state >= 0 and self.follow[state].get(line) == target:
+            self.follow[state][line] = clone
+            state = self.links[state]
+        self.links[target] = self.links[current] = clone
+        return current
+
+    def step(self, state: int, length: int, line: bytes) -> tuple[int, int]:
+        """Read one line: the state and the length of the longest run that ends with it."""
+        while state and line not in self.follow[state]:
+            state = self.links[state]
+            length = self.lengths[state]
+        if line in self.follow[state]:
+            return self.follow[state][line], length + 1
+        return 0, 0

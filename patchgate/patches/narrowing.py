@@ -1,0 +1,92 @@
+"""A patch made smaller: the sections of some paths, byte for byte.
+
+Decides which sections of a patch speak of which paths. What is left is a patch of its own, with its own hash,
+and is judged like any other: nothing of the rest was accepted or refused. A section is never cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence, Set
+from contextlib import suppress
+
+from patchgate.errors import UsageError
+from patchgate.git.folders import folders_above
+from patchgate.git.patch_names import unquote
+from patchgate.git.path import RepoPath
+from patchgate.git.quoting import exact_text
+from patchgate.patches.patch_model import Patch, Section
+
+
+def narrow(patch: Patch, paths: Sequence[RepoPath]) -> bytes:
+    """Keep the sections whose old or new path is one of the paths, or lies below one.
+
+    A rename and a copy go whole: both their names count. Order and bytes of the sections stay.
+
+    Returns:
+        The narrowed patch; empty where no section speaks of any of the paths.
+    """
+    wanted = {path.raw for path in paths}
+    kept = (section for section in patch.sections if _touches(section, wanted))
+    return b"".join([patch.raw[section.start : section.end] for section in kept])
+
+
+def untouched(patch: Patch, paths: Iterable[RepoPath]) -> tuple[RepoPath, ...]:
+    """Name the paths of which no section speaks: most often a slip of the pen."""
+    touched = {path for section in patch.sections for path in _paths(section)}
+    named = folders_above(touched) | {path.raw for path in touched}
+    return tuple(path for path in paths if path.raw not in named)
+
+
+def readings(text: str) -> tuple[RepoPath, ...]:
+    """Read a path of `--only`, from the repository's root: as it is, and as git quotes, where it is quoted.
+
+    A name may begin with a quote itself, so only the patch can say which of two readings is meant.
+
+    Raises:
+        UsageError: the path is empty, absolute, or leaves the repository.
+    """
+    found = [RepoPath.from_user(text)]
+    name = unquote(text.encode("utf-8", "surrogateescape")) if text.startswith('"') else None
+    if name is not None:
+        with suppress(UsageError):
+            found.append(RepoPath.from_user(name.decode("utf-8", "surrogateescape")))
+    return tuple(dict.fromkeys(found))
+
+
+def paths_to_keep(patch: Patch, wanted: Sequence[Sequence[RepoPath]]) -> tuple[RepoPath, ...]:
+    """Choose of the readings of each path the one that a patch speaks of.
+
+    Raises:
+        UsageError: it speaks of none of one path, or of several.
+    """
+    absent = frozenset(untouched(patch, (path for found in wanted for path in found)))
+    return tuple(_meant(found, absent) for found in wanted)
+
+
+def _meant(found: Sequence[RepoPath], absent: Set[RepoPath]) -> RepoPath:
+    meant = [path for path in found if path not in absent]
+    if not meant:
+        raise UsageError(
+            f"the patch does not speak of {found[-1].quoted}",
+            "name paths of the patch with --only, as they are or as git quotes them",
+        )
+    if len(meant) > 1:
+        exact, unquoted = meant
+        raise UsageError(
+            "that path names two files of the patch: as it is, and as git quotes",
+            f"name {exact_text(unquoted.raw) or 'its folder'} or {exact.quoted}",
+        )
+    return meant[0]
+
+
+def _paths(section: Section) -> tuple[RepoPath, ...]:
+    return tuple(path for path in (section.old_path, section.new_path) if path is not None)
+
+
+def _touches(section: Section, wanted: set[bytes]) -> bool:
+    return any(above in wanted for path in _paths(section) for above in _and_above(path))
+
+
+def _and_above(path: RepoPath) -> tuple[bytes, ...]:
+    """Give a path and the folders above it, the root left out."""
+    return (path.raw, *(folder for folder in path.parents() if folder))

@@ -1,0 +1,323 @@
+"""The strict grammar of patches: bytes in, values out, with the line of each fault.
+
+Decides whether bytes are a unified diff in git's form and what it says. It accepts less than any other
+reader, so that no two of them can disagree on what was accepted (`git apply` skips what it does not
+understand). It does not judge names, modes or policy, and does not look at any file.
+
+The grammar is closed: empty lines, then one or more `diff --git` sections; every other line is a fault.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from patchgate.git.patch_names import DEV_NULL, quote
+from patchgate.patches.patch_header_faults import explain_headers
+from patchgate.patches.patch_headers import SECTION, read_section
+from patchgate.patches.patch_hunk_faults import explain_hunk
+from patchgate.patches.patch_hunks import Scan, scan_hunks
+from patchgate.patches.patch_line_faults import (
+    ONLY_THE_DIFF,
+    Place,
+    carriage_return,
+    foreign,
+    lines_of,
+    prose,
+    with_returns,
+    without_returns,
+)
+from patchgate.patches.patch_mendings import with_mendings
+from patchgate.patches.patch_model import (
+    MARKER,
+    MAX_FAULTS,
+    MAX_HEADER_BYTES,
+    MAX_HUNKS,
+    MAX_LINE_BYTES,
+    MAX_PATCH_BYTES,
+    MAX_SECTIONS,
+    Fault,
+    Hunk,
+    Kind,
+    Patch,
+    Section,
+    mend,
+)
+
+__all__ = ["Fault", "Hunk", "Kind", "Patch", "Section", "parse", "print_patch", "without_returns"]
+
+_START = b"diff --git "
+_HUNK = b"\n@@"
+_BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+_BLANK_LINES = re.compile(rb"\n*+")
+_OTHER_FORMS = (
+    ("the form `*** Begin Patch`", re.compile(rb"^\*\*\* Begin Patch", re.MULTILINE)),
+    ("a SEARCH/REPLACE block", re.compile(rb"^<{5,9} SEARCH", re.MULTILINE)),
+)
+# A second look behind a missing last newline copies the patch; past this size the first fault is enough.
+_SECOND_LOOK = 1024 * 1024
+
+
+def parse(raw: bytes) -> Patch | tuple[Fault, ...]:
+    """Read a patch; for bytes that are none, say every fault that can be told soundly, by line.
+
+    At most `MAX_FAULTS` in all, each with its mending where there is a mechanical one. Time and memory are
+    linear. A patch whose every line ends in CR LF is read without the CR: its `raw` has none.
+    """
+    text = without_returns(raw)
+    found = _read(text)
+    if isinstance(found, Patch):
+        return found
+    whole = text if text.endswith(b"\n") else text + b"\n"
+    faults = with_mendings(whole, found, _count_faults)
+    return faults if text is raw else tuple(replace(each, fix=with_returns(each.fix)) for each in faults)
+
+
+def _count_faults(raw: bytes) -> int:
+    found = _read(raw)
+    return len(found) if isinstance(found, tuple) else 0
+
+
+def _read(raw: bytes) -> Patch | tuple[Fault, ...]:
+    """Read a patch; for bytes that are none, the faults of each hunk and each block of headers."""
+    fault = _find_unreadable(raw)
+    if fault:
+        return (fault,)
+    if not raw.endswith(b"\n"):
+        rest = _read(raw + b"\n") if len(raw) <= _SECOND_LOOK else ()
+        return (_missing_newline(raw), *(rest if isinstance(rest, tuple) else ()))
+    blank_lines = _blank_lines(raw)
+    faults: list[Fault] = []
+    sections: list[Section] = []
+    position, line, n_hunks = blank_lines, blank_lines + 1, 0
+    if not raw.startswith(_START, position):
+        faults.append(_explain_start(raw, position, line))
+        position, line = _next_section(raw, position, line)
+    while position < len(raw) and len(faults) < MAX_FAULTS:
+        found = _read_one(raw, position, line)
+        if isinstance(found, tuple):
+            section, line = found
+            sections.append(section)
+            n_hunks += section.n_hunks
+            position = section.end
+            if len(sections) > MAX_SECTIONS or n_hunks > MAX_HUNKS:
+                return (_too_large(f"more than {MAX_SECTIONS} sections or {MAX_HUNKS} hunks", line),)
+        else:
+            faults.extend(found)
+            position, line = _next_section(raw, position, line)
+    faults.extend(_find_repeated(sections))
+    if faults:
+        return tuple(sorted(faults[:MAX_FAULTS], key=lambda each: each.line or 0))
+    return Patch(raw, tuple(sections), blank_lines)
+
+
+def _blank_lines(raw: bytes) -> int:
+    # Not `lstrip`: that would copy the patch.
+    match = _BLANK_LINES.match(raw)
+    return match.end() if match else 0
+
+
+def _read_one(raw: bytes, position: int, line: int) -> tuple[Section, int] | list[Fault]:
+    """Read the section at `position`, a `diff --git` line; give the number of the line after it too."""
+    match = SECTION.match(raw, position)
+    if match is None:
+        return [explain_headers(lines_of(raw, position, raw.find(b"\n", position) + 1, line))]
+    if match.end() - position > MAX_HEADER_BYTES:
+        return [_too_large(f"headers of more than {MAX_HEADER_BYTES} bytes for one file", line)]
+    if b"\r" in match[0]:
+        return [explain_headers(lines_of(raw, position, match.end(), line))]
+    first = line + raw.count(b"\n", position, match.end())
+    scan = scan_hunks(raw, match.end(), first)
+    if scan.is_sound and (scan.position == len(raw) or raw.startswith(_START, scan.position)):
+        section = read_section(match, scan.rows, line, scan.position)
+        return [section] if isinstance(section, Fault) else (section, scan.line)
+    end = raw.find(b"\n" + _START, position) + 1 or len(raw)
+    if not scan.is_sound or scan.rows:
+        return _hunk_faults(raw, scan, end)
+    headers = explain_headers(_header_lines(raw, position, end, line))
+    found = raw.find(_HUNK, position, end) + 1
+    if not found or headers.rule == "carriage-return-in-header":
+        return [headers]
+    below = scan_hunks(raw, found, line + raw.count(b"\n", position, found))
+    return [headers, *_hunk_faults(raw, below, end)]
+
+
+def _hunk_faults(raw: bytes, scan: Scan, end: int) -> list[Fault]:
+    """Say what is wrong with the hunks of a section that ends at `end`, each read for itself."""
+    faults: list[Fault] = []
+    while not (scan.is_sound and scan.position >= end) and len(faults) < MAX_FAULTS:
+        start, line, above = scan.position, scan.line, scan.rows
+        if scan.is_sound:
+            # What follows the last hunk is no part of a section.
+            start, line, above = scan.rows[-1][6], scan.rows[-1][5], scan.rows[:-1]
+        faults += explain_hunk(raw, start, end, line, above[-1] if above else None)
+        found = raw.find(_HUNK, start, end) + 1
+        if not found:
+            break
+        scan = scan_hunks(raw, found, line + raw.count(b"\n", start, found))
+    return faults
+
+
+def _header_lines(raw: bytes, position: int, end: int, line: int) -> Iterator[Place]:
+    for place in lines_of(raw, position, end, line):
+        if place.text.startswith(b"@@ -"):
+            return
+        yield place
+
+
+def _next_section(raw: bytes, position: int, line: int) -> tuple[int, int]:
+    """Find the next line that begins a section: its offset and number; the end where there is none."""
+    found = raw.find(b"\n" + _START, position) + 1
+    if not found:
+        return len(raw), line
+    return found, line + raw.count(b"\n", position, found)
+
+
+def _find_unreadable(raw: bytes) -> Fault | None:
+    """Refuse what must not even be split into lines: size, byte-order marks, NUL, nothing, a huge line."""
+    if len(raw) > MAX_PATCH_BYTES:
+        return _too_large(f"{len(raw)} bytes, more than {MAX_PATCH_BYTES}", 1)
+    if raw.startswith(_BYTE_ORDER_MARKS):
+        return Fault(
+            "encoding-unsupported",
+            1,
+            "the patch begins with a byte-order mark",
+            "send the patch as plain bytes: UTF-8 without a byte-order mark",
+        )
+    nul = raw.find(b"\0")
+    if nul >= 0:
+        return Fault(
+            "binary-payload",
+            raw.count(b"\n", 0, nul) + 1,
+            "the patch holds a NUL byte, which no text file has",
+            "leave binary files out; a patch holds text only",
+        )
+    if not raw or raw.isspace():
+        return Fault(
+            "not-a-unified-diff", 1, "the patch is empty", "send a unified diff, as `git diff` writes it"
+        )
+    start = 0
+    while len(raw) - start > MAX_LINE_BYTES:
+        stop = raw.rfind(b"\n", start, start + MAX_LINE_BYTES + 1)
+        if stop < 0:
+            line = raw.count(b"\n", 0, start) + 1
+            return _too_large(f"a line of more than {MAX_LINE_BYTES} bytes", line)
+        start = stop + 1
+    return None
+
+
+def _too_large(what: str, line: int) -> Fault:
+    return Fault("patch-too-large", line, f"the patch has {what}", "split the change into several patches")
+
+
+def _missing_newline(raw: bytes) -> Fault:
+    """Refuse a patch without its last newline; an added line may have been cut, so it gets no mending."""
+    start = raw.rfind(b"\n") + 1
+    line = raw.count(b"\n") + 1
+    last = raw[start:]
+    is_known = last.startswith((b" ", b"-")) or last == MARKER
+    return Fault(
+        "newline-missing",
+        line,
+        "the last line of the patch has no newline at its end",
+        "end the patch with a newline" + ("" if is_known else ", if its last line is whole"),
+        mend(line, last + b"\n") if is_known and len(last) <= 4096 else None,
+    )
+
+
+def _explain_start(raw: bytes, position: int, line: int) -> Fault:
+    """Say why the first line is not `diff --git`."""
+    place = next(lines_of(raw, position, len(raw), line))
+    has_section = raw.find(b"\n" + _START, max(position - 1, 0)) >= 0
+    if place.text == _START.rstrip() or place.text.startswith(_START):
+        return carriage_return(place)
+    told = foreign(place)
+    if told.rule in {"combined-diff", "missing-file-header"}:
+        return told
+    if has_section:
+        return prose(place)
+    for start in (b"\ndiff --cc ", b"\ndiff --combined ", b"\n--- "):
+        found = raw.find(start, position) + 1
+        if found and (start != b"\n--- " or raw.find(b"\n+++ ", found) >= 0):
+            number = line + raw.count(b"\n", position, found)
+            return foreign(next(lines_of(raw, found, len(raw), number)))
+    return Fault(
+        "not-a-unified-diff",
+        line,
+        "there is no `diff --git` line, so this is not a diff in git's form",
+        _other_form(raw) or ONLY_THE_DIFF,
+    )
+
+
+def _other_form(raw: bytes) -> str | None:
+    """Name the form of patch that this is instead, and what to send."""
+    for form, sign in _OTHER_FORMS:
+        if sign.search(raw):
+            return f"{form} is not read: make the same change as a unified diff, as `git diff` writes it"
+    if raw.lstrip().startswith(b"{"):
+        return "JSON is no patch: structured edits go to --edits; otherwise send a unified diff"
+    return None
+
+
+def _find_repeated(sections: list[Section]) -> list[Fault]:
+    """Find paths that more than one section writes: the result would hang on their order."""
+    written: dict[bytes, int] = {}
+    faults: list[Fault] = []
+    for section in sections:
+        paths = [section.path]
+        if section.kind is Kind.RENAME and section.old_path is not None:
+            paths.append(section.old_path)
+        for path in paths:
+            first = written.setdefault(path.raw, section.line)
+            if first != section.line and len(faults) < MAX_FAULTS:
+                faults.append(
+                    Fault(
+                        "duplicate-section",
+                        section.line,
+                        f"{path.quoted} is already changed by the section on line {first}",
+                        "put all that happens to one path into one section",
+                        details={"first_line": first},
+                    )
+                )
+    return faults
+
+
+def print_patch(patch: Patch) -> bytes:
+    """Write a patch from its values; for a parsed patch, the very bytes that were read."""
+    pieces = [b"\n" * patch.blank_lines]
+    for section in patch.sections:
+        pieces.extend(_print_headers(section))
+        for hunk in section.hunks:
+            pieces += (hunk.header, b"\n", section.body(hunk))
+    return b"".join(pieces)
+
+
+def _print_headers(section: Section) -> Iterator[bytes]:
+    old, new = (section.old_path or section.path).raw, section.path.raw
+    high = section.quotes_high
+    old_name, new_name = quote(b"a/" + old, high=high), quote(b"b/" + new, high=high)
+    yield b"diff --git %b %b\n" % (old_name, new_name)
+    old_mode, new_mode = (section.old_mode or "").encode(), (section.new_mode or "").encode()
+    same_mode = b""
+    if section.kind is Kind.ADD:
+        yield b"new file mode %b\n" % new_mode
+    elif section.kind is Kind.DELETE:
+        yield b"deleted file mode %b\n" % old_mode
+    elif old_mode != new_mode:
+        yield b"old mode %b\nnew mode %b\n" % (old_mode, new_mode)
+    elif old_mode:
+        same_mode = b" " + old_mode
+    if section.similarity is not None:
+        yield b"similarity index %d%%\n" % section.similarity
+    if section.kind in {Kind.RENAME, Kind.COPY}:
+        word = section.kind.encode()
+        yield b"%b from %b\n%b to %b\n" % (word, quote(old, high=high), word, quote(new, high=high))
+    if section.dissimilarity is not None:
+        yield b"dissimilarity index %d%%\n" % section.dissimilarity
+    if section.old_oid is not None and section.new_oid is not None:
+        yield b"index %b..%b%b\n" % (section.old_oid.encode(), section.new_oid.encode(), same_mode)
+    if section.rows:
+        old_name = DEV_NULL if section.kind is Kind.ADD else old_name + b"\t" * section.old_tab
+        new_name = DEV_NULL if section.kind is Kind.DELETE else new_name + b"\t" * section.new_tab
+        yield b"--- %b\n+++ %b\n" % (old_name, new_name)

@@ -1,0 +1,317 @@
+"""What is wrong with a hunk that `patch_hunks` did not take, with its line and, if there is one, the mending.
+
+Decides which fault a person would name first. It walks line by line and is only run on hunks at fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from patchgate.git.quoting import printable
+from patchgate.patches.patch_hunks import HEADER
+from patchgate.patches.patch_line_faults import (
+    Place,
+    elided,
+    explain_hunk_header,
+    foreign,
+    is_elided,
+    lines_of,
+    prose,
+)
+from patchgate.patches.patch_model import MARKER, MAX_FAULTS, Detail, Fault, Row, mend, range_text
+
+_BODY = (b" ", b"+", b"-", b"\\")
+_FENCES = (b"```", b"~~~")
+
+
+def explain_hunk(raw: bytes, start: int, end: int, line: int, previous: Row | None) -> list[Fault]:
+    """Say what is wrong from the hunk header at `start` on.
+
+    Args:
+        raw: the patch.
+        start: the offset of a line that begins with `@@`.
+        end: the offset past the section.
+        line: the number of that line, from 1.
+        previous: the hunk before it in this section.
+    """
+    match = HEADER.match(raw, start)
+    if match is None or match[0].endswith(b"\r\n"):
+        stop = raw.find(b"\n", start, end)
+        return [explain_hunk_header(Place(line, raw[start : end if stop < 0 else stop]))]
+    old_start, old_count, new_start, new_count = (
+        1 if number is None else int(number) for number in match.groups()[:4]
+    )
+    walk = _Walk(
+        line, (old_start, new_start), (old_count, new_count), match[5] or b"", is_last=end == len(raw)
+    )
+    faults = walk.follow(lines_of(raw, match.end(), end, line + 1))
+    if faults:
+        return faults
+    return [_explain_ranges(walk, previous)]
+
+
+class _Walk:
+    """Follows one hunk line by line: what its header promised, and what has been seen."""
+
+    def __init__(
+        self,
+        line: int,
+        starts: tuple[int, int],
+        counts: tuple[int, int],
+        section_text: bytes,
+        *,
+        is_last: bool,
+    ) -> None:
+        self.line = line
+        self.is_last = is_last
+        # The first line of context that is an ellipsis.
+        self.elided: Place | None = None
+        # What is wrong up to the first line without a sign; and whether the walk came to the hunk's end.
+        self.unsigned: list[Fault] | None = None
+        self.is_whole = False
+        self.starts = starts
+        self.counts = list(counts)
+        self.section_text = section_text
+        self.seen = [0, 0]
+        self.changes = 0
+        # The lines of the markers that ended the old and the new side; 0 while a side goes on.
+        self.ended = [0, 0]
+
+    def follow(self, places: Iterator[Place]) -> list[Fault]:
+        """Walk the lines under the header; no fault means that the body is sound by itself.
+
+        Lines without a sign are context that has lost its space where that makes the counts right.
+        """
+        faults = self._walk(places)
+        if self.unsigned is None or (self.is_whole and self.seen == self.counts):
+            return faults
+        return self.unsigned
+
+    def _walk(self, places: Iterator[Place]) -> list[Fault]:
+        faults: list[Fault] = []
+        waiting = list[Place]()
+        above = Place(self.line, b"@@")
+        for place in places:
+            kind = place.text[:1]
+            is_unsigned = bool(kind) and kind not in b" +-\\"
+            if is_unsigned and (self.seen == self.counts or not self._has_lost_space(place, above, faults)):
+                break
+            if is_unsigned:
+                self._count(Place(place.number, b" "))
+            elif kind == b"\\":
+                fault = self._mark(place, above)
+                if fault:
+                    return [*faults, fault]
+            elif kind:
+                if self.seen == self.counts:
+                    return [*faults, *self._explain_surplus(place, places, waiting)]
+                fault = self._count(place)
+                if fault:
+                    return [*faults, fault]
+            elif len(waiting) == MAX_FAULTS:
+                break
+            else:
+                waiting.append(place)
+                if self.seen != self.counts and len(faults) < MAX_FAULTS:
+                    faults.append(self._blank(waiting.pop()))
+                    self._count(Place(place.number, b" "))
+            above = place
+        else:
+            place = Place(0, b"")
+        self.is_whole = True
+        return self._conclude(faults, waiting, place, places)
+
+    def _has_lost_space(self, place: Place, above: Place, faults: list[Fault]) -> bool:
+        """Tell whether a line may be context without its space; the first of a run is a fault."""
+        fault = _foreign_inside(place)
+        if fault.rule != "invalid-unified-diff" or len(faults) >= MAX_FAULTS:
+            return False
+        if self.unsigned is None:
+            self.unsigned = [*faults, fault]
+        if not above.text or above.text[:1] in b" +-\\@":
+            faults.append(fault)
+        return True
+
+    def _conclude(
+        self, faults: list[Fault], waiting: list[Place], stop: Place, below: Iterator[Place]
+    ) -> list[Fault]:
+        """Judge where the body ended: `stop` is the line that is no part of it, number 0 at the end."""
+        is_hunk = stop.text.startswith(b"@@")
+        if self.seen != self.counts and (not stop.number or is_hunk):
+            return [*faults, self._wrong_counts(is_at_end=self.is_last and not is_hunk)]
+        if self.seen != self.counts:
+            is_over = stop.text.startswith(_FENCES) and not any(each.text[:1] in _BODY for each in below)
+            short = [self._wrong_counts(is_at_end=self.is_last)] if is_over else []
+            return [*faults, *short, _foreign_inside(stop)]
+        if waiting:
+            return [*faults, prose(waiting[0])]
+        if stop.number and not is_hunk:
+            return [*faults, foreign(stop)]
+        return faults
+
+    def _count(self, place: Place) -> Fault | None:
+        kind = place.text[:1]
+        if kind != b"+":
+            self.seen[0] += 1
+        if kind != b"-":
+            self.seen[1] += 1
+        self.changes += kind != b" "
+        if kind == b" " and self.elided is None and is_elided(place.text):
+            self.elided = place
+        if self.ended == [0, 0]:
+            return None
+        touched = [side for side, kinds in enumerate((b" -", b" +")) if kind in kinds]
+        if any(self.ended[side] for side in touched):
+            name = ("old", "new")[next(side for side in touched if self.ended[side])]
+            return Fault(
+                "invalid-unified-diff",
+                next(self.ended[side] for side in touched if self.ended[side]),
+                f"the marker for a missing newline stands before the last line of the {name} side",
+                f"put `{MARKER.decode()}` only under a side's last line",
+            )
+        return None
+
+    def _mark(self, place: Place, above: Place) -> Fault | None:
+        sides = {b" ": (0, 1), b"-": (0,), b"+": (1,)}.get(above.text[:1], ())
+        if (
+            place.text == MARKER
+            and sides
+            and len(above.text) > 1
+            and not any(self.ended[side] for side in sides)
+        ):
+            for side in sides:
+                self.ended[side] = place.number
+            return None
+        return Fault(
+            "invalid-unified-diff",
+            place.number,
+            f"the marker for a missing newline is out of place: {printable(place.text, 80)}",
+            f"write `{MARKER.decode()}` once, right under the line that lacks its newline",
+        )
+
+    def _explain_surplus(self, place: Place, places: Iterator[Place], blanks: list[Place]) -> list[Fault]:
+        """Say what a line is that begins as a hunk's lines do, but is beyond the counts.
+
+        `blanks` are the empty lines between the counted ones and this: lost context, if the hunk goes on.
+        """
+        following = next(places, Place(0, b""))
+        told = self._explain_end(place, following)
+        if told:
+            return [prose(blank) for blank in blanks[:1]] or [told]
+        for blank in blanks:
+            self._count(Place(blank.number, b" "))
+        for each in (place, following):
+            if each.text[:1] not in _BODY:
+                break
+            self._count(each)
+        else:
+            for each in places:
+                if each.text[:1] not in _BODY:
+                    break
+                self._count(each)
+        return [*(self._blank(blank) for blank in blanks), self._wrong_counts(is_at_end=False)]
+
+    def _explain_end(self, place: Place, following: Place) -> Fault | None:
+        """Say whether a hunk's counted lines end before this one, which then is no part of it."""
+        if place.text.startswith(b"--- ") and following.text.startswith(b"+++ "):
+            return Fault(
+                "missing-file-header",
+                place.number,
+                "a second file begins without its `diff --git` line",
+                "begin each file's section with `diff --git a/… b/…`",
+            )
+        if place.text.rstrip() == b"--" and (following.number or place.text.endswith(b" ")):
+            return prose(place)
+        return None
+
+    def _wrong_counts(self, *, is_at_end: bool) -> Fault:
+        """Say that the counts are wrong; lines that are promised and do not follow may be lost.
+
+        Only a header that promises too few lines has a mending: all that it should promise is there.
+        """
+        old, new = self.seen
+        promised, wanted = self.counts
+        told = f"the hunk header promises {promised} old and {wanted} new lines, but {old} and {new} follow"
+        details: dict[str, Detail] = {"promised": [promised, wanted], "found": [old, new]}
+        is_short = old < promised or new < wanted
+        if self.elided is not None:
+            return replace(elided(self.elided), details=details)
+        if is_short and is_at_end:
+            return Fault(
+                "patch-truncated",
+                self.line,
+                f"the patch ends inside a hunk: {told}",
+                "send the whole patch again; if no line is missing, count the lines of the hunk again",
+                details=details,
+            )
+        if not old and not new:
+            return Fault(
+                "missing-hunk",
+                self.line,
+                "the hunk header has no lines under it",
+                "write the lines of the hunk, or leave its header out",
+            )
+        if is_short:
+            hint = "write the lines that are missing; if none is, count the lines of the hunk again"
+            return Fault("hunk-count-mismatch", self.line, told, hint, details=details)
+        starts = [start or bool(count) for start, count in zip(self.starts, self.seen, strict=True)]
+        right = b"@@ -%b +%b @@%b" % (
+            range_text(starts[0], old),
+            range_text(starts[1], new),
+            self.section_text,
+        )
+        hint = f"write `{printable(right, 120)}`"
+        return Fault("hunk-count-mismatch", self.line, told, hint, mend(self.line, right), details)
+
+    def _blank(self, place: Place) -> Fault:
+        return Fault(
+            "blank-context-line",
+            place.number,
+            "an empty line inside a hunk has lost its leading space",
+            "an empty context line is written as one space",
+            mend(place.number, b" "),
+        )
+
+
+def _explain_ranges(walk: _Walk, previous: Row | None) -> Fault:
+    """Say what is wrong with a hunk whose body is sound by itself."""
+    if not walk.changes and walk.elided is not None:
+        return elided(walk.elided)
+    if not walk.changes:
+        return Fault("invalid-unified-diff", walk.line, "the hunk changes nothing", "leave the hunk out")
+    if any(start == 0 and count for start, count in zip(walk.starts, walk.counts, strict=True)):
+        return Fault(
+            "range-invalid",
+            walk.line,
+            "line numbers begin at 1; 0 is for an empty side",
+            "write the real line numbers",
+        )
+    if previous is not None and previous[8] & 3:
+        return Fault(
+            "invalid-unified-diff",
+            walk.line,
+            "the hunk before this one ends at the end of the file",
+            "put the marker for a missing newline only into a file's last hunk",
+        )
+    above = f" (the one above is on line {previous[5]})" if previous else ""
+    return Fault(
+        "range-invalid",
+        walk.line,
+        f"the hunk overlaps the one before it or stands out of order{above}",
+        "sort the hunks by line; join those that touch the same lines",
+    )
+
+
+def _foreign_inside(place: Place) -> Fault:
+    if place.text.startswith(_FENCES):
+        return prose(place)
+    fault = foreign(place)
+    if fault.rule != "prose-around-patch":
+        return fault
+    return Fault(
+        "invalid-unified-diff",
+        place.number,
+        f"a line inside a hunk begins with none of space, `+`, `-`: {printable(place.text, 80)}",
+        "begin each line of a hunk with a space (context), `+` or `-`; the counts say where it ends",
+    )

@@ -1,0 +1,367 @@
+"""How a patch that cannot be read is mended, where that is mechanical.
+
+Decides for the faults of the grammar which lines to replace or to leave out. It says words only: what is
+sent again is judged anew. Whatever it writes was read by the grammar first, so that a mending that does not
+mend is never offered. Lines are left out only where they are no diff, change nothing, or stand there twice:
+what was lost on the way, or is forbidden, has no mending, so that no patch lands that says less than it did.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from patchgate.patches.header_mending import begin_section, candidates
+from patchgate.patches.patch_hunks import HEADER
+from patchgate.patches.patch_line_faults import Place, carriage_return, is_prose
+from patchgate.patches.patch_model import MARKER, MAX_FAULTS, Fault, Mending, mend, range_text
+
+CountFaults = Callable[[bytes], int]
+IsSound = Callable[[bytes], bool]
+
+_START = b"diff --git "
+_MARK = b"\xef\xbb\xbf"
+_ENDS_PROSE = re.compile(rb"^(?:diff --git |@@ -[0-9]|--- [^\n]*\n\+\+\+ )", re.MULTILINE)
+_NAMES = re.compile(rb"^--- ([^\n]*)\n\+\+\+ ([^\n]*)\n(?=@@ )", re.MULTILINE)
+_RETURNS = "carriage-return-in-header"
+_MENDABLE = frozenset(
+    {
+        *("prose-around-patch", "encoding-unsupported", "missing-file-header"),
+        *("duplicate-section", _RETURNS, "invalid-unified-diff", "path-missing"),
+        *("range-invalid", "missing-hunk"),
+    }
+)
+# Headers that may stand where `diff --git` is missing.
+_BEGINS = (b"--- ", b"index ", b"new file mode ", b"deleted file mode ", b"old mode ", b"new mode ")
+# Headers that change nothing by themselves.
+_SILENT = (_START, b"index ", b"--- ", b"+++ ")
+_BODY = (b" ", b"+", b"-", b"\\")
+_ENDS_RUN = re.compile(rb"^(?:[ +\\-]|@@|diff --git )", re.MULTILINE)
+# A section is read again for each candidate; past this size lines are only ever left out.
+_MOST_BYTES = 256 * 1024
+_MOST_LINES = 5_000
+_MOST_TEXT = 64 * 1024
+_BLOCK = 1 << 20
+
+
+def with_mendings(raw: bytes, faults: Iterable[Fault], count_faults: CountFaults) -> tuple[Fault, ...]:
+    """Give each fault its mending, where there is a mechanical one; a line-by-line one may need more faults.
+
+    Args:
+        raw: the patch, with its last newline.
+        faults: what is wrong with it.
+        count_faults: tells how many faults the grammar finds in a patch; a mending leaves fewer.
+    """
+    told = list(faults)
+    known = {(fault.rule, fault.line) for fault in told}
+    found: list[Fault] = []
+    for fault in told:
+        is_told = fault.fix is not None and fault.rule != _RETURNS
+        if is_told or fault.line is None or fault.rule not in _MENDABLE:
+            found.append(fault)
+            continue
+        mended, *more = _mended(raw, fault, fault.line, count_faults)
+        found.append(mended)
+        found.extend(each for each in more if (each.rule, each.line) not in known)
+    return tuple(sorted(found[:MAX_FAULTS], key=lambda each: each.line or 0))
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    """The section around a fault: its lines without LF, the number of the first, and that of the fault."""
+
+    lines: Sequence[bytes]
+    first: int
+    line: int
+
+    @property
+    def index(self) -> int:
+        """The position of the line at fault."""
+        return self.line - self.first
+
+    @property
+    def last(self) -> int:
+        """The number of the last line."""
+        return self.first + len(self.lines) - 1
+
+    @property
+    def n_headers(self) -> int:
+        """How many lines stand before the first hunk."""
+        hunks = (number for number, text in enumerate(self.lines) if text.startswith(b"@@"))
+        return next(hunks, len(self.lines))
+
+    def hunk_end(self, start: int) -> int:
+        """Find the position past the hunk whose header is at `start`."""
+        below = range(start + 1, len(self.lines))
+        return next((number for number in below if self.lines[number].startswith(b"@@")), len(self.lines))
+
+    def changed(self, start: int, stop: int, texts: Sequence[bytes]) -> bytes:
+        """Write the section with other lines from `start` up to `stop`."""
+        return b"\n".join((*self.lines[:start], *texts, *self.lines[stop:], b""))
+
+    def mending(
+        self, start: int, stop: int, texts: Sequence[bytes] | None, is_sound: IsSound
+    ) -> Mending | None:
+        """Propose other lines, if the section is sound with them."""
+        if not is_sound(self.changed(start, stop, texts or ())):
+            return None
+        first, last = self.first + start, self.first + stop - 1
+        if texts is None:
+            return Mending(first, None, last)
+        return mend(first, b"\n".join(texts), last) if sum(map(len, texts)) <= _MOST_TEXT else None
+
+    def without(self) -> Mending:
+        """Leave the whole section out."""
+        return Mending(self.first, None, self.last)
+
+
+def _mended(raw: bytes, fault: Fault, line: int, count_faults: CountFaults) -> list[Fault]:
+    """Mend one fault; further ones of the same kind may follow it."""
+    offset = _offset(raw, line)
+    section = _section_at(raw, offset, line)
+    before = count_faults(section.changed(0, 0, ())) if section is not None else 0
+
+    def is_sound(text: bytes) -> bool:
+        return count_faults(text) < max(before, 1)
+
+    if fault.rule == "prose-around-patch":
+        return list(_without_prose(raw, fault, offset, line, is_sound))
+    if fault.rule == "encoding-unsupported" and raw.startswith(_MARK):
+        first = raw[len(_MARK) : raw.find(b"\n")]
+        return [replace(fault, fix=mend(1, first) if len(first) <= _MOST_TEXT else None)]
+    if fault.rule == "missing-file-header" and raw.startswith(_BEGINS, offset):
+        return list(_begun(raw, fault, offset, line)) or [fault]
+    if section is None:
+        return [fault]
+    if fault.rule == "duplicate-section":
+        return [_repeated(raw, fault, section)]
+    if fault.rule == _RETURNS:
+        return list(_without_returns(fault, section, is_sound))
+    mending = next(filter(None, _proposals(fault, section, is_sound)), None)
+    return [replace(fault, fix=mending)]
+
+
+def _begin_of(raw: bytes, offset: int) -> int | None:
+    """Find where the section around an offset begins; None in front of the first."""
+    start = offset if raw.startswith(_START, offset) else raw.rfind(b"\n" + _START, 0, offset) + 1
+    return start if raw.startswith(_START, start) else None
+
+
+def _section_at(raw: bytes, offset: int, line: int) -> _Section | None:
+    """Read the section around a line; None where there is none, or it is too large to be read again."""
+    start, end = _begin_of(raw, offset), raw.find(b"\n" + _START, offset) + 1 or len(raw)
+    if start is None or end - start > _MOST_BYTES or raw.count(b"\n", start, end) > _MOST_LINES:
+        return None
+    return _Section(raw[start:end].split(b"\n")[:-1], line - raw.count(b"\n", start, offset), line)
+
+
+def _without_prose(raw: bytes, fault: Fault, offset: int, line: int, is_sound: IsSound) -> Iterator[Fault]:
+    """Leave prose out: as few lines as make its section sound.
+
+    Where what stands before it is whole, all is prose up to the next line of a diff. Inside a hunk that is
+    not whole yet, lines that begin as a hunk's do are never left out; nor is a line anywhere that may be what
+    is left of a diff.
+    """
+    ended = _ENDS_PROSE.search(raw, offset)
+    end = ended.start() if ended else len(raw)
+    last = max(line, line + raw.count(b"\n", offset, end) - 1)
+    run = _ENDS_RUN.search(raw, raw.find(b"\n", offset) + 1)
+    stop = raw.count(b"\n", offset, run.start() if run else len(raw))
+    section = _section_at(raw, offset, line)
+    found = None
+    if section is not None:
+        found = _least_prose(section, stop, is_sound)
+    elif _begin_of(raw, offset) is not None:
+        found = Mending(line, None, line + stop - 1)
+    fix = found or Mending(line, None, last)
+    n_lines = 1 if fix.text is not None else fix.last - fix.first + 1
+    if n_lines > _MOST_LINES or not all(map(is_prose, _lines_at(raw, offset, n_lines))):
+        yield fault
+        return
+    yield replace(fault, fix=fix)
+    if found is None and ended and not raw.startswith((_START, b"@@"), end):
+        unbegun = Fault(
+            "missing-file-header",
+            last + 1,
+            "a file begins without its `diff --git` line",
+            "begin each file's section with `diff --git a/… b/…`",
+        )
+        yield from _begun(raw, unbegun, end, last + 1)
+
+
+def _lines_at(raw: bytes, offset: int, count: int) -> Iterator[bytes]:
+    """Yield so many lines from an offset on, without LF."""
+    for _ in range(count):
+        stop = raw.find(b"\n", offset)
+        yield raw[offset : len(raw) if stop < 0 else stop]
+        offset = stop + 1
+
+
+def _least_prose(section: _Section, run: int, is_sound: IsSound) -> Mending | None:
+    """Leave `run` lines of prose out of a section; None where all that follows is to be left out."""
+    index, n_headers = section.index, section.n_headers
+    found = section.mending(index, index + run, None, is_sound)
+    if found is None and index < n_headers:
+        known = (*section.lines[:index], *section.lines[index + 1 : n_headers])
+        for block in candidates(known, has_hunks=n_headers < len(section.lines)):
+            found = found or section.mending(0, n_headers, block.split(b"\n"), is_sound)
+    if found is None and not is_sound(section.changed(index, len(section.lines), ())):
+        found = Mending(section.line, None, section.line + run - 1)
+    return found
+
+
+def _proposals(fault: Fault, section: _Section, is_sound: IsSound) -> Iterator[Mending | None]:
+    """Propose what may mend a fault in a section; what does not is None."""
+    text = section.lines[section.index]
+    n_headers, index = section.n_headers, section.index
+    has_hunks = n_headers < len(section.lines)
+    if fault.rule in {"invalid-unified-diff", "missing-file-header", "path-missing"}:
+        if index < n_headers or fault.rule == "missing-file-header":
+            for block in candidates(section.lines[:n_headers], has_hunks=has_hunks):
+                yield section.mending(0, n_headers, block.split(b"\n"), is_sound)
+        elif text.startswith(b"\\"):
+            yield section.mending(index, index + 1, [MARKER], is_sound)
+            if section.lines[index - 1].startswith(b"\\"):
+                yield section.mending(index, index + 1, None, is_sound)
+        elif text.startswith(b"@@"):
+            yield from _without_idle_hunk(section, is_sound)
+        else:
+            yield _as_context(section, is_sound)
+    elif fault.rule == "range-invalid":
+        yield from _ranges(section, is_sound)
+    elif fault.rule == "missing-hunk" and text.startswith(_BODY):
+        yield _with_header(section, is_sound)
+
+
+def _without_idle_hunk(section: _Section, is_sound: IsSound) -> Iterator[Mending | None]:
+    """Leave a hunk out that changes nothing, and its section where that says nothing else."""
+    index, end = section.index, section.hunk_end(section.index)
+    if not all(text.startswith(b" ") for text in section.lines[index + 1 : end]):
+        return
+    yield section.mending(index, end, None, is_sound)
+    is_alone = section.n_headers == index and end == len(section.lines)
+    if is_alone and all(text.startswith(_SILENT) for text in section.lines[:index]):
+        yield section.without()
+
+
+def _as_context(section: _Section, is_sound: IsSound) -> Mending | None:
+    """Give lines inside a hunk the space that they lost; the counts must then be right."""
+    start = stop = section.index
+    while stop < len(section.lines) and _has_no_sign(section.lines[stop]):
+        stop += 1
+    return section.mending(start, stop, [b" " + text for text in section.lines[start:stop]], is_sound)
+
+
+def _has_no_sign(text: bytes) -> bool:
+    return bool(text) and not text.startswith((*_BODY, b"@@ -"))
+
+
+def _without_returns(fault: Fault, section: _Section, is_sound: IsSound) -> Iterator[Fault]:
+    """Take the CR off the headers, and off those of the hunks and the markers, one fault each."""
+    n_headers = section.n_headers
+    hunks = [
+        number
+        for number in range(n_headers, len(section.lines))
+        if section.lines[number].startswith((b"@@ -", b"\\")) and section.lines[number].endswith(b"\r")
+    ]
+    rest = [text.rstrip(b"\r") if number in hunks else text for number, text in enumerate(section.lines)][
+        n_headers:
+    ]
+    mended = fault
+    if section.index < n_headers:
+        for block in candidates(section.lines[:n_headers], has_hunks=bool(rest)):
+            if is_sound(b"\n".join((block, *rest, b""))):
+                mended = replace(fault, fix=mend(section.first, block, section.first + n_headers - 1))
+                break
+    yield mended
+    for number in hunks[:MAX_FAULTS]:
+        yield carriage_return(Place(section.first + number, section.lines[number]))
+
+
+def _repeated(raw: bytes, fault: Fault, section: _Section) -> Fault:
+    """Leave a section out that says the very same as the one before it."""
+    first = fault.details.get("first_line")
+    start = _offset(raw, first) if isinstance(first, int) else 0
+    text = section.changed(0, 0, ())
+    is_same = raw.startswith(text, start) and raw.startswith((_START, b""), start + len(text))
+    return replace(fault, fix=section.without() if is_same else None)
+
+
+def _begun(raw: bytes, fault: Fault, offset: int, line: int) -> Iterator[Fault]:
+    """Begin each section that has only its `---` and `+++` lines, up to the next that is whole."""
+    end = raw.find(b"\n" + _START, offset) + 1 or len(raw)
+    is_first = True
+    for match in _NAMES.finditer(raw, offset, end):
+        at = line + raw.count(b"\n", offset, match.start())
+        # What stands between is told of the first one: headers of the same section.
+        first = line if is_first else at
+        above = raw[offset : match.start()].split(b"\n")[:-1] if is_first else []
+        begun = begin_section(match[1], match[2], above)
+        if is_first or begun is not None:
+            fix = None if begun is None else mend(first, begun, at + 1)
+            yield replace(fault, line=first, fix=fix)
+        is_first = False
+
+
+def _ranges(section: _Section, is_sound: IsSound) -> Iterator[Mending | None]:
+    """Write the header of a hunk that its lines and its file leave no choice of, or sort the hunks."""
+    index, end = section.index, section.hunk_end(section.index)
+    counts = _counts(section.lines[index + 1 : end])
+    match = HEADER.match(section.lines[index] + b"\n")
+    if counts is not None:
+        starts = [(1, 1)] if not all(counts) else []
+        if match:
+            starts.append((max(int(match[1]), 1), max(int(match[3]), 1)))
+        for each in starts:
+            sides = [range_text(at if count else 0, count) for at, count in zip(each, counts, strict=True)]
+            header = b"@@ -%b +%b @@%b" % (*sides, (match[5] or b"") if match else b"")
+            yield section.mending(index, index + 1, [header], is_sound)
+    first = section.n_headers
+    hunks: list[Sequence[bytes]] = []
+    while first < len(section.lines):
+        hunks.append(section.lines[first : section.hunk_end(first)])
+        first += len(hunks[-1])
+    if hunks and all(HEADER.match(hunk[0] + b"\n") for hunk in hunks):
+        ordered = sorted(hunks, key=_old_start)
+        texts = [text for hunk in ordered for text in hunk]
+        yield section.mending(section.n_headers, len(section.lines), texts, is_sound)
+
+
+def _old_start(hunk: Sequence[bytes]) -> int:
+    match = HEADER.match(hunk[0] + b"\n")
+    return int(match[1]) if match else 0
+
+
+def _with_header(section: _Section, is_sound: IsSound) -> Mending | None:
+    """Write the header of a whole file's hunk: its line numbers are known."""
+    index = section.index
+    counts = _counts(section.lines[index:])
+    if counts is None or (counts[0] and counts[1]):
+        return None
+    old, new = counts
+    header = b"@@ -%b +%b @@" % (range_text(bool(old), old), range_text(bool(new), new))
+    return section.mending(index, index + 1, [header, section.lines[index]], is_sound)
+
+
+def _counts(body: Sequence[bytes]) -> tuple[int, int] | None:
+    """Count the old and new lines of a hunk's body; None where a line is neither."""
+    if not all(text.startswith(_BODY) for text in body):
+        return None
+    old = sum(text.startswith((b" ", b"-")) for text in body)
+    new = sum(text.startswith((b" ", b"+")) for text in body)
+    return old, new
+
+
+def _offset(raw: bytes, line: int) -> int:
+    """Find where a line (from 1) begins; whole blocks are counted in C."""
+    offset, seen = 0, 1
+    while offset < len(raw):
+        more = raw.count(b"\n", offset, offset + _BLOCK)
+        if seen + more >= line:
+            break
+        offset, seen = offset + _BLOCK, seen + more
+    while seen < line:
+        offset = raw.find(b"\n", offset) + 1
+        seen += 1
+    return offset

@@ -1,0 +1,220 @@
+"""The judgement of a patch or of edits: what each is laid on, and what comes of bytes that cannot be read.
+
+A proposal is laid on the files as they are on disk, or on a commit (`--base`), whose result is merged with
+what came after it. The trial itself is in `trial`. `check` asks for the report alone; who goes on to apply
+keeps the private store open, which holds the result.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+
+from patchgate.check.features import work_here
+from patchgate.check.terms import Asked
+from patchgate.git.objects import Objects
+from patchgate.git.path import faults
+from patchgate.git.preimages import ground_on_disk, staged_files
+from patchgate.git.private import PrivateStore
+from patchgate.git.repository import Repository
+from patchgate.git.revisions import tree_named
+from patchgate.git.trees import resulting_tree
+from patchgate.patches.bases import Footing, find_footing, index_tree
+from patchgate.patches.checked_edits import Checked, digest_of, last_checked, remember
+from patchgate.patches.edit_anchors import missing
+from patchgate.patches.edit_diff import to_patch
+from patchgate.patches.edits import parse_edits
+from patchgate.patches.effect import PatchId
+from patchgate.patches.patch import parse, without_returns
+from patchgate.patches.patch_findings import with_returns_again
+from patchgate.patches.patch_model import Fault
+from patchgate.patches.trial import Trial
+from patchgate.policy.control import is_control_by_name
+from patchgate.policy.policies import built_in
+from patchgate.policy.policy import Policy, Profile
+from patchgate.report.verdict import ChangeVerdict, Report
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A proposal that was judged, while what git made of it can still be read.
+
+    `patch` is what was judged, byte for byte (of edits the diff that they became); `policy` the one from
+    before the change, None where there was none. `objects` reads the repository and what lies in `store`.
+    `index_stamp` tells an index that was written since from the one of before the judgement; `index` is its
+    tree where a patch for a commit is to land, and makes new files.
+    """
+
+    verdict: ChangeVerdict
+    patch: bytes
+    policy: Policy | None
+    footing: Footing
+    objects: Objects
+    store: PrivateStore
+    index_stamp: tuple[int, ...]
+    index: str | None = None
+
+
+@contextmanager
+def judging(
+    repository: Repository,
+    raw: bytes,
+    asked: Asked,
+    *,
+    base: str | None = None,
+    kind: str = "patch",
+    lands: bool = False,
+    now: float | None = None,
+) -> Iterator[Judged]:
+    """Judge a patch or edits by what git would make of them; the private store lives as long as the block.
+
+    Args:
+        raw: the patch, byte for byte, or the JSON document of edits.
+        base: a revision that it was made for; None lays it on the files as they are.
+        kind: patch or edits.
+        lands: the caller means to write the result: what is staged and on disk counts also with a base.
+        now: seconds since the epoch: on what edits are checked is remembered for a time; None: it is not.
+
+    Raises:
+        UsageError: the revision is unknown, or there is neither a working tree nor a base; or HEAD does not
+            contain the base of what is to land.
+        UndecidedError: something could not be read.
+    """
+    with ExitStack() as held:
+        store = held.enter_context(PrivateStore(repository))
+        objects = held.enter_context(_objects_of(repository, store))
+        # git computes the id while the footing is looked for.
+        patch_id = held.enter_context(PatchId(repository, raw)) if kind == "patch" else None
+        stamp = _stamp(repository)
+        footing = find_footing(repository, objects, base, lands=lands)
+        trial = Trial(repository, objects, store, footing, asked, kind)
+        patch = raw if kind == "edits" else without_returns(raw)
+        verdict = None
+        if kind == "edits":
+            memory = repository if footing.on_disk and now is not None else None
+            made = _diff_of(trial, raw, memory, lands=lands, now=now or 0.0)
+            if isinstance(made, ChangeVerdict):
+                verdict = made
+            else:
+                patch = made
+                patch_id = held.enter_context(PatchId(repository, patch))
+                trial = Trial(repository, objects, store, footing, asked, kind)
+        if verdict is None:
+            parsed = parse(raw if kind == "patch" else patch)
+            if isinstance(parsed, tuple):
+                verdict = trial.unreadable(parsed)
+            else:
+                verdict = replace(trial.judge(parsed), n_hunks=parsed.n_hunks)
+                if kind == "patch" and patch is not raw:
+                    verdict = with_returns_again(verdict)
+        if patch_id is not None:
+            verdict = replace(verdict, patch_id=patch_id.read())
+        if lands or footing.on_disk:
+            verdict = _under_intents(repository, objects, trial, verdict)
+        yield Judged(verdict, patch, trial.policy, footing, objects, store, stamp, trial.index)
+
+
+def _under_intents(
+    repository: Repository, objects: Objects, trial: Trial, verdict: ChangeVerdict
+) -> ChangeVerdict:
+    """Hold what is proposed for this worktree against the intents that it has."""
+    work = work_here(repository) if verdict.change.files else None
+    if work is None:
+        return verdict
+    controls = frozenset(file.path for file in verdict.change.files if is_control_by_name(file.path))
+    policy = trial.policy or built_in()
+    return work.hold(verdict, policy, Profile(verdict.profile), objects, controls)
+
+
+def is_as_judged(repository: Repository, judged: Judged) -> bool:
+    """Tell whether HEAD and the index are still those that a proposal was judged on.
+
+    An index that was only refreshed is: then what is staged is compared, and the files of the change.
+
+    Raises:
+        UndecidedError: the index cannot be read.
+    """
+    head = tree_named(judged.objects, "HEAD")
+    if (head[0] if head else judged.objects.empty_tree) != judged.footing.policy_tree:
+        return False
+    if _stamp(repository) == judged.index_stamp:
+        return True
+    if not judged.footing.on_disk:
+        if judged.index is None:
+            return True
+        tree = judged.footing.policy_tree
+        return index_tree(judged.objects, tree, staged_files(repository, tree)) == judged.index
+    files = judged.verdict.change.files
+    removed = [file.path for file in files if file.new is None]
+    paths = [file.path for file in files]
+    tree = judged.footing.tree
+    ground = ground_on_disk(repository, judged.objects, judged.store, tree, paths, removed)
+    return resulting_tree(judged.objects, tree, ground.pending.values()).tree == judged.verdict.change.base
+
+
+def _stamp(repository: Repository) -> tuple[int, ...]:
+    try:
+        found = os.stat(repository.index_file)
+    except OSError:
+        return ()
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def check_patch(
+    repository: Repository, raw: bytes, asked: Asked, *, base: str | None = None, now: float | None = None
+) -> Report:
+    """Judge a patch; arguments and errors are those of `judging`."""
+    with judging(repository, raw, asked, base=base, now=now) as judged:
+        return Report((judged.verdict,), repository.limits)
+
+
+def check_edits(
+    repository: Repository, raw: bytes, asked: Asked, *, base: str | None = None, now: float | None = None
+) -> Report:
+    """Judge structured edits of one file: they become a unified diff, which goes through the same gates."""
+    with judging(repository, raw, asked, base=base, kind="edits", now=now) as judged:
+        return Report((judged.verdict,), repository.limits)
+
+
+def _diff_of(
+    trial: Trial, raw: bytes, memory: Repository | None, *, lands: bool, now: float
+) -> bytes | ChangeVerdict:
+    """Write edits as a diff of the file that they name, or refuse them.
+
+    Args:
+        trial: the trial.
+        raw: the JSON document.
+        memory: where it is remembered which content was last checked; None where the edits are for a commit.
+        lands: the result is to be written; else it is a check, which is remembered.
+        now: seconds since the epoch.
+    """
+    edits = parse_edits(raw)
+    if isinstance(edits, tuple):
+        return trial.unreadable(edits)
+    if faults(edits.path, from_text=True):
+        return trial.misnamed(edits.path)
+    preimage = trial.preimage(edits.path)
+    made = to_patch(edits, preimage)
+    if isinstance(made, tuple):
+        return trial.unreadable(made, edits.path)
+    if not preimage:
+        return made
+    found: tuple[Fault, ...] = ()
+    if trial.policy is not None and trial.policy.config.apply.require_anchor:
+        found = missing(edits, "the policy requires it (apply.require_anchor)")
+    if not found and memory is not None:
+        checked = Checked(digest_of(preimage), digest_of(raw))
+        before = last_checked(memory, edits.path, now)
+        if before is not None and before.is_stale_for(checked, lands=lands):
+            found = missing(edits, "the file has changed since edits of it were last checked")
+        if not lands and not found:
+            remember(memory, edits.path, checked, now)
+    return trial.unreadable(found, edits.path) if found else made
+
+
+def _objects_of(repository: Repository, store: PrivateStore) -> Objects:
+    """Read the repository's objects and the private ones, also where another child reads a large one."""
+    environment = {**repository.environment, **store.variables}
+    return Objects(replace(repository, environment=environment), store.variables)

@@ -1,0 +1,120 @@
+"""The judgement of an agent's raw reply: the protocol first, then the gate for what it proposes.
+
+Decides which of the two speaks: a reply that does not hold is refused by the rules of the protocol, and its
+patch is not looked at; one that holds and proposes a change is judged as `check` judges it. Nothing is
+applied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from patchgate.patches.patch_model import Fault
+from patchgate.patches.reply import read_reply
+from patchgate.patches.reply_model import Kind, Reading
+from patchgate.report.json import document, finding_documents, plain_json
+from patchgate.report.report_schema import json_schema as report_schema
+from patchgate.report.rules import RULES
+from patchgate.report.verdict import Detail, Finding, Json, Report, Verdict
+
+if TYPE_CHECKING:
+    from patchgate.git.repository import Repository
+
+REPLY_SCHEMA = "patchgate.reply/1"
+
+Schema = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedReply:
+    """What was read, the findings of the protocol, and the report on what the reply proposes, if it does."""
+
+    reading: Reading
+    refusals: tuple[Finding, ...]
+    report: Report | None
+
+    @property
+    def verdict(self) -> Verdict:
+        """Rejected where the protocol refuses, else what the gate says; accepted where nothing is asked."""
+        if self.refusals:
+            return Verdict.REJECTED
+        return self.report.verdict if self.report is not None else Verdict.ACCEPTED
+
+
+def check_reply(
+    raw: bytes, here: Callable[[], Repository], *, base: str | None = None, now: float | None = None
+) -> JudgedReply:
+    """Hold a raw reply against the protocol, and what it proposes against the gate.
+
+    Args:
+        raw: the reply, byte for byte.
+        here: opens the repository; it is called only for a reply that holds and proposes a change.
+        base: the revision that the change was made for; None lays it on the files as they are.
+        now: seconds since the epoch.
+
+    Raises:
+        UsageError: there is no repository, or no such revision.
+        UndecidedError: something could not be read.
+    """
+    reading = read_reply(raw)
+    refusals = tuple(finding_of(fault) for fault in reading.faults)
+    if refusals or reading.proposal is None:
+        return JudgedReply(reading, refusals, None)
+    repository = here()
+    from patchgate.check.terms import trusted
+    from patchgate.patches.patches import check_edits, check_patch
+
+    asked = trusted(repository)
+    judge = check_edits if reading.proposal.kind == Kind.EDITS else check_patch
+    return JudgedReply(reading, (), judge(repository, reading.proposal.raw, asked, base=base, now=now))
+
+
+def finding_of(fault: Fault) -> Finding:
+    """Turn a fault of a reply into a finding; `details.reply_line` is its line, counted from 1."""
+    details: dict[str, Detail] = {"pattern": None, "limit": None, "actual": None, **fault.details}
+    details["reply_line"] = fault.line
+    message = fault.message if fault.line is None else f"reply line {fault.line}: {fault.message}"
+    return Finding(fault.rule, RULES[fault.rule].level, message, hint=fault.hint, details=details)
+
+
+def reply_document(judged: JudgedReply) -> dict[str, Json]:
+    """Write `patchgate.reply/1`; `findings` are the protocol's, or else those of the report."""
+    report = None if judged.report is None else document(judged.report)
+    changes = () if judged.report is None else judged.report.changes
+    findings = (*judged.refusals, *(finding for change in changes for finding in change.findings))
+    return {
+        "schema": REPLY_SCHEMA,
+        "verdict": judged.verdict.value,
+        "action": judged.reading.action,
+        "params": plain_json(judged.reading.params),
+        "notes": list(judged.reading.notes),
+        "findings": finding_documents(findings),
+        "report": report,
+    }
+
+
+def json_schema() -> Schema:
+    """Build the JSON Schema of `patchgate.reply/1`."""
+    report = report_schema()
+    body = {key: value for key, value in report.items() if key in {"type", "properties", "required"}}
+    properties = {
+        "schema": {"const": REPLY_SCHEMA},
+        "verdict": {"enum": [verdict.value for verdict in Verdict]},
+        "action": {"type": ["string", "null"], "description": "null where it is unknown"},
+        "params": {"type": "object", "description": "what could be read, defaults included"},
+        "notes": {"type": "array", "items": {"type": "string"}},
+        "findings": {"type": "array", "items": {"$ref": "#/$defs/finding"}},
+        "report": {"anyOf": [{**body, "additionalProperties": False}, {"type": "null"}]},
+    }
+    return {
+        "$schema": report["$schema"],
+        "$id": "urn:patchgate:reply:1",
+        "title": "What patchgate says about an agent's reply",
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+        "$defs": report["$defs"],
+    }

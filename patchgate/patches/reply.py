@@ -1,0 +1,201 @@
+"""The agents' reply protocol: the table of actions, and what one raw reply asks for.
+
+Decides which actions there are, which parameters each takes and needs, and whether a reply holds. It judges
+no patch: what a reply proposes goes through the gate (`patches/replies`).
+
+`ACTIONS` is the one source: the validation, `git patchgate agent reply --describe`, the page for those who
+write prompts, and the tests are made from it. To add an action:
+
+1. Add one `Action` to `ACTIONS`, with an example that holds; `required`, `default`, `least`, `most` and
+   `one_of` say all that the validation has to know, and a `PATCH` or `EDITS` parameter goes through the gate.
+2. A new kind of value is a `Kind` in `reply_model` and a branch of `read_value` in `reply_values`; a new
+   fault is a rule in `report/rules/reply`, with its case in the selftest.
+3. `tests/patches/test_reply_actions.py` holds every row to its example, its required, unknown and doubled
+   parameters by itself; what the action does is tested where it is done, and once through the command.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from patchgate.git.quoting import printable
+from patchgate.patches.patch_model import MAX_FAULTS, Fault
+from patchgate.patches.reply_grammar import read_blocks
+from patchgate.patches.reply_model import Action, Block, Kind, Parameter, Proposal, Reading, Value, Written
+from patchgate.patches.reply_values import is_blank, read_value
+
+_DIFF = """\
+diff --git a/src/app.py b/src/app.py
+--- a/src/app.py
++++ b/src/app.py
+@@ -1,2 +1,2 @@
+-total = 1
++total = 2
+ print(total)
+"""
+_EDITS = r'{"patch": {"edits": [{"path": "src/app.py", "start": 1, "end": 1, "new_text": "total = 2\n"}]}}'
+
+ACTIONS = (
+    Action(
+        "explore",
+        "look at the code around some anchors",
+        (
+            Parameter("anchors", Kind.STRINGS, "paths or names to start from", required=True),
+            Parameter("hop", Kind.NUMBER, "how many references away", default=1, least=0, most=2),
+            Parameter("limit", Kind.NUMBER, "how many places at most", default=20, least=1, most=100),
+        ),
+        {"anchors": '["src/app.py", "total"]', "hop": "1"},
+    ),
+    Action(
+        "memory",
+        "recall what is known about a thing",
+        (
+            Parameter("target", Kind.TEXT, "what it is about", required=True),
+            Parameter("intent", Kind.TEXT, "what it is needed for", required=True),
+        ),
+        {"target": "src/app.py", "intent": "why total was 1"},
+    ),
+    Action(
+        "repair",
+        "propose a change",
+        (
+            Parameter("subplan", Kind.TEXT, "what is changed, and why", required=True),
+            Parameter("patch", Kind.PATCH, "the whole change, as git diff writes it"),
+            Parameter("edits", Kind.EDITS, f"lines of one file, {_EDITS}"),
+        ),
+        {"subplan": "count from 2", "patch": _DIFF},
+        one_of=(("patch", "edits"),),
+    ),
+    Action(
+        "submit",
+        "hand the work in",
+        (Parameter("summary", Kind.TEXT, "what was done"),),
+        {"summary": "total counts from 2"},
+    ),
+    Action(
+        "noop",
+        "do nothing",
+        (Parameter("reason", Kind.TEXT, "why there is nothing to do"),),
+        {"reason": "the tests pass as they are"},
+    ),
+)
+"""Every action that a reply may ask for."""
+
+
+def read_reply(raw: bytes, actions: Sequence[Action] = ACTIONS) -> Reading:
+    """Read one raw reply, and tell every fault of it that can be told soundly, by line.
+
+    Args:
+        raw: the reply, byte for byte.
+        actions: the table to hold it against.
+    """
+    blocks, found = read_blocks(raw)
+    readings = [_read_block(block, actions) for block in blocks]
+    faults = [*found, *(fault for reading in readings for fault in reading.faults)]
+    if not faults:
+        (reading,) = readings
+        return reading
+    faults.sort(key=lambda fault: fault.line or 0)
+    action, params = (readings[0].action, readings[0].params) if len(readings) == 1 else (None, {})
+    return Reading(action, params, faults=tuple(faults[:MAX_FAULTS]))
+
+
+def _read_block(block: Block, actions: Sequence[Action]) -> Reading:
+    action = next((each for each in actions if each.name == block.name), None)
+    faults: list[Fault] = [*_find_repeated(block.parameters)]
+    if action is None:
+        if block.name is not None:
+            faults.append(_unknown_action(block.name, block.line, actions))
+        return Reading(None, {}, faults=tuple(faults))
+    given = {each.name: each for each in reversed(block.parameters)}
+    for name, written in given.items():
+        if action.find(name) is None:
+            faults.append(_unknown_parameter(action, name, written.line, actions))
+    faults += _find_missing(action, block, given)
+    params: dict[str, Value] = {}
+    notes: list[str] = []
+    for parameter in action.parameters:
+        written_here = given.get(parameter.name)
+        if written_here is None:
+            if parameter.default is not None:
+                params[parameter.name] = parameter.default
+        elif written_here.value is not None and not (action.needs(parameter) and is_blank(written_here)):
+            read = read_value(parameter, written_here)
+            if isinstance(read, Fault):
+                faults.append(read)
+            else:
+                params[parameter.name] = read[0]
+                notes += [read[1]] if read[1] else []
+    return Reading(action.name, params, tuple(notes), tuple(faults), _proposal(action, given))
+
+
+def _proposal(action: Action, given: Mapping[str, Written]) -> Proposal | None:
+    for parameter in action.parameters:
+        written = given.get(parameter.name)
+        if parameter.kind.is_proposal and written is not None and written.value is not None:
+            return Proposal(parameter.kind.value, written.value)
+    return None
+
+
+def _find_repeated(parameters: Sequence[Written]) -> Iterator[Fault]:
+    first: dict[str, int] = {}
+    for each in parameters:
+        line = first.get(each.name)
+        if line is None:
+            first[each.name] = each.line
+        else:
+            message = f"the parameter `{printable(each.name, 60)}` is given on line {line} already"
+            details = {"first_line": line}
+            yield Fault("duplicate-param", each.line, message, "leave one of the two out", details=details)
+
+
+def _find_missing(action: Action, block: Block, given: Mapping[str, Written]) -> Iterator[Fault]:
+    """Find what the action needs and the block lacks, and what excludes each other."""
+    for parameter in action.parameters:
+        written = given.get(parameter.name)
+        if action.needs(parameter) and written is not None and is_blank(written):
+            message = f"the parameter `{parameter.name}` of {action.name} is empty"
+            yield Fault("missing-required-param", written.line, message, _write(parameter))
+        elif parameter.required and written is None and block.is_whole:
+            message = f"{action.name} needs the parameter `{parameter.name}`"
+            yield Fault("missing-required-param", block.line, message, f"add it: {_write(parameter)}")
+    for group in action.one_of:
+        there = sorted((given[name] for name in group if name in given), key=lambda each: each.line)
+        names = " or ".join(f"`{name}`" for name in group)
+        if not there and block.is_whole:
+            message = f"{action.name} needs {names}"
+            yield Fault("missing-required-param", block.line, message, "add one of them, not both")
+        for each in there[1:]:
+            message = f"{action.name} takes {names}, and `{there[0].name}` is given on line {there[0].line}"
+            details = {"first_line": there[0].line}
+            yield Fault("duplicate-param", each.line, message, "leave one of the two out", details=details)
+
+
+def _write(parameter: Parameter) -> str:
+    return f'<param name="{parameter.name}"> with {parameter.about}, {parameter.kind.words}'
+
+
+def _unknown_action(name: str, line: int, actions: Sequence[Action]) -> Fault:
+    known = [action.name for action in actions]
+    said = f"`{printable(name, 60)}` is no action" if name.strip() else "`<function=>` names no action"
+    hint = _did_you_mean(name, known) or f"the actions are {', '.join(known)}"
+    return Fault("unknown-action", line, said, hint, details={"actual": printable(name, 60)})
+
+
+def _unknown_parameter(action: Action, name: str, line: int, actions: Sequence[Action]) -> Fault:
+    known = [parameter.name for parameter in action.parameters]
+    message = f"{action.name} takes no parameter `{printable(name, 60)}`"
+    hint = _did_you_mean(name, known)
+    if hint is None:
+        owner = next((each.name for each in actions if each.find(name)), None)
+        hint = f"{action.name} takes {', '.join(known)}" + (f"; `{name}` belongs to {owner}" if owner else "")
+    return Fault("unknown-param", line, message, hint, details={"actual": printable(name, 60)})
+
+
+def _did_you_mean(name: str, known: Sequence[str]) -> str | None:
+    # Only a mistake needs it, and it costs a good reply's start 3 ms.
+    import difflib
+
+    plain = name[:60].strip(" \t\r\"'/").lower()
+    close = difflib.get_close_matches(plain, known, n=1)
+    return f"did you mean `{close[0]}`?" if close else None

@@ -1,0 +1,275 @@
+"""The grammar of an agent's reply: bytes in, blocks with their parameters out, and the line of each fault.
+
+Decides where blocks, parameters and CDATA sections begin and end, and that nothing else is there. It knows no
+action and reads no value. The grammar is closed, its tags are these very bytes, and time is linear:
+
+    reply     = space block space
+    block     = "<function=" NAME ">" space (parameter space)* "</function>"
+    parameter = '<param name="' NAME '">' value "</param>"
+    value     = text | space (cdata space)+
+    cdata     = "<![CDATA[" any bytes but "]]>" "]]>"
+    space     = (" " | TAB | CR | LF)*
+
+A `text` may hold anything but these tags; nothing in it is decoded, so `<` and `&amp;` are themselves. The
+value of CDATA sections is their contents joined, byte for byte: that is how `]]>` is written, as
+`]]]]><![CDATA[>`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from patchgate.git.quoting import printable
+from patchgate.patches.patch_model import MAX_FAULTS, Fault
+from patchgate.patches.reply_model import Block, Written
+
+MAX_REPLY_BYTES = 16 * 1024 * 1024
+MAX_BLOCKS = 16
+MAX_PARAMETERS = 64
+_MAX_SHOWN = 60
+
+_FUNCTION, _END_FUNCTION = b"<function=", b"</function>"
+_PARAM, _END_PARAM = b'<param name="', b"</param>"
+_CDATA, _END_CDATA = b"<![CDATA[", b"]]>"
+_TAG = re.compile(b"|".join(map(re.escape, (_FUNCTION, _END_FUNCTION, _PARAM, _END_PARAM, _CDATA))))
+_FUNCTION_TAG = re.compile(rb"<function=([^<>\n]{0,200})>")
+_PARAM_TAG = re.compile(rb'<param name="([^"<>\n]{0,200})">')
+_TEXT = re.compile(rb"[^ \t\r\n]")
+_ONE_BLOCK = "send one whole block: <function=NAME>, its parameters, </function>"
+_INTO_CDATA = "put text that holds tags into <![CDATA[…]]>"
+
+
+def read_blocks(raw: bytes) -> tuple[tuple[Block, ...], tuple[Fault, ...]]:
+    """Cut a reply into its blocks, and tell every fault of its form that can be told soundly.
+
+    Without a fault there is exactly one block.
+    """
+    fault = _find_unreadable(raw)
+    if fault is not None:
+        return (), (fault,)
+    reader = _Reader(raw)
+    reader.read()
+    return tuple(reader.blocks), tuple(reader.faults)
+
+
+def print_block(name: str, parameters: Iterable[tuple[str, bytes]], *, plain: bool = False) -> bytes:
+    """Write a block, its values in CDATA; with `plain`, those that need none as they are."""
+    lines = [b"<function=%b>\n" % name.encode("utf-8")]
+    for key, value in parameters:
+        is_plain = plain and b"<" not in value and b"\n" not in value and value == value.strip()
+        text = value if is_plain else _CDATA + value.replace(b"]]>", b"]]]]><![CDATA[>") + _END_CDATA
+        lines.append(b'<param name="%b">%b</param>\n' % (key.encode("utf-8"), text))
+    return b"".join(lines) + b"</function>\n"
+
+
+def _find_unreadable(raw: bytes) -> Fault | None:
+    if len(raw) > MAX_REPLY_BYTES:
+        message = f"the reply has more than {MAX_REPLY_BYTES} bytes"
+        return Fault("patch-too-large", 1, message, "split the change into several replies")
+    if raw.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
+        message = "the reply begins with a byte-order mark"
+        return Fault("encoding-unsupported", 1, message, "send plain UTF-8 without it")
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        return Fault("encoding-unsupported", line, "the reply is not UTF-8", "send it in UTF-8")
+    return None
+
+
+class _Reader:
+    """One pass over the bytes; offsets only grow, so every line is counted once."""
+
+    def __init__(self, raw: bytes) -> None:
+        self._raw = raw
+        self._counted, self._line = 0, 1
+        self._tells_second = True
+        self._is_cut = False
+        self.blocks: list[Block] = []
+        self.faults: list[Fault] = []
+
+    def read(self) -> None:
+        """Read every block, and what stands around them."""
+        position = 0
+        while len(self.blocks) < MAX_BLOCKS and not self._is_done:
+            start = self._raw.find(_FUNCTION, position)
+            if start < 0:
+                break
+            self._tell_around(position, start)
+            if self.blocks:
+                self._tell_second(start)
+            position = self._read_block(start)
+        if not self.blocks:
+            self.faults = [self._no_block()]
+        elif not self._is_done and self._raw.find(_FUNCTION, position) < 0:
+            self._tell_around(position, len(self._raw))
+
+    @property
+    def _is_done(self) -> bool:
+        return len(self.faults) >= MAX_FAULTS
+
+    def _read_block(self, start: int) -> int:
+        """Read the block at `start`; give the offset behind it."""
+        line = self._line_at(start)
+        tag = _FUNCTION_TAG.match(self._raw, start)
+        name = None if tag is None else tag[1].decode("utf-8")
+        position = start + len(_FUNCTION) if tag is None else tag.end()
+        if tag is None:
+            self._tell("missing-function-tag", line, "the tag `<function=` is not closed by `>`", _ONE_BLOCK)
+        parameters: list[Written] = []
+        # What stands behind a tag that cannot be read is its rest, and told with it.
+        is_told, is_whole, is_open = tag is None, tag is not None, True
+        while is_open:
+            found = _TAG.search(self._raw, position)
+            text = self._text(position, found.start() if found else len(self._raw))
+            if text is not None:
+                is_whole &= not text[1].startswith("<")
+                if not is_told:
+                    self._tell_between(*text)
+                is_told = True
+            word = b"" if found is None else found[0]
+            if found is None:
+                position, is_whole, is_open = len(self._raw), False, False
+                if tag is not None and not self._is_cut:
+                    message = f"`<function={self._shown(name)}>` of line {line} is not closed"
+                    self._tell("missing-function-tag", line, message, "end the block with </function>")
+            elif word == _END_FUNCTION:
+                position, is_open = found.end(), False
+            elif word == _FUNCTION:
+                position, is_whole, is_open = found.start(), False, False
+            elif word == _PARAM and (match := _PARAM_TAG.match(self._raw, found.start())):
+                is_told = False
+                if len(parameters) < MAX_PARAMETERS:
+                    parameter, position = self._read_parameter(match)
+                    parameters.append(parameter)
+                else:
+                    self._tell_too_many(found.start())
+                    position, is_whole, is_open = len(self._raw), False, False
+            else:
+                is_whole &= word != _PARAM
+                if not is_told:
+                    self._tell_between(self._line_at(found.start()), self._excerpt(found.start()))
+                is_told = word != _END_PARAM
+                position = found.end() if word != _CDATA else self._end_of_cdata(found.end(), None)
+            if self._is_done:
+                is_whole = is_open = False
+        self.blocks.append(Block(name, line, tuple(parameters), is_whole))
+        return position
+
+    def _read_parameter(self, tag: re.Match[bytes]) -> tuple[Written, int]:
+        """Read the parameter whose tag was matched; give the offset behind it."""
+        name, line = tag[1].decode("utf-8"), self._line_at(tag.start())
+        start = position = tag.end()
+        value_line = self._line_at(start)
+        pieces: list[bytes] = []
+        loose: tuple[int, str] | None = None
+        n_pieces = 0
+        while True:
+            found = _TAG.search(self._raw, position)
+            end = found.start() if found else len(self._raw)
+            loose = loose or self._text(position, end)
+            if found is None or found[0] in {_PARAM, _END_FUNCTION}:
+                self._tell_unclosed(name, line, found)
+                return Written(name, line, None, None, in_cdata=False), end
+            position = found.end()
+            if found[0] == _END_PARAM:
+                break
+            if found[0] == _FUNCTION:
+                self._tell_second(found.start())
+                loose = loose or (self._line, self._excerpt(found.start()))
+            else:
+                n_pieces += 1
+                if n_pieces == 1:
+                    value_line = self._line_at(position)
+                position = self._end_of_cdata(position, name)
+                pieces.append(self._raw[found.end() : position - len(_END_CDATA)])
+                if self._is_cut:
+                    return Written(name, line, None, None, in_cdata=True), position
+        if not n_pieces:
+            return Written(name, line, self._raw[start:end], value_line, in_cdata=False), position
+        if loose is not None:
+            hint = "put the whole value into CDATA; write ]]> inside it as ]]]]><![CDATA[>"
+            message = f"text stands beside the CDATA section of `{self._shown(name)}`: {loose[1]}"
+            self._tell("extra-text", loose[0], message, hint)
+            return Written(name, line, None, None, in_cdata=True), position
+        where = value_line if n_pieces == 1 else None
+        return Written(name, line, b"".join(pieces), where, in_cdata=True), position
+
+    def _end_of_cdata(self, start: int, name: str | None) -> int:
+        """Find the offset behind the section whose content begins at `start`."""
+        end = self._raw.find(_END_CDATA, start)
+        if end >= 0:
+            return end + len(_END_CDATA)
+        self._is_cut = True
+        whose = "" if name is None else f" of `{self._shown(name)}`"
+        message = f"the CDATA section{whose} is not closed"
+        self._tell(
+            "missing-function-tag", self._line_at(start), message, "end it with ]]>, then close the tags"
+        )
+        return len(self._raw)
+
+    # What is told.
+
+    def _tell(self, rule: str, line: int, message: str, hint: str) -> None:
+        self.faults.append(Fault(rule, line, message, hint))
+
+    def _tell_around(self, start: int, end: int) -> None:
+        text = self._text(start, end)
+        if text is not None:
+            message = f"text stands outside the block: {text[1]}"
+            self._tell("extra-text", text[0], message, "send the block alone: no prose, no Markdown fence")
+
+    def _tell_between(self, line: int, excerpt: str) -> None:
+        hint = "put it into a parameter, or leave it out"
+        if excerpt.startswith(("<param", "<arg")):
+            hint = 'write a parameter as <param name="NAME">value</param>'
+        self._tell("extra-text", line, f"this belongs to no parameter: {excerpt}", hint)
+
+    def _tell_second(self, start: int) -> None:
+        line = self._line_at(start)
+        if self._tells_second:
+            hint = f"send one block; {_INTO_CDATA}"
+            self._tell("invalid-multi-block", line, "a second `<function=` tag begins here", hint)
+        self._tells_second = False
+
+    def _tell_too_many(self, start: int) -> None:
+        message = f"there are more than {MAX_PARAMETERS} parameters"
+        self._tell("extra-text", self._line_at(start), message, "send each parameter once")
+
+    def _tell_unclosed(self, name: str, line: int, found: re.Match[bytes] | None) -> None:
+        message = f"the parameter `{self._shown(name)}` is not closed"
+        hint = "end it with </param>, and the block with </function>"
+        if found is None:
+            self._is_cut = True
+        else:
+            before = self._line_at(found.start())
+            message += f" before the `{found[0].decode('ascii')}` of line {before}"
+            hint = f"end it with </param>; {_INTO_CDATA}"
+        self._tell("missing-function-tag", line, message, hint)
+
+    def _no_block(self) -> Fault:
+        if _TEXT.search(self._raw) is None:
+            return Fault("missing-function-tag", 1, "the reply is empty", _ONE_BLOCK)
+        near = self._raw.find(b"<function")
+        line = 1 if near < 0 else self._raw.count(b"\n", 0, near) + 1
+        return Fault("missing-function-tag", line, "there is no `<function=NAME>` tag", _ONE_BLOCK)
+
+    # Where things stand.
+
+    def _line_at(self, offset: int) -> int:
+        self._line += self._raw.count(b"\n", self._counted, offset)
+        self._counted = offset
+        return self._line
+
+    def _text(self, start: int, end: int) -> tuple[int, str] | None:
+        """Find the first text in a stretch: its line and an excerpt, safe for a terminal."""
+        found = _TEXT.search(self._raw, start, end)
+        return None if found is None else (self._line_at(found.start()), self._excerpt(found.start(), end))
+
+    def _excerpt(self, start: int, end: int | None = None) -> str:
+        text = self._raw[start : min(start + 4 * _MAX_SHOWN + 4, end or len(self._raw))]
+        return printable(text.split(b"\n", 1)[0].rstrip(), _MAX_SHOWN)
+
+    def _shown(self, name: str | None) -> str:
+        return printable(name or "", _MAX_SHOWN)

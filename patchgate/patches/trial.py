@@ -1,0 +1,358 @@
+"""The trial of one patch: plan every section, let git make the effect in private, compare the two.
+
+Decides the order within a trial. After a clean parse policy and git's check are both evaluated, and all
+findings are given. Nothing is written outside a private store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from patchgate.check.cases import Rules, judge_reading
+from patchgate.check.terms import Asked, detail_for, policy_before
+from patchgate.git.diff import Detail
+from patchgate.git.model import GITLINK, REGULAR, Change, Entry, FileChange, Source
+from patchgate.git.objects import Objects
+from patchgate.git.path import RepoPath, faults
+from patchgate.git.preimages import Ground, ground_of_tree, ground_on_disk
+from patchgate.git.private import PrivateStore
+from patchgate.git.repository import Repository
+from patchgate.git.sources import Reading, complete
+from patchgate.git.trees import Result, resulting_tree
+from patchgate.patches.bases import (
+    Footing,
+    already_there,
+    cleanly_with,
+    find_present,
+    merge_onto_head,
+)
+from patchgate.patches.effect import Effect, Making, differences
+from patchgate.patches.patch_findings import (
+    finding_of,
+    refused_by_git,
+    with_words_of_git,
+    wrong_effect,
+)
+from patchgate.patches.patch_model import Fault, Patch
+from patchgate.patches.planning import Planned, Step, Surroundings, plan_section, removed_by
+from patchgate.patches.proposed import (
+    Preimages,
+    behind_links,
+    content_of,
+    copied_by,
+    named_together,
+    paths_of,
+    proposed_files,
+    standing,
+)
+from patchgate.policy.policies import Policies, built_in
+from patchgate.policy.policy import Policy, Profile
+from patchgate.report.rules import Level, Stage
+from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Attempted:
+    """What became of a patch before policy: its findings, and the reading of its effect (or of its plan).
+
+    `is_made` is true only where git made the effect and it was what we planned; nothing else can pass.
+    """
+
+    findings: tuple[Finding, ...]
+    reading: Reading
+    after_root: Mapping[bytes, Entry | None]
+    is_made: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """Our own reading of what a patch makes: entries that change, faults, notes, sources of copies.
+
+    `adapted` is the patch with its line ends made like the files', None where it stays as it is.
+    """
+
+    entries: Mapping[RepoPath, Entry | None]
+    found: tuple[tuple[Fault, RepoPath], ...]
+    notes: tuple[Finding, ...]
+    copied: tuple[RepoPath, ...]
+    adapted: bytes | None
+
+
+class Trial:
+    """One patch on its footing, and what it is judged with."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        objects: Objects,
+        store: PrivateStore,
+        footing: Footing,
+        asked: Asked,
+        kind: str,
+    ) -> None:
+        self._repository = repository
+        self._objects = objects
+        self._store = store
+        self._footing = footing
+        self._source = Source(kind, None, footing.commit)
+        self._profile = asked.profile or Profile.AGENT
+        self._policies = Policies(objects)
+        self._before, self._place, self._is_borrowed = policy_before(
+            objects, self._policies, asked, footing.commit, (footing.policy_tree, footing.policy_place)
+        )
+        self._index: str | None = None
+
+    @property
+    def policy(self) -> Policy | None:
+        """The policy from before the change; None where there was none that could be read."""
+        return self._before.policy
+
+    @property
+    def index(self) -> str | None:
+        """The tree of the index that new names were looked up in; None where none were."""
+        return self._index
+
+    def unreadable(self, found: tuple[Fault, ...], path: RepoPath | None = None) -> ChangeVerdict:
+        """Refuse what is no patch, or edits of a file: nothing else was looked at."""
+        tree = self._footing.tree
+        change = Change(tree, tree, ())
+        verdict = self._by_policy(Reading(change, self._source, is_proposed=True), {}, judged=False)
+        gates = (GateOutcome("parse", Outcome.FAIL), GateOutcome("git_check", Outcome.NOT_RUN))
+        findings = tuple(finding_of(each, path) for each in found)
+        return replace(verdict, gates=(*gates, *verdict.gates), findings=findings)
+
+    def misnamed(self, path: RepoPath) -> ChangeVerdict:
+        """Refuse edits of a file whose name may not be; it is never looked up."""
+        tree = self._footing.tree
+        entry = Entry(REGULAR, "0" * len(tree))
+        change = Change(tree, tree, (FileChange(path, None, entry, added_lines=0, size=0),))
+        root = dict(self._objects.tree(tree))
+        verdict = self._by_policy(Reading(change, self._source, is_proposed=True), root, judged=True)
+        gates = (GateOutcome("parse", Outcome.PASS), GateOutcome("git_check", Outcome.NOT_RUN))
+        return replace(verdict, gates=(*gates, *verdict.gates))
+
+    def preimage(self, path: RepoPath) -> bytes | None:
+        """Read the file that edits name, as they meet it; None where there is none."""
+        ground = self._ground([path], frozenset())
+        return content_of(Preimages(self._objects, ground.entries)[path])
+
+    def judge(self, patch: Patch) -> ChangeVerdict:
+        """Judge a patch that could be read."""
+        tried = self._try(patch, self._detail([self._before.policy or built_in()]))
+        after = self._policies.at(self._key(tried))
+        if after.policy is not None and after.policy is not self._before.policy:
+            # The change brings a policy of its own: read what that one asks too.
+            judging = [each for each in (self._before.policy, after.policy) if each is not None]
+            tried = self._try(patch, self._detail(judging))
+        reading = replace(tried.reading, together=named_together(patch))
+        verdict = self._by_policy(reading, tried.after_root, judged=True)
+        failed = {each.definition.stage for each in tried.findings if each.level is Level.ERROR}
+        made = Outcome.PASS if tried.is_made else Outcome.NOT_RUN
+        gates = (
+            GateOutcome("parse", Outcome.FAIL if Stage.PARSE in failed else Outcome.PASS),
+            GateOutcome("git_check", Outcome.FAIL if Stage.GIT_CHECK in failed else made),
+        )
+        return replace(verdict, gates=(*gates, *verdict.gates), findings=(*tried.findings, *verdict.findings))
+
+    def _detail(self, judging: list[Policy]) -> Detail:
+        # A proposal is small, and its report is kept as evidence.
+        return detail_for(judging, self._profile, in_full=True)
+
+    def _key(self, tried: Attempted) -> tuple[str | None, str | None]:
+        root = tried.after_root
+        return self._policies.key_of(root.get(b"patchgate.toml"), root.get(b"pyproject.toml"))
+
+    def _by_policy(
+        self, reading: Reading, root: Mapping[bytes, Entry | None], *, judged: bool
+    ) -> ChangeVerdict:
+        after = self._policies.at(
+            self._policies.key_of(root.get(b"patchgate.toml"), root.get(b"pyproject.toml"))
+            if judged
+            else self._policies.key(self._footing.policy_tree)
+        )
+        rules = Rules(
+            self._before,
+            after,
+            self._place,
+            hooks_named=self._policies.names_patchgate(self._footing.policy_tree),
+            base=self._policies.at(self._policies.key(self._footing.policy_tree)),
+            is_borrowed=self._is_borrowed,
+        )
+        verdict = judge_reading(reading, rules, self._profile, self._objects)
+        if judged:
+            return verdict
+        not_run = tuple(replace(gate, outcome=Outcome.NOT_RUN, reason=None) for gate in verdict.gates)
+        return replace(verdict, gates=not_run, limits={})
+
+    def _try(self, patch: Patch, detail: Detail) -> Attempted:
+        """Plan every section, let git make the effect, and hold the two against each other."""
+        paths = paths_of(patch)
+        if any(faults(path, from_text=True) for path in paths):
+            # A name that may not be is never looked up, on disk or by git.
+            return self._proposed(patch, Ground(self._footing.tree, {}, {}, {}), {}, (), detail)
+        removed = removed_by(patch.sections)
+        ground = self._ground(paths, removed)
+        ground = replace(ground, blocked={**ground.blocked, **behind_links(patch)})
+        if ground.blocked:
+            return self._misfit(patch, ground, self._plan(patch, ground, removed), detail)
+        # git works while we plan: neither engine sees anything of the other's.
+        with Making(self._repository, self._store, ground.entries, patch.raw) as making:
+            plan = self._plan(patch, ground, removed)
+            if plan.found:
+                return self._misfit(patch, ground, plan, detail, making.words())
+            effect = making.read(self._objects, detail) if plan.adapted is None else None
+        if effect is None:
+            with Making(self._repository, self._store, ground.entries, plan.adapted or b"") as making:
+                effect = making.read(self._objects, detail)
+        planned, notes = plan.entries, plan.notes
+        if effect.refused:
+            refusal = with_words_of_git([refused_by_git(effect.said)], effect)
+            return self._proposed(patch, ground, planned, (*refusal, *notes), detail)
+        wrong = differences(effect.files, planned)
+        if wrong:
+            return self._proposed(patch, ground, planned, (wrong_effect(wrong), *notes), detail)
+        return self._effected(effect, ground, plan, detail)
+
+    def _plan(self, patch: Patch, ground: Ground, removed: frozenset[RepoPath]) -> _Plan:
+        """Plan every section that can be reached."""
+        around = Surroundings(Preimages(self._objects, ground.entries), removed)
+        plans: list[Planned] = []
+        planned: dict[RepoPath, Entry | None] = {}
+        found: list[tuple[Fault, RepoPath]] = []
+        for section in patch.sections:
+            if section.path in ground.blocked or section.old_path in ground.blocked:
+                continue
+            plan = plan_section(section, around)
+            if isinstance(plan, tuple):
+                found.extend((fault, section.path) for fault in plan)
+            else:
+                self._enter(plan, planned)
+                # The bytes of all results together would cost as much as the patch once more.
+                plans.append(replace(plan, steps=(), section=plan.section if _is_adapted(plan) else b""))
+        adapted = None
+        if any(plan.section for plan in plans) and len(plans) == len(patch.sections):
+            pairs = zip(plans, patch.sections, strict=True)
+            adapted = b"".join(plan.section or patch.raw[each.start : each.end] for plan, each in pairs)
+        return _Plan(
+            {path: entry for path, entry in planned.items() if ground.entries.get(path) != entry},
+            tuple(found),
+            tuple(finding_of(note) for plan in plans for note in plan.notes),
+            tuple(plan.copied_from for plan in plans if plan.copied_from is not None),
+            adapted,
+        )
+
+    def _misfit(
+        self, patch: Patch, ground: Ground, plan: _Plan, detail: Detail, effect: Effect | None = None
+    ) -> Attempted:
+        """Refuse a patch that does not meet its files; `effect` has what git said of it, if it was asked."""
+        hint = cleanly_with(self._repository, self._objects, self._footing, patch) if plan.found else None
+        found = [finding_of(fault, path, also=hint) for fault, path in plan.found]
+        findings = (*with_words_of_git(found, effect), *plan.notes)
+        return self._proposed(patch, ground, plan.entries, findings, detail)
+
+    def _ground(self, paths: list[RepoPath], removed: frozenset[RepoPath]) -> Ground:
+        tree = self._footing.tree
+        if self._footing.on_disk:
+            return ground_on_disk(self._repository, self._objects, self._store, tree, paths, removed)
+        return ground_of_tree(self._objects, tree, paths, removed)
+
+    def _enter(self, plan: Planned, planned: dict[RepoPath, Entry | None]) -> None:
+        """Turn a plan into entries; a path that is removed and made anew (by a rename) is made."""
+        for step in plan.steps:
+            if step.mode is not None:
+                planned[step.path] = Entry(step.mode, self._oid_of(step))
+            elif planned.get(step.path) is None:
+                planned[step.path] = None
+
+    def _oid_of(self, step: Step) -> str:
+        if step.mode == GITLINK:
+            return step.content.decode("ascii")
+        return self._objects.hash("blob", step.content)
+
+    def _proposed(
+        self,
+        patch: Patch,
+        ground: Ground,
+        planned: Mapping[RepoPath, Entry | None],
+        findings: tuple[Finding, ...],
+        detail: Detail,
+    ) -> Attempted:
+        """Read a patch that cannot land by its plan, so that policy can still speak about its paths."""
+        tree = self._footing.tree
+        unknown = "0" * len(self._objects.empty_tree)
+        base = resulting_tree(self._objects, tree, ground.pending.values()).tree
+        files = proposed_files(patch, ground, planned, unknown, detail)
+        change = Change.of(base, base, files, self._objects.empty_blob)
+        landed = {file.path: file for file in standing(files, ground.blocked)}
+        folders = resulting_tree(self._objects, tree, {**ground.pending, **landed}.values()).folders
+        reading = Reading(
+            change,
+            self._source,
+            folders,
+            is_proposed=True,
+            copied=copied_by(patch),
+            behind=dict(ground.blocked),
+        )
+        return Attempted(findings, reading, dict(self._objects.tree(tree)))
+
+    def _effected(
+        self,
+        effect: Effect,
+        ground: Ground,
+        plan: _Plan,
+        detail: Detail,
+    ) -> Attempted:
+        """Read what git made: the change between the ground and the result, in full."""
+        files = complete(self._objects, effect.files, effect.binary, detail)
+        pending = dict(ground.pending)
+        base = resulting_tree(self._objects, ground.tree, pending.values()).tree
+        pending.update({file.path: file for file in files})
+        result: Result = resulting_tree(self._objects, ground.tree, pending.values(), self._keep)
+        if self._footing.merges:
+            merged = merge_onto_head(
+                self._repository, self._store, self._objects, self._footing, result.tree, detail
+            )
+            if isinstance(merged, tuple):
+                reading = Reading(
+                    Change.of(base, result.tree, files, self._objects.empty_blob),
+                    self._source,
+                    result.folders,
+                    is_proposed=True,
+                )
+                root = dict(self._objects.tree(result.tree))
+                return Attempted((*merged, *plan.notes), reading, root)
+            root = dict(self._objects.tree(merged.change.after))
+            reading = replace(merged, source=self._source, is_proposed=True, copied=plan.copied)
+            reading = reading.over(merged.change.base, merged.change.files)
+            return self._beside(Attempted(plan.notes, reading, root, is_made=True))
+        change = Change.of(base, result.tree, files, self._objects.empty_blob)
+        reading = Reading(change, self._source, result.folders, is_proposed=True, copied=plan.copied)
+        reading = reading.over(ground.tree, pending.values())
+        root_entries: dict[bytes, Entry | None] = {**self._objects.tree(ground.tree)}
+        root_entries.update((path.raw, file.new) for path, file in pending.items())
+        return self._beside(Attempted(plan.notes, reading, root_entries, is_made=True))
+
+    def _beside(self, made: Attempted) -> Attempted:
+        """Hold a change that will land, but was made from a commit, against what is staged and on disk."""
+        if not self._footing.lands or self._footing.on_disk:
+            return made
+        reading = made.reading
+        files = reading.change.files
+        present = find_present(self._repository, self._store, self._objects, self._footing, files)
+        if present is None:
+            return made
+        self._index = present.index
+        reading = replace(reading, behind=present.blocked, folders={**reading.folders, **present.folders})
+        found = tuple(map(already_there, present.taken))
+        is_made = not found and not present.blocked
+        return replace(made, findings=(*found, *made.findings), reading=reading, is_made=is_made)
+
+    def _keep(self, kind: str, content: bytes) -> None:
+        """Keep new trees where git can find them, if they are to be merged."""
+        if self._footing.merges:
+            self._store.write(kind, content, self._repository.object_format)
+
+
+def _is_adapted(plan: Planned) -> bool:
+    return any(note.rule == "eol-adapted" for note in plan.notes)

@@ -1,0 +1,292 @@
+"""A claim and what became of it: what a verifier said, what was looked at, what follows.
+
+Values only. What is scanned `placeholders.claims.claim_scan` decides, what follows from it
+`placeholders.claims.claims`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from patchgate.git.path import RepoPath
+from patchgate.report.verdict import Json
+
+MOST_SAMPLES = 20
+"""How many places, and how many files that were not scanned, an answer or a record names."""
+
+
+class ClaimOutcome(StrEnum):
+    """What became of a verdict."""
+
+    PASSED = "passed"
+    UPHELD = "upheld"
+    CONTRADICTED = "contradicted"
+    UNDECIDED = "undecided"
+    UNCHANGED = "unchanged"
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code that goes with it: only what had passed is 0."""
+        return {ClaimOutcome.PASSED: 0, ClaimOutcome.CONTRADICTED: 3}.get(self, 1)
+
+
+class Tier(StrEnum):
+    """Why a file is looked at, in the order in which they are."""
+
+    CANONICAL = "canonical"
+    CURRENT = "current_attempt"
+    PRIOR = "prior_attempt"
+    EVIDENCE = "evidence_artifact"
+    FALLBACK = "fallback"
+
+    @property
+    def is_high_priority(self) -> bool:
+        """Tell whether every file of it has to be scanned whole before a claim can be contradicted."""
+        return self in {Tier.CANONICAL, Tier.CURRENT, Tier.PRIOR}
+
+
+class ScanMode(StrEnum):
+    """How far a scan went."""
+
+    TARGETED = "targeted_only"
+    WITH_FALLBACK = "targeted_plus_fallback"
+
+
+class Unscanned(StrEnum):
+    """Why a file was not scanned whole.
+
+    `EXCLUDED` (a hidden or heavy folder, or a path of `claims.exclude`) only in the fallback. `UNSTAGED`: the
+    working tree has it otherwise than the index, so no single content is the work.
+    """
+
+    TOO_LARGE = "too_large"
+    BINARY = "binary"
+    SUFFIX = "suffix"
+    MISSING = "missing"
+    UNSTAGED = "unstaged"
+    SYMLINK = "symlink"
+    OUTSIDE = "outside"
+    UNREADABLE = "unreadable"
+    CAP = "cap"
+    TIMEOUT = "timeout"
+    EXCLUDED = "excluded"
+
+
+class Content(StrEnum):
+    """What a claim is held against where no revision is named, in the words for people."""
+
+    INDEX = "the index"
+    WORKING_TREE = "the working tree"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a verifier said of finished work.
+
+    `issues` are the texts of its issues. The lists of files are as they were given, in any form. A failure
+    that `has_hard_invariant` is marked as one by a key or an issue of the document. `written` is the whole
+    document, also the keys that nobody here knows, in their order: it is handed back.
+    """
+
+    passed: bool
+    reason_code: str | None = None
+    severity_class: str | None = None
+    feedback: str = ""
+    issues: tuple[str, ...] = ()
+    confidence: float | None = None
+    subject: str | None = None
+    deliverables: tuple[str, ...] = ()
+    changed_files: tuple[str, ...] = ()
+    prior_changed_files: tuple[str, ...] = ()
+    evidence_files: tuple[str, ...] = ()
+    has_hard_invariant: bool = False
+    written: Mapping[str, Json] = field(default_factory=dict)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that it names, as they were given; the first tier's first."""
+        return (*self.deliverables, *self.changed_files, *self.prior_changed_files, *self.evidence_files)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A file that is to be looked at; `path` is None where what was `given` (safe to show) lies outside."""
+
+    tier: Tier
+    path: RepoPath | None
+    given: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a placeholder stands: `line` counts from 1, `rule` is that of the placeholder gate."""
+
+    tier: Tier
+    path: RepoPath
+    line: int
+    rule: str
+    marker: str
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A candidate that was not scanned whole, and why; of what could be read of it the places still count."""
+
+    candidate: Candidate
+    reason: Unscanned
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """What one bounded scan saw.
+
+    `scanned` are the files that were scanned whole, `total_bytes` all that was read of any. `skipped` are the
+    candidates of the tiers that were not; `passed_by` counts the files of the fallback that were not, by
+    reason. `source_counts` counts the distinct files of each tier (fallback: those that were read). `places`
+    are all that were found, in the order of the scan. `timed_out` tells that its time was over before the
+    end.
+    """
+
+    scanned: tuple[Candidate, ...] = ()
+    total_bytes: int = 0
+    skipped: tuple[Skipped, ...] = ()
+    passed_by: Mapping[Unscanned, int] = field(default_factory=dict)
+    source_counts: Mapping[Tier, int] = field(default_factory=dict)
+    places: tuple[Place, ...] = ()
+    used_fallback: bool = False
+    timed_out: bool = False
+
+    @property
+    def mode(self) -> ScanMode:
+        """How far it went."""
+        return ScanMode.WITH_FALLBACK if self.used_fallback else ScanMode.TARGETED
+
+    @property
+    def is_fallback_cut(self) -> bool:
+        """Tell whether a cap left files of the fallback unread."""
+        return bool(self.passed_by.get(Unscanned.CAP))
+
+    @property
+    def is_cap_exhausted(self) -> bool:
+        """Tell whether a cap left a file of high priority, or of the fallback, unread or unread in part."""
+        capped = (each for each in self.skipped if each.reason is Unscanned.CAP)
+        return self.is_fallback_cut or any(each.candidate.tier.is_high_priority for each in capped)
+
+    @property
+    def matched_files(self) -> int:
+        """How many files hold a placeholder."""
+        return len({each.path for each in self.places})
+
+    @property
+    def samples(self) -> tuple[str, ...]:
+        """The first places as `path:line`, without what stands there."""
+        return tuple(f"{each.path.quoted}:{each.line}" for each in self.places[:MOST_SAMPLES])
+
+    @property
+    def unread(self) -> tuple[Skipped, ...]:
+        """What was skipped, that which counts first: high priority, and in it by the order of the reasons."""
+        worst = {reason: place for place, reason in enumerate(Unscanned)}
+        high = [each for each in self.skipped if each.candidate.tier.is_high_priority]
+        rest = [each for each in self.skipped if not each.candidate.tier.is_high_priority]
+        return (*sorted(high, key=lambda each: worst[each.reason]), *rest)
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Whether what was scanned is enough to contradict a claim; `reasons` say why not, in a fixed order."""
+
+    is_sufficient: bool
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def joined(self) -> str | None:
+        """The reasons in one text; None where there is none."""
+        return ";".join(self.reasons) or None
+
+
+def outcome_of(scan: Scan, coverage: Coverage) -> ClaimOutcome:
+    """Say what becomes of a claim that was scanned for, by what was found and whether that was enough."""
+    if scan.places:
+        return ClaimOutcome.UPHELD
+    return ClaimOutcome.CONTRADICTED if coverage.is_sufficient else ClaimOutcome.UNDECIDED
+
+
+@dataclass(frozen=True, slots=True)
+class Adjudication:
+    """What became of a claim: the amended verdict, and how it came to be.
+
+    `is_placeholder_claim` is whether it was one at all; `scan` and `coverage` are None where nothing was
+    scanned, and `strict` is the coverage by the strict rule, whichever rule decided. `why` is one sentence,
+    `next_step` the smallest one (None: none). `read_from` names the tree for people: "the index", "the
+    working tree", a revision.
+    """
+
+    claim: Claim
+    outcome: ClaimOutcome
+    passed: bool
+    reason_code: str | None
+    severity_class: str | None
+    confidence: float | None
+    contradicted_reason_code: str | None = None
+    is_placeholder_claim: bool = False
+    scan: Scan | None = None
+    coverage: Coverage | None = None
+    strict: Coverage | None = None
+    guard_enabled: bool = True
+    strict_coverage: bool = True
+    why: str = ""
+    next_step: str | None = None
+    read_from: str = ""
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def looked(self) -> Scan:
+        """What was scanned; an empty scan where nothing was."""
+        return self.scan or Scan()
+
+    @property
+    def scan_mode(self) -> ScanMode | None:
+        """How far the scan went; None where nothing was scanned."""
+        return None if self.scan is None else self.scan.mode
+
+    @property
+    def marker_found(self) -> bool:
+        """Tell whether a placeholder was found."""
+        return bool(self.looked.places)
+
+    @property
+    def corroborated(self) -> bool | None:
+        """Tell whether a placeholder is in the claim's own files; None where none was found.
+
+        Where the verdict names no file, any file is its own.
+        """
+        if not self.looked.places:
+            return None
+        return self.looked.places[0].tier is not Tier.FALLBACK or not self.claim.files
+
+    @property
+    def strict_outcome(self) -> ClaimOutcome | None:
+        """The outcome by the strict rule; None where nothing was scanned."""
+        return None if self.scan is None or self.strict is None else outcome_of(self.scan, self.strict)
+
+    @property
+    def is_contradicted(self) -> bool:
+        """Tell whether the claim was taken back."""
+        return self.outcome is ClaimOutcome.CONTRADICTED
+
+    @property
+    def is_undecided(self) -> bool:
+        """Tell whether the claim stands though nothing was found, for too little was looked at."""
+        return self.outcome is ClaimOutcome.UNDECIDED
+
+    @property
+    def coverage_sufficient(self) -> bool | None:
+        """Tell whether enough was scanned; None where nothing was."""
+        return None if self.coverage is None else self.coverage.is_sufficient
+
+    @property
+    def coverage_insufficient_reason(self) -> str | None:
+        """Why too little was scanned, in one text; None where nothing was, or it was enough."""
+        return None if self.coverage is None else self.coverage.joined

@@ -1,0 +1,272 @@
+"""The bounded scan for placeholders: the files that a claim is about, then others, within caps.
+
+Decides which files are read, in which order and how far, and what is said of those that are not. It does not
+decide what a placeholder is (`placeholders.placeholder_matches`), which files a claim is about, which
+tracked files the fallback passes by (`placeholders.claims.claim_walk`), how a file is read (a `Snapshot`),
+or whether what was seen is enough (`placeholders.claims.claims`).
+
+The order is that of the tiers, inside a tier that in which the files were named: under a cap the caller says
+what matters most. All tiers are read to their end, so that every place is reported. The fallback is read
+by path, only where they show no placeholder, and up to the first file that holds one.
+
+A file of high priority over the size cap is not cut into windows: it is read at once, as far as the total
+allows. That finds the same as overlapping windows would, and no mark lies across an edge; its price is
+memory, a few times the total cap.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import islice
+from typing import Protocol
+
+from patchgate.git.path import RepoPath
+from patchgate.placeholders.claims.claim import Candidate, Place, Scan, Skipped, Tier, Unscanned
+from patchgate.placeholders.claims.claim_walk import Walk
+from patchgate.placeholders.placeholder_matches import matches_in, text_of
+from patchgate.policy.claims import suffix_test
+from patchgate.policy.markers import Markers
+from patchgate.policy.settings import ClaimsSettings
+
+_ORDER = {tier: position for position, tier in enumerate(Tier)}
+# Paths that are looked at together, and names of the fallback that are taken at once; the clock is asked
+# between them.
+_AT_ONCE = 400
+_BATCH = 64
+# Why a file of high priority was not read, or not whole, where no cap leaves anything for the fallback.
+_SPENT = frozenset({Unscanned.CAP, Unscanned.TOO_LARGE})
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What is known of a path before it is read: its `size` in bytes as stored, or else its `fault`.
+
+    `fault` is MISSING (nothing there, or a folder), SYMLINK (it, or a folder above it), OUTSIDE (a gitlink or
+    below one, in `.git`) or UNREADABLE.
+    """
+
+    size: int | None = None
+    fault: Unscanned | None = None
+
+
+class Snapshot(Protocol):
+    """One tree: the index, a commit, the working tree."""
+
+    def look(self, paths: Sequence[RepoPath]) -> Mapping[RepoPath, Looked]:
+        """Tell of every path what is known without reading it.
+
+        Raises:
+            UndecidedError: the tree itself cannot be read.
+        """
+        ...
+
+    def read(self, path: RepoPath, most: int) -> bytes | None:
+        """Read the first `most` bytes, no more than there are, of a path that was looked at without a fault.
+
+        None: it cannot be read, or is no longer as it was when it was looked at.
+        """
+        ...
+
+    def tracked(self, walk: Walk) -> Generator[RepoPath, None, None]:
+        """Yield the tracked files that a walk over all of them gives, lazily; closed where the scan ends.
+
+        Raises:
+            UndecidedError: they cannot be listed.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """How much is read at most, inclusive: files, bytes of all, bytes of one; and which names are text."""
+
+    max_files: int
+    max_total_bytes: int
+    max_file_bytes: int
+    suffixes: tuple[str, ...]
+
+
+def caps_of(settings: ClaimsSettings) -> Caps:
+    """Take the caps from the config; one file has no more room than all."""
+    total = settings.contradiction_scan_max_total_bytes
+    return Caps(
+        settings.contradiction_scan_max_files,
+        total,
+        min(settings.contradiction_scan_max_file_bytes, total),
+        settings.contradiction_scan_allowed_suffixes,
+    )
+
+
+def _never() -> bool:
+    return False
+
+
+def scan(
+    snapshot: Snapshot,
+    candidates: Iterable[Candidate],
+    caps: Caps,
+    markers: Markers,
+    is_over: Callable[[], bool] = _never,
+    *,
+    unstaged: Collection[RepoPath] = (),
+    is_excluded: Callable[[bytes], bool] | None = None,
+) -> Scan:
+    """Scan the candidates, tier by tier, and then, where they show no placeholder, other tracked files.
+
+    Args:
+        snapshot: the tree that is judged.
+        candidates: inside a tier the first comes first; the first tier that names a file owns it.
+        is_over: whether the time is up; asked around each file and inside it, and never again once it is.
+        unstaged: files of which the snapshot has one content and the working tree or the index another; those
+            of high priority are not read.
+        is_excluded: tells of a name whether the fallback leaves it out; None: of none.
+
+    Raises:
+        UndecidedError: the tree cannot be read; a file that cannot be is UNREADABLE.
+    """
+    owned = _owned(candidates)
+    reading = _Reading(snapshot, caps, markers, is_over)
+    looked = reading.look([each.path for each in owned if each.path is not None])
+    skipped: list[Skipped] = []
+    for candidate in owned:
+        reason = reading.attempt(candidate, looked, unstaged if candidate.tier.is_high_priority else ())
+        if reason is not None:
+            skipped.append(Skipped(candidate, reason))
+    counts = Counter(each.tier for each in owned)
+    passed_by: Counter[Unscanned] = Counter()
+    is_spent = any(each.reason in _SPENT and each.candidate.tier.is_high_priority for each in skipped)
+    used_fallback = not reading.places and not is_spent and not reading.is_over()
+    if used_fallback:
+        before = reading.files
+        known = [each.path.raw for each in owned if each.path is not None]
+        passed_by = _fallback(reading, snapshot, Walk(reading.is_allowed, known, is_excluded))
+        counts[Tier.FALLBACK] = reading.files - before
+    return Scan(
+        tuple(reading.scanned),
+        caps.max_total_bytes - reading.room,
+        tuple(skipped),
+        {reason: passed_by[reason] for reason in Unscanned if passed_by[reason]},
+        {tier: counts[tier] for tier in Tier},
+        tuple(reading.places),
+        used_fallback,
+        reading.timed_out,
+    )
+
+
+def _owned(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Put the candidates in order, each file once."""
+    owned: dict[RepoPath | str, Candidate] = {}
+    for candidate in sorted(candidates, key=lambda each: _ORDER[each.tier]):
+        owned.setdefault(candidate.given if candidate.path is None else candidate.path, candidate)
+    return list(owned.values())
+
+
+class _Reading:
+    """What was read so far, and what may still be."""
+
+    def __init__(self, snapshot: Snapshot, caps: Caps, markers: Markers, is_over: Callable[[], bool]) -> None:
+        self.scanned: list[Candidate] = []
+        self.places: list[Place] = []
+        self.files = 0
+        self.room = caps.max_total_bytes
+        self.timed_out = False
+        self.is_allowed = suffix_test(caps.suffixes)
+        self._snapshot = snapshot
+        self._caps = caps
+        self._markers = markers
+        self._is_over = is_over
+
+    def is_over(self) -> bool:
+        """Tell whether the time is up; once it is, it stays so."""
+        self.timed_out = self.timed_out or self._is_over()
+        return self.timed_out
+
+    def look(self, paths: Sequence[RepoPath]) -> Mapping[RepoPath, Looked]:
+        """Tell what is known of paths, as far as the time goes."""
+        looked: dict[RepoPath, Looked] = {}
+        for start in range(0, len(paths), _AT_ONCE):
+            if self.is_over():
+                break
+            looked |= self._snapshot.look(paths[start : start + _AT_ONCE])
+        return looked
+
+    def attempt(
+        self,
+        candidate: Candidate,
+        looked: Mapping[RepoPath, Looked],
+        unstaged: Collection[RepoPath] = (),
+    ) -> Unscanned | None:
+        """Scan a file, and tell why it was not scanned whole; None: it was."""
+        path = candidate.path
+        if path is None:
+            return Unscanned.OUTSIDE
+        known = looked.get(path)
+        if known is None:
+            return Unscanned.TIMEOUT
+        if path in unstaged and known.fault in {None, Unscanned.MISSING}:
+            return Unscanned.UNSTAGED
+        if known.fault is not None or known.size is None:
+            return known.fault or Unscanned.MISSING
+        if not self.is_allowed(path.raw):
+            return Unscanned.SUFFIX
+        size, is_minor = known.size, not candidate.tier.is_high_priority
+        if is_minor and size > self._caps.max_file_bytes:
+            return Unscanned.TOO_LARGE
+        if self.files >= self._caps.max_files:
+            return Unscanned.CAP
+        if self.is_over():
+            return Unscanned.TIMEOUT
+        if is_minor and size > self.room:
+            return Unscanned.CAP
+        cut = Unscanned.TOO_LARGE if size > self._caps.max_total_bytes else Unscanned.CAP
+        most = min(size, self.room)
+        if size and not most:
+            return cut
+        return self._read(candidate, path, size, most) or (cut if most < size else None)
+
+    def _read(self, candidate: Candidate, path: RepoPath, size: int, most: int) -> Unscanned | None:
+        content = self._snapshot.read(path, most) if most else b""
+        if content is None:
+            return Unscanned.UNREADABLE
+        content = content[:most]
+        self.files += 1
+        self.room -= len(content)
+        text = text_of(content, len(content) == size)
+        if len(content) < size and text is not None:
+            # What a line says is not known before its end.
+            text = text[: text.rfind(b"\n") + 1]
+        for match in matches_in(text, path.raw, self._markers, self.is_over) if text else ():
+            self.places.append(Place(candidate.tier, path, match.line, match.rule, match.marker))
+        if self.is_over():
+            return Unscanned.TIMEOUT
+        if len(content) < most:
+            return Unscanned.UNREADABLE
+        if most < size:
+            return None
+        if text is None:
+            return Unscanned.BINARY
+        self.scanned.append(candidate)
+        return None
+
+
+def _fallback(reading: _Reading, snapshot: Snapshot, walk: Walk) -> Counter[Unscanned]:
+    """Scan the files that a walk gives until one holds a placeholder, or a cap or the time ends it.
+
+    The others that were looked at are counted; the file that a cap left unread is one of them.
+    """
+    passed_by: Counter[Unscanned] = Counter()
+    with closing(snapshot.tracked(walk)) as tracked:
+        is_ended = False
+        while not is_ended and (paths := list(islice(tracked, _BATCH))):
+            looked = reading.look(paths)
+            for path in paths:
+                reason = reading.attempt(Candidate(Tier.FALLBACK, path), looked)
+                if reason is not None:
+                    passed_by[reason] += 1
+                is_ended = reason in {Unscanned.CAP, Unscanned.TIMEOUT} or bool(reading.places)
+                if is_ended:
+                    break
+    return passed_by + walk.left_out

@@ -1,0 +1,187 @@
+"""What follows from a claim and a scan: whether enough was looked at, and what becomes of the verdict.
+
+Decides which claims are about placeholders, which may never be contradicted, and the outcome. It does not
+decide what is scanned (`placeholders.claims.claim_scan`), what the words of a claim mean
+(`placeholders.claims.claim_words`, `placeholders.claims.other_failures`), or how the outcome is put
+(`placeholders.claims.claim_reasons`).
+
+A claim is contradicted only where all of this holds: it is one, no placeholder was found, and every file that
+could hold it was read whole. Whatever is in doubt lets it stand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from patchgate.placeholders.claims.claim import (
+    Adjudication,
+    Claim,
+    ClaimOutcome,
+    Coverage,
+    Scan,
+    Tier,
+    Unscanned,
+    outcome_of,
+)
+from patchgate.placeholders.claims.claim_reasons import next_step, why
+from patchgate.placeholders.claims.claim_words import asserts_placeholder
+from patchgate.placeholders.claims.other_failures import names_other_failure
+from patchgate.policy.settings import ClaimsSettings
+from patchgate.report.rules import RULES, Stage
+
+PLACEHOLDER_CODES = frozenset({"incomplete_deliverable_placeholder", "incomplete_deliverable_content"})
+HARD_INVARIANTS = frozenset({"hard_invariant", "hard_invariant_failed"})
+INCONCLUSIVE_CODE = "parse_inconclusive"
+INCONCLUSIVE_CLASS = "inconclusive"
+MOST_CONFIDENCE = 0.5
+
+# Blanks and hyphens, also those that do not break.
+_BETWEEN_WORDS = re.compile(r"[\s_\-\u2010-\u2015]+|(?<=[a-z])(?=[A-Z])")
+_PATCH_CODE = "patch_"
+_STAGE_CODES = frozenset(stage.code.lower() for stage in Stage)
+
+
+def is_invariant(claim: Claim) -> bool:
+    """Tell whether a failure always blocks: a hard invariant, a rule of the registry, a code of a stage."""
+    if claim.has_hard_invariant or any(map(is_hard_invariant, (claim.severity_class, claim.reason_code))):
+        return True
+    code = _compared(claim.reason_code)
+    return code in RULES or code in _STAGE_CODES or code.startswith(_PATCH_CODE)
+
+
+def is_hard_invariant(text: str | None) -> bool:
+    """Tell whether a word says that a hard invariant failed, however its parts are joined."""
+    return _BETWEEN_WORDS.sub("_", (text or "").strip()).lower() in HARD_INVARIANTS
+
+
+def is_placeholder_claim(claim: Claim) -> bool:
+    """Tell whether a verdict says that a placeholder remains, by its code or in its words.
+
+    Where it has a code of another kind, its words must name no other failure: that one is real, whatever a
+    scan for placeholders says.
+    """
+    code = _compared(claim.reason_code)
+    if code in PLACEHOLDER_CODES:
+        return True
+    texts = (claim.feedback, *claim.issues)
+    return asserts_placeholder(texts) and not (code and names_other_failure(texts))
+
+
+def needs_scan(claim: Claim, settings: ClaimsSettings) -> bool:
+    """Tell whether a scan could change what becomes of a verdict."""
+    return (
+        settings.contradiction_guard_enabled
+        and not claim.passed
+        and not is_invariant(claim)
+        and is_placeholder_claim(claim)
+    )
+
+
+def _compared(text: str | None) -> str:
+    return (text or "").strip().lower()
+
+
+def coverage_of(scan: Scan, settings: ClaimsSettings, *, is_strict: bool | None = None) -> Coverage:
+    """Judge whether a scan that found nothing saw enough to contradict a claim.
+
+    Without strict coverage any file is enough; but a scan that ended by time, and markers that cannot be
+    searched for, are never.
+
+    Args:
+        is_strict: by which rule; None: by that of the settings.
+    """
+    if is_strict is None:
+        is_strict = settings.contradiction_guard_strict_coverage
+    reasons = tuple(_strict_reasons(scan, settings) if is_strict else _permissive_reasons(scan))
+    if settings.has_unusable_markers:
+        reasons = (*reasons, "marker_unusable")
+    return Coverage(not reasons, reasons)
+
+
+def _strict_reasons(scan: Scan, settings: ClaimsSettings) -> Iterator[str]:
+    if not scan.scanned:
+        yield "no_files_scanned"
+    if not any(each.tier in {Tier.CANONICAL, Tier.CURRENT} for each in scan.scanned):
+        yield "no_canonical_or_changed_candidate_scanned"
+    is_only_deliverable = scan.source_counts.get(Tier.CANONICAL, 0) == 1 and any(
+        each.tier is Tier.CANONICAL for each in scan.scanned
+    )
+    enough = settings.contradiction_scan_min_files_for_sufficiency
+    if len(scan.scanned) < enough and not is_only_deliverable:
+        yield "minimum_file_coverage_not_met"
+    unread = {each.reason for each in scan.skipped if each.candidate.tier.is_high_priority}
+    if Unscanned.CAP in unread:
+        yield "cap_exhausted_before_priority_scan"
+    for reason in Unscanned:
+        if reason in unread:
+            yield f"priority_candidate_unscanned:{reason.value}"
+    if scan.is_fallback_cut:
+        yield "cap_exhausted_in_fallback"
+    if scan.timed_out and Unscanned.TIMEOUT not in unread:
+        yield "scan_timed_out"
+
+
+def _permissive_reasons(scan: Scan) -> Iterator[str]:
+    if not scan.scanned:
+        yield "no_files_scanned"
+    if scan.timed_out:
+        yield "scan_timed_out"
+
+
+def decide(
+    claim: Claim,
+    scan: Scan | None,
+    settings: ClaimsSettings,
+    read_from: str = "",
+    warnings: tuple[str, ...] = (),
+) -> Adjudication:
+    """Decide what becomes of a verdict.
+
+    Args:
+        scan: None: nothing was scanned. Where a scan is needed, that contradicts nothing.
+        read_from: "the index", "the working tree", or the revision that was scanned.
+    """
+    is_claim = is_placeholder_claim(claim)
+    if not needs_scan(claim, settings):
+        scan = None
+    elif scan is None:
+        scan = Scan()
+    coverage = coverage_of(scan, settings) if scan is not None else None
+    strict = coverage_of(scan, settings, is_strict=True) if scan is not None else None
+    outcome = _outcome(claim, scan, coverage)
+    is_contradicted = outcome is ClaimOutcome.CONTRADICTED
+    return Adjudication(
+        claim,
+        outcome,
+        outcome is ClaimOutcome.PASSED,
+        INCONCLUSIVE_CODE if is_contradicted else claim.reason_code,
+        INCONCLUSIVE_CLASS if is_contradicted else claim.severity_class,
+        _lowered(claim.confidence) if is_contradicted else claim.confidence,
+        claim.reason_code if is_contradicted else None,
+        is_claim,
+        scan,
+        coverage,
+        strict,
+        settings.contradiction_guard_enabled,
+        settings.contradiction_guard_strict_coverage,
+        why(claim, outcome, is_claim, scan, coverage, settings),
+        next_step(outcome, is_claim, scan, coverage, settings, read_from),
+        read_from,
+        warnings,
+    )
+
+
+def _outcome(claim: Claim, scan: Scan | None, coverage: Coverage | None) -> ClaimOutcome:
+    if is_invariant(claim):
+        return ClaimOutcome.UPHELD
+    if claim.passed:
+        return ClaimOutcome.PASSED
+    if scan is None or coverage is None:
+        return ClaimOutcome.UNCHANGED
+    return outcome_of(scan, coverage)
+
+
+def _lowered(confidence: float | None) -> float:
+    """Bring a confidence down to the most that is left of it; what is no number is not less."""
+    return confidence if confidence is not None and confidence <= MOST_CONFIDENCE else MOST_CONFIDENCE

@@ -1,0 +1,197 @@
+"""An adjudication as JSON: the verifier's verdict as it came, amended, and `metadata`; its schema.
+
+Decides the keys alone. What the verifier wrote is handed back: its keys in their order, its values as they
+were. A value is replaced only where the adjudication says something else; keys are added, never renamed. Keys
+of ours that are there already (a verdict that is adjudicated again) are made anew. The text is pure ASCII.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from patchgate.placeholders.claims.claim import (
+    MOST_SAMPLES,
+    Adjudication,
+    ClaimOutcome,
+    Scan,
+    ScanMode,
+    Skipped,
+    Tier,
+    Unscanned,
+)
+from patchgate.report.json import plain_json
+from patchgate.report.json_paths import BASE64, path_member
+from patchgate.report.verdict import Json
+
+
+def render(adjudication: Adjudication, doubts: Sequence[str] = ()) -> str:
+    """Write the amended verdict as one line of JSON, ended by a line feed; `doubts` are the config's."""
+    return json.dumps(document(adjudication, doubts)) + "\n"
+
+
+def document(adjudication: Adjudication, doubts: Sequence[str] = ()) -> dict[str, Json]:
+    """Build the object that `render` writes, of plain dicts and lists."""
+    claim = adjudication.claim
+    value = dict(claim.written)
+    for key, before, now in (
+        ("passed", claim.passed, adjudication.passed),
+        ("outcome", ..., adjudication.outcome.value),
+        ("reason_code", claim.reason_code, adjudication.reason_code),
+        ("severity_class", claim.severity_class, adjudication.severity_class),
+        ("confidence", claim.confidence, adjudication.confidence),
+        ("contradicted_reason_code", ..., adjudication.contradicted_reason_code),
+    ):
+        if key not in value or before != now:
+            value[key] = now
+    written = value.get("metadata")
+    ours = _metadata(adjudication, doubts)
+    value["metadata"] = {**written, **ours} if isinstance(written, Mapping) else ours
+    # A verdict that was read has no number and no text that this changes; a path among the options may.
+    plain = plain_json(value)
+    assert isinstance(plain, dict)
+    return plain
+
+
+def telemetry(adjudication: Adjudication) -> dict[str, Any]:
+    """Give what an answer and its event in the ledger both say of a scan; no sentences."""
+    looked, mode, strict = adjudication.looked, adjudication.scan_mode, adjudication.strict
+    strictly = adjudication.strict_outcome
+    return {
+        "contradiction_detected": adjudication.is_contradicted,
+        "contradiction_marker_found": adjudication.marker_found,
+        "corroborated": adjudication.corroborated,
+        "contradiction_detected_no_downgrade": adjudication.is_undecided,
+        "scan_mode": None if mode is None else mode.value,
+        "coverage_sufficient": adjudication.coverage_sufficient,
+        "coverage_insufficient_reason": adjudication.coverage_insufficient_reason,
+        "cap_exhausted": looked.is_cap_exhausted,
+        "scanned_file_count": len(looked.scanned),
+        "scanned_total_bytes": looked.total_bytes,
+        "matched_file_count": looked.matched_files,
+        "candidate_source_counts": {tier.value: looked.source_counts.get(tier, 0) for tier in Tier},
+        "skipped_counts": _skipped_counts(looked),
+        "skipped_samples": [_skipped(each) for each in looked.unread[:MOST_SAMPLES]],
+        "places_total": len(looked.places),
+        "guard_enabled": adjudication.guard_enabled,
+        "strict_coverage": adjudication.strict_coverage,
+        "strict_outcome": None if strictly is None else strictly.value,
+        "strict_insufficient_reason": None if strict is None else strict.joined,
+        "read_from": adjudication.read_from or None,
+    }
+
+
+def _metadata(adjudication: Adjudication, doubts: Sequence[str]) -> dict[str, Json]:
+    looked = adjudication.looked
+    return {
+        **telemetry(adjudication),
+        "samples": [*looked.samples],
+        "why": adjudication.why,
+        "next_step": adjudication.next_step,
+        "warnings": list(dict.fromkeys((*adjudication.warnings, *doubts))),
+    }
+
+
+def _skipped_counts(scan: Scan) -> dict[str, int]:
+    """Count each file that was not scanned whole, once, under its reason."""
+    counts = Counter(each.reason for each in scan.skipped)
+    return {reason.value: counts[reason] + scan.passed_by.get(reason, 0) for reason in Unscanned}
+
+
+def _skipped(each: Skipped) -> Json:
+    path = each.candidate.path
+    return {
+        **({"path": each.candidate.given} if path is None else path_member("path", path)),
+        "tier": each.candidate.tier.value,
+        "reason": each.reason.value,
+    }
+
+
+_TEXT: dict[str, Any] = {"type": "string"}
+_MAYBE_TEXT: dict[str, Any] = {"type": ["string", "null"]}
+_TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
+_FLAG: dict[str, Any] = {"type": "boolean"}
+_COUNT: dict[str, Any] = {"type": "integer", "minimum": 0}
+
+
+def json_schema() -> dict[str, Any]:
+    """Build the JSON Schema (draft 2020-12) of `claim --format json`: a verdict that was adjudicated."""
+    properties = {
+        "passed": _FLAG,
+        "outcome": {"enum": [each.value for each in ClaimOutcome]},
+        "reason_code": _MAYBE_TEXT,
+        "severity_class": _MAYBE_TEXT,
+        "confidence": {"type": ["number", "null"]},
+        "contradicted_reason_code": {
+            **_MAYBE_TEXT,
+            "description": "what the verifier's reason_code was, where it was contradicted",
+        },
+        "metadata": {
+            **_open(_metadata_schema()),
+            "description": "what was scanned; a verifier's keys are kept",
+        },
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "urn:patchgate:claim:1",
+        "title": "A verifier's verdict, amended by what was scanned",
+        # What else the verifier wrote is handed back.
+        **_open(properties),
+    }
+
+
+def _metadata_schema() -> dict[str, Any]:
+    skipped = {
+        "path": _TEXT,
+        "tier": {"enum": [each.value for each in Tier]},
+        "reason": {"enum": [each.value for each in Unscanned]},
+    }
+    return {
+        "contradiction_detected": _FLAG,
+        "contradiction_marker_found": _FLAG,
+        "corroborated": {
+            "type": ["boolean", "null"],
+            "description": "whether a placeholder is in the claim's own files, or it names none; "
+            "null: none was found",
+        },
+        "contradiction_detected_no_downgrade": _FLAG,
+        "scan_mode": {
+            "enum": [*(each.value for each in ScanMode), None],
+            "description": "null: nothing was scanned",
+        },
+        "coverage_sufficient": {"type": ["boolean", "null"], "description": "null: nothing was scanned"},
+        "coverage_insufficient_reason": {**_MAYBE_TEXT, "description": "several are joined by `;`"},
+        "cap_exhausted": {**_FLAG, "description": "a cap left a file of the claim or the fallback unread"},
+        **dict.fromkeys(("scanned_file_count", "scanned_total_bytes", "matched_file_count"), _COUNT),
+        "candidate_source_counts": _closed({tier.value: _COUNT for tier in Tier}),
+        "skipped_counts": _closed({reason.value: _COUNT for reason in Unscanned}),
+        "skipped_samples": {
+            "type": "array",
+            "items": _closed(skipped, {"path_b64": BASE64}),
+            "maxItems": MOST_SAMPLES,
+        },
+        "samples": {**_TEXTS, "maxItems": MOST_SAMPLES, "description": "`path:line` of placeholders"},
+        "places_total": _COUNT,
+        "guard_enabled": _FLAG,
+        "strict_coverage": {**_FLAG, "description": "whether the strict rule decided"},
+        "strict_outcome": {
+            "enum": [*(each.value for each in ClaimOutcome), None],
+            "description": "what the strict rule says, whichever decided; null: nothing was scanned",
+        },
+        "strict_insufficient_reason": _MAYBE_TEXT,
+        "read_from": {**_MAYBE_TEXT, "description": "the tree that was scanned"},
+        "why": _TEXT,
+        "next_step": _MAYBE_TEXT,
+        "warnings": _TEXTS,
+    }
+
+
+def _open(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def _closed(properties: dict[str, Any], optional: dict[str, Any] | None = None) -> dict[str, Any]:
+    known = {**properties, **(optional or {})}
+    return {**_open(properties), "properties": known, "additionalProperties": False}

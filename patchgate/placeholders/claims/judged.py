@@ -1,0 +1,251 @@
+"""The content that a claim is held against: the index, the working tree or a revision; and by whose policy.
+
+Decides which tree each of these is, what is read of it, what differs there from an earlier tree, and whose
+`[claims]` count: the trusted ref's, else HEAD's, or those of the revision's first parent.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+
+from patchgate.check.terms import asked_policy, trusted
+from patchgate.errors import UndecidedError, UsageError
+from patchgate.git.diff import Detail
+from patchgate.git.listing import index_records, tree_records, unlike_index
+from patchgate.git.model import FileChange
+from patchgate.git.objects import Objects
+from patchgate.git.pairs import read_difference
+from patchgate.git.path import RepoPath
+from patchgate.git.quoting import printable
+from patchgate.git.repository import ANY_CODE, Repository
+from patchgate.git.revisions import tree_named
+from patchgate.git.sources import Base, pending_base, staged, worktree
+from patchgate.placeholders.claims.claim import Content
+from patchgate.placeholders.claims.claim_scan import Snapshot
+from patchgate.placeholders.claims.disk import disk_snapshot
+from patchgate.placeholders.claims.snapshots import ObjectSnapshot
+from patchgate.policy.policies import Policies, usable
+from patchgate.policy.policy import Policy
+
+_MOST_NAME = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Where a claim's files are read: in the tree of a revision, in the working tree, else in the index."""
+
+    tree: str | None = None
+    worktree: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedContent(ABC):
+    """The content that is judged: one class for each kind of it.
+
+    `read_from` names it for people. `before` is the tree that its newest work started from; None where nobody
+    can tell, as of a tree that no commit is named for. `committed` is the tree of what no longer is pending,
+    `policy_tree` has the policy that judges, unless a ref is trusted above all.
+    """
+
+    repository: Repository
+    objects: Objects
+    read_from: str
+    before: str | None
+    committed: str
+    policy_tree: str
+    _differences: dict[str, Sequence[FileChange]] = field(default_factory=dict, compare=False, kw_only=True)
+    _unlike: dict[RepoPath, bool] = field(default_factory=dict, compare=False, kw_only=True)
+
+    @abstractmethod
+    @contextmanager
+    def snapshot(self) -> Generator[Snapshot, None, None]:
+        """Give what can be read of it.
+
+        Raises:
+            UndecidedError: the index holds conflicts or is damaged.
+        """
+
+    @abstractmethod
+    def _compared(self, before: str) -> Sequence[FileChange]: ...
+
+    def changes_since(self, before: str) -> Sequence[FileChange]:
+        """Tell what differs there from a tree; each tree is compared once.
+
+        Raises:
+            UndecidedError: the index holds conflicts, or git failed.
+        """
+        if before not in self._differences:
+            self._differences[before] = self._compared(before)
+        return self._differences[before]
+
+    def holds(self, commit: str | None) -> bool:
+        """Tell whether the work after a commit (None: after nothing) can be in it."""
+        return True
+
+    def in_two_versions(self, paths: Collection[RepoPath]) -> frozenset[RepoPath]:
+        """Find the files that are staged in one version and on disk in another, where nobody chose one.
+
+        Raises:
+            UndecidedError: they cannot be compared.
+        """
+        return frozenset()
+
+
+class IndexContent(JudgedContent):
+    """What is staged, over HEAD."""
+
+    def in_two_versions(self, paths: Collection[RepoPath]) -> frozenset[RepoPath]:
+        """Find the files that the working tree has otherwise; each path is compared once."""
+        unknown = [path for path in paths if path not in self._unlike]
+        found = unlike_index(self.repository, unknown)
+        self._unlike.update((path, path in found) for path in unknown)
+        return frozenset(path for path in paths if self._unlike[path])
+
+    def on_disk(self) -> WorktreeContent:
+        """Give the working tree that the index belongs to."""
+        head, place = self.committed, Content.WORKING_TREE.value
+        return WorktreeContent(self.repository, self.objects, place, head, head, head, self)
+
+    @contextmanager
+    def snapshot(self) -> Generator[Snapshot, None, None]:
+        """Give what the index holds."""
+        laid = {file.path.raw: file.new for file in self.changes_since(self.committed)}
+        listed = partial(index_records, self.repository)
+        yield ObjectSnapshot(self.objects, self.committed, laid, listed)
+
+    def _compared(self, before: str) -> Sequence[FileChange]:
+        return staged(self.repository, self.objects, Base(before, None, before), Detail()).change.files
+
+
+@dataclass(frozen=True, slots=True)
+class WorktreeContent(JudgedContent):
+    """What is on disk, tracked or not, over HEAD; `index` where that would have been judged by default."""
+
+    index: IndexContent | None = None
+
+    def in_two_versions(self, paths: Collection[RepoPath]) -> frozenset[RepoPath]:
+        """Find the files of which another version is staged; none where the working tree was asked for."""
+        if self.index is None:
+            return frozenset()
+        staged_too = {file.path for file in self.index.changes_since(self.index.committed)}
+        return unlike_index(self.repository, staged_too.intersection(paths))
+
+    @contextmanager
+    def snapshot(self) -> Generator[Snapshot, None, None]:
+        """Give what is on disk."""
+        with disk_snapshot(self.repository) as disk:
+            yield disk
+
+    def _compared(self, before: str) -> Sequence[FileChange]:
+        from patchgate.git.private import PrivateStore
+
+        base = Base(before, None, before)
+        with PrivateStore(self.repository) as store, Objects(self.repository, store.variables) as through:
+            return worktree(self.repository, through, base, Detail(), store).change.files
+
+
+@dataclass(frozen=True, slots=True)
+class TreeContent(JudgedContent):
+    """A tree that git has, and its commit where one was named."""
+
+    tree: str
+    commit: str | None
+
+    @contextmanager
+    def snapshot(self) -> Generator[Snapshot, None, None]:
+        """Give what the tree holds."""
+        listed = partial(tree_records, self.repository, self.tree)
+        yield ObjectSnapshot(self.objects, self.tree, {}, listed)
+
+    def _compared(self, before: str) -> Sequence[FileChange]:
+        trees = [before, self.tree]
+        files, _ = read_difference(self.repository, self.objects, ("diff-tree", "-r"), trees, Detail())
+        return files
+
+    def holds(self, commit: str | None) -> bool:
+        """Tell whether a commit lies before this one, as far as anybody can."""
+        if commit is None:
+            return True
+        if self.commit is None or self.commit == commit:
+            return False
+        asked = ("merge-base", "--is-ancestor", commit, self.commit)
+        return self.repository.git(*asked, answers=ANY_CODE).code == 0
+
+
+def judged_of(repository: Repository, objects: Objects, asked: Asked) -> tuple[JudgedContent, Policy]:
+    """Find what is judged, and the policy by which.
+
+    Raises:
+        UsageError: there is no such revision, no index or no working tree.
+        ConfigError: the policy cannot be used.
+        UndecidedError: something of it is not here.
+    """
+    if asked.tree is not None and asked.worktree:
+        raise UsageError("a claim is held against one content", "name --tree or --worktree, not both")
+    judged: JudgedContent
+    if asked.tree is not None:
+        judged = _revision(repository, objects, asked.tree)
+    elif repository.work_tree is None:
+        raise UsageError(
+            "a bare repository has neither index nor working tree", "name a revision: --tree REV"
+        )
+    else:
+        head = pending_base(repository, objects).policy_tree
+        if asked.worktree:
+            judged = WorktreeContent(repository, objects, Content.WORKING_TREE.value, head, head, head)
+        else:
+            judged = IndexContent(repository, objects, Content.INDEX.value, head, head, head)
+    policies = Policies(objects)
+    found = asked_policy(objects, policies, trusted(repository))
+    return judged, usable(found or policies.at(policies.key(judged.policy_tree)))
+
+
+def content_of_work(judged: JudgedContent, named: Collection[RepoPath]) -> JudgedContent:
+    """Choose the working tree instead of the index where files that a claim names are there and not staged.
+
+    Where one of them is staged in another version, the index is kept: nobody knows which of the two is meant.
+
+    Raises:
+        UndecidedError: the two cannot be compared.
+    """
+    if not isinstance(judged, IndexContent):
+        return judged
+    unstaged = judged.in_two_versions(named)
+    if not unstaged or any(file.path in unstaged for file in judged.changes_since(judged.committed)):
+        return judged
+    with disk_snapshot(judged.repository) as disk:
+        if all(each.fault is not None for each in disk.look([*unstaged]).values()):
+            return judged
+    return judged.on_disk()
+
+
+def _revision(repository: Repository, objects: Objects, name: str) -> TreeContent:
+    shown = printable(name, _MOST_NAME)
+    named = tree_named(objects, name)
+    if named is None:
+        raise UsageError(f"unknown revision {shown}", "name a commit, a branch or a tag")
+    tree, commit = named
+    if commit is None:
+        head = pending_base(repository, objects).policy_tree
+        return TreeContent(repository, objects, shown, None, head, head, tree, None)
+    before = _before(objects, commit)
+    if before is None:
+        # Nothing was there before it, so that its own policy speaks.
+        return TreeContent(repository, objects, shown, objects.empty_tree, tree, tree, tree, commit)
+    return TreeContent(repository, objects, shown, before, tree, before, tree, commit)
+
+
+def _before(objects: Objects, commit: str) -> str | None:
+    """Find the tree of a commit's first parent; None for a root commit."""
+    parent = objects.header(commit + "^1^{tree}")
+    if parent is not None:
+        return parent.oid
+    if b"\nparent " in objects.read(commit).partition(b"\n\n")[0]:
+        raise UndecidedError(
+            f"the parent of commit {commit[:12]} is not in this repository", "git fetch --unshallow"
+        )
+    return None

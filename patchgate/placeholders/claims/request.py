@@ -1,0 +1,254 @@
+"""What a verifier says, made into a claim or refused: a verdict as JSON, or the options of a command line.
+
+Decides what a verdict must hold and of which types; every mistake of it is told at once. Keys that nobody
+here knows are kept. Whether it is a claim at all, and which files its paths mean, others decide.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from patchgate.errors import UsageError
+from patchgate.git.path import RepoPath
+from patchgate.git.quoting import printable
+from patchgate.placeholders.claims.claim import Claim
+from patchgate.placeholders.claims.claims import is_hard_invariant
+from patchgate.policy.json_places import JsonDocument, JsonFault, Place, dotted, read_json
+
+MOST_BYTES = 8 << 20
+MOST_NAME = 1000
+"""How many characters a subject, a reason code and a severity class have at most: they go into the ledger."""
+LISTS = ("deliverables", "changed_files", "prior_changed_files", "evidence_files")
+_TEXTS = ("reason_code", "severity_class", "feedback", "subject")
+_NAMES = frozenset({"reason_code", "severity_class", "subject"})
+_MOST_TOLD = 10
+# The keys of an issue under which it says in words what is wrong.
+_SAYING = re.compile(
+    r"(?i:messages?|msg|texts?|titles?|descriptions?|details?|summary|body|issues?|problems?|comments?"
+    r"|feedback|reasons?|explanation|findings?|notes?)"
+)
+_PASSED = frozenset(
+    {"pass", "passed", "ok", "okay", "none", "fixed", "resolved", "closed", "done", "success", "clean", "no"}
+)
+_NONE = frozenset({False, "false", "no", "none", "0", "zero", "not found"})
+_SETTLING: Mapping[str, frozenset[Any]] = {
+    **dict.fromkeys(("status", "state", "result", "outcome", "verdict", "severity"), _PASSED),
+    **dict.fromkeys(
+        ("passed", "pass", "ok", "resolved", "fixed", "success"), frozenset({True, "true", "yes"})
+    ),
+    **dict.fromkeys(("found", "present", "failed", "count", "matches", "occurrences", "remaining"), _NONE),
+}
+_HINT = 'a verdict is an object like {"passed": false, "reason_code": "…", "deliverables": ["docs/out.md"]}'
+_TYPES: Mapping[type, str] = {
+    bool: "a truth value",
+    int: "a number",
+    float: "a number",
+    str: "a string",
+    list: "a list",
+    dict: "an object",
+    type(None): "null",
+}
+
+
+def read_claim(raw: bytes, name: str) -> Claim:
+    """Read a verdict.
+
+    Args:
+        raw: all of it, or its first `MOST_BYTES` + 1 bytes.
+        name: the file, for messages.
+
+    Raises:
+        UsageError: it is no verdict; says all that is wrong with it.
+    """
+    read = read_json(raw, MOST_BYTES)
+    if isinstance(read, JsonFault):
+        raise UsageError(_at(name, read.line, read.message), read.hint)
+    if not isinstance(read.value, dict):
+        raise UsageError(_at(name, read.line_of(()), f"a verdict is no {_plain(read.value)}"), _HINT)
+    mistakes = sorted(set(_mistakes(read)))
+    if mistakes:
+        told = [_at(name, line, message) for line, message in mistakes[:_MOST_TOLD]]
+        if len(mistakes) > _MOST_TOLD:
+            told.append(f"and {len(mistakes) - _MOST_TOLD} more")
+        raise UsageError("; ".join(told), _HINT)
+    return _claim(read.value)
+
+
+def claim_of(
+    *,
+    reason_code: str,
+    deliverables: Sequence[str] = (),
+    changed: Sequence[str] = (),
+    prior: Sequence[str] = (),
+    evidence: Sequence[str] = (),
+    subject: str | None = None,
+    feedback: str = "",
+    prefix: str = "",
+) -> Claim:
+    """Make a claim of what was typed: not passed, for this reason.
+
+    Args:
+        prefix: the folder where one stands; what is not absolute is named from there.
+
+    Raises:
+        UsageError: something cannot be meant so.
+    """
+    if not reason_code.strip():
+        raise UsageError("--reason is empty", "name the verifier's reason code")
+    for option, text in (("--reason", reason_code), ("--subject", subject or ""), ("--feedback", feedback)):
+        if option != "--feedback" and len(text) > MOST_NAME:
+            raise UsageError(f"{option} has more than {MOST_NAME} characters", "say it in fewer")
+        if not text.isascii() and text.encode("utf-8", "replace").decode("utf-8") != text:
+            raise UsageError(f"{option} {printable(text, 40)} is not UTF-8", "write it as UTF-8 text")
+    written: dict[str, Any] = {"passed": False, "reason_code": reason_code}
+    written |= {"feedback": feedback} if feedback else {}
+    written |= {"subject": subject} if subject else {}
+    options = (("--deliverable", deliverables), ("--changed", changed), ("--prior", prior))
+    for key, (option, paths) in zip(LISTS, (*options, ("--evidence", evidence)), strict=True):
+        if any(not path or "\0" in path for path in paths):
+            raise UsageError(f"{option} names an empty path", "name a file")
+        if paths:
+            written[key] = [_from_root(path, prefix) for path in paths]
+    return _claim(written)
+
+
+def _from_root(path: str, prefix: str) -> str:
+    is_absolute = path.startswith(("/", "\\")) or path[1:2] == ":"
+    return path if is_absolute or not prefix else f"{prefix}/{path}"
+
+
+def _claim(written: Mapping[str, Any]) -> Claim:
+    """Make the value of a verdict that was checked; null is as good as nothing."""
+    lists = {key: tuple(written.get(key) or ()) for key in LISTS}
+    return Claim(
+        written["passed"],
+        written.get("reason_code"),
+        written.get("severity_class"),
+        written.get("feedback") or "",
+        tuple(_texts(written.get("issues"))),
+        written.get("confidence"),
+        written.get("subject") or None,
+        lists["deliverables"],
+        lists["changed_files"],
+        lists["prior_changed_files"],
+        lists["evidence_files"],
+        _has_hard_invariant(written),
+        written,
+    )
+
+
+def _has_hard_invariant(written: Mapping[str, Any]) -> bool:
+    """Tell whether the document, its metadata or an issue says by a key or a value that one failed.
+
+    A key says so unless its value denies it; an issue that calls itself settled says nothing.
+    """
+    waiting: list[Any] = [written, written.get("metadata"), written.get("issues")]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, list):
+            waiting.extend(each)
+        elif isinstance(each, dict) and not (
+            each is not written and any(_settles(key, answer) for key, answer in each.items())
+        ):
+            words = (value for value in each.values() if isinstance(value, str))
+            keys = (key for key, value in each.items() if not _denies(value))
+            if any(map(is_hard_invariant, words)) or any(map(is_hard_invariant, keys)):
+                return True
+    return False
+
+
+def _denies(value: Any) -> bool:
+    plain = value.strip().lower() if isinstance(value, str) else value
+    return not plain or (isinstance(plain, str) and plain in _NONE)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield what the issues say, in their order, without going deep by recursion.
+
+    Of an object only what it says in words is read: its other texts are names, categories and answers, and
+    "placeholder" among them tells nothing of the work. An object that calls itself settled says nothing.
+    """
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, str):
+            yield each
+        elif isinstance(each, list):
+            waiting.extend(reversed(each))
+        elif isinstance(each, dict) and not any(_settles(key, answer) for key, answer in each.items()):
+            said = [text for key, text in each.items() if _SAYING.fullmatch(key.strip())]
+            waiting.extend(reversed(said or _bare_words(each)))
+
+
+def _bare_words(issue: Mapping[str, Any]) -> list[str]:
+    """Give the single words of an issue that says nothing: they claim nothing, but "fail" is a failure."""
+    return [text for text in issue.values() if isinstance(text, str) and len(text.split()) == 1]
+
+
+def _settles(key: str, answer: Any) -> bool:
+    """Tell whether a value of an issue says that nothing is left of it: passed, found false, count 0."""
+    plain = answer.strip().lower() if isinstance(answer, str) else answer
+    return isinstance(plain, str | int) and plain in _SETTLING.get(key.strip().lower(), ())
+
+
+def _mistakes(read: JsonDocument) -> Iterator[tuple[int, str]]:
+    verdict = read.value
+    if "passed" not in verdict:
+        yield read.line_of(()), "`passed` is missing"
+    for place, line in read.doubled:
+        yield line, f"`{dotted(place)}` stands twice"
+    for key, value in verdict.items():
+        for place, message in _faults(key, value):
+            yield read.line_of(place), f"`{dotted(place)}` {message}"
+
+
+def _faults(key: str, value: Any) -> Iterator[tuple[Place, str]]:
+    if key == "passed":
+        if not isinstance(value, bool):
+            yield (key,), f"is {_kind(value)}, not true or false"
+    elif value is None:
+        return
+    elif key in _TEXTS:
+        if not isinstance(value, str):
+            yield (key,), f"is {_kind(value)}, not a string"
+        elif key in _NAMES and len(value) > MOST_NAME:
+            yield (key,), f"has more than {MOST_NAME} characters"
+    elif key == "confidence":
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            yield (key,), f"is {_kind(value)}, not a number"
+    elif key == "metadata":
+        if not isinstance(value, dict):
+            yield (key,), f"is {_kind(value)}, not an object"
+    elif key in LISTS or key == "issues":
+        yield from _faults_of_list(key, value)
+
+
+def _faults_of_list(key: str, value: Any) -> Iterator[tuple[Place, str]]:
+    if not isinstance(value, list):
+        yield (key,), f"is {_kind(value)}, not a list"
+        return
+    for index, each in enumerate(value):
+        if key == "issues":
+            if not isinstance(each, str | dict | list):
+                yield (key, index), f"is {_kind(each)}, not a string, an object or a list"
+        elif not isinstance(each, str):
+            yield (key, index), f"is {_kind(each)}, not a path"
+        elif not each:
+            yield (key, index), "is an empty path"
+        elif "\0" in each:
+            yield (key, index), f"holds a NUL, and no path does: {RepoPath(each.encode()).quoted}"
+
+
+def _kind(value: Any) -> str:
+    return _TYPES[type(value)]
+
+
+def _plain(value: Any) -> str:
+    return _kind(value).removeprefix("a ").removeprefix("an ")
+
+
+def _at(name: str, line: int | None, message: str) -> str:
+    place = printable(name, 200)
+    return f"{place}: {message}" if line is None else f"{place}:{line}: {message}"

@@ -1,0 +1,37 @@
+"""What placeholders take part in when a change is judged (`check.features`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from patchgate.check.features import Scene
+from patchgate.git.diff import Glance, Watch
+from patchgate.policy.policy import Policy, Profile
+
+if TYPE_CHECKING:
+    from patchgate.placeholders.placeholders import PlaceholdersNear
+
+
+def watch(policy: Policy, profiles: Iterable[Profile]) -> tuple[Watch, Glance] | None:
+    """Tell which lines may hold a placeholder; None where the policy does not look for any."""
+    if not any(policy.judges_placeholders(profile) for profile in profiles):
+        return None
+    # Most commits are judged without them.
+    from patchgate.placeholders.search import may_suspect, suspects
+
+    return partial(suspects, policy.markers), partial(may_suspect, policy.markers)
+
+
+def gather(scene: Scene) -> PlaceholdersNear | None:
+    """Look for placeholders in a change, where the policy judges them."""
+    if not (scene.change.files and scene.policy.judges_placeholders(scene.profile)):
+        return None
+    from patchgate.placeholders.placeholders import PlaceholdersNear
+    from patchgate.placeholders.search import placeholders_near
+
+    reading = scene.reading
+    is_made = reading is None or reading.laid is not None or not reading.is_proposed
+    near = placeholders_near(scene.objects, scene.change, scene.policy, scene.profile, is_made=is_made)
+    return near or PlaceholdersNear()

@@ -1,0 +1,210 @@
+"""When a word such as TODO is a mark, and when it is prose.
+
+Decides it by where the word stands on its line, and by the kind of the file; of other lines only the next
+ones are asked, and only where the word begins its line. A mark stands first in a comment, a heading, a list
+element, a cell, or on a line; it is a whole value (`placeholder_values`); or a colon follows. Everything else
+is prose: "a TODO app" (`placeholder_places`). Where that cannot be told, it is a mark: a claim that is
+wrongly contradicted is worse than one warning.
+"""
+
+from __future__ import annotations
+
+import re
+
+from patchgate.placeholders.placeholder_places import CLOSED, COLON, Place
+from patchgate.placeholders.placeholder_values import is_alone, is_cell, is_said, is_value
+from patchgate.placeholders.text_kinds import NEAR, Around, Kind, Language, opening, without_strings
+from patchgate.policy.marker_forms import Marker
+
+# A line with more of one word is a mark: that is nobody's prose.
+_MOST = 500
+
+_COLON_APART = re.compile(rb" :(?![:/=])")
+_NO_COLON_AFTER = re.compile(rb"[-/@<&?#%+=|~^]$|\b(?:case|goto|default)[ \t]+$")
+_BOTH = re.compile(rb"\b(?:TODO|FIXME|TBD|XXX|HACK|NOTE|BUG)[ \t]?[/|][ \t]?$")
+_CODE_HEAD = re.compile(
+    rb"[ \t]*[})]?[ \t]*(?:if|elif|else|for|while|case|with|match|except|class|when|def|switch)\b"
+)
+_UNFINISHED = re.compile(rb"[({\[,|&=<>!+*/?]$")
+_CODE_REST = re.compile(
+    rb"[\"'`\d\[({&].*|[A-Za-z_][\w.]*(?:[<\[].*)?[ \t]*=.*|.*[,;{(\[=]"
+    rb"|(?:None|True|False|null|true|false|str|int|float|bool|bytes|string|number|boolean|any|object|auto)\b.*"
+)
+_ELEMENT = re.compile(rb"[ \t]*(?:[-*+]|[0-9]{1,3}[.)])[ \t]+")
+_QUOTED = re.compile(rb"<(?:code|kbd|tt|samp)[^<>]{0,100}>$")
+_CURLY = (b"\xe2\x80\x9c", b"\xe2\x80\x9d", b"\xe2\x80\x98", b"\xe2\x80\x99", b"\xc2\xab", b"\xc2\xbb")
+# How a line ends after which another thing begins.
+_FREE = re.compile(rb"[.!?:;>|#*_=`)\]~-]$|^[-*+#>|]|^[0-9]{1,3}[.)]|^$|^<!--|^\xef\xbb\xbf$")
+# How one ends, and the next begins, where a sentence goes on.
+_GOES_ON = re.compile(
+    rb"(?:,|&|/|\b(?:a|an|the|of|no|any|each|every|this|that|these|those|and|or|nor|not|with|without|for|in|on|to"
+    rb"|from|by|as|at|like|such|our|their|its|his|her|my|your|all|some|than|into|called|word|words|is|are|was"
+    rb"|were|be|been|has|have|had|find|finds|found|says?|said))$",
+    re.IGNORECASE,
+)
+_CONTINUES = re.compile(
+    rb"(?:and|or|nor|is|are|was|were|in|of|on|at|for|to|with|as|from|by|has|have|had|can|will|must|should)\b"
+)
+# A word in lower case behind one of these stands in no first place; `rem` and `begin` open comments.
+_WITHIN = frozenset(bytes([each]) for each in b"abcdefghijklopqrstuvwxyzABCDEFGHIJKLOPQRSTUVWXYZ0123456789,")
+
+
+def mark_in(line: bytes, around: Around, language: Language, marker: Marker) -> bytes | None:
+    """Find where a word is a mark on a line: what stands there from the first on; None if it is none.
+
+    Args:
+        line: as `placeholder_matches` reads it: an LF stands for a line break inside a string.
+        around: where it stands.
+        language: of the file.
+        marker: that of the word.
+    """
+    if language.suffix == b"ipynb" and line.lstrip().startswith(b'"'):
+        # A line of a cell is a string.
+        line, language = _STRING_ENDS.sub(b"", line.lstrip()[1:]), language.in_strings
+    is_whole = b"\r" not in line and b"\n" not in line
+    for seen, found in enumerate(marker.expression.finditer(line)):
+        start, end = found.span()
+        if is_whole:
+            place = Place(line, 0, start, end, len(line), language, around)
+        else:
+            place = _in_piece(line, start, end, language, around)
+        if seen == _MOST or _is_mark(place):
+            return line[start:]
+    return None
+
+
+def _in_piece(line: bytes, start: int, end: int, language: Language, around: Around) -> Place:
+    """Find the piece of a line that a word stands in.
+
+    A lone CR ends a line for whoever wrote it. A line break that a string writes begins a text, up to the end
+    of the string.
+    """
+    floor = max(0, start - NEAR - 1)
+    begin = max(line.rfind(b"\n", floor, start), line.rfind(b"\r", floor, start)) + 1
+    ends = [place for sign in (b"\n", b"\r") if (place := line.find(sign, end, end + NEAR)) >= 0]
+    stop = min(ends, default=len(line))
+    is_cut = line[stop : stop + 1] == b"\n"
+    if line[max(0, begin - 1) : begin] != b"\n":
+        return Place(line, begin, start, end, stop, language, around, is_cut)
+    closing = _CLOSING.get(language.kind)
+    if closing is not None and (found := closing.search(line, begin, start)):
+        return Place(line, found.end(), start, end, stop, language, around, is_cut)
+    if closing is not None and (found := closing.search(line, end, min(stop, end + NEAR))):
+        stop, is_cut = found.start(), False
+    near = Around(line, begin, stop)
+    return Place(line, begin, start, end, stop, language.in_strings, near, is_cut, is_piece=True)
+
+
+_CLOSING = {
+    Kind.DATA: re.compile(rb"(?<!\\)\""),
+    Kind.CODE: re.compile(rb"(?<!\\)(?:\"|['`](?![A-Za-z]))"),
+    Kind.MARKUP: re.compile(rb"(?<!\\)(?:\"|['`](?![A-Za-z]))"),
+}
+_STRING_ENDS = re.compile(rb"[\"'`][ \t]*,?[ \t]*$")
+
+
+def _is_mark(place: Place) -> bool:
+    """Tell whether a word is a mark."""
+    if not place.is_loud and place.sign in _WITHIN:
+        return False
+    if place.before.endswith((b"@", b"\\")):
+        return _is_annotation(place)
+    if place.after.startswith(b"_") and place.language.is_program:
+        # A name, or emphasis in a comment, which is rare.
+        return False
+    # A string that goes on is closed somewhere.
+    after = place.after + b'"' if place.is_cut else place.after
+    place.is_comment, is_first = opening(place.before, place.language, place.is_begun, after)
+    if place.is_loud and is_alone(place):
+        return True
+    if _is_mention(place):
+        return place.word == b"TBD" and (is_value(place) or is_cell(place))
+    if is_first and (place.is_loud or place.is_comment) and place.is_followed(place.after):
+        return True
+    return place.is_loud and (_has_colon(place) or _begins_line(place) or is_said(place))
+
+
+def _is_text(place: Place) -> bool:
+    """Tell whether words follow that are no code."""
+    is_apart = place.after[:1] in {b" ", b"\t", b"-"} and place.after[-1:] not in {b";", b"{", b",", b"("}
+    return is_apart and place.is_followed(place.after)
+
+
+def _is_annotation(place: Place) -> bool:
+    """Tell of `@todo` in a comment, and of LaTeX's `\\todo{…}`."""
+    if place.before.endswith(b"\\"):
+        return place.language.suffix == b"tex" and place.after[:1] in {b"{", b"["}
+    is_comment, is_first = opening(place.before[:-1], place.language, place.is_begun, place.after)
+    return is_comment and is_first and place.kind is not Kind.PROSE and place.word.lower() == b"todo"
+
+
+def _is_mention(place: Place) -> bool:
+    """Tell whether the word is spoken of: in backticks, in a comment in quotes."""
+    before, after = place.before, place.after
+    if place.kind is Kind.MARKUP and after.startswith(b"</") and _QUOTED.search(before):
+        return True
+    if before.endswith(_CURLY) and after.lstrip(b":").startswith(_CURLY):
+        return True
+    if place.is_code:
+        return False
+    if b"`" in after and before.count(b"`") % 2 and not before.endswith(b"```"):
+        return True
+    quote = before[-1:]
+    is_quoted = quote in {b'"', b"'"} and after.lstrip(b":").startswith(quote)
+    if not is_quoted or before.endswith((b'"""', b"'''")):
+        return False
+    return place.is_comment or (place.kind is Kind.PROSE and not before.rstrip(b"\"'*_~ \t").endswith(_SIGNS))
+
+
+_SIGNS = (b":", b"=", b"=>", b"\xef\xbc\x9a")
+
+
+def _has_colon(place: Place) -> bool:
+    found = COLON.match(place.after)
+    if found is None and not place.is_code:
+        found = _COLON_APART.match(place.after)
+    if found is None or (_NO_COLON_AFTER.search(place.before) and not _BOTH.search(place.before)):
+        return False
+    rest = place.after[found.end() :].strip()
+    if rest[:1] in {b'"', b"'", b"`"} and place.before.endswith(rest[:1]):
+        return False
+    return not place.is_code or not _is_key(place, rest)
+
+
+def _is_key(place: Place, rest: bytes) -> bool:
+    """Tell whether a word with a colon is a name in a program."""
+    before = without_strings(place.before)
+    if any(quote in before for quote in (b'"', b"'", b"`")):
+        return False
+    if _CODE_HEAD.match(before) or _UNFINISHED.search(before.rstrip()):
+        return True
+    return not before.strip() and _CODE_REST.fullmatch(rest) is not None
+
+
+def _begins_line(place: Place) -> bool:
+    if not place.is_begun:
+        return False
+    is_program = place.language.is_program
+    if place.before.strip():
+        # An element of a list in a text that began above.
+        is_element = is_program and _ELEMENT.fullmatch(place.before) is not None
+        return is_element and place.after.lstrip()[:1].isalpha() and _is_text(place)
+    if CLOSED.match(place.after) or place.after.strip(b"*_~.!?") == b"":
+        # An element of an enumeration is a name; the tag above is none of it.
+        above = place.around.before
+        is_text = place.kind is Kind.MARKUP and above.endswith(b">") and not above.endswith(b"=>")
+        is_listed = _UNFINISHED.search(above) and not is_text
+        return not (is_program and (is_listed or place.around.after[:1] in {b"}", b"|", b"="}))
+    if not place.is_followed(place.after):
+        return False
+    if is_program:
+        return _is_text(place)
+    if place.kind is Kind.TABLE or place.after[:1] not in {b" ", b"\t"}:
+        return True
+    if place.after.startswith((b"  ", b"\t")):
+        # In a column of names.
+        return _FREE.search(place.around.before) is not None
+    above = place.around.before
+    return _FREE.search(above) is not None or not (
+        _GOES_ON.search(above) or _CONTINUES.match(place.after.lstrip())
+    )

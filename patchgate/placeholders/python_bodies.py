@@ -1,0 +1,331 @@
+"""Which functions of a Python file do nothing: they raise NotImplementedError, or are only `...` or `pass`.
+
+Decides it by the statements that `python_tokens` cuts, not by Python's own parser, whose answer would depend
+on the version that runs; nor by what a docstring or a message says. Functions only: what stands in a class, a
+handler or a loop is none, nor what is abstract, overridden, an overload, a method of a Protocol, or for type
+checkers. The file is cut into statements only where a line is seen that may be such a body.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from itertools import accumulate, islice, takewhile
+from typing import NamedTuple
+
+from patchgate.check.python_tokens import LETTERS, Statement, statements_of
+from patchgate.check.python_tokens import text_of as text_for_python
+from patchgate.policy.marker_forms import EMPTY_BODY, NOT_IMPLEMENTED
+
+_RAISED = re.compile(rb"(?:\braise\b[^#\"']{0,200}?|^[ \t(]*(?:\w{1,60}\.){0,6})\bNotImplemented(?:Error)?\b")
+# The head of a statement above that is no function: what stands under it needs no closer look.
+_OTHER_HEAD = re.compile(
+    rb"(?:(?:if|elif|for|while|with|except|class|case|match|async[ \t]+(?:for|with))\b[^\"'#]*"
+    rb"|else[ \t]*|try[ \t]*|finally[ \t]*|except[ \t]*):[ \t]*(?:#.*)?"
+)
+_WHOLE = re.compile(rb"(?:pass|\.\.\.)(?:[ \t]*#.*)?")
+_MOST_ABOVE = 20
+_LONGEST = 400
+# So many statements are a step, after which the time is asked.
+_STEP = 256
+_ABSTRACT = frozenset(
+    {"abstractmethod", "abstractproperty", "abstractclassmethod", "abstractstaticmethod", "overload"}
+    # What makes a function of them uses its name, its signature or its docstring, not its body.
+    | {"singledispatch", "singledispatchmethod", "hookspec"}
+)
+# The same, where the function takes nothing that it could do something with: groups of commands.
+_GROUPS = frozenset({"group", "callback"})
+_NOTHING_NAMES = frozenset({"noop", "no_op", "nop", "do_nothing"})
+_NO_BODIES = frozenset({"class", "except", "for", "while"})
+_NAMES = frozenset({"NotImplementedError", "NotImplemented"})
+_QUOTE = re.compile(rb"\"|'")
+_LINE_END = re.compile(rb"\r\n|\r|\n")
+
+
+def _never() -> bool:
+    return False
+
+
+class EmptyBody(NamedTuple):
+    """A body that does nothing: its line and that of its function's head, the marker, and what stays the same
+    where the function is moved or its signature changes: its name and the kind of its body.
+    """
+
+    line: int
+    head: int
+    marker: str
+    key: bytes
+
+
+def empty_bodies(text: bytes, is_over: Callable[[], bool] = _never) -> Iterator[EmptyBody]:
+    """Tell the functions of a file that do nothing.
+
+    Args:
+        text: UTF-8. Lines are counted from 1, by LF.
+        is_over: whether the time is up; asked every few hundred statements. Where it is, this ends.
+    """
+    suspects = _suspects(text, is_over)
+    if not suspects or is_over():
+        return
+    statements: list[Statement] = []
+    for statement in statements_of(text_for_python(text)):
+        statements.append(statement)
+        if len(statements) % _STEP == 0 and is_over():
+            return
+    if not statements:
+        return
+    file = _File(statements)
+    lines = _lines_of_git(text, file.statements)
+    steps = 0
+    for line in suspects:
+        # A statement can begin before its line, and share that with others.
+        first = lines[max(0, bisect_right(lines, line) - 1)]
+        for index in range(bisect_left(lines, first), bisect_right(lines, first)):
+            steps += 1
+            if steps % _STEP == 0 and is_over():
+                return
+            if (found := file.body_of(index)) is not None:
+                marker, header = found
+                kind, name = file.statements[index].tokens[0], _name(file.statements[header].tokens)
+                key = f"{name}\0{kind}".encode("utf-8", "surrogateescape")
+                yield EmptyBody(line, lines[header], marker, key)
+
+
+def _suspects(text: bytes, is_over: Callable[[], bool]) -> list[int] | None:
+    """Find the lines that may be such a body; None where the time is up."""
+    found: set[int] = set()
+    steps = 0
+    for literal, expression in (
+        (b"pass", EMPTY_BODY.expression),
+        (b"...", EMPTY_BODY.expression),
+        (b"NotImplemented", _RAISED),
+    ):
+        number, counted, place = 1, 0, text.find(literal)
+        while place >= 0:
+            start = text.rfind(b"\n", 0, place) + 1
+            end = text.find(b"\n", place)
+            end = end if end >= 0 else len(text)
+            line = text[start:end]
+            steps += 1
+            if steps % (16 * _STEP) == 0 and is_over():
+                return None
+            if expression.search(line) and not _stands_under_other(text, start, line):
+                number += text.count(b"\n", counted, start)
+                counted = start
+                found.add(number)
+            place = text.find(literal, end)
+    return sorted(found)
+
+
+def _stands_under_other(text: bytes, start: int, line: bytes) -> bool:
+    """Tell whether a line that is one whole statement stands under the head of what is no function.
+
+    It is the line above, but for empty lines and comments.
+    """
+    if not _WHOLE.fullmatch(line.strip()):
+        return False
+    for _ in range(_MOST_ABOVE):
+        if start == 0:
+            return False
+        begin = text.rfind(b"\n", 0, start - 1) + 1
+        above = text[max(begin, start - _LONGEST) : start - 1].strip()
+        if above and not (above.startswith(b"#") and _QUOTE.search(above) is None):
+            return _OTHER_HEAD.fullmatch(above) is not None and _is_one_head(text, begin, above)
+        start = begin
+    return False
+
+
+def _is_one_head(text: bytes, begin: int, above: bytes) -> bool:
+    """Tell whether a line is a head by itself, and not the end of one that began above: of a function's."""
+    is_paired = all(
+        above.count(one) == above.count(other) for one, other in ((b"(", b")"), (b"[", b"]"), (b"{", b"}"))
+    )
+    return is_paired and not text[max(0, begin - 3) : begin].rstrip(b"\r\n").endswith(b"\\")
+
+
+def _lines_of_git(text: bytes, statements: list[Statement]) -> list[int]:
+    """Number the lines of statements by LF alone; for Python a lone CR ends a line, too."""
+    if b"\r" not in text or text.count(b"\r") == text.count(b"\r\n"):
+        return [statement.line for statement in statements]
+    numbers = [1, *accumulate((end[0] != b"\r" for end in _LINE_END.finditer(text)), initial=1)]
+    return [numbers[min(statement.line, len(numbers) - 1)] for statement in statements]
+
+
+class _File:
+    """The statements of a file, each with the one that it stands under."""
+
+    def __init__(self, statements: list[Statement]) -> None:
+        self.statements = statements
+        self._parents: list[int | None] = []
+        self._children: dict[int | None, list[int]] = {}
+        open_heads: list[int] = []
+        for index, statement in enumerate(statements):
+            while open_heads and statements[open_heads[-1]].indent >= statement.indent:
+                open_heads.pop()
+            parent = open_heads[-1] if open_heads else None
+            self._parents.append(parent)
+            self._children.setdefault(parent, []).append(index)
+            open_heads.append(index)
+        self._told: set[int] = set()
+        # What is asked of a function or a class is asked once.
+        self._is_spared: dict[int, bool] = {}
+        self._is_busy: dict[int, bool] = {}
+        self._is_interface: dict[int, bool] = {}
+        self._overridden: dict[tuple[str, str], bool] = {}
+        self._knows_interfaces = any(
+            statement.tokens[0] == "from" and statement.tokens[1:2] == ["zope"] for statement in statements
+        )
+
+    @cached_property
+    def _made_from(self) -> dict[str, set[int]]:
+        """The classes whose heads name a class, by that name."""
+        found: dict[str, set[int]] = {}
+        for index, statement in enumerate(self.statements):
+            if statement.tokens[0] == "class":
+                for token in statement.tokens[2:]:
+                    found.setdefault(token, set()).add(index)
+        return found
+
+    @cached_property
+    def _having(self) -> dict[str, set[int]]:
+        """The classes that have a method, by its name."""
+        found: dict[str, set[int]] = {}
+        for parent, statement in zip(self._parents, self.statements, strict=True):
+            if (
+                parent is not None
+                and _is_function(statement.tokens)
+                and self.statements[parent].tokens[0] == "class"
+            ):
+                found.setdefault(_name(statement.tokens), set()).add(parent)
+        return found
+
+    def body_of(self, index: int) -> tuple[str, int] | None:
+        """Tell whether a statement stands for what a function should do: the marker, and the function's head.
+
+        Each function is told once.
+        """
+        tokens = self.statements[index].tokens
+        if _is_nothing(tokens):
+            marker = EMPTY_BODY.name
+        elif tokens[0] == "raise" and _raised(tokens) in _NAMES:
+            marker = NOT_IMPLEMENTED.name
+        else:
+            return None
+        owner = self._function(index)
+        if owner is None or owner in self._told or self._is_meant(owner):
+            return None
+        if marker == EMPTY_BODY.name and (self._parents[index] != owner or self._does_something(owner)):
+            return None
+        self._told.add(owner)
+        return marker, owner
+
+    def _function(self, index: int) -> int | None:
+        """Find the function that a statement stands in; in a class, a handler or a loop within it: none."""
+        above = self._parents[index]
+        while above is not None and not _is_function(self.statements[above].tokens):
+            if self.statements[above].tokens[0] in _NO_BODIES or self.statements[above].tokens[:2] == [
+                "async",
+                "for",
+            ]:
+                return None
+            above = self._parents[above]
+        return above
+
+    def _does_something(self, owner: int) -> bool:
+        """Tell whether a function has any statement that does anything."""
+        if owner not in self._is_busy:
+            self._is_busy[owner] = any(
+                not _is_nothing(tokens)
+                and not _is_text(tokens)
+                and tokens[0] not in {"del", "import", "from", "global", "nonlocal"}
+                for tokens in (self.statements[child].tokens for child in self._children.get(owner, []))
+            )
+        return self._is_busy[owner]
+
+    def _is_meant(self, owner: int) -> bool:
+        """Tell whether a function is meant to be so: abstract, for checkers alone, or by its very name."""
+        if owner not in self._is_spared:
+            self._is_spared[owner] = (
+                _name(self.statements[owner].tokens).strip("_") in _NOTHING_NAMES
+                or self._is_marked(owner)
+                or self._is_declared(owner)
+                or self._is_overridden(owner)
+            )
+        return self._is_spared[owner]
+
+    def _is_marked(self, owner: int) -> bool:
+        """Tell whether a decorator makes a function abstract, or one whose body nobody needs."""
+        siblings = self._children[self._parents[owner]]
+        for place in range(bisect_left(siblings, owner) - 1, -1, -1):
+            tokens = self.statements[siblings[place]].tokens
+            if tokens[0] != "@":
+                return False
+            path = list(takewhile(lambda token: token != "(", tokens))
+            if not _ABSTRACT.isdisjoint(path) or path[1:2] == ["abc"]:
+                return True
+            if path[-1] in _GROUPS and (path[1] == "click" or self._takes_nothing(owner)):
+                return True
+        return False
+
+    def _takes_nothing(self, owner: int) -> bool:
+        tokens = self.statements[owner].tokens
+        place = tokens.index("(") if "(" in tokens else len(tokens)
+        return tokens[place + 1 : place + 2] == [")"]
+
+    def _is_declared(self, owner: int) -> bool:
+        """Tell whether a function stands in a Protocol, or where only type checkers look."""
+        above = self._parents[owner]
+        while above is not None:
+            if above not in self._is_interface:
+                self._is_interface[above] = self._declares(self.statements[above].tokens)
+            if self._is_interface[above]:
+                return True
+            above = self._parents[above]
+        return False
+
+    def _declares(self, tokens: list[str]) -> bool:
+        if tokens[0] == "class":
+            return "Protocol" in tokens[2:] or (self._knows_interfaces and "Interface" in tokens[2:])
+        return tokens[0] == "if" and "TYPE_CHECKING" in tokens and "not" not in tokens
+
+    def _is_overridden(self, owner: int) -> bool:
+        """Tell whether a class of the same file, made from that of a method, has the method as well."""
+        above = self._parents[owner]
+        if above is None or self.statements[above].tokens[0] != "class":
+            return False
+        name, base = _name(self.statements[owner].tokens), _name(self.statements[above].tokens)
+        if (base, name) not in self._overridden:
+            # Of two sets the smaller is gone through.
+            made = self._made_from.get(base, set())
+            self._overridden[base, name] = not made.isdisjoint(self._having.get(name, set()))
+        return self._overridden[base, name]
+
+
+def _raised(tokens: list[str]) -> str:
+    """Give the last part of the name that is raised."""
+    last = ""
+    for token in islice(tokens, 1, None):
+        if token.isidentifier() and token != "from":
+            last = token
+        elif token != "." and (token != "(" or last):
+            break
+    return last
+
+
+def _is_function(tokens: list[str]) -> bool:
+    return tokens[0] == "def" or tokens[:2] == ["async", "def"]
+
+
+def _name(tokens: list[str]) -> str:
+    """Give the name of a function or class from its head."""
+    return "".join(tokens[2:3] if tokens[0] == "async" else tokens[1:2])
+
+
+def _is_nothing(tokens: list[str]) -> bool:
+    return tokens in (["pass"], [".", ".", "."])
+
+
+def _is_text(tokens: list[str]) -> bool:
+    return all(token[-1] in "\"'" and token.lstrip(LETTERS)[0] in "\"'" for token in tokens)

@@ -1,0 +1,195 @@
+"""Look for placeholders in a change: which files are read for it, and what of them only moves.
+
+Decides which of its texts are read: the new ones with a suspicious added line, and only where one of these
+holds a placeholder also the old ones that lost lines. What a placeholder is, is decided in `gates`. Files
+above the size that git diffs are judged by their lines alone, and so is a patch whose effect could not be
+made; of that nothing is told that one of its files held before.
+
+Choice: UTF-16 is binary to git, so it has no added lines. There a placeholder counts as added where the file
+holds more of its kind than before. Price: under a policy that speaks of placeholders the binary files of a
+change are read.
+
+Choice: a function is new where its header is, for git aligns a new one's `pass` with any old one. Price:
+every file of Python to which a function is added is read. What only removed lines make is not seen.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from patchgate.errors import PatchgateError, UndecidedError
+from patchgate.git.blobs import is_binary, split_lines
+from patchgate.git.model import Change, FileChange, Line
+from patchgate.git.objects import Objects
+from patchgate.git.path import RepoPath
+from patchgate.git.repository import BIG_FILE
+from patchgate.placeholders.placeholder_matches import matches_in
+from patchgate.placeholders.placeholder_texts import UTF_16, contents, readable, starts_as_utf_16
+from patchgate.placeholders.placeholders import Marked, PlaceholdersNear, begins_function, is_suspicious
+from patchgate.policy.markers import FUNCTIONS, Markers
+from patchgate.policy.policy import Policy, Profile
+
+_SHOWN_LINE = 1 << 16
+
+
+def suspects(markers: Markers, lines: Sequence[bytes]) -> list[int]:
+    """Pick the lines for which a text is read: those that may hold a placeholder, those that begin a function
+    of Python, and those of UTF-16.
+    """
+    found = set(markers.suspects(lines))
+    found.update(index for index, line in enumerate(lines) if b"\0" in line or begins_function(line))
+    return sorted(found)
+
+
+def may_suspect(markers: Markers, text: bytes, start: int, stop: int) -> bool:
+    """Tell whether `suspects` may pick a line between two places of a text, at a glance."""
+    is_sure = any(text.find(sign, start, stop) >= 0 for sign in (b"\0", *FUNCTIONS))
+    return is_sure or markers.may_suspect(text, start, stop)
+
+
+def placeholders_near(
+    objects: Objects, change: Change, policy: Policy, profile: Profile, *, is_made: bool = True
+) -> PlaceholdersNear | None:
+    """Find the placeholders of a change; None where the policy says nothing of any.
+
+    Args:
+        objects: reads the objects of the change, also new ones.
+        change: its added lines were watched for `suspects`.
+        is_made: whether the new objects are there; false for a patch whose effect could not be made.
+    """
+    if not policy.judges_placeholders(profile):
+        return None
+    try:
+        return _Search(objects, change, policy.markers, is_made).near()
+    except PatchgateError as error:
+        return PlaceholdersNear(
+            fault=error.message if error.hint is None else f"{error.message}; {error.hint}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What is known of one new text: the placeholders on its added lines, how many of each key it holds."""
+
+    marked: tuple[Marked, ...]
+    keys: Counter[bytes]
+
+
+class _Search:
+    """One search through one change."""
+
+    def __init__(self, objects: Objects, change: Change, markers: Markers, is_made: bool) -> None:
+        self._objects = objects
+        self._markers = markers
+        self._is_made = is_made
+        # Both sides of an exact rename hold the same; they need not be read.
+        moved = {*change.renames, *change.renames.values()}
+        self._files = [file for file in change.files if file.path not in moved]
+
+    def near(self) -> PlaceholdersNear:
+        """Read what is suspicious, and count what else holds the same."""
+        asked = [file for file in self._files if file.has_new_content and self._is_suspicious(file)]
+        read = {file.path: found for file, found in self._new_texts(asked)}
+        wanted = {each.match.key for found in read.values() for each in found.marked}
+        gained: Counter[bytes] = Counter()
+        if wanted:
+            gained.update(each.match.key for found in read.values() for each in found.marked)
+            for path, lost in self._lost(read, wanted):
+                here = Counter(each.match.key for each in read[path].marked) if path in read else Counter()
+                gained.subtract({key: lost[key] + here[key] for key in wanted})
+        return PlaceholdersNear({path: found.marked for path, found in read.items()}, gained)
+
+    def _is_suspicious(self, file: FileChange) -> bool:
+        is_wide = file.binary or any(b"\0" in line.text for line in file.watched)
+        return is_wide or is_suspicious(self._markers, file)
+
+    def _new_texts(self, files: Sequence[FileChange]) -> Iterator[tuple[FileChange, _Read]]:
+        if not self._is_made:
+            yield from ((file, self._by_lines(file)) for file in files)
+            return
+        for file, content in contents(self._objects, [(file, file.new) for file in files]):
+            if content is not None:
+                yield file, self._by_text(file, content)
+            elif file.binary and starts_as_utf_16(self._objects, file.new):
+                raise UndecidedError(
+                    f"{file.path.quoted} is UTF-16 of more than {BIG_FILE >> 20} MiB, which is not read",
+                    "store it as UTF-8, or split it",
+                )
+            else:
+                yield file, self._by_lines(file)
+
+    def _by_text(self, file: FileChange, content: bytes) -> _Read:
+        if content.startswith(UTF_16):
+            return self._by_growth(file, readable(content))
+        if file.binary:
+            return _Read((), Counter())
+        matches = matches_in(readable(content), file.path.raw, self._markers)
+        lines = {line.number: line for line in file.watched}
+        numbers = sorted(lines)
+        marked: list[Marked] = []
+        for match in matches:
+            # The body itself, or else the first line above it that was added, up to the function's header.
+            first = match.line if match.line in lines or match.head is None else match.head
+            place = bisect_left(numbers, first)
+            if place < len(numbers) and numbers[place] <= match.line:
+                marked.append(Marked(match, lines[numbers[place]]))
+        return _Read(tuple(marked), Counter(match.key for match in matches))
+
+    def _by_growth(self, file: FileChange, text: bytes) -> _Read:
+        """Take the last of each key for added, as many as there are more than before."""
+        matches = matches_in(text, file.path.raw, self._markers)
+        keys = Counter(match.key for match in matches)
+        before: Counter[bytes] = Counter()
+        if matches and file.old is not None and file.old.is_file:
+            ((_, content),) = contents(self._objects, [(file, file.old)])
+            before = self._keys(file.path, content or b"")
+        lines = split_lines(text)
+        left, marked = Counter(keys), []
+        for match in matches:
+            if left[match.key] <= keys[match.key] - before[match.key]:
+                marked.append(Marked(match, Line(match.line, lines[match.line - 1][:_SHOWN_LINE])))
+            left[match.key] -= 1
+        return _Read(tuple(marked), keys)
+
+    def _by_lines(self, file: FileChange) -> _Read:
+        marked = tuple(
+            Marked(replace(match, line=line.number), line)
+            for line in file.watched
+            for match in matches_in(line.text, file.path.raw, self._markers)
+        )
+        return _Read(marked, Counter(each.match.key for each in marked))
+
+    def _lost(
+        self, read: Mapping[RepoPath, _Read], wanted: Collection[bytes]
+    ) -> Iterator[tuple[RepoPath, Counter[bytes]]]:
+        """Tell of each file that held something of the wanted how many more it did than it does."""
+        losing = [(file, file.old) for file in self._files if self._loses_lines(file)]
+        held: list[tuple[FileChange, Counter[bytes]]] = []
+        for file, content in contents(self._objects, losing):
+            keys = self._keys(file.path, content or b"")
+            if not keys.keys().isdisjoint(wanted):
+                held.append((file, keys))
+        unread = [(file, file.new) for file, _ in held if file.path not in read and self._is_made]
+        kept = {path: found.keys for path, found in read.items()}
+        for file, content in contents(
+            self._objects, [(file, new) for file, new in unread if file.has_new_content]
+        ):
+            kept[file.path] = self._keys(file.path, content or b"")
+        for file, keys in held:
+            # Of a patch that was not made only the added lines are known: no more is told than they exceed.
+            now = kept.get(file.path, Counter())
+            yield file.path, Counter({key: keys[key] - now[key] for key in wanted})
+
+    def _loses_lines(self, file: FileChange) -> bool:
+        """Tell whether lines of a text may go; where they were not counted (UTF-16) they may."""
+        if file.old is None or not file.old.is_file or file.old == file.new:
+            return False
+        return file.new is None or file.removed_lines != 0 or starts_as_utf_16(self._objects, file.old)
+
+    def _keys(self, path: RepoPath, content: bytes) -> Counter[bytes]:
+        if is_binary(content) and not content.startswith(UTF_16):
+            return Counter()
+        return Counter(match.key for match in matches_in(readable(content), path.raw, self._markers))

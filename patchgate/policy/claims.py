@@ -1,0 +1,305 @@
+"""The table `[claims]`, read with forbearance: what cannot be used is replaced, and told as a warning.
+
+Decides the bounds, the replacements, and which of the policy's own markers are usable. A claim is adjudicated
+whatever stands there, so nothing here raises, and an unknown key is a warning too. What a marker finds in a
+file is decided in `markers`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from patchgate.git.quoting import printable
+from patchgate.policy.settings import ClaimsSettings, Doubt, MarkerSettings
+
+Key = tuple[str | int, ...]
+TABLE = "claims"
+BOUNDS: Mapping[str, tuple[int, int]] = {
+    "contradiction_scan_max_files": (1, 1000),
+    "contradiction_scan_max_total_bytes": (1024, 50_000_000),
+    "contradiction_scan_max_file_bytes": (1, 10_000_000),
+    "contradiction_scan_min_files_for_sufficiency": (1, 100),
+    "contradiction_scan_timeout_seconds": (1, 30),
+}
+"""The least and the most of each number, inclusive."""
+MARKER_NAME = "[a-z0-9]+(?:-[a-z0-9]+)*"
+MAX_NAME = 60
+MAX_EXAMPLE = 100
+MAX_MARKERS = 50
+MAX_SUFFIX = 255
+# A config is read before anybody trusts it, and the example is searched then: an expression may go about that
+# in so many ways at most. Three unbounded repeats, one after another, are within it.
+_MOST_WAYS = 5_000_000
+_MOST_INTEGER = 2**63 - 1
+_TOTAL, _FILE = "contradiction_scan_max_total_bytes", "contradiction_scan_max_file_bytes"
+_SUFFIXES = "contradiction_scan_allowed_suffixes"
+_FLAGS = ("contradiction_guard_enabled", "contradiction_guard_strict_coverage")
+KEYS = (*_FLAGS, *BOUNDS, _SUFFIXES, "markers", "exclude")
+"""The keys of the table; any other one is a warning."""
+
+
+def claims_from(written: Any) -> tuple[ClaimsSettings, tuple[Doubt, ...]]:
+    """Make the values of `[claims]` from what stands there, of any type, and tell what was replaced."""
+    if not isinstance(written, Mapping):
+        # What markers it was to hold, nobody knows.
+        told = f"{_shown(written)} is not a table, so the defaults are used, and nothing is contradicted"
+        return ClaimsSettings(has_unusable_markers=True), (Doubt((TABLE,), told),)
+    doubts: list[Doubt] = []
+    values: dict[str, Any] = {}
+    for name, usual in _defaults().items():
+        # A default is brought down without a word: nobody wrote it.
+        default = min(usual, values[_TOTAL]) if name == _FILE else usual
+        if name not in written:
+            values[name] = default
+        elif name in _FLAGS:
+            values[name] = _flag(name, written[name], default, doubts)
+        elif name == _SUFFIXES:
+            values[name] = _suffixes(written[name], default, doubts)
+        else:
+            total = values[_TOTAL] if name == _FILE else None
+            values[name] = _number(name, written[name], default, total, doubts)
+    markers, left_out = _markers(written.get("markers", ()), doubts)
+    exclude = _patterns(written.get("exclude", ()), doubts)
+    doubts += [_unknown(name) for name in written if name not in KEYS]
+    made = replace(ClaimsSettings(**values), markers=markers, exclude=exclude, has_unusable_markers=left_out)
+    return made, tuple(doubts)
+
+
+def suffix_test(suffixes: Sequence[str]) -> Callable[[bytes], bool]:
+    """Give the function that tells whether a file has one of the suffixes; it takes a path's bytes.
+
+    A suffix is the literal end of the file's name, without the case of ASCII letters. The empty one stands
+    for names that have none: without a dot, but for one at their beginning (`Makefile`, `.gitignore`).
+    """
+    ends = tuple(suffix.encode("utf-8", "surrogatepass").lower() for suffix in suffixes if suffix)
+    takes_bare = "" in suffixes
+
+    def is_allowed(name: bytes) -> bool:
+        last = name[name.rfind(b"/") + 1 :].lower()
+        return last.endswith(ends) or (takes_bare and b"." not in last[1:])
+
+    return is_allowed
+
+
+def _defaults() -> dict[str, Any]:
+    """Give every key but the markers with its default, in the order in which they are told."""
+    settings = ClaimsSettings()
+    return {name: getattr(settings, name) for name in (*_FLAGS, *BOUNDS, _SUFFIXES)}
+
+
+def _flag(name: str, value: Any, default: bool, doubts: list[Doubt]) -> bool:
+    if isinstance(value, bool):
+        return value
+    what = f"{_shown(value)} is neither true nor false, so {str(default).lower()} is used"
+    doubts.append(Doubt((TABLE, name), what))
+    return default
+
+
+def _number(name: str, value: Any, default: float, total: int | None, doubts: list[Doubt]) -> float:
+    is_whole = name != "contradiction_scan_timeout_seconds"
+    kinds = int if is_whole else (int, float)
+    if isinstance(value, bool) or not isinstance(value, kinds) or not _is_finite(value):
+        kind = "a whole number" if is_whole else "a number"
+        doubts.append(Doubt((TABLE, name), f"{_shown(value)} is not {kind}, so {default} is used"))
+        return default
+    least, most = BOUNDS[name]
+    bound = str(most)
+    if total is not None and total < most:
+        most, bound = total, _TOTAL
+    if least <= value <= most:
+        return value
+    used, side = (least, f"less than {least}") if value < least else (most, f"more than {bound}")
+    doubts.append(Doubt((TABLE, name), f"{_shown(value)} is {side}, so {used} is used"))
+    return used
+
+
+def _is_finite(value: float) -> bool:
+    # Of an integer beyond every float `isfinite` makes an error.
+    return isinstance(value, int) or math.isfinite(value)
+
+
+def _suffixes(value: Any, default: tuple[str, ...], doubts: list[Doubt]) -> tuple[str, ...]:
+    key: Key = (TABLE, _SUFFIXES)
+    if not isinstance(value, list | tuple):
+        doubts.append(Doubt(key, f"{_shown(value)} is not a list of suffixes, so the default is used"))
+        return default
+    for index, each in enumerate(value):
+        if not isinstance(each, str) or len(each) > MAX_SUFFIX or not {"/", "\0", "*"}.isdisjoint(each):
+            what = f'{_shown(each)} is no end of a name like ".md", so the default list is used'
+            doubts.append(Doubt((*key, index), what))
+            return default
+    return tuple(dict.fromkeys(value))
+
+
+def _patterns(value: Any, doubts: list[Doubt]) -> tuple[str, ...]:
+    """Read the patterns of what the fallback leaves out; without one that cannot be used it reads more."""
+    from patchgate.policy.texts import TextError, check_pattern
+
+    key: Key = (TABLE, "exclude")
+    if not isinstance(value, list | tuple):
+        doubts.append(Doubt(key, f"{_shown(value)} is not a list of patterns, so nothing is excluded"))
+        return ()
+    found: list[str] = []
+    for index, each in enumerate(value):
+        fault = None if isinstance(each, str) else f"{_shown(each)} is not a string"
+        if isinstance(each, str):
+            try:
+                check_pattern(each)
+            except TextError as error:
+                fault = _plain(error.message, 300)
+        if fault is None:
+            found.append(each)
+        else:
+            doubts.append(Doubt((*key, index), f"{fault}; it excludes nothing"))
+    return tuple(found)
+
+
+def _unknown(name: str) -> Doubt:
+    """Warn of a key that nobody knows, with the one that may be meant."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name[:60], KEYS, n=1)
+    meant = f"; did you mean `{TABLE}.{near[0]}`?" if near else ""
+    return Doubt((TABLE, name), f"unknown key, which changes nothing{meant}")
+
+
+def _markers(value: Any, doubts: list[Doubt]) -> tuple[tuple[MarkerSettings, ...], bool]:
+    """Read the policy's own markers; also tell whether one was left out."""
+    key: Key = (TABLE, "markers")
+    if not isinstance(value, list | tuple):
+        doubts.append(Doubt(key, f"{_shown(value)} is not a list of tables, so nothing is contradicted"))
+        return (), True
+    found: dict[str, MarkerSettings] = {}
+    left_out = False
+    for index, each in enumerate(value[:MAX_MARKERS]):
+        part, fault = _faulty(each, found)
+        if fault is None:
+            found[each["name"]] = MarkerSettings(each["name"], each["pattern"], each["example"])
+            continue
+        left_out = True
+        place: Key = (*key, index) if part is None else (*key, index, part)
+        doubts.append(Doubt(place, f"{fault}; it finds nothing, and nothing is contradicted"))
+    if len(value) > MAX_MARKERS:
+        left_out = True
+        what = (
+            f"{len(value)} are more than {MAX_MARKERS}; the others find nothing, and nothing is contradicted"
+        )
+        doubts.append(Doubt(key, what))
+    return tuple(found.values()), left_out
+
+
+def _faulty(marker: Any, others: Mapping[str, MarkerSettings]) -> tuple[str | None, str | None]:
+    """Name the key of a marker that cannot be used, and say why; None: none of its keys, or nothing."""
+    if not isinstance(marker, Mapping):
+        return None, f"{_shown(marker)} is not a table"
+    for unknown in marker:
+        if unknown not in {"name", "pattern", "example"}:
+            return None, f'unknown key "{_plain(str(unknown), 40)}" (name, pattern and example are known)'
+    for key in ("name", "pattern", "example"):
+        if key not in marker:
+            return None, f"`{key}` is missing"
+        if not isinstance(marker[key], str):
+            return key, f"{_shown(marker[key])} is not a string"
+    name, pattern, example = marker["name"], marker["pattern"], marker["example"]
+    if not re.fullmatch(MARKER_NAME, name) or len(name) > MAX_NAME:
+        return "name", f"{_shown(name)} is no name of small letters, digits and hyphens"
+    if name in others:
+        return "name", f"{_shown(name)} names another marker already"
+    if (fault := _expression_fault(pattern)) is not None:
+        return "pattern", fault
+    if not 0 < len(example) <= MAX_EXAMPLE or not {"\n", "\r"}.isdisjoint(example):
+        return "example", f"an example is one line of 1 to {MAX_EXAMPLE} characters"
+    if not re.search(pattern.encode(), example.encode("utf-8", "surrogatepass")):
+        return "example", f"{_shown(example)} is not found by the pattern"
+    return None, None
+
+
+def _expression_fault(pattern: str) -> str | None:
+    from importlib import import_module
+
+    from patchgate.policy.texts import TextError, check_expression
+
+    try:
+        check_expression(pattern)
+        parsed = import_module("re._parser").parse(pattern.encode())
+        ways = _ways(parsed, type(parsed))
+    except TextError as error:
+        return _plain(error.message, 300)
+    except (ValueError, RecursionError):
+        return "not a regular expression"
+    if ways > _MOST_WAYS:
+        return "its repeats can take too long (bound them, like {0,9})"
+    if _asks_for_a_line_feed(parsed, type(parsed)):
+        return "it holds a line feed, and lines are searched one by one"
+    if not pattern.isascii() and re.compile(pattern.encode()).flags & re.IGNORECASE:
+        return "it ignores case, which is known of ASCII letters only: write both cases, like (?:Ä|ä)"
+    if re.search(pattern.encode(), b""):
+        return "an expression that matches an empty line finds every line"
+    return None
+
+
+def _asks_for_a_line_feed(part: Any, kind: type) -> bool:
+    """Tell whether a part of a parsed expression is a line feed; a set that holds one has other bytes too."""
+    return any(
+        (str(operation) == "LITERAL" and value == ord("\n"))
+        or (str(operation) != "IN" and any(_asks_for_a_line_feed(each, kind) for each in _below(value, kind)))
+        for operation, value in part
+    )
+
+
+def _ways(part: Any, kind: type) -> float:
+    """Bound from above in how many ways a parsed expression may match in an example, from one place."""
+    ways = 1.0
+    for operation, value in part:
+        name = str(operation)
+        inner = 1.0
+        choices = 0.0
+        for each in _below(value, kind):
+            of_each = _ways(each, kind)
+            inner, choices = min(inner * of_each, math.inf), choices + of_each
+        if name == "BRANCH":
+            inner = choices
+        elif name.endswith("_REPEAT"):
+            least, most = (min(int(times), MAX_EXAMPLE) for times in value[:2])
+            inner = most - least + 1 if inner == 1 else _power(inner, most) * (most - least + 1)
+        ways *= inner
+        if ways > _MOST_WAYS:
+            return math.inf
+    return ways
+
+
+def _power(base: float, times: int) -> float:
+    return math.inf if times * math.log(max(base, 1)) > 600 else base**times
+
+
+def _below(value: Any, kind: type) -> Sequence[Any]:
+    """Find the parsed parts in the argument of an operation, which nests them in tuples and lists."""
+    if isinstance(value, kind):
+        return (value,)
+    if isinstance(value, tuple | list):
+        return [part for each in value for part in _below(each, kind)]
+    return ()
+
+
+def _plain(text: str, most: int) -> str:
+    """Make a text safe for one line of a terminal; a tab, which `printable` keeps, would move its cursor."""
+    return printable(text, most).replace("\t", "\\t")
+
+
+def _shown(value: Any) -> str:
+    """Say what stands there, safe for a terminal."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int):
+        return str(value) if abs(value) <= _MOST_INTEGER else "a number beyond 64 bits"
+    if isinstance(value, float):
+        return str(value)
+    if isinstance(value, str):
+        return f'"{_plain(value, 60)}"'
+    return (
+        "a table" if isinstance(value, Mapping) else "a list" if isinstance(value, list | tuple) else "this"
+    )

@@ -1,0 +1,190 @@
+"""What added lines may not hold: credentials of known forms, conflict markers, the policy's own expressions.
+
+Decides which expressions there are and which lines are worth a look. `suspects` is a plain byte search for
+the literals that every expression needs, so that a clean change costs next to nothing; the `content` gate
+judges what is left. Every expression here is bounded: no line can make it slow. The policy's
+own have a limit of processor time.
+
+Forms of tokens: the issuers' own documentation (GitHub, GitLab, AWS, Slack, Stripe, Google, npm, PyPI,
+SendGrid, OpenAI, Anthropic, HashiCorp, Azure). Examples that are no secrets: AWS (IAM User Guide: every key
+that ends in EXAMPLE), Slack (incoming webhooks), Azure (Azurite).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from patchgate.errors import OutOfTimeError
+from patchgate.policy.time_limit import NoLimit, TimeLimit, earned_by, too_slow
+
+_WINDOW = 4096
+_OVERLAP = 512
+
+
+@dataclass(frozen=True, slots=True)
+class SecretForm:
+    """One form of credential: its name with its article, the expression, and literals of it.
+
+    One of the literals is in every match. `examples` matches the keys that the issuer's documentation shows.
+    """
+
+    phrase: str
+    literals: tuple[bytes, ...]
+    expression: re.Pattern[bytes]
+    examples: re.Pattern[bytes] | None = None
+
+    @property
+    def name(self) -> str:
+        """The name alone: `AWS access key`."""
+        return self.phrase.partition(" ")[2]
+
+    def is_in(self, line: bytes) -> bool:
+        """Tell whether a line has one that is no documented example."""
+        if not any(literal in line for literal in self.literals):
+            return False
+        if self.examples is None:
+            return self.expression.search(line) is not None
+        return any(self.examples.fullmatch(found[0]) is None for found in self.expression.finditer(line))
+
+
+def _form(
+    phrase: str, literals: tuple[bytes, ...], expression: bytes, examples: bytes | None = None
+) -> SecretForm:
+    return SecretForm(phrase, literals, re.compile(expression), re.compile(examples) if examples else None)
+
+
+SECRET_FORMS = (
+    _form(
+        "a private key",
+        (b"PRIVATE KEY",),
+        rb"-----BEGIN (?:RSA |EC |DSA |OPENSSH |ENCRYPTED |PGP )?PRIVATE KEY(?: BLOCK)?-----",
+    ),
+    _form(
+        "an AWS access key",
+        (b"AKIA", b"ASIA"),
+        rb"\b(?:AKIA|ASIA)[A-Z2-7]{16}\b",
+        rb"A[KS]IA[A-Z2-7]{9}EXAMPLE",
+    ),
+    _form(
+        "a GitHub token",
+        (b"ghp_", b"gho_", b"ghu_", b"ghs_", b"ghr_", b"github_pat_"),
+        rb"\b(?:gh[pousr]_[A-Za-z0-9]{36}|github_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59})",
+    ),
+    _form("a GitLab token", (b"glpat-",), rb"\bglpat-[A-Za-z0-9_-]{20}"),
+    _form("a Slack token", (b"xox",), rb"\bxox[abeoprs]-[0-9]{8,14}-[A-Za-z0-9-]{10,250}"),
+    _form(
+        "a Slack webhook",
+        (b"hooks.slack.com/services/",),
+        rb"hooks\.slack\.com/services/T[A-Z0-9]{8,12}/B[A-Z0-9]{8,12}/[A-Za-z0-9]{20}",
+        rb"hooks\.slack\.com/services/T0+/B0+/X+",
+    ),
+    _form("a Stripe key", (b"k_live_",), rb"\b[sr]k_live_[A-Za-z0-9]{20}"),
+    _form("a Google API key", (b"AIza",), rb"\bAIza[A-Za-z0-9_-]{35}"),
+    _form("an npm token", (b"npm_",), rb"\bnpm_[A-Za-z0-9]{36}\b"),
+    _form("a PyPI token", (b"pypi-AgEI",), rb"\bpypi-AgEI[A-Za-z0-9_-]{60}"),
+    _form("a SendGrid key", (b"SG.",), rb"\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}"),
+    _form("an OpenAI key", (b"T3BlbkFJ",), rb"\bsk-[A-Za-z0-9_-]{0,180}T3BlbkFJ[A-Za-z0-9_-]{20}"),
+    _form("an Anthropic key", (b"sk-ant-",), rb"\bsk-ant-(?:api|admin|sid)[0-9]{2}-[A-Za-z0-9_-]{80}"),
+    _form("a Vault token", (b"hvs.",), rb"\bhvs\.[A-Za-z0-9_-]{24}"),
+    _form(
+        "an Azure storage key",
+        (b"AccountKey=",),
+        rb"AccountKey=[A-Za-z0-9+/]{86}==",
+        # The account of the storage emulator has the same key everywhere.
+        rb"AccountKey=Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==",
+    ),
+)
+_LITERALS = tuple(literal for form in SECRET_FORMS for literal in form.literals)
+_MARKERS = (b"<<<<<<<", b">>>>>>>", b"|||||||")
+# One search for all of them takes half the time of one for each.
+_ANY = re.compile(b"|".join(map(re.escape, _LITERALS + _MARKERS)))
+
+
+def is_conflict_marker(line: bytes) -> bool:
+    """Tell whether a line is a conflict marker: seven of a kind, then nothing or a space (git-diff --check).
+
+    A row of `=` alone is not: it underlines headings.
+    """
+    return line[:7] in _MARKERS and line[7:8] in {b"", b" ", b"\r"}
+
+
+@dataclass(frozen=True, slots=True)
+class ContentRules:
+    """The content rules of one policy; `denied` are its own expressions, in their order.
+
+    `limit` is the time that these have, `named` names one of them with its place in the policy.
+    """
+
+    secrets: bool
+    conflict_markers: bool
+    denied: tuple[re.Pattern[bytes], ...] = ()
+    limit: TimeLimit = field(default_factory=NoLimit, compare=False, repr=False)
+    named: Callable[[int], str] = field(default="content.deny[{}]".format, compare=False, repr=False)
+
+    def __bool__(self) -> bool:
+        return self.secrets or self.conflict_markers or bool(self.denied)
+
+    def may_suspect(self, text: bytes, start: int, stop: int) -> bool:
+        """Tell whether `suspects` may pick a line between two places of a text, at a glance."""
+        return bool(self.denied) or _ANY.search(text, start, stop) is not None
+
+    def suspects(self, lines: Sequence[bytes]) -> list[int]:
+        """Pick the positions of the lines that some rule may object to; none is missed.
+
+        Raises:
+            UndecidedError: an expression of the policy took too long.
+        """
+        block = b"\n" + b"\n".join(lines)
+        found: set[int] = set()
+        if self.secrets and any(literal in block for literal in _LITERALS):
+            found.update(
+                index for index, line in enumerate(lines) if any(literal in line for literal in _LITERALS)
+            )
+        if self.conflict_markers and any(b"\n" + marker in block for marker in _MARKERS):
+            found.update(index for index, line in enumerate(lines) if is_conflict_marker(line))
+        for number in range(len(self.denied)):
+            left = [index for index in range(len(lines)) if index not in found]
+            found.update(self._search(number, lines, left))
+        return sorted(found)
+
+    def secret_in(self, line: bytes) -> SecretForm | None:
+        """Find the first form of credential in a line."""
+        if not self.secrets:
+            return None
+        for form in SECRET_FORMS:
+            if form.is_in(line):
+                return form
+        return None
+
+    def denied_in(self, line: bytes) -> int | None:
+        """Find the first of the policy's own expressions that matches a line.
+
+        A long line is searched in overlapping windows of 4 KiB, so that most expressions take time linear in
+        its length; `^` is its real beginning, `$` also the end of a window.
+
+        Raises:
+            UndecidedError: an expression of the policy took too long.
+        """
+        return next((number for number in range(len(self.denied)) if self._search(number, [line], [0])), None)
+
+    def _search(self, number: int, lines: Sequence[bytes], places: Sequence[int]) -> list[int]:
+        """Search some lines for one of the policy's expressions, for no longer than it may take."""
+        search = self.denied[number].search
+
+        def is_in(line: bytes) -> bool:
+            if len(line) <= _WINDOW:
+                return search(line) is not None
+            starts = range(0, len(line) - _OVERLAP, _WINDOW - _OVERLAP)
+            return any(search(line, start, start + _WINDOW) for start in starts)
+
+        earned = earned_by(len(places), sum(len(lines[place]) for place in places))
+        try:
+            return self.limit.run(
+                self.denied[number].pattern,
+                lambda: [place for place in places if is_in(lines[place])],
+                earned,
+            )
+        except OutOfTimeError:
+            raise too_slow(self.named(number), self.limit) from None

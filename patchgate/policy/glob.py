@@ -1,0 +1,218 @@
+"""What one gitignore pattern says: its components, and the pieces of each.
+
+Decides how a pattern is read, and which patterns are refused because they can match nothing or say what is
+not supported; `patterns` decides what matches. Sources: gitignore(5), and git's wildmatch.c and dir.c, which
+say more: `***` is `**`, a `/` inside a class anchors, `[z-a]` is `[z]`. Where they contradict, git's code
+decides: after gitignore(5) `a**/b` is `a*/b`, but dir.c compares the literal beginning alone and leaves the
+`**/b` to wildmatch.c, so the pattern is `ab` or `a*/**/b`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from patchgate.git.path import fold
+
+_SPECIAL = re.compile(r"[*?\[\\]")
+_STARRED = re.compile(r"[^*?\[\\]+\*\*+")
+# The time for one name grows with the folders above it and with those that a pattern names.
+_MOST_SEGMENTS = 128
+_TOKEN = re.compile(
+    r"(?P<end>/|\\/)|(?P<star>\*+)|(?P<any>\?)|(?P<class>\[[!^]?+(?:\\.|[^\\])(?:\\.|[^\]\\])*\])"
+    r"|\\(?P<escaped>.)|(?P<text>[^*?\[\\/]+)",
+    re.DOTALL,
+)
+
+
+class PatternError(ValueError):
+    """A pattern that can match nothing, or that says something this matcher does not do.
+
+    The message is one sentence for the person who wrote it; `position` is its place in the list, from 0.
+    """
+
+    def __init__(self, message: str, position: int = 0) -> None:
+        super().__init__(message)
+        self.position = position
+
+
+class Star:
+    """A run of `*` inside a component."""
+
+
+@dataclass(frozen=True, slots=True)
+class Single:
+    """A `?` or a class: a regular expression for exactly one character."""
+
+    expression: str
+
+
+STAR = Star()
+Piece = str | Single | Star
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One component of a pattern: its own text, and the pieces that it stands for."""
+
+    written: str
+    pieces: tuple[Piece, ...]
+
+    @property
+    def is_any_depth(self) -> bool:
+        """Tell whether this is `**`, any number of folders (wildmatch takes more stars for the same)."""
+        return len(self.written) > 1 and not self.written.strip("*")
+
+    @property
+    def plain(self) -> str | None:
+        """The one name that the pieces match; None where there are wildcards."""
+        texts = [piece for piece in self.pieces if isinstance(piece, str)]
+        return "".join(texts) if len(texts) == len(self.pieces) else None
+
+    @property
+    def affixes(self) -> tuple[str, str] | None:
+        """What stands before and after the only wildcard, a `*`; None for every other shape."""
+        if self.pieces.count(STAR) != 1 or any(isinstance(piece, Single) for piece in self.pieces):
+            return None
+        star = self.pieces.index(STAR)
+        before, after = self.pieces[:star], self.pieces[star + 1 :]
+        return "".join(map(str, before)), "".join(map(str, after))
+
+    @property
+    def expression(self) -> str:
+        """The pieces as a regular expression that keeps the first fit of every `*` but the last."""
+        chunks = [""]
+        for piece in self.pieces:
+            if isinstance(piece, Star):
+                chunks.append("")
+            else:
+                chunks[-1] += piece.expression if isinstance(piece, Single) else re.escape(piece)
+        if len(chunks) == 1:
+            return chunks[0]
+        return chunks[0] + "".join(f"(?>.*?{chunk})" for chunk in chunks[1:-1]) + f".*{chunks[-1]}"
+
+
+def readings(pattern: str, folded: bool, is_exact: bool = False) -> list[list[Segment]]:
+    """Split a pattern into components, once for each way to match it: `a**/b` is `a*/**/b` or `ab`.
+
+    Args:
+        pattern: the pattern.
+        folded: whether case and normal forms are to say nothing.
+        is_exact: what ends with a slash matches what is in a folder of that name, and no file of that name.
+
+    Raises:
+        PatternError: it can match nothing, or says something that is not supported.
+    """
+    segments = parse(pattern, folded)
+    inside = [Segment("*", (STAR,))] if is_exact and pattern.rstrip(" ").endswith("/") else []
+    first = next((at for at, each in enumerate(segments) if _SPECIAL.search(each.written)), len(segments))
+    rest = segments[first + 1 :]
+    if not rest or not _STARRED.fullmatch(segments[first].written):
+        return [[*segments, *inside]]
+    while len(rest) > 1 and rest[0].is_any_depth:
+        del rest[0]
+    deep = [*segments[: first + 1], Segment("**", (STAR,)), *rest, *inside]
+    joined = _joined(segments[first].written.rstrip("*"), rest[0], folded)
+    return [deep, [*segments[:first], joined, *rest[1:], *inside]]
+
+
+def _joined(beginning: str, segment: Segment, folded: bool) -> Segment:
+    """Put a literal text before a component."""
+    head, *others = segment.pieces
+    pieces: tuple[Piece, ...] = (
+        (beginning + head, *others) if isinstance(head, str) else (beginning, head, *others)
+    )
+    if not folded:
+        return Segment(beginning + segment.written, pieces)
+    # Where two texts meet, characters may combine.
+    again = (
+        fold(each.encode("utf-8", "surrogateescape")) if isinstance(each, str) else each for each in pieces
+    )
+    return Segment(fold((beginning + segment.written).encode("utf-8", "surrogateescape")), tuple(again))
+
+
+def parse(pattern: str, folded: bool) -> list[Segment]:
+    """Split a pattern into components, from the root; raise PatternError for one that can match nothing."""
+    if folded:
+        pattern = unicodedata.normalize("NFC", pattern)
+    body = pattern.rstrip(" ")
+    if len(body) < len(pattern) and (len(body) - len(body.rstrip("\\"))) % 2:
+        body += " "  # gitignore(5): a backslash keeps a trailing space
+    if not body.strip("/"):
+        raise PatternError("the pattern is empty; name a file or a folder")
+    if body[0] == "#":
+        raise PatternError(r"a pattern that begins with # is a comment; write \# for such a name")
+    if body[0] == "!":
+        raise PatternError(r"negation is not supported here; write \! for a name that begins with !")
+    body = body.removesuffix("/")
+    is_anchored = "/" in body
+    segments = list(_segments(body.removeprefix("/"), folded))
+    if not all(segment.pieces for segment in segments):
+        raise PatternError("an empty component matches nothing; write one / between names")
+    if not is_anchored and not segments[0].is_any_depth:
+        segments.insert(0, Segment("**", (STAR,)))
+    if len(segments) > _MOST_SEGMENTS:
+        raise PatternError(f"a pattern may have at most {_MOST_SEGMENTS} components")
+    if segments[-1].is_any_depth:
+        segments.append(Segment("*", (STAR,)))
+    return segments
+
+
+def _segments(body: str, folded: bool) -> Iterator[Segment]:
+    """Yield the components of a pattern whose outer slashes are gone."""
+
+    def compared(text: str) -> str:
+        return fold(text.encode("utf-8", "surrogateescape")) if folded else text
+
+    if not _SPECIAL.search(body):
+        for name in compared(body).split("/"):
+            yield Segment(name, (name,) if name else ())
+        return
+    pieces: list[Piece] = []
+    text = ""
+    start = position = 0
+    while position < len(body):
+        token = _TOKEN.match(body, position)
+        if token is None:
+            fault = "[ is never closed" if body[position] == "[" else "\\ at the end escapes nothing"
+            raise PatternError(f"a {fault}; write \\{body[position]} for the character itself")
+        position = token.end()
+        if token.lastgroup in {"text", "escaped"}:
+            text += token[token.lastgroup]
+            continue
+        if text:
+            pieces.append(compared(text))
+            text = ""
+        if token.lastgroup == "end":
+            yield Segment(compared(body[start : token.start()]), tuple(pieces))
+            pieces, start = [], position
+        elif token.lastgroup == "star":
+            pieces.append(STAR)
+        else:
+            pieces.append(Single("." if token.lastgroup == "any" else _class(token[0], folded)))
+    if text:
+        pieces.append(compared(text))
+    yield Segment(compared(body[start:]), tuple(pieces))
+
+
+def _class(written: str, folded: bool) -> str:
+    """Translate `[a-z]` as wildmatch.c reads it: of `[z-a]` remains the z, and an escaped `-` is no range."""
+    if "[:" in written:
+        raise PatternError("[[:class:]] is not supported; write the characters, as in [a-z]")
+    inner = written[1:-1]
+    is_negated = inner[0] in "!^"
+    elements = re.findall(r"(\\?)(.)", inner[is_negated:], re.DOTALL)
+    ranges: list[tuple[str, str]] = []
+    position = 0
+    while position < len(elements):
+        low = high = elements[position][1]
+        position += 1
+        if elements[position : position + 1] == [("", "-")] and position + 1 < len(elements):
+            high = elements[position + 1][1]
+            position += 2
+        ranges.append((low, max(low, high)))
+    inside = "".join(f"\\U{ord(low):08x}-\\U{ord(high):08x}" for low, high in ranges)
+    # A range that is folded by its ends is another range: [Z-a] holds a, and [z-a] only z.
+    return f"{'(?i:' if folded else '(?:'}[{'^' if is_negated else ''}{inside}])"

@@ -1,0 +1,303 @@
+"""Strict JSON that remembers its lines: bytes in, values with the line of each, or the one fault.
+
+Decides what is JSON (RFC 8259, UTF-8, no NaN, no unpaired surrogates), how much of it is read, and how a
+fault is told. The reader is our own, so that words and bounds are the same under every Python. Does not
+decide what the values may be.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from patchgate.git.quoting import printable
+
+MAX_BYTES = 1 << 20
+MAX_DEPTH = 64
+MAX_VALUES = 50_000
+MAX_DIGITS = 300
+MAX_DOUBLED = 1000
+
+Place = tuple[str | int, ...]
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+_MARK = re.compile(r"[{}\[\],:]")
+_STRING = re.compile(
+    r'"[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4})[^"\\\x00-\x1f]*)*"',
+)
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)((?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)(?![0-9A-Za-z_.+-])")
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|-Infinity")
+_WORDS = {"true": True, "false": False, "null": None}
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_MARKERS = ("<<<<<<<", "=======", ">>>>>>>", "|||||||")
+_SYNTAX = "see https://www.json.org for the syntax"
+
+
+@dataclass(frozen=True, slots=True)
+class JsonFault:
+    """Why some bytes are not read: one sentence, its line (None: the whole), the next step."""
+
+    message: str
+    line: int | None
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class JsonDocument:
+    """What was read: the value, the line of each place in it, and the places of keys that stand twice.
+
+    The line of a member is that of its key. Of a key that stands twice, the first value and both lines count:
+    `doubled` has the place and the line of the later one.
+    """
+
+    value: Any
+    lines: Mapping[Place, int]
+    doubled: tuple[tuple[Place, int], ...] = ()
+
+    def line_of(self, place: Place) -> int:
+        """Give the line of a place, or of the nearest above it that is there."""
+        while place and place not in self.lines:
+            place = place[:-1]
+        return self.lines[place]
+
+
+def dotted(place: Place) -> str:
+    """Write a place as a reader would: `functions[0].description`; names that are not plain in quotes."""
+    text = ""
+    for part in place:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        elif re.fullmatch(r"[A-Za-z0-9_-]{1,100}", part):
+            text += f".{part}" if text else part
+        else:
+            text += f'["{printable(part, 100)}"]'
+    return text
+
+
+def too_large(size: int, most_bytes: int = MAX_BYTES) -> JsonFault | None:
+    """Tell that a file of so many bytes is not read; None where it is."""
+    if size <= most_bytes:
+        return None
+    message = f"the file has {size:,} bytes, and at most {most_bytes:,} are read"
+    return JsonFault(message, None, "make it shorter")
+
+
+def read_json(raw: bytes, most_bytes: int = MAX_BYTES) -> JsonDocument | JsonFault:
+    """Read one JSON document.
+
+    Args:
+        raw: its bytes; UTF-8 without a byte-order mark.
+        most_bytes: how many are read at most.
+    """
+    if (fault := too_large(len(raw), most_bytes)) is not None:
+        return fault
+    if raw.startswith(b"\xef\xbb\xbf"):
+        return JsonFault("the file begins with a byte-order mark", 1, "save it without one")
+    if (position := raw.find(b"\0")) >= 0:
+        line = raw.count(b"\n", 0, position) + 1
+        return JsonFault("the file holds a NUL byte", line, "save it as UTF-8 text")
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        return JsonFault("the file is not UTF-8", line, "save it as UTF-8 text")
+    reader = _Reader(text)
+    try:
+        reader.read()
+    except _NotJsonError as error:
+        line = text.count("\n", 0, error.position) + 1
+        return JsonFault(error.message, line, error.hint)
+    return JsonDocument(reader.root, reader.lines, tuple(reader.doubled))
+
+
+class _NotJsonError(Exception):
+    """The text cannot be read on."""
+
+    def __init__(self, message: str, position: int, hint: str = _SYNTAX) -> None:
+        super().__init__(message)
+        self.message = message
+        self.position = position
+        self.hint = hint
+
+
+@dataclass(slots=True)
+class _Open:
+    """An object or a list that is not closed yet; `place` is None for the second value of a key."""
+
+    holder: dict[str, Any] | list[Any]
+    place: Place | None
+
+
+@dataclass(slots=True)
+class _Reader:
+    """One passage over a text; it holds what is open in a list of its own, so depth costs no recursion."""
+
+    text: str
+    root: Any = None
+    lines: dict[Place, int] = field(default_factory=dict)
+    doubled: list[tuple[Place, int]] = field(default_factory=list)
+    _at: int = 0
+    _line: int = 1
+    _counted: int = 0
+    _values: int = 0
+    _open: list[_Open] = field(default_factory=list)
+
+    def read(self) -> None:
+        """Read the whole text."""
+        self._skip()
+        if self._at == len(self.text):
+            raise _NotJsonError("the file is empty", 0, "write a JSON object, which begins with {")
+        self.root = self._value(())
+        while self._open:
+            self._member(self._open[-1])
+        self._skip()
+        if self._at < len(self.text):
+            raise self._fault("after the end of the value")
+
+    def _member(self, inner: _Open) -> None:
+        """Read the next member of what is open, or its end."""
+        holder = inner.holder
+        close = "}" if isinstance(holder, dict) else "]"
+        self._skip()
+        if self._take(close):
+            self._open.pop()
+            return
+        if holder:
+            comma = self._at
+            if not self._take(","):
+                raise self._fault(f"where a comma or `{close}` has to stand")
+            self._skip()
+            if self.text.startswith(close, self._at):
+                message = f"not JSON: a comma stands before the closing `{close}`"
+                raise _NotJsonError(message, comma, "take the comma out")
+        if isinstance(holder, list):
+            place = None if inner.place is None else (*inner.place, len(holder))
+            # The slot is taken before it is filled: a list within a list must not look empty.
+            holder.append(None)
+            holder[-1] = self._value(place)
+            return
+        self._skip()
+        line = self._line_here()
+        if not self.text.startswith('"', self._at):
+            raise self._fault("where a key in double quotes has to stand")
+        key = self._string()
+        self._skip()
+        if not self._take(":"):
+            raise self._fault("where the colon after a key has to stand")
+        place = None if inner.place is None else (*inner.place, key)
+        if key in holder:
+            if place is not None and len(self.doubled) < MAX_DOUBLED:
+                self.doubled.append((place, line))
+            self._value(None)
+            return
+        if place is not None:
+            self.lines[place] = line
+        holder[key] = None
+        holder[key] = self._value(place)
+
+    def _value(self, place: Place | None) -> Any:
+        """Read a value; an object or a list is given back empty, and filled later."""
+        self._skip()
+        self._values += 1
+        if self._values > MAX_VALUES:
+            raise _NotJsonError(
+                f"the file holds more than {MAX_VALUES:,} values", self._at, "make it shorter"
+            )
+        if place is not None:
+            self.lines.setdefault(place, self._line_here())
+        mark = self.text[self._at : self._at + 1]
+        if mark == '"':
+            return self._string()
+        if mark in {"{", "["} and mark:
+            if len(self._open) >= MAX_DEPTH:
+                message = f"lists and objects may be nested at most {MAX_DEPTH} deep"
+                raise _NotJsonError(message, self._at, "make it plainer")
+            self._at += 1
+            holder: dict[str, Any] | list[Any] = {} if mark == "{" else []
+            self._open.append(_Open(holder, place))
+            return holder
+        number = _NUMBER.match(self.text, self._at)
+        if number:
+            return self._number(number)
+        word = _WORD.match(self.text, self._at)
+        if word and word[0] in _WORDS:
+            self._at = word.end()
+            return _WORDS[word[0]]
+        raise self._fault("where a value has to stand")
+
+    def _number(self, found: re.Match[str]) -> int | float:
+        if len(found[0]) > MAX_DIGITS:
+            raise _NotJsonError(
+                f"a number has more than {MAX_DIGITS} digits", self._at, "write a shorter one"
+            )
+        if not found[1]:
+            self._at = found.end()
+            return int(found[0])
+        number = float(found[0])
+        if not math.isfinite(number):
+            raise _NotJsonError(
+                f"the number {printable(found[0], 40)} is too large", self._at, "write a smaller one"
+            )
+        self._at = found.end()
+        return number
+
+    def _string(self) -> str:
+        found = _STRING.match(self.text, self._at)
+        if found is None:
+            raise _NotJsonError(
+                "not JSON: a string is not closed on its line, or holds a control or an unknown escape",
+                self._at,
+                'end it with ", and write a line end in it as \\n',
+            )
+        inner = found[0][1:-1]
+        if "\\" in inner:
+            inner = json.loads(found[0])
+            if _SURROGATE.search(inner):
+                raise _NotJsonError(
+                    "a string holds half of a surrogate pair", self._at, "write the character itself"
+                )
+        self._at = found.end()
+        return inner
+
+    def _take(self, mark: str) -> bool:
+        if not self.text.startswith(mark, self._at):
+            return False
+        self._at += 1
+        return True
+
+    def _skip(self) -> None:
+        found = _SPACE.match(self.text, self._at)
+        if found:
+            self._at = found.end()
+
+    def _line_here(self) -> int:
+        self._line += self.text.count("\n", self._counted, self._at)
+        self._counted = self._at
+        return self._line
+
+    def _fault(self, where: str) -> _NotJsonError:
+        """Say what stands at the present place instead of what has to."""
+        at = self._at
+        begin = self.text.rfind("\n", 0, at) + 1
+        line = self.text[begin : begin + 8].rstrip("\r\n")
+        if line[:7] in _MARKERS and line[7:8] in {"", " "}:
+            return _NotJsonError("a conflict marker stands here", at, "resolve the conflict")
+        if at == len(self.text):
+            last = len(self.text.rstrip(" \t\r\n"))
+            return _NotJsonError("not JSON: the file ends too early", last, "close what is open: } or ]")
+        word = _WORD.match(self.text, at)
+        shown = printable(word[0] if word else self.text[at], 40)
+        hint = _SYNTAX
+        if word and word[0] in {"NaN", "Infinity", "-Infinity"}:
+            hint = "JSON has no such number: write null, or leave it out"
+        elif word and word[0] in {"None", "True", "False"}:
+            hint = "JSON writes null, true and false"
+        elif shown == "'":
+            hint = 'JSON takes double quotes: "'
+        elif shown in {"/", "#"}:
+            hint = "JSON has no comments: take it out"
+        return _NotJsonError(f"not JSON: `{shown}` stands {where}", at, hint)

@@ -1,0 +1,363 @@
+"""A policy: what a config means for a path, a file, a profile.
+
+Decides which key of the config speaks about a path, which limits a file has, at which level a rule speaks,
+and the digest that a verdict is bound to. Does not look at changes: the gates do, with what is said here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any
+
+from patchgate.git.path import RepoPath, bounded, fold
+from patchgate.git.quoting import printable
+from patchgate.policy.classes import CLASSES
+from patchgate.policy.component import Components
+from patchgate.policy.content import ContentRules
+from patchgate.policy.control import is_control_by_name
+from patchgate.policy.patterns import PatternSet, PrefixSet
+from patchgate.policy.settings import Config, ProfileSettings
+from patchgate.policy.time_limit import NoLimit, TimeLimit
+from patchgate.report.rules import RULES, RULES_VERSION, Level, Stage
+from patchgate.report.rules.message import MESSAGE_RULES
+from patchgate.report.rules.placeholders import PLACEHOLDER_RULES
+
+if TYPE_CHECKING:
+    from patchgate.policy.markers import Markers
+
+Key = tuple[str | int, ...]
+_MANY_PATHS = 200_000
+_WEIGHTS = ("off", "note", "warning", "error")
+
+
+class Profile(StrEnum):
+    """Who is judged: the commits of people, or what agents propose."""
+
+    COMMIT = "commit"
+    AGENT = "agent"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The key of the config that decides something about a path, and the text that stands there."""
+
+    key: Key
+    text: str
+
+    @property
+    def shown(self) -> str:
+        """The text, safe for a terminal."""
+        return printable(self.text, 120)
+
+    @property
+    def dotted(self) -> str:
+        """The key as a person writes it: `policy.deny[2]`."""
+        return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in self.key)[1:]
+
+
+@dataclass(frozen=True, slots=True)
+class PathRuling:
+    """Everything that the policy says about a path by its name alone.
+
+    `denied` is the deny that holds, with the rule that tells of it; `deletable` and `generated` the entries
+    that match; `classes` the classes of the name; `owner` the position of the override that owns it.
+    """
+
+    rule: str | None
+    denied: Decision | None
+    outside: bool
+    deletable: Decision | None
+    generated: Decision | None
+    suffix: Decision | None
+    classes: frozenset[str]
+    owner: int | None
+    is_control: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FileLimits:
+    """The limits of the files that one owner has; `owner` is None for the profile itself. None is no limit.
+
+    `has_own_files` and `has_own_lines` say whether the owner counts files and lines for itself.
+    """
+
+    owner: int | None
+    max_files: int | None
+    max_added_lines: int | None
+    max_file_bytes: int | None
+    deny_classes: frozenset[str]
+    deny_new_classes: frozenset[str]
+    allow_modes: bool
+    allow_symlinks: bool | str
+    allow_gitlinks: bool | str
+    has_own_files: bool = True
+    has_own_lines: bool = True
+
+
+@cache
+def _classes() -> tuple[tuple[str, PatternSet], ...]:
+    return tuple((name, PatternSet(patterns, folded=True)) for name, patterns in CLASSES.items())
+
+
+class Policy:
+    """A config, compiled. Immutable but for what it remembers of paths that it was asked about.
+
+    Args:
+        config: the config.
+        file: the name of its file, and `raw` its bytes, to name lines; empty for the built-in defaults.
+        limit: the time that its own expressions have; None: any.
+    """
+
+    def __init__(
+        self, config: Config, file: str = "", raw: bytes = b"", limit: TimeLimit | None = None
+    ) -> None:
+        self.config = config
+        self.limit = limit or NoLimit()
+        self.file = file
+        self.raw = raw
+        section = config.policy
+        self._roots = None if section.allow_roots is None else PrefixSet(section.allow_roots, folded=False)
+        denies: list[tuple[str, str, PrefixSet | PatternSet]] = [
+            ("deny-prefix", "deny_prefixes", PrefixSet(section.deny_prefixes, folded=True)),
+            ("deny-pattern", "deny", PatternSet(section.deny, folded=True)),
+        ]
+        # One deny speaks for a path: the one of the higher level, or a warning would hide a refusal.
+        self._denies = sorted(denies, key=lambda deny: -_WEIGHTS.index(config.rules.get(deny[0], "error")))
+        self._deletable = PatternSet(section.allow_delete, folded=False, exact=True)
+        self._generated = PatternSet(section.generated, folded=False, exact=True)
+        self._suffixes = tuple(
+            fold(suffix.encode("utf-8", "surrogateescape")) for suffix in section.deny_suffixes
+        )
+        self._owners = [PatternSet(override.paths, folded=False, exact=True) for override in config.overrides]
+        self._rulings: dict[bytes, PathRuling] = {}
+        self._limits: dict[tuple[Profile, int | None], FileLimits] = {}
+        self._all_limits: dict[Profile, tuple[FileLimits, ...]] = {}
+        self._digests: dict[Profile, str] = {}
+        self._message_levels: dict[Profile, frozenset[Level | None]] = {}
+        self._judges_placeholders: dict[Profile, bool] = {}
+
+    @cached_property
+    def content(self) -> ContentRules:
+        """The content rules."""
+        section = self.config.content
+        denied = tuple(re.compile(text.encode("utf-8")) for text in section.deny)
+        return ContentRules(section.secrets, section.conflict_markers, denied, self.limit, self._denied_at)
+
+    def _denied_at(self, number: int) -> str:
+        """Name an expression of `content.deny`, with its text and its line."""
+        text = printable(self.config.content.deny[number], 80)
+        place = self.line_of(("content", "deny", number))
+        return f"content.deny[{number}] ({text}{f', {place}' if place else ''})"
+
+    @cached_property
+    def markers(self) -> Markers:
+        """The markers of placeholders, the policy's own among them."""
+        # Most commits are judged without them.
+        from patchgate.policy.markers import Markers
+
+        return Markers(self.config.claims.markers, self.limit)
+
+    @cached_property
+    def components(self) -> Components:
+        """The components."""
+        return Components(self.config.components)
+
+    def digest(self, profile: Profile) -> str:
+        """Compute the policy digest: profile, keys as written in canonical JSON, version of the rules."""
+        if profile not in self._digests:
+            keys = json.dumps(self.config.written, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+            text = f"patchgate.policy/1\n{profile.value}\n{keys}\n{RULES_VERSION}\n"
+            self._digests[profile] = "sha256:" + hashlib.sha256(text.encode("utf-8")).hexdigest()
+        return self._digests[profile]
+
+    def level(self, rule: str, profile: Profile) -> Level | None:
+        """Say at which level a rule speaks; None where it is off. Invariants keep their own.
+
+        `[rules]` speaks before `[message] level` and `[placeholders] level`, which are those of every message
+        and every placeholder rule, and before `[intents] reserve`.
+        """
+        definition = RULES[rule]
+        if not definition.invariant and (chosen := self.config.rules.get(rule)):
+            return None if chosen == "off" else Level(chosen)
+        if profile is Profile.AGENT and rule in {"max-files", "max-added-lines"}:
+            return Level.ERROR
+        if definition.stage is Stage.MESSAGE:
+            level = self.config.message.level
+            return None if level == "off" else Level(level)
+        if definition.stage is Stage.PLACEHOLDERS:
+            level = self.config.placeholders.level or ("warning" if profile is Profile.AGENT else "off")
+            return None if level == "off" else Level(level)
+        if rule == "intent-reserved":
+            reserve = self.config.intents.reserve
+            return None if reserve == "off" else Level(reserve)
+        return definition.level
+
+    def refuses_messages(self, profile: Profile) -> bool:
+        """Tell whether any message is refused, so that those of commits have to be read."""
+        return Level.ERROR in self._levels_of_messages(profile)
+
+    def judges_messages(self, profile: Profile) -> bool:
+        """Tell whether anything is said of any message."""
+        return any(level is not None for level in self._levels_of_messages(profile))
+
+    def _levels_of_messages(self, profile: Profile) -> frozenset[Level | None]:
+        if profile not in self._message_levels:
+            levels = frozenset(self.level(rule.id, profile) for rule in MESSAGE_RULES)
+            self._message_levels[profile] = levels
+        return self._message_levels[profile]
+
+    def judges_placeholders(self, profile: Profile) -> bool:
+        """Tell whether anything is said of a placeholder; where nothing is, none is looked for."""
+        if profile not in self._judges_placeholders:
+            spoken = any(self.level(rule.id, profile) is not None for rule in PLACEHOLDER_RULES)
+            self._judges_placeholders[profile] = spoken
+        return self._judges_placeholders[profile]
+
+    def ruling(self, path: RepoPath) -> PathRuling:
+        """Say what the policy says about a path by its name."""
+        known = self._rulings.get(path.raw)
+        if known is None:
+            if len(self._rulings) >= _MANY_PATHS:
+                self._rulings.clear()
+            known = self._rulings[path.raw] = self._rule(path)
+        return known
+
+    def _rule(self, path: RepoPath) -> PathRuling:
+        section = self.config.policy
+        raw = bounded(path.raw)
+        rule, denied = None, None
+        for name, key, matcher in self._denies:
+            if (index := matcher.match(raw)) is not None:
+                rule, denied = name, Decision(("policy", key, index), getattr(section, key)[index])
+                break
+        is_control = is_control_by_name(path)
+        folded = fold(raw)
+        suffix = next((each for each, text in enumerate(self._suffixes) if folded.endswith(text)), None)
+        return PathRuling(
+            rule,
+            denied,
+            outside=self._roots is not None and not is_control and self._roots.match(raw) is None,
+            deletable=_decision(self._deletable, raw, ("policy", "allow_delete")),
+            generated=_decision(self._generated, raw, ("policy", "generated")),
+            suffix=None
+            if suffix is None
+            else Decision(("policy", "deny_suffixes", suffix), section.deny_suffixes[suffix]),
+            classes=self._classes_of(raw),
+            owner=next(
+                (each for each, paths in enumerate(self._owners) if paths.match(raw) is not None), None
+            ),
+            is_control=is_control,
+        )
+
+    def _classes_of(self, raw: bytes) -> frozenset[str]:
+        found = frozenset(name for name, names in _classes() if names.match(raw) is not None)
+        # Who allows lock files allows new ones too.
+        return found - {"output"} if "lock" in found else found
+
+    def limits(self, profile: Profile, owner: int | None) -> FileLimits:
+        """Say which limits hold for the files of one owner: an override, or (None) the profile."""
+        key = (profile, owner)
+        if key not in self._limits:
+            own = self.config.policy.commit if profile is Profile.COMMIT else self.config.policy.agent
+            self._limits[key] = self._resolve(own, owner)
+        return self._limits[key]
+
+    def _resolve(self, own: ProfileSettings, owner: int | None) -> FileLimits:
+        override = None if owner is None else self.config.overrides[owner]
+
+        def chosen(name: str, otherwise: object) -> object:
+            value = getattr(override, name, None)
+            return otherwise if value is None else value
+
+        def limit(name: str, otherwise: object) -> int | None:
+            value = chosen(name, otherwise)
+            return value if isinstance(value, int) else None
+
+        classes = chosen("deny_classes", own.deny_classes)
+        new_classes = chosen("deny_new_classes", own.deny_new_classes)
+        assert isinstance(classes, tuple)
+        assert isinstance(new_classes, tuple)
+        symlinks = chosen("allow_symlinks", own.allow_symlinks)
+        gitlinks = chosen("allow_gitlinks", own.allow_gitlinks)
+        return FileLimits(
+            owner,
+            limit("max_files", own.max_files),
+            limit("max_added_lines", own.max_added_lines),
+            limit("max_file_bytes", self.config.policy.max_file_bytes),
+            # A root deny cannot be lifted by an override.
+            frozenset(classes) | frozenset(self.config.policy.deny_classes),
+            frozenset(new_classes),
+            bool(chosen("allow_modes", own.allow_modes)),
+            symlinks if isinstance(symlinks, str) else bool(symlinks),
+            gitlinks if isinstance(gitlinks, str) else bool(gitlinks),
+            override is None or override.max_files is not None,
+            override is None or override.max_added_lines is not None,
+        )
+
+    def key_of(self, limit: str, profile: Profile, owner: int | None) -> Key:
+        """Name the key that sets a limit for the files of one owner: the override's, else the profile's."""
+        if owner is not None and getattr(self.config.overrides[owner], limit) is not None:
+            return ("overrides", owner, limit)
+        return ("policy", limit) if limit == "max_file_bytes" else ("policy", profile.value, limit)
+
+    def key_of_class(self, name: str, profile: Profile, owner: int | None) -> Key:
+        """Name the list that denies a class to the files of one owner; no override lifts the root's."""
+        if name in self.config.policy.deny_classes:
+            return ("policy", "deny_classes")
+        is_for_all = name in self.limits(profile, owner).deny_classes
+        return self.key_of("deny_classes" if is_for_all else "deny_new_classes", profile, owner)
+
+    def is_written(self, key: Key) -> bool:
+        """Tell whether the config sets a key, so that no default decides."""
+        value: Any = self.config.written
+        for part in key:
+            if not (part in value if isinstance(value, Mapping) else isinstance(value, list)):
+                return False
+            value = value[part]
+        return True
+
+    def all_limits(self, profile: Profile) -> Sequence[FileLimits]:
+        """List the limits of the profile and of every override."""
+        if profile not in self._all_limits:
+            owners: list[int | None] = [None, *range(len(self._owners))]
+            self._all_limits[profile] = tuple(self.limits(profile, owner) for owner in owners)
+        return self._all_limits[profile]
+
+    def needs_lines(self, profile: Profile) -> bool:
+        """Tell whether lines are read: for what they hold, for a line budget, or the class `binary`."""
+        if self.content or self.judges_placeholders(profile):
+            return True
+        return any(
+            limits.max_added_lines is not None or "binary" in limits.deny_classes | limits.deny_new_classes
+            for limits in self.all_limits(profile)
+        )
+
+    def needs_sizes(self, profile: Profile) -> bool:
+        """Tell whether the sizes of new blobs have to be read."""
+        return any(limits.max_file_bytes is not None for limits in self.all_limits(profile))
+
+    def line_of(self, key: Key) -> str | None:
+        """Name the place of a key as `file:line`; None for the built-in defaults."""
+        if not self.file:
+            return None
+        # Only where something is told: the file is read once more.
+        from patchgate.policy.toml_lines import locate
+
+        prefix: Key = ("tool", "patchgate") if self.file == "pyproject.toml" else ()
+        line = locate(self.raw, (*prefix, *key))
+        return self.file if line is None else f"{self.file}:{line}"
+
+    def as_written(self) -> Mapping[str, object]:
+        """The keys that the config sets."""
+        return self.config.written
+
+
+def _decision(patterns: PatternSet, raw: bytes, key: Key) -> Decision | None:
+    index = patterns.match(raw)
+    return None if index is None else Decision((*key, index), patterns.patterns[index])

@@ -1,0 +1,58 @@
+"""Keep what was computed in a file, so that it counts only as it was written and only for who wrote it.
+
+Decides the form of such a file: a seal over the body, bound to what it is and to the versions of tool and
+rules. What is damaged, foreign, too large or missing is nothing; what cannot be written is not kept. Whoever
+can write below the git common directory can also remove the hooks, so the seal is no door.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from patchgate import __version__
+from patchgate.report.rules import RULES_VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class SealedFile:
+    """One file of a cache; `form` names what is in it, `most_bytes` is how long it may be."""
+
+    path: str
+    form: str
+    most_bytes: int
+
+    def load(self) -> dict[str, Any]:
+        """Give what was kept; nothing where that does not count."""
+        try:
+            with open(self.path, "rb") as stream:
+                kept = stream.read(self.most_bytes + 1)
+        except OSError:
+            return {}
+        seal, _, body = kept.partition(b"\n")
+        if len(kept) > self.most_bytes or seal != self._seal(body):
+            return {}
+        loaded: dict[str, Any] = json.loads(body)
+        return loaded
+
+    def store(self, body: bytes) -> None:
+        """Replace what was kept by a JSON object, whole or not at all."""
+        from pathlib import Path
+
+        from patchgate.storage.replace import write_atomically
+
+        content = self._seal(body) + b"\n" + body
+        if len(content) > self.most_bytes:
+            return
+        try:
+            os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
+            write_atomically(Path(self.path), content, mode=0o600)
+        except OSError:
+            return
+
+    def _seal(self, body: bytes) -> bytes:
+        about = f"{self.form}\n{__version__}\n{RULES_VERSION}\n".encode()
+        return hashlib.sha256(about + body).hexdigest().encode("ascii")

@@ -1,0 +1,209 @@
+"""The report as people read it in a terminal: rule, place, source line, help, and the verdict in words.
+
+Decides the layout alone. Every finding is a block; more than `limit` of them are summed up by rule.
+All foreign text is escaped, and a line that holds a secret is never shown, whichever rule points at it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from patchgate.git.quoting import printable
+from patchgate.report import wording
+from patchgate.report.rules import Level, Stage
+from patchgate.report.verdict import ChangeVerdict, Finding, Report, Verdict
+
+DEFAULT_LIMIT = 20
+EXCERPT_LENGTH = 160
+SECRET = "secret"
+
+_BOLD = "1"
+_GRAPHICS = {
+    "error": "1;31",
+    "rejected": "1;31",
+    "warning": "1;33",
+    "undecided": "1;33",
+    "note": "1;36",
+    "help": "1;36",
+    "accepted": "1;32",
+    "gutter": "1;34",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Ink:
+    """Colours a word by ANSI's graphic rendition, or leaves it; the text is the same without."""
+
+    color: bool
+
+    def __call__(self, text: str, kind: str) -> str:
+        return f"\x1b[{_GRAPHICS.get(kind, _BOLD)}m{text}\x1b[0m" if self.color else text
+
+
+def render(
+    report: Report,
+    *,
+    color: bool,
+    limit: int = DEFAULT_LIMIT,
+    verbose: bool = False,
+) -> str:
+    """Write a report for a terminal; the text ends with a line feed.
+
+    Args:
+        report: what was found.
+        color: whether to add ANSI colours.
+        limit: how many findings are written out, errors first; the rest is counted by rule.
+        verbose: whether to add, for each change, its ids, policy, gates and budgets.
+    """
+    ink = _Ink(color)
+    shown, rest = _select(report, limit)
+    blocks: list[str] = []
+    for change, findings in zip(report.changes, shown, strict=True):
+        blocks.extend(_change_blocks(change, findings, ink, ranged=len(report.changes) > 1, verbose=verbose))
+    if rest:
+        rules = ", ".join(f"{number} {rule}" for rule, number in rest.most_common())
+        blocks.append(f"… and {rest.total()} more: {rules}")
+    blocks.append(_closing(report, ink))
+    return "\n\n".join(blocks) + "\n"
+
+
+def _select(report: Report, limit: int) -> tuple[list[list[Finding]], Counter[str]]:
+    """Choose the findings to write out, for each change, errors first, and count the others by rule."""
+    ranked = sorted(
+        (wording.LEVELS.index(finding.level), change_number, finding_number)
+        for change_number, change in enumerate(report.changes)
+        for finding_number, finding in enumerate(change.findings)
+    )
+    shown: list[list[Finding]] = [[] for _ in report.changes]
+    for _, change_number, finding_number in ranked[:limit]:
+        shown[change_number].append(report.changes[change_number].findings[finding_number])
+    rest = Counter(
+        report.changes[change_number].findings[finding_number].rule
+        for _, change_number, finding_number in ranked[limit:]
+    )
+    return shown, rest
+
+
+def _change_blocks(
+    change: ChangeVerdict, findings: Sequence[Finding], ink: _Ink, *, ranged: bool, verbose: bool
+) -> list[str]:
+    """Write what one change has to say; in a range under its name, and with the gates that owe an answer."""
+    secrets = {(each.path, each.line, each.side) for each in change.findings if each.rule == SECRET}
+    blocks = [
+        _finding_block(finding, ink, (finding.path, finding.line, finding.side) in secrets)
+        for finding in findings
+    ]
+    if ranged:
+        blocks += [
+            f"{ink('undecided', 'undecided')}: {wording.describe_gate(gate)}"
+            for gate in wording.unanswered(change)
+        ]
+        if blocks:
+            name = wording.name_change(change)
+            blocks.insert(0, f"{ink(name, 'bold')}: {change.verdict.value}")
+    if verbose:
+        blocks.append(_evidence(change))
+    return blocks
+
+
+def _finding_block(finding: Finding, ink: _Ink, is_secret: bool) -> str:
+    """Write one finding as ruff and rustc do."""
+    label = ink(f"{finding.level.value}[{finding.rule}]", finding.level.value)
+    lines = [f"{label}: {wording.safe(finding.message)}"]
+    number = "" if finding.line is None else str(finding.line)
+    margin = " " * max(len(number), 1)
+    place = wording.show_place(finding)
+    if place:
+        before = " (before the change)" if finding.line is not None and finding.side == "old" else ""
+        lines.append(f"{margin}{ink('-->', 'gutter')} {place}{before}")
+    source = _source_line(finding, is_secret)
+    if source is not None:
+        bar = ink("|", "gutter")
+        lines += [
+            f"{margin} {bar}",
+            f"{ink(number.rjust(len(margin)), 'gutter')} {bar} {source}",
+            f"{margin} {bar}",
+        ]
+    lines += [f"  {wording.safe(note)}" for note in finding.notes]
+    hint = wording.hint_of(finding)
+    if hint:
+        lines.append(f"{ink('help', 'help')}: {wording.safe(hint)}")
+    return "\n".join(lines)
+
+
+def _source_line(finding: Finding, is_secret: bool) -> str | None:
+    """Give the source line fit for a terminal; of a secret only the name of what it looks like."""
+    if finding.excerpt is None:
+        return None
+    if is_secret:
+        pattern = finding.details.get("pattern")
+        named = finding.rule == SECRET and isinstance(pattern, str)
+        return f"(hidden: {wording.safe(str(pattern))})" if named else "(hidden: a secret)"
+    return wording.safe(printable(finding.excerpt, EXCERPT_LENGTH))
+
+
+def _evidence(change: ChangeVerdict) -> str:
+    """Write what a verdict rests on: ids, policy, the outcome of each gate, the budgets."""
+    lines = [
+        f"{wording.name_change(change)}: {change.verdict.value} under the {change.profile} profile",
+        f"  verdict id: {change.id}",
+        f"  policy: {wording.safe(change.policy.origin)} {change.policy.digest}",
+    ]
+    for gate in (*change.gates, *change.circumstances):
+        reason = f" ({wording.safe(gate.reason)})" if gate.reason else ""
+        lines.append(f"  {gate.gate}: {gate.outcome.value}{reason}")
+    for name, budget in change.limits.items():
+        of = "no limit" if budget.limit is None else f"limit {budget.limit}"
+        lines.append(f"  {name}: {budget.used} used, {of}")
+    return "\n".join(lines)
+
+
+def _closing(report: Report, ink: _Ink) -> str:
+    """Write the end in its fixed order: way out, verdict, retry (hardly anybody reads further up)."""
+    lines = [f"{ink('warning', 'warning')}: {wording.safe(warning)}" for warning in report.warnings]
+    lines += _ways_out(report)
+    for way in report.ways_out:
+        # The command stands alone on its line, to be run as it stands.
+        lines += [f"way out: {wording.safe(way.message)}", wording.safe(way.command)]
+    if report.approve is not None and report.verdict is not Verdict.ACCEPTED:
+        lines.append(f"approve: {wording.safe(report.approve)}")
+    if report.attempt is not None:
+        lines.append(wording.safe(wording.attempt_line(report.attempt)))
+    tally = wording.tally_line(report)
+    if tally is not None:
+        lines.append(tally)
+    word, _, rest = wording.verdict_line(report).partition(":")
+    lines.append(f"{ink(word, word)}:{rest}")
+    if report.retry is not None:
+        lines.append(wording.safe(wording.retry_line(report.retry)))
+    return "\n".join(lines)
+
+
+def _ways_out(report: Report) -> list[str]:
+    """Say how to go on where a refusal is right by the policy, and yet the change is meant."""
+    errors = [
+        (finding, change.profile)
+        for change in report.changes
+        for finding in change.findings
+        if finding.level is Level.ERROR
+    ]
+    lines: list[str] = []
+    inline = sorted({each.rule for each, profile in errors if each.definition.inline and profile == "commit"})
+    if inline:
+        lines.append(f'way out: if the line is meant, append to it: "patchgate: allow {inline[0]} REASON"')
+    by_policy = {profile for each, profile in errors if _is_by_policy(each)}
+    if by_policy:
+        # Judged by what another tree has: there the policy has to change first.
+        first = ", which lands there first" if any(each.policy.tree for each in report.changes) else ""
+        who = "a maintainer can change" if by_policy == {"agent"} else "change"
+        lines.append(f"way out: {who} the policy, in a commit of its own before this one{first}")
+    return lines
+
+
+def _is_by_policy(finding: Finding) -> bool:
+    """Tell whether another policy could allow it."""
+    rule = finding.definition
+    is_about_files = rule.gate != "refs"
+    return rule.stage is Stage.POLICY and is_about_files and not (rule.invariant or rule.inline)

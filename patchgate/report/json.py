@@ -1,0 +1,259 @@
+"""The report as JSON, `patchgate.report/1`: one object for every source, every key always present.
+
+Decides keys and values, not a verdict. The text is pure ASCII, so any standard output can carry it, and no
+lone surrogate gets into it: strict readers refuse those. `report_schema` describes the same object.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+from patchgate import __version__
+from patchgate.errors import ConfigError, PatchgateError, ended_attempt
+from patchgate.git.model import GITLINK, FileChange, Status, change_id
+from patchgate.git.path import RepoPath
+from patchgate.report import wording
+from patchgate.report.json_paths import path_member, place_member, with_paths
+from patchgate.report.report_schema import ERROR_SCHEMA, REPORT_SCHEMA, json_schema
+from patchgate.report.rules import RULES_VERSION
+from patchgate.report.verdict import (
+    Attempt,
+    ChangeVerdict,
+    Finding,
+    GateOutcome,
+    Json,
+    Report,
+    Retry,
+    Verdict,
+    fingerprints,
+)
+
+__all__ = ["document", "error_document", "finding_documents", "json_schema", "plain_json", "render"]
+
+
+def render(report: Report) -> str:
+    """Write a report as one line of JSON, ended by a line feed."""
+    return json.dumps(document(report)) + "\n"
+
+
+def error_document(error: PatchgateError) -> str:
+    """Write what ended a command without a verdict as one line of JSON; a config error lists its mistakes."""
+    body: dict[str, Json] = {"kind": error.kind, "message": error.message, "hint": error.hint}
+    ended = ended_attempt(error)
+    if isinstance(error, ConfigError):
+        body["mistakes"] = [
+            {
+                "file": each.file,
+                "line": each.line,
+                "key": each.key,
+                "message": each.message,
+                "hint": each.hint,
+            }
+            for each in error.mistakes
+        ]
+    attempt = None if ended is None else Attempt(ended.id, ended.dir, False, error.kind, ended.temp_path)
+    whole = {"schema": ERROR_SCHEMA, "error": body, "attempt": _attempt(attempt)}
+    return json.dumps(plain_json(whole)) + "\n"
+
+
+def document(report: Report) -> dict[str, Json]:
+    """Build the object that `render` writes, of plain dicts and lists."""
+    changes = [_change(change) for change in report.changes]
+    return {
+        "schema": REPORT_SCHEMA,
+        "tool": {"version": __version__, "rules": RULES_VERSION},
+        "verdict": report.verdict.value,
+        "changes": changes,
+        "attempt": _attempt(report.attempt),
+        "failure": _failure(report, changes),
+        "retry": _retry(report.retry),
+        "warnings": [plain_json(warning) for warning in report.warnings],
+        "ways_out": [
+            {"message": plain_json(way.message), "command": plain_json(way.command)}
+            for way in report.ways_out
+        ],
+        "approve": plain_json(report.approve),
+    }
+
+
+def _attempt(attempt: Attempt | None) -> Json:
+    if attempt is None:
+        return None
+    return {
+        "id": attempt.id,
+        **place_member("dir", attempt.dir),
+        "applied": attempt.applied,
+        "fallback_reason": attempt.fallback_reason,
+        **place_member("temp_path", attempt.temp_path),
+    }
+
+
+def _failure(report: Report, changes: Sequence[Mapping[str, Json]]) -> Json:
+    """Say why the first change that was not accepted was not, with what telemetry keeps of it."""
+    if report.verdict is Verdict.ACCEPTED:
+        return None
+    number = next(at for at, each in enumerate(report.changes) if each.verdict is report.verdict)
+    plain, stats = changes[number], changes[number]["stats"]
+    assert isinstance(stats, Mapping)
+    return {
+        "stage": plain["stage"],
+        "code": plain["code"],
+        "fallback_reason": report.changes[number].fallback_reason,
+        **{name: stats[name] for name in ("patch_id", "n_hunks", "added_lines", "removed_lines")},
+        **place_member("temp_path", report.attempt.temp_path if report.attempt else None),
+    }
+
+
+def _retry(retry: Retry | None) -> Json:
+    if retry is None:
+        return None
+    return {
+        "allowed": retry.allowed,
+        "number": retry.number,
+        "of": retry.of,
+        "command": plain_json(retry.command),
+        "chain": plain_json(retry.chain),
+        "why": plain_json(retry.why),
+    }
+
+
+def plain_json(value: Json) -> Json:
+    """Turn a value into plain dicts, lists and valid Unicode; a number that JSON lacks becomes null.
+
+    A lone surrogate, which stands for a byte that is no UTF-8, becomes a visible escape of itself.
+    """
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(plain_json(key)): plain_json(item) for key, item in value.items()}
+    if isinstance(value, Sequence):
+        return [plain_json(item) for item in value]
+    return value
+
+
+def _change(verdict: ChangeVerdict) -> dict[str, Json]:
+    change = verdict.change
+    decisive = verdict.decisive
+    rows = list(_rows(verdict))
+    return {
+        "id": verdict.id,
+        "change_id": change_id(change),
+        "verdict": verdict.verdict.value,
+        "source": {"kind": verdict.source.kind, "ref": plain_json(verdict.source.ref)},
+        "profile": verdict.profile,
+        "base": change.base,
+        "after": change.after,
+        "commit": verdict.source.commit,
+        "base_commit": verdict.source.base_commit,
+        "policy": {"digest": verdict.policy.digest, "from": plain_json(verdict.policy.origin)},
+        "stage": decisive.definition.stage.value if decisive else None,
+        "code": decisive.definition.code if decisive else None,
+        "stats": {
+            "files": len(rows),
+            "n_hunks": verdict.n_hunks if verdict.n_hunks is not None else sum(row.n_hunks for row in rows),
+            "added_lines": _total([row.added_lines for row in rows if row.counts]),
+            "removed_lines": _total([row.removed_lines for row in rows if row.counts]),
+            "patch_id": verdict.patch_id,
+        },
+        "limits": {name: {"limit": it.limit, "used": it.used} for name, it in verdict.limits.items()},
+        "files": [row.json for row in rows],
+        "gates": [_gate(gate) for gate in verdict.gates],
+        "circumstances": [_gate(gate) for gate in verdict.circumstances],
+        "findings": finding_documents(verdict.findings),
+    }
+
+
+def finding_documents(findings: Sequence[Finding]) -> list[Json]:
+    """Build the objects of `findings`, each with its fingerprint among them."""
+    marks = fingerprints(findings)
+    return [_finding(finding, mark) for finding, mark in zip(findings, marks, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One entry of `files`. `counts` is false where the entry has no lines (binary files, submodules)."""
+
+    json: Json
+    n_hunks: int
+    added_lines: int | None
+    removed_lines: int | None
+    counts: bool
+
+
+def _rows(verdict: ChangeVerdict) -> Iterator[_Row]:
+    """Give the entries of `files`: an exact rename is one, under its new path."""
+    renames = verdict.change.renames
+    moved = set(renames.values())
+    for file in verdict.change.files:
+        if file.path in moved and file.new is None:
+            continue
+        yield _row(file, renames.get(file.path))
+
+
+def _row(file: FileChange, old_path: RepoPath | None) -> _Row:
+    # A diff without rename detection counts every line of a moved file; an exact rename changes none.
+    added, removed, hunks = file.added_lines, file.removed_lines, file.n_hunks
+    if file.binary:
+        added = removed = None
+    elif old_path is not None:
+        added = removed = hunks = 0
+    old_mode = file.old.mode if file.old else None
+    new_mode = file.new.mode if file.new else None
+    value: Json = {
+        **path_member("path", file.path),
+        **path_member("old_path", old_path),
+        "status": (file.status if old_path is None else Status.RENAMED).value,
+        "old_mode": old_mode if old_path is None else new_mode,
+        "new_mode": new_mode,
+        "added_lines": added,
+        "removed_lines": removed,
+        "binary": file.binary,
+    }
+    return _Row(value, hunks, added, removed, not file.binary and GITLINK not in {old_mode, new_mode})
+
+
+def _total(numbers: Sequence[int | None]) -> int | None:
+    """Add up counts of lines; one that nobody took makes the sum unknown, for zero would be a claim."""
+    known = [number for number in numbers if number is not None]
+    return sum(known) if len(known) == len(numbers) else None
+
+
+def _gate(gate: GateOutcome) -> dict[str, Json]:
+    value: dict[str, Json] = {"gate": gate.gate, "outcome": gate.outcome.value}
+    if gate.reason is not None:
+        value["reason"] = plain_json(gate.reason)
+    return value
+
+
+def _finding(finding: Finding, fingerprint: str) -> dict[str, Json]:
+    rule = finding.definition
+    fix: Json = None
+    if finding.fix is not None:
+        fix = {
+            "applicability": finding.fix.applicability,
+            "patch_line": finding.fix.patch_line,
+            "last_patch_line": finding.fix.last_patch_line or finding.fix.patch_line,
+            "replace_with": plain_json(finding.fix.replace_with),
+        }
+    return {
+        "rule": rule.id,
+        "stage": rule.stage.value,
+        "code": rule.code,
+        "level": finding.level.value,
+        **path_member("path", finding.path),
+        "line": finding.line,
+        "side": finding.side,
+        "message": plain_json(finding.message),
+        "hint": plain_json(wording.hint_of(finding)),
+        "who_can_fix": finding.who_can_fix.value,
+        "fix": fix,
+        "details": plain_json(
+            {"pattern": None, "limit": None, "actual": None, **with_paths(finding.details)}
+        ),
+        "fingerprint": fingerprint,
+    }

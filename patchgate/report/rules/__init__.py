@@ -1,0 +1,50 @@
+"""The registry of rules: the one place that knows which rule belongs to which stage and code.
+
+`explain`, the JSON Schemas, SARIF's `rules[]` and the reference page are made from it. A rule is a
+kebab-case word that never changes its meaning; when a meaning would change, a new word is added and
+`RULES_VERSION`, which every policy digest covers, is raised. Nothing heavy is imported here: `explain`
+must start as fast as `--help`.
+"""
+
+from __future__ import annotations
+
+from patchgate.report.rules.apply import APPLY_RULES, TRY_RULES
+from patchgate.report.rules.content import CONTENT_RULES
+from patchgate.report.rules.contracts import CONTENT_OF_CONTRACT_RULES, DEPENDENCY_RULES
+from patchgate.report.rules.drift import DRIFT_RULES
+from patchgate.report.rules.message import MESSAGE_RULES
+from patchgate.report.rules.patch import PATCH_RULES
+from patchgate.report.rules.paths import PATH_RULES
+from patchgate.report.rules.placeholders import PLACEHOLDER_RULES
+from patchgate.report.rules.policy import POLICY_RULES
+from patchgate.report.rules.refs import REF_RULES
+from patchgate.report.rules.reply import REPLY_RULES
+from patchgate.report.rules.rule import Level, Rule, Stage
+from patchgate.report.rules.scope import SCOPE_RULES, VERIFY_RULES
+from patchgate.report.rules.staleness import STALENESS_RULES
+
+RULES_VERSION = 1
+
+RULES: dict[str, Rule] = {
+    rule.id: rule
+    for rule in (
+        *PATCH_RULES,
+        *REPLY_RULES,
+        *PATH_RULES,
+        *POLICY_RULES,
+        *CONTENT_RULES,
+        *TRY_RULES,
+        *APPLY_RULES,
+        *REF_RULES,
+        *CONTENT_OF_CONTRACT_RULES,
+        *DEPENDENCY_RULES,
+        *DRIFT_RULES,
+        *STALENESS_RULES,
+        *SCOPE_RULES,
+        *VERIFY_RULES,
+        *PLACEHOLDER_RULES,
+        *MESSAGE_RULES,
+    )
+}
+
+__all__ = ["RULES", "RULES_VERSION", "Level", "Rule", "Stage"]

@@ -1,0 +1,272 @@
+"""Findings, and the verdict that follows from them.
+
+Accepted is computed from evidence: every gate of the order has reported, and each has passed or does not
+apply. A finding of level error makes it rejected; anything that was not looked at makes it undecided.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeAlias
+
+from patchgate.git.model import Change, Source
+from patchgate.git.path import RepoPath
+from patchgate.report.rules import RULES, Level, Rule
+
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
+Detail: TypeAlias = "bool | int | float | str | RepoPath | Sequence[Detail] | Mapping[str, Detail] | None"
+
+
+class Verdict(StrEnum):
+    """The three verdicts, from best to worst: accepted, undecided, rejected."""
+
+    ACCEPTED = "accepted"
+    UNDECIDED = "undecided"
+    REJECTED = "rejected"
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code that carries this verdict: 0, 3, 1."""
+        return {"accepted": 0, "undecided": 3, "rejected": 1}[self.value]
+
+
+class Outcome(StrEnum):
+    """How one gate ended."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    NOT_APPLICABLE = "not-applicable"
+    NOT_RUN = "not-run"
+    UNDECIDED = "undecided"
+
+
+_OWING = (Outcome.UNDECIDED, Outcome.NOT_RUN, Outcome.FAIL)
+
+
+class Fixer(StrEnum):
+    """Who can mend a finding."""
+
+    AGENT = "agent"
+    PERSON = "person"
+    ENVIRONMENT = "environment"
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A mechanical mending of a patch: what to put in the place of a line, or of some.
+
+    They are `patch_line` (from 1) to `last_patch_line`, or that one alone. An LF in `replace_with` means two
+    lines; None leaves the lines out.
+    """
+
+    applicability: str
+    patch_line: int
+    replace_with: str | None
+    last_patch_line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that a gate says.
+
+    `line` counts from 1 in the resulting file (`side` new) or in the base (`side` old). `message` and
+    `hint` are safe for a terminal. `excerpt` is the source line itself, raw: renderers escape it, JSON
+    leaves it out (it may hold a secret). `notes` are further lines for people; JSON has them as details.
+    A path in `details` is a `RepoPath`: each form of a report writes it as it writes the others.
+    """
+
+    rule: str
+    level: Level
+    message: str
+    path: RepoPath | None = None
+    line: int | None = None
+    side: str = "new"
+    hint: str | None = None
+    who_can_fix: Fixer = Fixer.AGENT
+    details: Mapping[str, Detail] = field(default_factory=dict)
+    fix: Fix | None = None
+    excerpt: bytes | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def definition(self) -> Rule:
+        """The rule's entry in the registry."""
+        return RULES[self.rule]
+
+
+@dataclass(frozen=True, slots=True)
+class GateOutcome:
+    """How one gate ended, and why where it could not decide (one sentence).
+
+    `trace` is the traceback where the gate itself failed: for a file, never for a terminal.
+    """
+
+    gate: str
+    outcome: Outcome
+    reason: str | None = None
+    trace: str = field(default="", repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A limit (None is no limit) and how much of it the change uses."""
+
+    limit: int | None
+    used: int
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyReference:
+    """Which policy judged: its digest (`sha256:…`) and where it was read (`HEAD:patchgate.toml`).
+
+    `observes` is whether its local hooks only tell a refusal, `draft_refs` are the branches where they do.
+    `refuses_messages` is whether it refuses some messages, `judges_messages` whether it says anything of any.
+    `tree` holds it, where that is not the tree of the change's base commit. `budget_ms` is how long its local
+    hooks may take; None: as long as they want.
+    """
+
+    digest: str
+    origin: str
+    observes: bool = False
+    draft_refs: tuple[str, ...] = ()
+    refuses_messages: bool = False
+    judges_messages: bool = True
+    tree: str | None = None
+    budget_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeVerdict:
+    """The verdict on one change, with its evidence."""
+
+    change: Change
+    source: Source
+    profile: str
+    policy: PolicyReference
+    gates: tuple[GateOutcome, ...]
+    findings: tuple[Finding, ...]
+    circumstances: tuple[GateOutcome, ...] = ()
+    limits: Mapping[str, Budget] = field(default_factory=dict)
+    n_hunks: int | None = None
+    patch_id: str | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """Compute the verdict from the evidence."""
+        errors = [finding for finding in self.findings if finding.level is Level.ERROR]
+        if any(not finding.definition.undecided for finding in errors):
+            return Verdict.REJECTED
+        if errors:
+            return Verdict.UNDECIDED
+        # Asked several times of each change of a range: an enumeration hashes slowly, so none is looked up.
+        for gate in (*self.gates, *self.circumstances):
+            if gate.outcome is not Outcome.PASS and gate.outcome is not Outcome.NOT_APPLICABLE:
+                return Verdict.UNDECIDED
+        return Verdict.ACCEPTED if self.gates else Verdict.UNDECIDED
+
+    @property
+    def id(self) -> str:
+        """The verdict id: equal wherever the same change is judged under the same policy."""
+        text = f"patchgate.verdict/1\n{self.change.base}\n{self.change.after}\n{self.policy.digest}\n"
+        return "sha256:" + hashlib.sha256(text.encode("ascii")).hexdigest()
+
+    @property
+    def decisive(self) -> Finding | None:
+        """The first error in the order of the stages; its stage and code are those of the whole."""
+        errors = [finding for finding in self.findings if finding.level is Level.ERROR]
+        return min(errors, key=lambda finding: finding.definition.stage.order, default=None)
+
+    @property
+    def fallback_reason(self) -> str | None:
+        """Why the change is not accepted: the decisive rule, else the gate that gave no answer."""
+        if self.verdict is Verdict.ACCEPTED:
+            return None
+        if self.decisive is not None:
+            return self.decisive.rule
+        owing = [each for each in (*self.gates, *self.circumstances) if each.outcome in _OWING]
+        return min(owing, key=lambda each: _OWING.index(each.outcome)).gate if owing else None
+
+
+@dataclass(frozen=True, slots=True)
+class WayOut:
+    """A way on after a refusal: one sentence, and the command that goes it, to be run as it stands."""
+
+    message: str
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One `apply` of one patch: its id, the folder of its evidence, whether the patch was written.
+
+    `fallback_reason` is why it was not, `temp_path` the scratch tree while it exists.
+    """
+
+    id: str
+    dir: str | None
+    applied: bool
+    fallback_reason: str | None = None
+    temp_path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """What may be tried after a refusal: the number of the next attempt in its chain, of how many.
+
+    `command` is what a person or an agent runs next: the retry, or where none is left what lets them begin
+    again. `chain` is the id of the chain's first attempt; `why` says what makes an attempt without
+    `--retry-of` part of it.
+    """
+
+    allowed: bool
+    number: int
+    of: int
+    command: str
+    chain: str | None = None
+    why: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What one command has to say: the verdict on each change, and warnings about the circumstances.
+
+    `ways_out` lead back or on after a refusal; `approve` is the command by which a person may grant an
+    exception, None where nothing of it can be approved. `attempt` and `retry` are those of an `apply`.
+    """
+
+    changes: tuple[ChangeVerdict, ...]
+    warnings: tuple[str, ...] = ()
+    ways_out: tuple[WayOut, ...] = ()
+    approve: str | None = None
+    attempt: Attempt | None = None
+    retry: Retry | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst verdict of all changes; accepted where there is nothing to judge."""
+        verdicts = {change.verdict for change in self.changes}
+        for worst in (Verdict.REJECTED, Verdict.UNDECIDED):
+            if worst in verdicts:
+                return worst
+        return Verdict.ACCEPTED
+
+
+def fingerprints(findings: Iterable[Finding]) -> list[str]:
+    """Give each finding an identity that survives moved lines.
+
+    SHA-256 of the rule, the path, the stripped source line (or the message's pattern), and how often that
+    same combination came before. No line number is part of it.
+    """
+    seen: dict[bytes, int] = {}
+    marks: list[str] = []
+    for finding in findings:
+        text = finding.excerpt.strip() if finding.excerpt is not None else b""
+        pattern = str(finding.details.get("pattern") or "").encode("utf-8", "surrogateescape")
+        path = finding.path.raw if finding.path else b""
+        key = b"\0".join((finding.rule.encode("ascii"), path, text, pattern))
+        seen[key] = seen.get(key, 0) + 1
+        marks.append(hashlib.sha256(key + b"\0%d" % seen[key]).hexdigest())
+    return marks

@@ -1,0 +1,219 @@
+"""The sentences that every form for people shares, and what makes foreign text safe in them.
+
+Decides how a place, a count and the closing line are worded, and which gates have not answered. It does
+not decide the layout of a report: that is each form's own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from patchgate.git.path import RepoPath
+from patchgate.git.quoting import printable
+from patchgate.report.rules import Level, Stage
+from patchgate.report.verdict import (
+    Attempt,
+    ChangeVerdict,
+    Finding,
+    GateOutcome,
+    Outcome,
+    Report,
+    Retry,
+    Verdict,
+)
+
+LEVELS = (Level.ERROR, Level.WARNING, Level.NOTE)
+MAX_TEXT = 1000
+MAX_REASONS = 3
+SHORT_OID = 12
+
+_TRYING = frozenset({"lint", "test"})
+_SILENCE = {Outcome.NOT_RUN: "was not run", Outcome.FAIL: "failed without a finding"}
+
+# Build logs obey these wherever they stand in a line: GitHub's first command syntax (actions/runner,
+# ActionCommand.TryParse), Azure Pipelines, TeamCity. `::` counts only where a line begins with it.
+_LOG_COMMANDS = ("##[", "##vso[", "##teamcity[")
+
+
+def safe(text: str, limit: int = MAX_TEXT) -> str:
+    """Make text fit for one line of a terminal or a build log, cut at `limit` characters."""
+    # Most text is plain ASCII: asking that first keeps 100,000 findings from a loop over characters.
+    if not (text.isascii() and text.isprintable() and len(text) <= limit):
+        text = printable(text, limit)
+    if "##" in text:
+        for command in _LOG_COMMANDS:
+            text = text.replace(command, "#\\x23" + command[2:])
+    return text
+
+
+def show_path(path: RepoPath) -> str:
+    """Write a path as git quotes it, and quote too what a build log would take for a command."""
+    text = path.quoted
+    if "##" not in text and not text.startswith("::"):
+        return text
+    bare = text[1:-1] if text.startswith('"') else text
+    if bare.startswith("::"):
+        bare = "\\072" + bare[1:]
+    for command in _LOG_COMMANDS:
+        bare = bare.replace(command, "#\\043" + command[2:])
+    return text if bare == text else f'"{bare}"'
+
+
+def show_place(finding: Finding) -> str:
+    """Write where a finding points, as `path:line`, `path` or `message:line`; empty for the whole change."""
+    if finding.path is None:
+        is_message = finding.definition.stage is Stage.MESSAGE and finding.line is not None
+        return f"message:{finding.line}" if is_message else ""
+    path = show_path(finding.path)
+    return path if finding.line is None else f"{path}:{finding.line}"
+
+
+def hint_of(finding: Finding) -> str | None:
+    """Give the next step: the finding's own, else for an error the one that goes with its rule."""
+    if finding.hint is None and finding.level is Level.ERROR:
+        return finding.definition.fix
+    return finding.hint
+
+
+def name_change(verdict: ChangeVerdict) -> str:
+    """Name a change for people: `commit 1a2b3c4d5e6f`, or by the kind of its source."""
+    source = verdict.source
+    if source.commit is None and source.ref is not None:
+        return safe(source.ref)
+    return f"{source.kind} {source.commit[:SHORT_OID]}" if source.commit else f"{source.kind} change"
+
+
+def unanswered(verdict: ChangeVerdict) -> tuple[GateOutcome, ...]:
+    """Give the gates that owe an answer; at least one for every undecided change.
+
+    A gate that was not run owes none once the change is rejected: what came before it has decided.
+    """
+    owing = {Outcome.UNDECIDED}
+    if verdict.verdict is not Verdict.REJECTED:
+        owing = set(Outcome) - {Outcome.PASS, Outcome.NOT_APPLICABLE}
+        if not verdict.gates:
+            return (GateOutcome("judge", Outcome.NOT_RUN, "no gate has looked at the change"),)
+    return tuple(gate for gate in (*verdict.gates, *verdict.circumstances) if gate.outcome in owing)
+
+
+def describe_gate(gate: GateOutcome) -> str:
+    """Say in a few words why a gate gave no answer."""
+    what = _SILENCE.get(gate.outcome, "could not decide")
+    reason = f" ({safe(gate.reason).rstrip('.')})" if gate.reason else ""
+    return f"{gate.gate} {what}{reason}"
+
+
+def count(number: int, noun: str) -> str:
+    """Write a number with its noun, in the plural where it is not one; thousands are set apart by commas."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def number(value: float | None) -> str:
+    """Write a number as short as it is exact, without `.0`; a dash where there is none."""
+    if value is None:
+        return "–"
+    return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
+
+
+def some(paths: Sequence[RepoPath], most: int) -> str:
+    """Name the first of some paths, and count the others: `a, b and 3 more`."""
+    more = f" and {len(paths) - most} more" if len(paths) > most else ""
+    return ", ".join(show_path(path) for path in paths[:most]) + more
+
+
+def length(seconds: float) -> str:
+    """Write a length of time in its largest unit and the next one: `1 hour 30 minutes`."""
+    left, names = int(seconds), (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
+    for place, (name, size) in enumerate(names):
+        if left >= size:
+            parts = [count(left // size, name)]
+            # Seconds are told of nothing that takes minutes.
+            for next_name, next_size in names[place + 1 : 3][:1]:
+                parts += [count(left % size // next_size, next_name)] if left % size >= next_size else []
+            return " ".join(parts)
+    return count(0, "second")
+
+
+def count_levels(findings: Iterable[Finding]) -> str:
+    """Count findings by level: `3 errors, 1 warning`; empty where there are none."""
+    numbers = Counter(finding.level for finding in findings)
+    return ", ".join(count(numbers[level], level.value) for level in LEVELS if numbers[level])
+
+
+def tally_line(report: Report) -> str | None:
+    """Count the changes of a range: `12 commits: 11 accepted, 1 rejected`; None where there is one."""
+    if len(report.changes) < 2:
+        return None
+    noun = "commit" if all(change.source.commit for change in report.changes) else "change"
+    numbers = Counter(change.verdict for change in report.changes)
+    parts = ", ".join(f"{numbers[verdict]} {verdict.value}" for verdict in Verdict if numbers[verdict])
+    return f"{count(len(report.changes), noun)}: {parts}"
+
+
+def verdict_line(report: Report) -> str:
+    """Write the closing line; it carries the verdict in words, and what could not be judged with why."""
+    verdict = report.verdict
+    findings = [finding for change in report.changes for finding in change.findings]
+    levels = count_levels(findings)
+    if verdict is Verdict.ACCEPTED:
+        return f"accepted: {levels or _no_findings(report)}{_untried(report)}"
+    owed = _owed(report)
+    if verdict is Verdict.UNDECIDED:
+        also = f"; {levels}" if levels else ""
+        return f"undecided: {owed}{also}{_policy(report)}"
+    paths = {finding.path for finding in findings if finding.path and finding.level is not Level.NOTE}
+    files = f" in {count(len(paths), 'file')}" if paths else ""
+    return f"rejected: {levels}{files}{_policy(report)}" + (f"; {owed}" if owed else "")
+
+
+def _untried(report: Report) -> str:
+    """Say of an applied patch that no command of the policy has tried it, for that is no test that passed."""
+    if report.attempt is None or not report.attempt.applied:
+        return ""
+    tried = {gate.outcome for change in report.changes for gate in change.gates if gate.gate in _TRYING}
+    return "" if tried - {Outcome.NOT_APPLICABLE} else "; no commands tried it"
+
+
+def attempt_line(attempt: Attempt) -> str:
+    """Say whether an attempt wrote its patch, and where its evidence and a kept scratch tree lie."""
+    what = "the patch was applied" if attempt.applied else "nothing was applied"
+    where = f"; evidence: {attempt.dir}" if attempt.dir else ""
+    kept = f"; scratch tree: {attempt.temp_path}" if attempt.temp_path else ""
+    return f"attempt {attempt.id}: {what}{where}{kept}"
+
+
+def retry_line(retry: Retry) -> str:
+    """Write the last line of a refused attempt: what may be sent next."""
+    chain = f" in the chain {retry.chain} (this {retry.why})" if retry.why else ""
+    if retry.allowed:
+        what = "all edits" if " --edits " in retry.command else "the whole patch"
+        return f"retry {retry.number} of {retry.of}{chain}: send {what} again: {retry.command}"
+    return f"retry: none of {retry.of} is left{chain}; a person lets them begin again: {retry.command}"
+
+
+def _no_findings(report: Report) -> str:
+    """Say how much was looked at; the old side of an exact rename is no second file."""
+    if not report.changes:
+        return "no commits to judge"
+    paths: set[RepoPath] = set()
+    for change in report.changes:
+        moved = set(change.change.renames.values())
+        paths.update(file.path for file in change.change.files if file.path not in moved)
+    return f"{count(len(paths), 'file')}, no findings"
+
+
+def _owed(report: Report) -> str:
+    """Name each gate that gave no answer with its reason, once, the first few of them."""
+    owing = [gate for change in report.changes for gate in unanswered(change)]
+    # Who could not decide comes first: it is why the others were not run.
+    owing.sort(key=lambda gate: gate.outcome is Outcome.NOT_RUN)
+    said = list(dict.fromkeys(describe_gate(gate) for gate in owing))
+    more = f" and {len(said) - MAX_REASONS} more" if len(said) > MAX_REASONS else ""
+    return "; ".join(said[:MAX_REASONS]) + more
+
+
+def _policy(report: Report) -> str:
+    """Name the policy that judged, where it was one."""
+    origins = {change.policy.origin for change in report.changes}
+    return f" (policy {safe(origins.pop())})" if len(origins) == 1 else ""

@@ -1,0 +1,149 @@
+"""The calls that change a disk, each a numbered step; nothing else in the room changes one.
+
+Decides how a single call is made: exclusively, without following a link, whole, again after EINTR. It does
+not decide in which order calls make a protocol. Every file that is written here is written at its end
+(`O_APPEND`), so that a recorded write needs no position.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from patchgate.storage.steps import Steps
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias, TypeVar
+
+    _Result = TypeVar("_Result")
+    AnyPath: TypeAlias = str | os.PathLike[str]
+
+_APPENDING = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def attempt(faults: Steps, call: Callable[[], _Result]) -> _Result:
+    """Make one call as one step, and once more for each EINTR.
+
+    Python repeats `open`, `write` and `fsync` by itself (PEP 475), but not `rename`, `link` and the others.
+    """
+    while True:
+        try:
+            faults.reach()
+            return call()
+        except InterruptedError:
+            continue
+
+
+def folder_of(path: str) -> str:
+    """Name the folder that a path lies in."""
+    return os.path.dirname(path) or "."
+
+
+def open_existing(path: AnyPath) -> int:
+    """Open a file for reading and appending, not through a symlink; changes nothing and is no step.
+
+    Raises:
+        OSError: ENOENT where there is none, ELOOP where it is a symlink.
+    """
+    return os.open(path, _APPENDING)
+
+
+def open_exclusive(path: AnyPath, mode: int, faults: Steps) -> int:
+    """Create a file that must not exist, with `mode` less the umask, and return its descriptor.
+
+    Raises:
+        OSError: EEXIST where anything has that name, a dangling symlink included.
+    """
+    descriptor = attempt(faults, lambda: os.open(path, _APPENDING | os.O_CREAT | os.O_EXCL, mode))
+    if faults.records:
+        faults.done("open_exclusive", path, inode=os.fstat(descriptor).st_ino)
+    return descriptor
+
+
+def write_all(descriptor: int, content: bytes, faults: Steps) -> None:
+    """Add every byte of `content` to the end of a file, however many writes it takes; each write is a step.
+
+    Raises:
+        OSError: a part may have been written; the caller takes it back.
+    """
+    rest = memoryview(content)
+    while rest:
+        try:
+            part = rest[: (len(rest) + 1) // 2] if faults.reach() else rest
+            written = os.write(descriptor, part)
+        except InterruptedError:
+            continue
+        if faults.records:
+            inode = os.fstat(descriptor).st_ino
+            faults.done("write", inode=inode, content=bytes(rest[:written]))
+        rest = rest[written:]
+
+
+def truncate(descriptor: int, size: int, faults: Steps) -> None:
+    """Cut an open file to `size` bytes."""
+    attempt(faults, lambda: os.ftruncate(descriptor, size))
+    if faults.records:
+        faults.done("truncate", inode=os.fstat(descriptor).st_ino, size=size)
+
+
+def flush(descriptor: int, faults: Steps) -> None:
+    """Bring an open file's content and size to the disk.
+
+    A failed flush is never tried again: the kernel may have dropped the pages and would then say yes
+    (Rebello et al., “Can Applications Recover from fsync Failures?”, USENIX ATC 2020).
+    """
+    attempt(faults, lambda: os.fsync(descriptor))
+    if faults.records:
+        faults.done("flush", inode=os.fstat(descriptor).st_ino)
+
+
+def flush_folder(folder: AnyPath, faults: Steps) -> None:
+    """Bring the names in a folder to the disk."""
+    attempt(faults, lambda: _fsync_folder(folder))
+    faults.done("flush_folder", folder)
+
+
+def _fsync_folder(folder: AnyPath) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # Some network and FUSE file systems cannot flush a folder at all and say so with these two.
+        if error.errno not in {errno.EBADF, errno.EINVAL}:
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def rename(source: AnyPath, target: AnyPath, faults: Steps) -> None:
+    """Give `source` the name `target`, over whatever file or symlink has it, in one instant."""
+    attempt(faults, lambda: os.rename(source, target))
+    faults.done("rename", source, target)
+
+
+def link(source: AnyPath, target: AnyPath, faults: Steps) -> None:
+    """Give `source` (itself, should it be a symlink) the second name `target`.
+
+    Raises:
+        OSError: EEXIST where anything has that name.
+    """
+    attempt(faults, lambda: os.link(source, target, follow_symlinks=False))
+    faults.done("link", source, target)
+
+
+def unlink(path: AnyPath, faults: Steps) -> None:
+    """Remove one name of a file."""
+    attempt(faults, lambda: os.unlink(path))
+    faults.done("unlink", path)
+
+
+def make_folder(folder: AnyPath, mode: int, faults: Steps) -> None:
+    """Create one folder, with `mode` less the umask.
+
+    Raises:
+        OSError: EEXIST where anything has that name.
+    """
+    attempt(faults, lambda: os.mkdir(folder, mode))
+    faults.done("make_folder", folder)

@@ -1,0 +1,334 @@
+"""An open folder: what is changed in it is changed there, wherever its name leads by now.
+
+Decides how a single call is made below a descriptor: no link is followed, no name leads out of the folder,
+none is overwritten unless that is the call's purpose, every call that changes the disk is one numbered step
+(a fallback, more). It does not decide in which order calls make a protocol. Names are bytes, as the system
+has them.
+
+A file system without the exchange or the exclusive rename gets the same by several steps; what a kill leaves
+between them is told at `exchange` and `move`, for who recovers has to know it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+from patchgate.storage.filesystem import attempt, flush, write_all
+from patchgate.storage.renaming import UnsupportedError, exchange, rename_exclusively
+from patchgate.storage.steps import Steps
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+    from typing import Self, TypeVar
+
+    _Result = TypeVar("_Result")
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_CREATING = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+# What a file system without hard links says to link(2).
+_NO_LINK = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+_NO_SINGLE_NAME = {b"", b".", b".."}
+UNFINISHED = b".old"
+"""What `exchange` adds to its first name for the file that it moves, where it takes three moves."""
+
+
+class Folder:
+    """A folder held open by its descriptor; use it as a context manager.
+
+    `path` is where it was found, for messages and records alone.
+    """
+
+    __slots__ = ("descriptor", "path", "steps")
+
+    def __init__(self, descriptor: int, path: bytes, steps: Steps) -> None:
+        self.descriptor = descriptor
+        self.path = path
+        self.steps = steps
+
+    @classmethod
+    def open(cls, path: str | bytes, steps: Steps | None = None) -> Folder:
+        """Open a root: a folder that the user named, so links on the way to it are followed."""
+        raw = os.fsencode(path)
+        return cls(os.open(raw, _FOLDER), raw, steps or Steps())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self.descriptor)
+
+    def at(self, name: bytes) -> bytes:
+        """Name something in this folder, for messages and records."""
+        return os.path.join(self.path, name)
+
+    def child(self, path: bytes) -> Folder:
+        """Open a folder below this one, not through a link at any component; empty: this one once more.
+
+        Raises:
+            OSError: ENOENT, ENOTDIR or ELOOP where a component is missing, no folder, or a link.
+        """
+        descriptor = os.open(b".", _FOLDER, dir_fd=self.descriptor)
+        try:
+            for component in path.split(b"/") if path else ():
+                inner = os.open(self._single(component), _FOLDER | os.O_NOFOLLOW, dir_fd=descriptor)
+                os.close(descriptor)
+                descriptor = inner
+        except OSError as error:
+            os.close(descriptor)
+            error.filename = self.at(path)
+            raise
+        return Folder(descriptor, self.at(path) if path else self.path, self.steps)
+
+    def names(self) -> list[bytes]:
+        """List the names in it, in no order."""
+        return [os.fsencode(name) for name in os.listdir(self.descriptor)]
+
+    def status(self, name: bytes) -> os.stat_result | None:
+        """Look at a name, not through a link; None where it means nothing."""
+        try:
+            return os.stat(self._single(name), dir_fd=self.descriptor, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+
+    def own_status(self) -> os.stat_result:
+        """Look at this folder itself."""
+        return os.fstat(self.descriptor)
+
+    def open_file(self, name: bytes) -> int:
+        """Open a file for reading; a link is refused (ELOOP), a pipe does not block."""
+        return os.open(self._single(name), _READING, dir_fd=self.descriptor)
+
+    def read(self, name: bytes) -> bytes:
+        """Read a whole file."""
+        descriptor = self.open_file(name)
+        try:
+            with os.fdopen(descriptor, "rb", closefd=False) as file:
+                return file.read()
+        except OSError as error:
+            error.filename = self.at(name)
+            raise
+        finally:
+            os.close(descriptor)
+
+    def read_link(self, name: bytes) -> bytes:
+        """Read where a symlink leads."""
+        return os.readlink(self._single(name), dir_fd=self.descriptor)
+
+    def write(
+        self, name: bytes, content: bytes, *, mode: int, exactly: bool = False, flushed: bool = True
+    ) -> None:
+        """Make a file that must not exist, with its content on the disk (its name not yet).
+
+        Args:
+            name: it is free.
+            content: all of its bytes.
+            mode: the permission bits, less the umask.
+            exactly: the umask does not count.
+            flushed: false where the content may be lost.
+        """
+        self._single(name)
+        first = mode & 0o600 if exactly else mode
+        descriptor = self._try(name, lambda: os.open(name, _CREATING, first, dir_fd=self.descriptor))
+        try:
+            made = os.fstat(descriptor)
+            self._tell("open_exclusive", name, inode=made.st_ino, size=stat.S_IMODE(made.st_mode))
+            write_all(descriptor, content, self.steps)
+            if exactly:
+                self._try(name, lambda: os.fchmod(descriptor, mode))
+                self._tell("set_mode", name, inode=made.st_ino, size=mode)
+            if flushed:
+                flush(descriptor, self.steps)
+        except OSError as error:
+            error.filename = self.at(name)
+            raise
+        finally:
+            os.close(descriptor)
+
+    def symlink(self, name: bytes, target: bytes) -> None:
+        """Make a symlink with a name that must be free."""
+        self._single(name)
+        self._try(name, lambda: os.symlink(target, name, dir_fd=self.descriptor))
+        self._tell("symlink", name, content=target)
+
+    def link(self, name: bytes, other: Folder, other_name: bytes) -> None:
+        """Give a file a second name that must be free.
+
+        Raises:
+            OSError: EEXIST where it is not; EXDEV, EPERM and others where there are no links.
+        """
+        self._single(name)
+        other._single(other_name)
+        self._try(
+            other_name,
+            lambda: os.link(
+                name,
+                other_name,
+                src_dir_fd=self.descriptor,
+                dst_dir_fd=other.descriptor,
+                follow_symlinks=False,
+            ),
+            other,
+        )
+        self._tell("link", name, other.at(other_name))
+
+    def rename(self, name: bytes, other_name: bytes) -> None:
+        """Give a file another name in this folder, over what has it."""
+        self._single(name)
+        self._single(other_name)
+        self._try(
+            other_name,
+            lambda: os.rename(name, other_name, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor),
+        )
+        self._tell("rename", name, self.at(other_name))
+
+    def move(self, name: bytes, other: Folder, other_name: bytes) -> None:
+        """Give a file another name, perhaps in another folder, that must be free.
+
+        Where there is no exclusive rename it is linked, then unlinked: a kill leaves both names on one file.
+        Where there are no links either, it is renamed after a look.
+
+        Raises:
+            OSError: EEXIST where anything has that name.
+        """
+        self._single(name)
+        other._single(other_name)
+        try:
+            self._try(
+                other_name,
+                lambda: rename_exclusively(self.descriptor, name, other.descriptor, other_name),
+                other,
+            )
+        except UnsupportedError:
+            self._move_by_link(name, other, other_name)
+        else:
+            self._tell("rename", name, other.at(other_name))
+
+    def _move_by_link(self, name: bytes, other: Folder, other_name: bytes) -> None:
+        try:
+            self.link(name, other, other_name)
+        except OSError as error:
+            if error.errno not in _NO_LINK:
+                raise
+        else:
+            other.flush()
+            self.unlink(name)
+            return
+        if other.status(other_name) is not None:
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), other.at(other_name))
+        self._try(
+            other_name,
+            lambda: os.rename(name, other_name, src_dir_fd=self.descriptor, dst_dir_fd=other.descriptor),
+            other,
+        )
+        self._tell("rename", name, other.at(other_name))
+
+    def exchange(self, name: bytes, other: Folder, other_name: bytes) -> None:
+        """Exchange what two names mean; both mean something.
+
+        Where the file system cannot, three moves do it: the other file to `name` + `UNFINISHED` here, this
+        one to its place, then the first into this one's. A kill leaves the state between two of them.
+
+        Raises:
+            OSError: ENOENT where one of them means nothing; EEXIST, in the long way, where somebody made
+                the other name anew.
+        """
+        self._single(name)
+        other._single(other_name)
+        try:
+            self._try(
+                other_name, lambda: exchange(self.descriptor, name, other.descriptor, other_name), other
+            )
+        except UnsupportedError:
+            self.flush()
+            other.move(other_name, self, name + UNFINISHED)
+            self.flush()
+            self.move(name, other, other_name)
+            other.flush()
+            self.move(name + UNFINISHED, self, name)
+        else:
+            self._tell("exchange", name, other.at(other_name))
+
+    def unlink(self, name: bytes) -> None:
+        """Remove one name of a file."""
+        self._single(name)
+        self._try(name, lambda: os.unlink(name, dir_fd=self.descriptor))
+        self._tell("unlink", name)
+
+    def make(self, name: bytes, mode: int = 0o777) -> None:
+        """Make a folder, with `mode` less the umask."""
+        self._single(name)
+        self._try(name, lambda: os.mkdir(name, mode, dir_fd=self.descriptor))
+        self._tell("make_folder", name)
+
+    def set_mode(self, mode: int) -> None:
+        """Give this folder its permission bits."""
+        self._try(b"", lambda: os.fchmod(self.descriptor, mode))
+        self._tell("set_mode", b"", size=mode)
+
+    def remove(self, name: bytes) -> None:
+        """Remove an empty folder.
+
+        Raises:
+            OSError: ENOTEMPTY where it is not.
+        """
+        self._single(name)
+        self._try(name, lambda: os.rmdir(name, dir_fd=self.descriptor))
+        self._tell("remove_folder", name)
+
+    def flush(self) -> None:
+        """Bring the names in this folder to the disk."""
+        self._try(b"", self._sync)
+        self._tell("flush_folder", b"")
+
+    def _sync(self) -> None:
+        try:
+            os.fsync(self.descriptor)
+        except OSError as error:
+            # Some network and FUSE file systems cannot flush a folder at all and say so with these two.
+            if error.errno not in {errno.EBADF, errno.EINVAL}:
+                raise
+
+    def _single(self, name: bytes) -> bytes:
+        """Give a name back that means something in this very folder.
+
+        Raises:
+            OSError: EINVAL where it is empty, `.` or `..`, or has a slash or a NUL.
+        """
+        if name in _NO_SINGLE_NAME or b"/" in name or b"\0" in name:
+            raise OSError(errno.EINVAL, "no single name", self.at(name))
+        return name
+
+    def _try(self, name: bytes, call: Callable[[], _Result], folder: Folder | None = None) -> _Result:
+        """Make one call as one step; an error names the whole path."""
+        try:
+            return attempt(self.steps, call)
+        except OSError as error:
+            error.filename = (folder or self).at(name)
+            raise
+
+    def _tell(
+        self,
+        operation: str,
+        name: bytes,
+        other: bytes | None = None,
+        *,
+        inode: int | None = None,
+        content: bytes = b"",
+        size: int | None = None,
+    ) -> None:
+        if self.steps.records:
+            path = os.fsdecode(self.at(name) if name else self.path)
+            second = None if other is None else os.fsdecode(other)
+            self.steps.done(operation, path, second, inode=inode, content=content, size=size)
+
+
+def is_folder(status: os.stat_result | None) -> bool:
+    """Tell whether a name means a real folder."""
+    return status is not None and stat.S_ISDIR(status.st_mode)

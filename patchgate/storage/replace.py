@@ -1,0 +1,154 @@
+"""A file that is replaced whole, or not at all.
+
+Decides the order of calls that makes a write atomic, durable and reversible until it is both, and which
+left-over temporary files may go. It does not lock: of two writers at once, the last rename wins, whole.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import secrets
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+from patchgate.storage.filesystem import (
+    flush,
+    flush_folder,
+    link,
+    open_exclusive,
+    rename,
+    unlink,
+    write_all,
+)
+from patchgate.storage.owner import Owner
+from patchgate.storage.steps import Steps
+from patchgate.storage.unbroken import unbroken
+
+_TEMPORARY = re.compile(
+    r"\.patchgate-(?P<pid>[0-9]{1,10})-(?P<started>[0-9]*)-(?P<boot_id>[0-9a-f-]*)-[0-9a-f]{16}\.(?:new|old)"
+)
+# What link(2) says on file systems without hard links, for folders, for files that are not ours
+# (protected_hardlinks) and at the limit of names. Such a file is replaced without a way back.
+_NO_LINK = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+
+
+def write_atomically(
+    path: Path,
+    content: bytes,
+    *,
+    mode: int = 0o644,
+    exist_ok: bool = True,
+    faults: Steps | None = None,
+) -> None:
+    """Make `path` a file with exactly `content`, on the disk when this returns.
+
+    Readers, a kill and a power cut see the old file or the new one. After an error the old one is in its
+    place, and no temporary file is left. A symlink at `path` is replaced, not followed. What killed writers
+    left in the folder is removed first.
+
+    Args:
+        path: the file; its folder exists.
+        content: all of its bytes.
+        mode: of the new file, less the umask.
+        exist_ok: whether there may be a file already.
+        faults: numbered fault points.
+
+    Raises:
+        FileExistsError: `exist_ok` is false and something has that name.
+        OSError: as the system gave it. One case leaves the new file: its folder could not be flushed, and the
+            file system refused the hard link that would have led back.
+    """
+    faults = faults or Steps()
+    sweep(path.parent, faults)
+    owner = Owner.current()
+    stem = f".patchgate-{owner.pid}-{owner.started}-{owner.boot_id}-{secrets.token_hex(8)}"
+    new, old = path.with_name(f"{stem}.new"), path.with_name(f"{stem}.old")
+    # A signal in the middle would leave the new file beside the old one.
+    with unbroken(), ExitStack() as undo:
+        descriptor = open_exclusive(new, mode, faults)
+        undo.callback(_remove, new, faults)
+        try:
+            write_all(descriptor, content, faults)
+            flush(descriptor, faults)
+            ours = os.fstat(descriptor)
+        finally:
+            os.close(descriptor)
+        if exist_ok:
+            _replace(path, new, old, ours, undo, faults)
+        else:
+            _publish(path, new, ours, undo, faults)
+        undo.pop_all()
+
+
+def _publish(path: Path, new: Path, ours: os.stat_result, undo: ExitStack, faults: Steps) -> None:
+    """Give the new file a name that must be free: rename(2) would replace, link(2) refuses."""
+    link(new, path, faults)
+    undo.callback(_withdraw, path, ours, faults)
+    unlink(new, faults)
+    flush_folder(path.parent, faults)
+
+
+def _replace(path: Path, new: Path, old: Path, ours: os.stat_result, undo: ExitStack, faults: Steps) -> None:
+    """Put the new file over the old one, which keeps a second name until the folder is flushed."""
+    kept = _keep(path, old, faults)
+    undo.callback(_remove, old, faults)
+    rename(new, path, faults)
+    if kept is None:
+        undo.callback(_withdraw, path, ours, faults)
+    elif kept:
+        undo.callback(_restore, path, old, ours, faults)
+    flush_folder(path.parent, faults)
+    if kept:
+        unlink(old, faults)
+
+
+def _keep(path: Path, old: Path, faults: Steps) -> bool | None:
+    """Give the file at `path` the second name `old`: true where it has it, None where there is no file."""
+    try:
+        link(path, old, faults)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        if error.errno in _NO_LINK:
+            return False
+        raise
+    return True
+
+
+def _restore(path: Path, old: Path, ours: os.stat_result, faults: Steps) -> None:
+    if _is(path, ours):
+        with suppress(OSError):
+            rename(old, path, faults)
+            flush_folder(path.parent, faults)
+
+
+def _withdraw(path: Path, ours: os.stat_result, faults: Steps) -> None:
+    if _is(path, ours):
+        _remove(path, faults)
+
+
+def _is(path: Path, ours: os.stat_result) -> bool:
+    """Tell whether the path names the file that we put there; another writer may have replaced it since."""
+    try:
+        return os.path.samestat(os.lstat(path), ours)
+    except OSError:
+        return False
+
+
+def _remove(path: Path, faults: Steps) -> None:
+    with suppress(OSError):
+        unlink(path, faults)
+
+
+def sweep(folder: Path, faults: Steps) -> None:
+    """Remove temporary files whose owner has ended; what cannot be removed is no reason not to write."""
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return
+    for name in names:
+        match = _TEMPORARY.fullmatch(name)
+        if match and not Owner(int(match["pid"]), match["boot_id"], match["started"]).is_running():
+            _remove(folder / name, faults)

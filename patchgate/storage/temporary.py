@@ -1,0 +1,119 @@
+"""A temporary folder that goes at the end, whatever happens: by its owner, or after a kill by the next one.
+
+Decides how a folder says that its owner lives: by the lock on a file in it, which the kernel drops at the
+owner's end. Only a folder of this user that has such a file, unlocked, is ever swept; and, for an owner that
+was killed before it could write, an empty one whose name says a process that has ended. It does not decide
+what lies in it. Nothing here has to outlive a crash, so nothing is a numbered step.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import shutil
+import tempfile
+from types import TracebackType
+
+from patchgate.storage.owner import Owner
+from patchgate.storage.unbroken import unbroken
+
+_NAME = re.compile(r"patchgate-(?P<pid>[0-9]{1,10})-(?P<started>[0-9]*)-(?P<boot_id>[0-9a-f-]*)-[^-]+")
+_MARK = ".patchgate-owner"
+_SAYS = b"patchgate removes this folder when nobody holds this file's lock\n"
+_MARKING = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_LOOKING = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class TemporaryFolder:
+    """A context manager: a folder of this process where the system has such; sweeps what killed ones left.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+
+    # A signal may come before the folder is made.
+    path = ""
+    _held: int | None = None
+
+    def __init__(self) -> None:
+        sweep_temporary_folders()
+        owner = Owner.current()
+        with unbroken():
+            self.path = tempfile.mkdtemp(prefix=f"patchgate-{owner.pid}-{owner.started}-{owner.boot_id}-")
+            try:
+                self._held = os.open(os.path.join(self.path, _MARK), _MARKING, 0o600)
+                fcntl.flock(self._held, fcntl.LOCK_EX)
+                os.write(self._held, _SAYS)
+            except OSError:
+                self.remove()
+                raise
+
+    def __enter__(self) -> TemporaryFolder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.remove()
+
+    def __del__(self) -> None:
+        # A signal may come after it was made and before a block has begun.
+        self.remove()
+
+    def remove(self) -> None:
+        """Remove the folder; doing it twice changes nothing."""
+        # A signal in the middle would leave the rest of it.
+        with unbroken():
+            if self.path:
+                _remove(self.path)
+            if self._held is not None:
+                os.close(self._held)
+                self._held = None
+
+
+def sweep_temporary_folders() -> None:
+    """Remove the temporary folders whose owners have ended; what cannot be looked at or removed stays."""
+    above = tempfile.gettempdir()
+    with contextlib.suppress(OSError), os.scandir(above) as entries:
+        for entry in entries:
+            named = _NAME.fullmatch(entry.name) if entry.name.startswith("patchgate-") else None
+            if named is not None:
+                with contextlib.suppress(OSError):
+                    _sweep(entry.path, Owner(int(named["pid"]), named["boot_id"], named["started"]))
+
+
+def _sweep(folder: str, owner: Owner) -> None:
+    found = os.lstat(folder)
+    if found.st_uid != os.getuid() or os.path.islink(folder) or not os.path.isdir(folder):
+        return
+    try:
+        mark = os.open(os.path.join(folder, _MARK), _LOOKING)
+    except FileNotFoundError:
+        if not owner.is_running():
+            os.rmdir(folder)
+        return
+    try:
+        fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Its maker writes under the lock; what says nothing yet is that of a process between two calls.
+        said = os.read(mark, len(_SAYS) + 1)
+        if said == _SAYS or (not said and not owner.is_running()):
+            with unbroken():
+                _remove(folder)
+    finally:
+        os.close(mark)
+
+
+def _remove(folder: str) -> None:
+    """Remove a folder, its mark last: a kill in the middle leaves what the next one may sweep."""
+    with contextlib.suppress(OSError):
+        for name in os.listdir(folder):
+            place = os.path.join(folder, name)
+            if os.path.isdir(place) and not os.path.islink(place):
+                shutil.rmtree(place, ignore_errors=True)
+            elif name != _MARK:
+                os.unlink(place)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(folder, _MARK))
+        os.rmdir(folder)

@@ -1,0 +1,239 @@
+"""The intent that a verification is held against: which one it is, and whether it still is what was declared.
+
+Decides the choice among several, what makes an intent expired (its before-report or its own record is not
+what was written down, or its time is over), and when its before-report is kept. The ledger has what was
+declared; the file alone is nobody's word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from patchgate.commands.results import Evaluated, TreeRuns
+from patchgate.errors import PatchgateError, UndecidedError
+from patchgate.git.repository import Repository
+from patchgate.intents.commits import Here, active_here
+from patchgate.intents.intent import Intent, Moment
+from patchgate.intents.intents import KIND, Intents, Recorded, declared_digest
+from patchgate.ledger.ledger import Ledger
+from patchgate.policy.analyses import digest_of
+from patchgate.policy.policy import Policy
+from patchgate.report.wording import safe
+from patchgate.verify.verification_reasons import Obstacle
+
+if TYPE_CHECKING:
+    from patchgate.verify.analyses import Around
+
+
+def named_intent(repository: Repository, name: str) -> Intent:
+    """Find the intent of an id, in whichever worktree it was declared.
+
+    Raises:
+        UsageError: there is none.
+        UndecidedError: it cannot be read.
+    """
+    from patchgate.intents.store import existing
+
+    return existing(Intents(repository.common_dir), name)
+
+
+def intent_here(here: Here, bound: Callable[[], Intent | None]) -> Intent | None:
+    """Choose the intent of a worktree that a change is held against; None where there is none.
+
+    An active one, else one whose time is over, else one that waits: neither of these lets anything pass.
+
+    Args:
+        bound: chooses where several bind what is committed here.
+
+    Raises:
+        UndecidedError: an intent of this worktree cannot be read.
+    """
+    _require(here)
+    if len(here.own) > 1:
+        return bound()
+    return next(iter((*here.active, *reversed(here.over), *reversed(here.queued))), None)
+
+
+def intent_of_commit(here: Here, holds: Callable[[Intent], bool]) -> Intent | None:
+    """Choose the newest active intent of a worktree that a commit is on top of; None where there is none.
+
+    Args:
+        holds: tells whether the commit holds the one that an intent began on.
+
+    Raises:
+        UndecidedError: an intent of this worktree cannot be read.
+    """
+    _require(here)
+    newest = sorted(here.active, key=lambda each: (each.declared.wall, each.id), reverse=True)
+    return next((each for each in newest if holds(each)), None)
+
+
+def _require(here: Here) -> None:
+    if here.fault is not None:
+        raise here.fault
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Why an intent is expired (`faults`), or why nothing can be told by it (`unverified`)."""
+
+    faults: tuple[Obstacle, ...] = ()
+    unverified: tuple[Obstacle, ...] = ()
+
+
+def standing_of(
+    repository: Repository, intent: Intent, policy: Policy, now: Moment, before: TreeRuns | None
+) -> Standing:
+    """Hold an intent against what was written down when it was declared, and against the time.
+
+    Args:
+        policy: the one whose analyses count now.
+        before: what the analyses tell of the tree that it began on.
+    """
+    ledger = Ledger(repository.common_dir)
+    unverified: tuple[Obstacle, ...] = ()
+    if digest_of(policy.config.analyses) != intent.analyses:
+        unverified = (
+            Obstacle(
+                f"the analyses of the policy are not those with which {intent.id} was declared",
+                _anew(intent),
+            ),
+        )
+        # What other analyses report of that tree says nothing of its before-report.
+        before = None
+    return Standing(tuple(_faults(ledger, intent, now, before)), unverified)
+
+
+def _faults(ledger: Ledger, intent: Intent, now: Moment, before: TreeRuns | None) -> Iterator[Obstacle]:
+    known = {digest for digest in (intent.before, _captured(ledger, intent)) if digest is not None}
+    if len(known) > 1:
+        yield Obstacle(
+            f"the before-report that {intent.id} names is not the one that the ledger has", _anew(intent)
+        )
+    elif known and before is not None and before.is_evaluated and before.digest not in known:
+        # Also where a tool was replaced meanwhile, and tells something else of the same tree.
+        yield Obstacle(
+            f"the before-report of {intent.id} is not what it was when it was captured", _anew(intent)
+        )
+    recorded = declared_digest(ledger, intent.id)
+    if recorded is None:
+        yield Obstacle(f"the ledger has no record that {intent.id} was declared", _anew(intent))
+    elif recorded != intent.digest:
+        yield Obstacle(f"{intent.id} is not what was declared: the ledger has another digest", _anew(intent))
+    if intent.is_over(now):
+        yield Obstacle(
+            f"the time of {intent.id} is over",
+            f"git patchgate intent recover {intent.id} goes on with it; "
+            f"git patchgate intent clear {intent.id} ends it",
+        )
+
+
+def _anew(intent: Intent) -> str:
+    return f"git patchgate intent clear {intent.id}, then declare the work anew"
+
+
+def _captured(ledger: Ledger, intent: Intent) -> str | None:
+    """Give the digest of the before-report that the ledger has: the newest of this very declaration."""
+    found = None
+    for event in ledger.mentions({KIND}, intent.id):
+        about = event.about
+        if (about.get("id"), about.get("action"), about.get("digest")) == (
+            intent.id,
+            Recorded.CAPTURED,
+            intent.digest,
+        ):
+            before = about.get("before")
+            found = before if isinstance(before, str) else None
+    return found
+
+
+def capture_before(repository: Repository, intent: Intent, around: Around) -> tuple[str, ...]:
+    """Run the analyses on the tree that an intent begins on, and keep the digest of that before-report.
+
+    Nothing runs where the policy names no analysis.
+
+    Returns:
+        warnings: why there is none; the first verification tries again.
+    """
+    from patchgate.check.terms import policy_of_analyses
+    from patchgate.git.objects import Objects
+    from patchgate.git.private import PrivateStore
+    from patchgate.verify.analyses import runs_of
+
+    try:
+        with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
+            policy, _ = policy_of_analyses(repository, objects)
+            analyses = policy.config.analyses
+            if not analyses:
+                return ()
+            around = keeping_alive(repository, [intent], around)
+            before = runs_of(repository, objects, store, intent.tree, analyses, around, commit=intent.base)
+    except PatchgateError as error:
+        return (f"{intent.id} has no before-report yet: {error.message}",)
+    for name in sorted(before.runs):
+        run = before.runs[name]
+        if run.outcome is Evaluated.NOT_EVALUATED:
+            why = safe(run.reason or f"the analysis `{name}` could not be evaluated").rstrip(".")
+            return (f"{intent.id} has no before-report yet: {why}; git patchgate analyze says more",)
+    return capture(repository, intent, before)
+
+
+def capture(repository: Repository, intent: Intent, before: TreeRuns) -> tuple[str, ...]:
+    """Keep the digest of the before-report, in the ledger and with the intent, the first time it is known.
+
+    An intent that somebody else changes or ends meanwhile is left as it is.
+
+    Returns:
+        warnings: it could not be kept, which decides nothing now.
+    """
+    if intent.before is not None or not before.is_evaluated:
+        return ()
+    from patchgate.intents.intents import present
+    from patchgate.intents.store import Store
+
+    try:
+        return tuple(Store(repository, present()).capture(intent, before.digest))
+    except UndecidedError as error:
+        return (f"the before-report of {intent.id} could not be kept: {error.message}",)
+
+
+def touching(
+    repository: Repository, intent: Intent | None, present: Callable[[], Moment]
+) -> Callable[[], None]:
+    """Make what keeps the lease of an intent of this worktree alive, to be called while something runs."""
+    if intent is None or intent.git_dir != repository.git_dir or intent.is_over(present()):
+        return lambda: None
+    intents, name = Intents(repository.common_dir), intent.id
+
+    def touch() -> None:
+        with suppress(UndecidedError):
+            fresh = intents.get(name)
+            if fresh is not None:
+                intents.touch(fresh, present())
+
+    return touch
+
+
+def touching_here(repository: Repository, around: Around) -> Around:
+    """Keep the leases of the active intents of this worktree alive, now and whenever progress is told."""
+    here = active_here(repository)
+    return keeping_alive(repository, here.active if here else (), around)
+
+
+def keeping_alive(repository: Repository, intents: Sequence[Intent], around: Around) -> Around:
+    """Renew the leases of these intents now, and give what renews them whenever progress is reported."""
+    from patchgate.intents.intents import present
+
+    touches = [touching(repository, intent, present) for intent in intents]
+    for touch in touches:
+        touch()
+
+    def tell(what: str, seconds: float) -> None:
+        for touch in touches:
+            touch()
+        around.tell(what, seconds)
+
+    return replace(around, tell=tell) if touches else around

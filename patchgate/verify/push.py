@@ -1,0 +1,258 @@
+"""Verify what a push brings to each branch, where a policy asks for it (`[verify] on_push`).
+
+Decides what each branch is compared with (the tree that an active intent of this worktree began on, where the
+branch holds that commit; else what the remote has of it; where that has nothing yet, nothing can have got
+worse), by which one policy (the trusted ref's, else that of what the remote has, else HEAD's: the first that
+names analyses), and that it becomes a circumstance of the branch: it is no part of a change's id. A policy
+that cannot be used leaves it undecided. Never on a server, where nothing is run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from patchgate.check import refs
+from patchgate.check.cases import BUILT_IN, reference
+from patchgate.check.gate import levelled
+from patchgate.check.terms import trusted
+from patchgate.errors import ConfigError, UndecidedError, UsageError
+from patchgate.git.model import Change, Source
+from patchgate.git.objects import Objects
+from patchgate.git.pushes import RefUpdate, Remote, common_ancestor, is_ancestor, peel
+from patchgate.git.quoting import printable
+from patchgate.git.repository import Repository
+from patchgate.intents.commits import active_here
+from patchgate.intents.intent import Intent
+from patchgate.policy.policies import Policies, built_in, usable
+from patchgate.policy.policy import Policy, Profile
+from patchgate.report.rules import Level
+from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome, Report
+from patchgate.report.wording import SHORT_OID
+from patchgate.verify.content import Analysed, analysis_policy
+
+if TYPE_CHECKING:
+    from patchgate.verify.analyses import Around
+    from patchgate.verify.push_asked import Asking
+    from patchgate.verify.result import Verification
+    from patchgate.verify.verify import Scene
+
+GATE = "verify"
+
+
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """The policy by which a branch is verified, and whose it is."""
+
+    policy: Policy
+    place: str
+
+
+def verify_pushed(
+    repository: Repository, remote: Remote, asking: Asking, report: Report, around: Callable[[], Around]
+) -> Report:
+    """Give the report on a push with what its branches make of the analyses.
+
+    Args:
+        remote: what is known of the other side.
+        asking: the branches that may have to be verified.
+        report: what the push was judged as.
+        around: what only a surface knows; asked only where something is verified.
+    """
+    from patchgate.git.private import PrivateStore
+    from patchgate.verify.verify import Scene
+
+    with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
+        scene = Scene(repository, objects, store, built_in(), around())
+        told = [_told(scene, remote, each, asking) for each in asking.branches]
+    changes = list(report.changes)
+    for update, (terms, outcome, findings) in zip(asking.branches, told, strict=True):
+        _join(changes, update, terms, scene.objects.empty_tree, outcome, findings)
+    return replace(report, changes=tuple(changes))
+
+
+def _told(
+    scene: Scene, remote: Remote, update: RefUpdate, asking: Asking
+) -> tuple[_Terms, GateOutcome, list[Finding]]:
+    terms = _Terms(built_in(), BUILT_IN)
+    try:
+        tip = scene.objects.header(f"{update.new}^{{commit}}")
+        tree = scene.objects.header(f"{update.new}^{{tree}}")
+        if tip is None or tree is None:
+            # What is no commit, or not here, is told by what judges the ref itself.
+            return terms, GateOutcome(GATE, Outcome.NOT_APPLICABLE), []
+        after = Analysed(tree.oid, tip.oid)
+        before = None if asking.is_first else _had(scene, remote, update, tip.oid)
+        terms = _terms_of(scene, before)
+        if not (asking.everywhere or terms.policy.config.verify.on_push):
+            return terms, GateOutcome(GATE, Outcome.NOT_APPLICABLE), []
+        outcome, findings = _verified(scene, terms.policy, before, after, remote, asking)
+        return terms, outcome, findings
+    except (UsageError, ConfigError, UndecidedError) as error:
+        reason = error.message if error.hint is None else f"{error.message}; {error.hint}"
+        return terms, GateOutcome(GATE, Outcome.UNDECIDED, reason), []
+
+
+def _terms_of(scene: Scene, before: Analysed | None) -> _Terms:
+    """Find the one policy by which a branch is verified: the first in its order that names analyses.
+
+    Raises:
+        UsageError: none names any.
+        ConfigError: one cannot be used.
+        UndecidedError: one cannot be read.
+    """
+    objects, policies = scene.objects, Policies(scene.objects)
+    asked, had = trusted(scene.repository), None if before is None else before.commit
+    for revision, place in (
+        (asked.policy_from, printable(asked.place or "", 120)),
+        (had, (had or "")[:SHORT_OID]),
+        ("HEAD", "HEAD"),
+    ):
+        header = objects.header(revision + "^{tree}") if revision is not None else None
+        if revision is not None and header is not None:
+            policy = usable(policies.at(policies.key(header.oid)))
+            if policy.config.analyses:
+                return _Terms(policy, place)
+    raise UsageError(
+        "the policy asks for a verification of each push, and names no analysis",
+        "write [analyses.NAME], or take on_push out, and commit it",
+    )
+
+
+def _verified(
+    scene: Scene, policy: Policy, before: Analysed | None, after: Analysed, remote: Remote, asking: Asking
+) -> tuple[GateOutcome, list[Finding]]:
+    from patchgate.verify.intent import intent_of_commit
+    from patchgate.verify.verification_findings import findings_of
+    from patchgate.verify.verify import compared, held_against
+
+    tip = after.commit or ""
+    here = active_here(scene.repository)
+    intent = intent_of_commit(here, lambda each: _holds(scene.repository, each, tip)) if here else None
+    found: list[Verification] = []
+    if intent is not None:
+        chosen = _under(scene, policy, intent)
+        found.append(held_against(replace(scene, policy=chosen), intent, after, with_staged=False))
+        if before is not None and before.tree != intent.tree and not _contains(scene, before, intent):
+            # What the push brings from before the intent is not the intent's, and not nobody's either.
+            began = Analysed(intent.tree, intent.base)
+            found.append(compared(replace(scene, policy=policy), before, began))
+    elif before is None:
+        reason = f"{remote.shown} has nothing yet, so there is nothing to get worse from"
+        return GateOutcome(GATE, Outcome.NOT_APPLICABLE, reason), []
+    else:
+        found.append(compared(replace(scene, policy=policy), before, after))
+        if asking.only_here and _has_no_before(found[0]):
+            # The change that brings the analyses may bring what they need, too.
+            reason = f"{remote.shown} does not ask for it yet, and what it has cannot be analysed"
+            findings = [replace(each, level=Level.WARNING) for each in findings_of(found[0])]
+            return GateOutcome(GATE, Outcome.NOT_APPLICABLE, reason), findings
+    findings = [
+        told
+        for each in found
+        for finding in findings_of(each)
+        if (told := levelled(policy, Profile.COMMIT, finding)) is not None
+    ]
+    errors = [finding for finding in findings if finding.level is Level.ERROR]
+    if not errors:
+        return GateOutcome(GATE, Outcome.PASS), findings
+    is_undecided = all(finding.definition.undecided for finding in errors)
+    return GateOutcome(GATE, Outcome.UNDECIDED if is_undecided else Outcome.FAIL), findings
+
+
+def _has_no_before(found: Verification) -> bool:
+    """Tell whether a tree can be analysed, and the one that it is compared with cannot."""
+    return (
+        found.before is not None
+        and found.after is not None
+        and not found.before.is_evaluated
+        and found.after.is_evaluated
+    )
+
+
+def _contains(scene: Scene, before: Analysed, intent: Intent) -> bool:
+    """Tell whether the remote has what an intent began on."""
+    if intent.base is None or before.commit is None:
+        return intent.base is None
+    return is_ancestor(scene.repository, intent.base, before.commit)
+
+
+def _under(scene: Scene, policy: Policy, intent: Intent) -> Policy:
+    """Choose the policy whose analyses and limits count under an intent.
+
+    Its analyses are those with which it was declared. Where the remote does not have these yet, as they were
+    committed before the intent began, the policy counts by which it was declared.
+    """
+    from patchgate.policy.analyses import digest_of
+
+    if digest_of(policy.config.analyses) == intent.analyses:
+        return policy
+    here = analysis_policy(scene.repository, scene.objects)
+    return here if digest_of(here.config.analyses) == intent.analyses else policy
+
+
+def _holds(repository: Repository, intent: Intent, tip: str) -> bool:
+    return intent.base is None or is_ancestor(repository, intent.base, tip)
+
+
+def _had(scene: Scene, remote: Remote, update: RefUpdate, tip: str) -> Analysed:
+    """Find what a branch is compared with: where it leaves what the remote has of it, or else of anything.
+
+    Raises:
+        UndecidedError: git failed.
+    """
+    repository, objects = scene.repository, scene.objects
+    own = [update.old] if update.old is not None else []
+    commits = peel(objects, [*own, *remote.had.values()])
+    known = [oid for each in own if (oid := commits[each])]
+    known = known or list(dict.fromkeys(oid for each in remote.had.values() if (oid := commits[each])))
+    if known:
+        base = common_ancestor(repository, tip, *known)
+        tree = objects.header(base + "^{tree}") if base else None
+        if tree is not None:
+            return Analysed(tree.oid, base)
+    if repository.shallow:
+        raise UndecidedError(
+            "this clone is shallow, and does not show where the branch begins", "git fetch --deepen=50"
+        )
+    return Analysed(objects.empty_tree, None)
+
+
+def _join(
+    changes: list[ChangeVerdict],
+    update: RefUpdate,
+    terms: _Terms,
+    empty: str,
+    outcome: GateOutcome,
+    findings: Sequence[Finding],
+) -> None:
+    """Put what was found with the branch: into the verdict on the ref, or into one of its own."""
+    if outcome.outcome in {Outcome.PASS, Outcome.NOT_APPLICABLE} and not findings:
+        return
+    index = next(_places(changes, update.ref), None)
+    if index is None:
+        index = 0
+        changes.insert(
+            0,
+            ChangeVerdict(
+                Change.of(empty, empty, ()),
+                Source("ref", ref=update.ref),
+                Profile.COMMIT.value,
+                reference(terms.policy, terms.place, Profile.COMMIT),
+                (GateOutcome(refs.GATE, Outcome.PASS),),
+                (),
+            ),
+        )
+    verdict = changes[index]
+    changes[index] = replace(
+        verdict,
+        circumstances=(*verdict.circumstances, outcome),
+        findings=(*verdict.findings, *findings),
+    )
+
+
+def _places(changes: Sequence[ChangeVerdict], ref: str) -> Iterator[int]:
+    for index, each in enumerate(changes):
+        if each.source.kind == "ref" and each.source.ref == ref:
+            yield index

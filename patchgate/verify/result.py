@@ -1,0 +1,106 @@
+"""What a verification says: whether it got worse, and whether this piece of work did it. Values only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from patchgate.commands.results import Comparison, Result, ThresholdState, TreeRuns, Worsened
+from patchgate.git.path import RepoPath
+from patchgate.intents.intent import ScopeCheck
+from patchgate.report.verdict import Verdict
+
+REGRESSIONS = "structural_regressions"
+GATE_FAILURES = "gate_failures"
+SCOPE_VIOLATION = "scope_violation"
+BASELINE_ABUSE = "baseline_abuse"
+
+
+class Status(StrEnum):
+    """How a verification ended."""
+
+    ACCEPTED = "accepted"
+    ACCEPTED_WITH_EXTERNAL_CHANGES = "accepted_with_external_changes"
+    VIOLATED = "violated"
+    UNVERIFIED = "unverified"
+    EXPIRED = "expired"
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict that goes with it."""
+        if self is Status.VIOLATED:
+            return Verdict.REJECTED
+        return Verdict.ACCEPTED if self.value.startswith("accepted") else Verdict.UNDECIDED
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalCommit:
+    """A commit in the range that is not the intent's."""
+
+    oid: str
+    subject: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """The answer of `verify`; see `patchgate.verification/1`.
+
+    `intent` is the id, None without one; `base` is the commit that it was compared with, where one was asked
+    for. `violations` are the contract violations that count, `told` those that `relaxed` only tells.
+    `next_step` is one sentence, None where nothing is to be done. `reason` is one sentence. `dirty` are files
+    that were changed before the intent began and still are as they were. `before_gate` and `after_gate` tell
+    whether any threshold fails (None: nobody knows), `caused` are the failing thresholds that count,
+    `external_thresholds` those that others made worse, `preexisting` those that fail as they did before and
+    do not count. `grown` are the listed baselines that grew, `baselines` those that are reported: these, or
+    where there are regressions all that changed.
+    """
+
+    status: Status
+    reason: str
+    intent: str | None = None
+    before: TreeRuns | None = None
+    after: TreeRuns | None = None
+    comparison: Comparison | None = None
+    intent_regressions: tuple[Result, ...] = ()
+    external_regressions: tuple[Result, ...] = ()
+    intent_worsened: tuple[Worsened, ...] = ()
+    external_worsened: tuple[Worsened, ...] = ()
+    gate_worsened: bool = False
+    before_gate: bool | None = None
+    after_gate: bool | None = None
+    intent_caused_gate: bool = False
+    caused: tuple[ThresholdState, ...] = ()
+    external_thresholds: tuple[ThresholdState, ...] = ()
+    preexisting: tuple[ThresholdState, ...] = ()
+    scope: ScopeCheck | None = None
+    abuse: tuple[str, ...] = ()
+    violations: tuple[str, ...] = ()
+    told: tuple[str, ...] = ()
+    next_step: str | None = None
+    external_commits: tuple[ExternalCommit, ...] = ()
+    dirty: tuple[RepoPath, ...] = ()
+    warnings: tuple[str, ...] = ()
+    baselines: tuple[RepoPath, ...] = ()
+    base: str | None = None
+    grown: tuple[RepoPath, ...] = ()
+
+    def rules_of(self, violations: Iterable[str]) -> tuple[str, ...]:
+        """Name the rules of some violations, each once: the word that people read."""
+        scope = self.scope or ScopeCheck()
+        names = {
+            REGRESSIONS: ("regression",),
+            GATE_FAILURES: ("threshold-crossed",),
+            SCOPE_VIOLATION: (
+                *(("scope-forbidden",) if scope.forbidden else ()),
+                *(("scope-unexpected",) if scope.unexpected else ()),
+            ),
+            BASELINE_ABUSE: ("baseline-abuse",),
+        }
+        found = [rule for each in violations for rule in names.get(each.partition(":")[0], ())]
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def suppressed(self) -> tuple[Result, ...]:
+        """The results that are suppressed, and were not, as far as anything was compared."""
+        return self.comparison.suppressed if self.comparison is not None else ()

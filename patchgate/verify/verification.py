@@ -1,0 +1,223 @@
+"""Whether it got worse, and whether this piece of work did it: the one place that decides a verification.
+
+Decides the status, which facts are violations, and their order: expired, scope, unverified, abuse,
+regressions, thresholds. Scope and abuse are told whatever else is. Only what was compared like with like is
+relied on. Does not decide how it is told, and reads nothing: what is known stands in the `Question`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from patchgate.commands.results import Comparison, Evaluated, ThresholdState, TreeRuns
+from patchgate.errors import DamagedIntentError
+from patchgate.git.path import RepoPath
+from patchgate.intents.intent import Intent, ScopeCheck, State
+from patchgate.policy.settings import Preexisting, Strictness
+from patchgate.verify import verification_reasons as reasons
+from patchgate.verify.abuse import WHILE_REGRESSIONS, triggers
+from patchgate.verify.attribution import own_of, part
+from patchgate.verify.result import (
+    BASELINE_ABUSE,
+    GATE_FAILURES,
+    REGRESSIONS,
+    SCOPE_VIOLATION,
+    ExternalCommit,
+    Status,
+    Verification,
+)
+from patchgate.verify.thresholds import caused_by
+from patchgate.verify.verification_reasons import Obstacle
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Everything that a verification is decided from.
+
+    `comparison` is that of `before` and `after`; `same_tree` is whether the two trees that were asked for are
+    one. `faults` say why the intent is expired, `unverified` why nothing can be verified, as far as only the
+    caller knows; the first of each is the reason. `changed` are the listed baselines that changed, `grown`
+    those of them that grew, `has_code` is whether functional code was changed. `dirty` are the files that are
+    as they were changed before the intent was declared; `since` compares with the tree that it began on with
+    them in it (None: not known), and what is not new there is not its own. `preexisting` is
+    whether a threshold that fails as it did before counts without an intent. The rest is passed on.
+    """
+
+    before: TreeRuns | None
+    after: TreeRuns | None
+    comparison: Comparison | None
+    same_tree: bool = False
+    intent: Intent | None = None
+    faults: tuple[Obstacle, ...] = ()
+    unverified: tuple[Obstacle, ...] = ()
+    scope: ScopeCheck | None = None
+    changed: tuple[RepoPath, ...] = ()
+    grown: tuple[RepoPath, ...] = ()
+    has_code: bool = False
+    strictness: Strictness = "strict"
+    preexisting: Preexisting = "report"
+    external_commits: tuple[ExternalCommit, ...] = ()
+    dirty: tuple[RepoPath, ...] = ()
+    since: Comparison | None = None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def is_queued(self) -> bool:
+        """Tell whether the intent waits for another one."""
+        return self.intent is not None and self.intent.state is State.QUEUED
+
+
+def decide(question: Question) -> Verification:
+    """Decide a verification."""
+    obstacles = tuple(obstacles_of(question))
+    facts = _facts(question, None if obstacles else question.comparison)
+    # Of what is not relied on, or not parted, there are no signals: it is no violation, and not told as one.
+    signals = (REGRESSIONS,) * bool(facts.intent_regressions) + (GATE_FAILURES,) * bool(facts.caused)
+    counted = signals if question.strictness == "strict" else ()
+    breach = (SCOPE_VIOLATION,) if question.scope is not None and not question.scope.is_clean else ()
+    debts = tuple(f"{BASELINE_ABUSE}:{trigger}" for trigger in facts.abuse)
+    facts = replace(
+        facts,
+        violations=(*counted, *breach, *debts),
+        told=() if counted else signals,
+    )
+    status, why = _status(question, facts, obstacles)
+    return replace(facts, status=status, reason=why.reason, next_step=why.next_step or None)
+
+
+def damaged(error: DamagedIntentError) -> Verification:
+    """Answer where the record of the intent cannot be relied on: nothing was compared."""
+    return Verification(Status.EXPIRED, error.message, error.intent, next_step=error.hint)
+
+
+def obstacles_of(question: Question) -> Iterator[Obstacle]:
+    """Yield everything for which nothing can be verified, what decides it first."""
+    if question.is_queued:
+        yield reasons.QUEUED
+    yield from question.unverified
+    before, after = question.before, question.after
+    for when, runs in (("before", before), ("after", after)):
+        if runs is None:
+            yield reasons.missing(when)
+    for when, runs in (("before", before), ("after", after)):
+        if runs is not None:
+            for name in sorted(runs.runs):
+                if runs.runs[name].outcome is Evaluated.NOT_EVALUATED:
+                    yield reasons.not_evaluated(when, runs.runs[name])
+    if before is None or after is None:
+        return
+    if before.analyses != after.analyses or before.runs.keys() != after.runs.keys():
+        yield reasons.OTHER_ANALYSES
+    if not question.same_tree and _is_one_run(before, after):
+        yield reasons.SAME_RUN
+    if question.comparison is None:
+        yield reasons.NOT_COMPARED
+        return
+    for state in question.comparison.thresholds:
+        # Nobody knows whether it holds: whoever measured it may have been silenced.
+        if state.before is not None and state.after is None:
+            yield reasons.gone(state)
+
+
+def _is_one_run(before: TreeRuns, after: TreeRuns) -> bool:
+    """Tell whether a report of one tree stands for another too; equal findings of two trees are not that."""
+    keys = {run.key for run in before.runs.values() if run.key}
+    return before.tree == after.tree or any(run.key in keys for run in after.runs.values())
+
+
+def _facts(question: Question, compared: Comparison | None) -> Verification:
+    """Tell everything that is known, without a status; nothing is parted where no intent is in force (A1)."""
+    intent = question.intent
+    suppressed = compared.suppressed if compared is not None else ()
+    abuse = triggers(
+        has_changed=bool(question.changed),
+        has_grown=bool(question.grown or suppressed),
+        has_intent=intent is not None,
+        has_code=question.has_code,
+        comparison=compared,
+    )
+    facts = Verification(
+        Status.UNVERIFIED,
+        "",
+        intent=intent.id if intent is not None else None,
+        before=question.before,
+        after=question.after,
+        comparison=compared,
+        scope=question.scope,
+        abuse=abuse,
+        external_commits=question.external_commits,
+        dirty=question.dirty,
+        warnings=question.warnings,
+        baselines=(question.changed if WHILE_REGRESSIONS in abuse else ()) or question.grown,
+        grown=question.grown,
+    )
+    if compared is None:
+        return facts
+    facts = replace(
+        facts,
+        gate_worsened=any(state.has_worsened for state in compared.thresholds),
+        before_gate=any(state.failed_before for state in compared.thresholds),
+        after_gate=any(state.fails_after for state in compared.thresholds),
+        warnings=(*question.warnings, *map(reasons.untold, _untold(compared))),
+    )
+    if question.faults:
+        return facts
+    is_own = own_of(intent.scope, frozenset(question.dirty), question.since) if intent is not None else None
+    own, external = part(compared.new, is_own)
+    own_worsened, external_worsened = part(compared.worsened, is_own)
+    caused = tuple(
+        state
+        for state in compared.thresholds
+        if (_counts(question, state) if is_own is None else caused_by(state, (*own, *own_worsened)))
+    )
+    return replace(
+        facts,
+        intent_regressions=own,
+        external_regressions=external,
+        intent_worsened=own_worsened,
+        external_worsened=external_worsened,
+        intent_caused_gate=intent is not None and bool(caused),
+        caused=caused,
+        external_thresholds=tuple(
+            state for state in compared.thresholds if state.is_worse and state not in caused
+        ),
+        preexisting=tuple(
+            state for state in compared.thresholds if state.is_preexisting and state not in caused
+        ),
+    )
+
+
+def _counts(question: Question, state: ThresholdState) -> bool:
+    """Tell whether a threshold counts without an intent: where it is worse, or the policy is absolute."""
+    is_absolute = question.preexisting == "refuse" and not question.same_tree
+    return state.fails_after if is_absolute else state.is_worse
+
+
+def _untold(compared: Comparison) -> Iterator[ThresholdState]:
+    return (state for state in compared.thresholds if state.after is None)
+
+
+def _status(
+    question: Question, facts: Verification, obstacles: tuple[Obstacle, ...]
+) -> tuple[Status, Obstacle]:
+    """Choose the status, and the reason by the order of reasons."""
+    if question.faults:
+        return Status.EXPIRED, question.faults[0]
+    if question.is_queued:
+        return Status.UNVERIFIED, reasons.QUEUED
+    if question.scope is not None and not question.scope.is_clean:
+        return Status.VIOLATED, reasons.out_of_scope(question.scope)
+    if obstacles:
+        return Status.UNVERIFIED, obstacles[0]
+    if facts.abuse:
+        return Status.VIOLATED, reasons.abused(facts)
+    if REGRESSIONS in facts.violations:
+        return Status.VIOLATED, reasons.regressed(facts)
+    if GATE_FAILURES in facts.violations:
+        return Status.VIOLATED, reasons.crossed(facts)
+    if facts.external_regressions or facts.external_thresholds:
+        return Status.ACCEPTED_WITH_EXTERNAL_CHANGES, reasons.accepted(facts)
+    if question.same_tree:
+        return Status.ACCEPTED, reasons.NOTHING_TO_COMPARE
+    return Status.ACCEPTED, reasons.accepted(facts)

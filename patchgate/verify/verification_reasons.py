@@ -1,0 +1,167 @@
+"""Why a verification ended as it did: one sentence and the next step for each reason, fit for a terminal.
+
+Decides the words alone; which of them is said, `verification` decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from patchgate.commands.results import AnalysisRun, ThresholdState
+from patchgate.intents.intent import ScopeCheck
+from patchgate.intents.scope import FORBIDS_CONTROLS
+from patchgate.report.wording import count, number, safe, show_path, some
+from patchgate.verify.abuse import GREENED, WHILE_REGRESSIONS, WITH_CODE, WITHOUT_INTENT
+from patchgate.verify.result import Verification
+from patchgate.verify.signal_words import name_result
+
+_MOST_NAMED = 3
+_AGAIN = "then git patchgate verify"
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Why a verification ends here: one sentence, and the next step (empty: nothing is to be done)."""
+
+    reason: str
+    next_step: str
+
+
+QUEUED = Obstacle(
+    "the intent waits until another one is cleared",
+    "git patchgate intent show makes it active as soon as its files are free",
+)
+OTHER_ANALYSES = Obstacle(
+    "before and after were not made by the same analyses",
+    "clear the intent and declare it again, " + _AGAIN,
+)
+SAME_RUN = Obstacle(
+    "before and after are one report, though the trees differ",
+    "run git patchgate analyze, " + _AGAIN,
+)
+NOT_COMPARED = Obstacle("before and after were not compared", "git patchgate verify")
+WHY_ABUSE = {
+    WHILE_REGRESSIONS: "while there are new findings",
+    WITH_CODE: "together with changed code",
+    WITHOUT_INTENT: "without an intent",
+    GREENED: "so that a failing threshold passes",
+}
+
+
+def missing(when: str) -> Obstacle:
+    """Say that there is no report; `when` is before or after."""
+    return Obstacle(f"there is no report of the tree {when}", "git patchgate analyze, " + _AGAIN)
+
+
+def not_evaluated(when: str, run: AnalysisRun) -> Obstacle:
+    """Say that an analysis could not be evaluated, and why."""
+    reason = run.reason or f"the analysis `{run.analysis}` could not be evaluated"
+    hint = safe(run.hint) if run.hint else "git patchgate analyze says more"
+    return Obstacle(f"{safe(reason).rstrip('.')} (on the tree {when})", hint)
+
+
+def gone(state: ThresholdState) -> Obstacle:
+    """Say that what a threshold limits was measured before, and is not any more."""
+    metric = safe(state.metric)
+    return Obstacle(
+        f"the threshold {safe(state.name)} limits {metric}, which is not measured any more",
+        f"let an analysis measure {metric} again, or first take the threshold out of the policy, " + _AGAIN,
+    )
+
+
+def untold(state: ThresholdState) -> str:
+    """Say that no analysis measures what a threshold limits."""
+    return f"the threshold {safe(state.name)} limits {safe(state.metric)}, which no analysis measures"
+
+
+def out_of_scope(check: ScopeCheck) -> Obstacle:
+    """Say which files the work should not have touched, forbidden ones first."""
+    controls = frozenset(check.controls)
+    by_entry = [path for path in check.forbidden if path not in controls]
+    said = []
+    for paths, how in (
+        (check.controls, f"forbidden ({FORBIDS_CONTROLS})"),
+        (by_entry, "forbidden"),
+        (check.unexpected, "outside of what the intent allows"),
+    ):
+        if paths:
+            said.append(f"{some(paths, _MOST_NAMED)} {'is' if len(paths) == 1 else 'are'} {how}")
+    return Obstacle(
+        ", and ".join(said),
+        "take them out of the change, or clear the intent and declare one that allows them, " + _AGAIN
+        if not check.forbidden
+        else "take them out of the change, and change what is forbidden without an intent, " + _AGAIN,
+    )
+
+
+def abused(facts: Verification) -> Obstacle:
+    """Say what grew or changed, and why that counts."""
+    why = " and ".join(WHY_ABUSE[trigger] for trigger in facts.abuse)
+    named = [show_path(path) for path in facts.baselines]
+    has_grown = facts.baselines == facts.grown
+    if facts.suppressed:
+        named.append(count(len(facts.suppressed), "suppression"))
+    step = "take the new entries out, fix what they hide, " if has_grown else "fix the new findings first, "
+    return Obstacle(f"{_few(named)} {'grew' if has_grown else 'changed'} {why}", step + _AGAIN)
+
+
+def regressed(facts: Verification) -> Obstacle:
+    """Say how many findings are new, and name the first."""
+    found = facts.intent_regressions
+    where = " in the files of the intent" if facts.intent is not None else ""
+    new = f"{count(len(found), 'finding')} {'is' if len(found) == 1 else 'are'} new{where}"
+    also = "" if len(found) == 1 else "the first is "
+    return Obstacle(f"{new}: {also}{name_result(found[0])}", "fix what the analyses report, " + _AGAIN)
+
+
+def crossed(facts: Verification) -> Obstacle:
+    """Say which thresholds fail, and whether they failed before."""
+    said = [describe_state(state) for state in facts.caused]
+    return Obstacle(_few(said, " and "), "bring the value down to the limit, " + _AGAIN)
+
+
+NOTHING_TO_COMPARE = Obstacle(
+    "there is nothing to compare, both trees are the same: git add what you mean, or verify HEAD --base REV",
+    "",
+)
+
+
+def accepted(facts: Verification) -> Obstacle:
+    """Say that it may land, and what is told besides."""
+    told = []
+    if facts.intent_regressions:
+        told.append(f"{count(len(facts.intent_regressions), 'new finding')} reported only (relaxed)")
+    told += [f"{describe_state(state)}, reported only (relaxed)" for state in facts.caused[:_MOST_NAMED]]
+    if facts.external_regressions:
+        new = facts.external_regressions
+        told.append(f"{count(len(new), 'finding')} outside of it {'is' if len(new) == 1 else 'are'} new")
+    states = facts.comparison.thresholds if facts.comparison is not None else ()
+    elsewhere = [state for state in states if state.fails_after and state not in facts.caused]
+    told += [
+        describe_state(state) + (", by what lies outside of it" if state in facts.external_thresholds else "")
+        for state in elsewhere[:_MOST_NAMED]
+    ]
+    whose = "by this intent" if facts.intent is not None and told else ""
+    higher = facts.intent_worsened
+    if higher:
+        where = " in the files of the intent" if facts.intent is not None else ""
+        told.insert(0, f"{count(len(higher), 'value')} {'is' if len(higher) == 1 else 'are'} higher{where}")
+    refuses_nothing = bool(facts.told or higher)
+    base = "nothing refuses it" if refuses_nothing else f"nothing got worse {whose}".rstrip()
+    return Obstacle("; ".join([base, *told]), "")
+
+
+def describe_state(state: ThresholdState) -> str:
+    """Say of a failing threshold by how much, and whether it failed before."""
+    before = "passed before"
+    if state.failed_before:
+        worse = "in more places" if state.after == state.before else f"{number(state.before)} before"
+        before = worse if state.is_worse else "pre-existing"
+    over = f"{safe(state.metric)} is {number(state.after)}, over {number(state.max)}"
+    return f"the threshold {safe(state.name)} fails: {over} ({before})"
+
+
+def _few(said: Sequence[str], between: str = ", ") -> str:
+    more = len(said) - _MOST_NAMED
+    return between.join(said[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

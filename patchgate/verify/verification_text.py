@@ -1,0 +1,234 @@
+"""A verification as people read it: what is new, whose it is, and what to do next.
+
+Decides the layout alone: the lists come parted already, so only what is shown is cut, each list by itself,
+and what is left out is counted by rule. All foreign text is escaped. The verdict stands first and last: a
+long answer is read from either end.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+
+from patchgate.commands.results import Evaluated, Result, ThresholdState, TreeRuns, Worsened
+from patchgate.report.verdict import Verdict
+from patchgate.report.wording import SHORT_OID, count, number, safe, show_path, some
+from patchgate.verify.result import Verification
+from patchgate.verify.signal_words import MOST_NAME, name_signal, name_symbol, place_of
+
+DEFAULT_LIMIT = 20
+_MOST_MESSAGE = 300
+_MOST_ALSO = 2
+_MOST_OVER = 3
+_GRAPHICS = {Verdict.REJECTED: "1;31", Verdict.UNDECIDED: "1;33", Verdict.ACCEPTED: "1;32"}
+_UNDECIDED = "unverified"
+
+
+def render(verification: Verification, *, color: bool, limit: int = DEFAULT_LIMIT) -> str:
+    """Write a verification for a terminal; the text ends with a line feed.
+
+    Args:
+        verification: what was found.
+        color: whether to add ANSI colours.
+        limit: how many entries of each list are written out.
+    """
+    blocks = [
+        [
+            f"{_ink(verification.status.verdict, color)}: {_sentence(verification.reason)}",
+            *_sides(verification),
+        ],
+        *_regressions(verification, limit),
+        *_gates(verification, limit),
+        *_scope(verification, limit),
+        *_others(verification, limit),
+        _closing(verification, color),
+    ]
+    return "\n\n".join("\n".join(lines) for lines in blocks if lines) + "\n"
+
+
+def _ink(verdict: Verdict, color: bool) -> str:
+    return f"\x1b[{_GRAPHICS[verdict]}m{verdict.value}\x1b[0m" if color else verdict.value
+
+
+def _sentence(text: str) -> str:
+    return safe(text).rstrip(".")
+
+
+def _sides(verification: Verification) -> Iterator[str]:
+    """Name what was compared with what, and what could not be evaluated."""
+    if verification.intent is not None:
+        yield f"  intent {safe(verification.intent, MOST_NAME)}"
+    if verification.base is not None:
+        yield f"  base {verification.base[:SHORT_OID]}"
+    for side, runs in (("before", verification.before), ("after", verification.after)):
+        if runs is not None:
+            yield f"  {side}: tree {runs.tree[:SHORT_OID]}; {_told(runs)}"
+            yield from _silent(runs)
+
+
+def _told(runs: TreeRuns) -> str:
+    said = []
+    for name in sorted(runs.runs):
+        run = runs.runs[name]
+        if run.outcome is Evaluated.NOT_EVALUATED:
+            said.append(f"{name} could not be evaluated")
+        elif run.measurements and not run.results:
+            said.append(f"{name} {count(len(run.measurements), 'value')}")
+        else:
+            said.append(f"{name} {count(len(run.results), 'finding')}")
+    return ", ".join(said)
+
+
+def _silent(runs: TreeRuns) -> Iterator[str]:
+    for name in sorted(runs.runs):
+        run = runs.runs[name]
+        if run.outcome is Evaluated.NOT_EVALUATED:
+            yield f"    {name}: {_sentence(run.reason or 'no reason is known')}"
+            if run.hint:
+                yield f"    help: {safe(run.hint)}"
+
+
+def _regressions(verification: Verification, limit: int) -> Iterator[list[str]]:
+    """List the regressions, the intent's first; without an intent all are the change's own."""
+    own, others = verification.intent_regressions, verification.external_regressions
+    title = "new findings" if verification.intent is None else "new findings in the files of the intent"
+    yield list_results(f"{title} ({len(own)}):", own, show_result, limit)
+    yield list_results(
+        f"new findings elsewhere, not the intent's ({len(others)}):", others, show_result, limit
+    )
+
+
+def list_results(
+    title: str, entries: Sequence[Result], show: Callable[[Result], str], limit: int
+) -> list[str]:
+    if not entries:
+        return []
+    rest = Counter(safe(each.rule, MOST_NAME) for each in entries[limit:])
+    lines = [title, *(f"  {show(each)}" for each in entries[:limit])]
+    if rest:
+        most = rest.most_common(limit)
+        rules = ", ".join(f"{times} {rule}" for rule, times in most)
+        more = f" and {count(len(rest) - limit, 'other rule')}" if len(rest) > limit else ""
+        lines.append(f"  … and {rest.total()} more: {rules}{more}")
+    return lines
+
+
+def show_result(result: Result) -> str:
+    """Write `path:line rule message`; further files that it names decide whose it is, so they are named."""
+    also = list(dict.fromkeys(path for path in result.paths[1:] if path != result.path))
+    text = f"{place_of(result)}  {safe(result.rule, MOST_NAME)}  {safe(result.message, _MOST_MESSAGE)}"
+    return text + (f" (also {some(also, _MOST_ALSO)})" if also else "")
+
+
+def _gates(verification: Verification, limit: int) -> Iterator[list[str]]:
+    """List the metrics that are higher, and each threshold that fails now, or failed before."""
+    own, others = verification.intent_worsened, verification.external_worsened
+    title = "metrics that are higher" if verification.intent is None else "higher in the files of the intent"
+    yield _cut(f"{title} ({len(own)}):", [_worsened(each) for each in own], limit)
+    yield _cut(
+        f"higher elsewhere, not the intent's ({len(others)}):", [_worsened(each) for each in others], limit
+    )
+    states = verification.comparison.thresholds if verification.comparison else ()
+    lines = [_threshold(each, verification) for each in states if each.fails_after or each.failed_before]
+    # Of a metric that no analysis reports nobody knows whether it passes.
+    passed = sum(each.after is not None for each in states if not (each.fails_after or each.failed_before))
+    if passed:
+        lines.append(f"{count(passed, 'threshold')} passed before and {'passes' if passed == 1 else 'pass'}")
+    yield _cut("thresholds:", lines, len(lines))
+
+
+def _cut(title: str, lines: Sequence[str], limit: int) -> list[str]:
+    if not lines:
+        return []
+    more = [f"  … and {len(lines) - limit} more"] if len(lines) > limit else []
+    return [title, *(f"  {line}" for line in lines[:limit]), *more]
+
+
+def _worsened(each: Worsened) -> str:
+    before = "new" if each.before is None else number(each.before)
+    return f"{name_symbol(each)}  {safe(each.name, MOST_NAME)} {before} → {number(each.after)}"
+
+
+def _threshold(state: ThresholdState, verification: Verification) -> str:
+    before, after = (number(value) for value in (state.before, state.after))
+    what = f"{safe(state.name, MOST_NAME)}: {safe(state.metric, MOST_NAME)} {before} → {after}"
+    return f"{what}, at most {number(state.max)}: {_fate(state, verification)}"
+
+
+def _fate(state: ThresholdState, verification: Verification) -> str:
+    if not state.fails_after:
+        return "passes, and failed before"
+    if state.is_preexisting:
+        refused = state in verification.caused
+        return "fails as it did before (preexisting is refuse)" if refused else "fails as it did before"
+    fails = "fails by more than before" if state.failed_before else "fails, and passed before"
+    if verification.intent is None:
+        return fails
+    if state in verification.external_thresholds:
+        return f"{fails}; what rose lies outside the intent"
+    shown = [name_signal(each) for each in state.over[:_MOST_OVER]]
+    more = f" and {len(state.over) - _MOST_OVER} more" if len(state.over) > _MOST_OVER else ""
+    return fails + (f" (over it: {', '.join(shown)}{more})" if shown else "")
+
+
+def _scope(verification: Verification, limit: int) -> Iterator[list[str]]:
+    """Tell what the work touched that it did not declare, and what may hide debt."""
+    check = verification.scope
+    if check is not None:
+        for title, paths in (
+            ("touched, and not declared", check.unexpected),
+            ("touched, and forbidden", check.forbidden),
+            ("touched related files", check.expanded),
+            ("allowed, and not touched", check.untouched),
+        ):
+            yield _cut(f"{title} ({len(paths)}):", [show_path(path) for path in paths], limit)
+    grown = [show_path(path) for path in verification.baselines]
+    if verification.suppressed:
+        grown.append(count(len(verification.suppressed), "suppression"))
+    how = "grew" if verification.baselines == verification.grown else "changed"
+    yield _cut(f"lists of exceptions that {how}:", grown, limit)
+
+
+def _others(verification: Verification, limit: int) -> Iterator[list[str]]:
+    """Name what is not the intent's, so that nobody has to look for it."""
+    commits = [
+        f"{each.oid[:SHORT_OID]} {safe(each.subject, MOST_NAME)}" for each in verification.external_commits
+    ]
+    yield _cut(f"commits that are not the intent's ({len(commits)}):", commits, limit)
+    dirty = [show_path(path) for path in verification.dirty]
+    yield _cut(f"changed before the intent began, and not blamed on it ({len(dirty)}):", dirty, limit)
+    yield [f"warning: {safe(each)}" for each in verification.warnings]
+
+
+def _closing(verification: Verification, color: bool) -> list[str]:
+    """Write the end in its fixed order: help, verdict."""
+    lines = []
+    if verification.told:
+        told = ", ".join(verification.rules_of(verification.told))
+        lines.append(f"reported only, because strictness is relaxed: {told}")
+    if verification.next_step:
+        lines.append(f"help: {safe(verification.next_step)}")
+    verdict = verification.status.verdict
+    lines.append(f"{_ink(verdict, color)}: {', '.join(_rules(verification)) or _counted(verification)}")
+    return lines
+
+
+def _rules(verification: Verification) -> tuple[str, ...]:
+    """Name the rules for which it was not accepted."""
+    found = verification.rules_of(verification.violations)
+    return (_UNDECIDED, *found) if verification.status.verdict is Verdict.UNDECIDED else found
+
+
+def _counted(verification: Verification) -> str:
+    """Say what an accepted answer rests on."""
+    compared = verification.comparison
+    if compared is None:
+        return verification.status.verdict.value
+    new = len(verification.intent_regressions)
+    said = [f"{new or 'no'} new {'finding' if new == 1 else 'findings'}"]
+    said += (
+        [f"{len(verification.external_regressions)} elsewhere"] if verification.external_regressions else []
+    )
+    said += [f"{compared.unchanged} as before"]
+    said += [f"{len(compared.fixed)} gone"] if compared.fixed else []
+    return ", ".join(said)

@@ -1,0 +1,387 @@
+"""Verify: did it get worse, and was it this piece of work?
+
+Decides what is compared with what (with an intent the tree that it began on; without one the merge base with
+`--base`, HEAD or the first parent), gathers what the answer follows from, and puts it to
+`verify.verification`, which decides. The analyses and limits are those of the policy that was there before,
+never those of what is verified. Only the runs of the analyses, and the digest of an intent's before-report,
+are kept; nothing else is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from patchgate.check.terms import policy_of_analyses
+from patchgate.commands.results import Comparison, Evaluated, TreeRuns
+from patchgate.errors import DamagedIntentError, UndecidedError, UsageError
+from patchgate.git.objects import Objects
+from patchgate.git.path import RepoPath
+from patchgate.git.private import PrivateStore
+from patchgate.git.pushes import common_ancestor
+from patchgate.git.quoting import printable
+from patchgate.git.repository import Repository
+from patchgate.git.tree_format import TREE_MODE
+from patchgate.policy.policy import Policy
+from patchgate.report.wording import SHORT_OID, safe
+from patchgate.verify.analyses import Around, runs_of
+from patchgate.verify.chosen import intent_for, set_aside, was_before
+from patchgate.verify.content import (
+    REVISION,
+    STAGED,
+    WORKTREE,
+    Analysed,
+    analysis_policy,
+    source_of,
+)
+from patchgate.verify.result import ExternalCommit, Verification
+from patchgate.verify.verification import Question, damaged, decide
+from patchgate.verify.verification_reasons import Obstacle
+from patchgate.verify.work import differing
+
+if TYPE_CHECKING:
+    from patchgate.intents.intent import Intent
+    from patchgate.verify.work import Work
+
+_MOST_SHOWN = 60
+_MOST_NAMED = 5
+_CUT_OFF = (
+    "this clone is shallow, and shows no commit that both have: it is compared with --base itself; "
+    "git fetch --unshallow shows where they part"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is to be verified: None of `revision` is what is staged, of `intent` the one of this worktree.
+
+    `base` is a revision: the change is compared with its merge base with that one.
+    """
+
+    revision: str | None = None
+    intent: str | None = None
+    base: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What every verification of one command shares; `objects` reads through `store`."""
+
+    repository: Repository
+    objects: Objects
+    store: PrivateStore
+    policy: Policy
+    around: Around
+
+
+def verify(repository: Repository, asked: Asked, around: Around) -> Verification:
+    """Verify what is staged, or a commit.
+
+    Args:
+        around: what only a mouth knows; what it tells progress to is called about once a second.
+
+    Raises:
+        UsageError: what was asked contradicts itself, or names nothing; no analysis is named.
+        UndecidedError: the repository, an intent or a scratch tree cannot be read.
+    """
+    if asked.base is not None and asked.intent is not None:
+        raise UsageError(
+            "--base and --intent exclude each other", "an intent has its own base: leave one of them out"
+        )
+    if asked.revision == STAGED:
+        asked = replace(asked, revision=None)
+    if asked.revision == WORKTREE:
+        raise UsageError(
+            "what is verified is staged, or a commit", "git add what you mean, then git patchgate verify"
+        )
+    with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
+        # Under an intent the scope is told though no analysis is named.
+        policy, _ = policy_of_analyses(repository, objects)
+        scene = Scene(repository, objects, store, policy, around)
+        after = source_of(repository, objects, store, asked.revision or STAGED, f"{REVISION}, or {STAGED}")
+        if asked.base is not None:
+            return _since(scene, asked.base, after)
+        if asked.revision is not None and after.commit is None:
+            # Of a tree nobody knows what belongs to it, so no scope could be asked.
+            raise UsageError(
+                f"{after.tree[:SHORT_OID]} is a tree, and has no parent",
+                "name a commit" if asked.intent else "name a commit, or give --base REV",
+            )
+        try:
+            intent = intent_for(scene, asked, after)
+        except DamagedIntentError as error:
+            return damaged(error)
+        warnings: tuple[str, ...] = ()
+        if intent is not None:
+            if asked.revision is None or not was_before(scene, intent, after):
+                found = held_against(scene, intent, after, with_staged=asked.revision is None)
+                return replace(found, warnings=(*found.warnings, *_unheld(scene, intent)))
+            warnings = (set_aside(asked, intent, after),)
+        before = head_of(scene, after) if asked.revision is None else first_parent(scene, after)
+        policy = analysis_policy(repository, objects, before)
+        return compared(replace(scene, policy=policy), before, after, warnings)
+
+
+def _unheld(scene: Scene, intent: Intent) -> tuple[str, ...]:
+    """Warn where no hook holds the commits of this worktree to its intent: then they are told here alone."""
+    if intent.git_dir != scene.repository.git_dir:
+        return ()
+    from patchgate.intents.in_force import hooks_missing
+
+    return tuple(f"{intent.id}: {each}" for each in hooks_missing(scene.repository, scene.around.environ))
+
+
+def _since(scene: Scene, name: str, after: Analysed) -> Verification:
+    """Compare with where what is verified leaves a revision, by the analyses and limits of that revision.
+
+    As `git diff A...B` does (git-diff): what the revision has got since is nobody's change here. Where the
+    two have no commit in common, it is compared with the revision itself.
+
+    Raises:
+        UsageError: there is no such revision.
+        UndecidedError: git failed.
+    """
+    if name in {STAGED, WORKTREE}:
+        raise UsageError(f"unknown revision {name} for --base", f"name {REVISION}")
+    base = source_of(scene.repository, scene.objects, scene.store, name, REVISION)
+    before = base
+    warnings: tuple[str, ...] = ()
+    if base.commit is not None and after.commit is not None:
+        common = common_ancestor(scene.repository, base.commit, after.commit)
+        if common is not None:
+            before = source_of(scene.repository, scene.objects, scene.store, common)
+        elif scene.repository.shallow:
+            warnings = (_CUT_OFF,)
+    scene = replace(scene, policy=analysis_policy(scene.repository, scene.objects, base))
+    return replace(compared(scene, before, after, warnings), base=before.commit)
+
+
+def head_of(scene: Scene, after: Analysed) -> Analysed:
+    """Find what a staged tree comes on top of: HEAD's, or the empty one where there is no commit yet."""
+    if after.commit is None:
+        return Analysed(scene.objects.empty_tree, None)
+    return source_of(scene.repository, scene.objects, scene.store, after.commit)
+
+
+def first_parent(scene: Scene, after: Analysed) -> Analysed:
+    """Find what a commit comes on top of: its first parent's tree, or the empty one of a root commit.
+
+    Raises:
+        UndecidedError: its parents were left out of this clone.
+    """
+    assert after.commit is not None
+    if after.commit in scene.repository.shallow:
+        raise UndecidedError(
+            f"the parents of {after.commit[:SHORT_OID]} are cut off: this clone is shallow",
+            "git fetch --deepen=50, or name what to compare with: --base REV",
+        )
+    if scene.objects.header(after.commit + "^1") is None:
+        return Analysed(scene.objects.empty_tree, None)
+    return source_of(scene.repository, scene.objects, scene.store, after.commit + "^1")
+
+
+def compared(scene: Scene, before: Analysed, after: Analysed, warnings: tuple[str, ...] = ()) -> Verification:
+    """Compare two trees without an intent: everything that got worse is the change's own."""
+    sides = _runs(scene, before), _runs(scene, after)
+    return decide(replace(_question(scene, before, after, sides), warnings=warnings))
+
+
+def held_against(scene: Scene, intent: Intent, after: Analysed, *, with_staged: bool) -> Verification:
+    """Compare a tree with the one that an intent began on, and hold the work against what was declared.
+
+    Args:
+        with_staged: `after` is what is staged, which belongs to the work as its commits do.
+
+    Raises:
+        UndecidedError: the history cannot be read.
+    """
+    from patchgate.intents.intents import present
+    from patchgate.intents.scope import check_scope
+    from patchgate.verify.intent import capture, keeping_alive, standing_of
+    from patchgate.verify.work import still_dirty, work_of
+
+    repository, objects = scene.repository, scene.objects
+    scene = replace(scene, around=keeping_alive(repository, [intent], scene.around))
+    if objects.header(intent.tree + "^{tree}") is None:
+        raise UndecidedError(
+            f"the tree that {printable(intent.id, _MOST_SHOWN)} began on is not here",
+            f"git patchgate intent clear {intent.id}, then declare the work anew",
+        )
+    work = work_of(repository, objects, scene.store, intent, after, with_staged=with_staged)
+    dirty = still_dirty(objects, intent, after.tree)
+    before = Analysed(intent.tree, intent.base)
+    unnamed = _no_analysis(scene)
+    sides = (None, None) if unnamed else (_runs(scene, before), _runs(scene, after))
+    # Now, not when it began: the analyses may have taken longer than the time that was left.
+    standing = standing_of(repository, intent, scene.policy, present(), sides[0])
+    warnings: tuple[str, ...] = ()
+    if sides[0] is not None and not (standing.faults or standing.unverified):
+        warnings = capture(repository, intent, sides[0])
+    question = replace(
+        _question(scene, before, after, sides),
+        intent=intent,
+        faults=standing.faults,
+        unverified=(*unnamed, *standing.unverified),
+        scope=check_scope(
+            intent.scope,
+            work.touched,
+            work.controls,
+            frozenset(dirty),
+            along=_along(scene, intent, work, after),
+        ),
+        external_commits=work.external,
+        dirty=dirty,
+    )
+    if not (standing.faults or standing.unverified):
+        question, unknown = _since_begun(scene, question, intent)
+        warnings = (*warnings, *unknown)
+    question = replace(
+        question,
+        warnings=(
+            *(_off_the_line(intent, after) if work.is_rewritten else ()),
+            *(_copied(intent, work.copied) if work.copied else ()),
+            *warnings,
+        ),
+    )
+    return decide(question)
+
+
+def _since_begun(scene: Scene, question: Question, intent: Intent) -> tuple[Question, tuple[str, ...]]:
+    """Find what is new since the declaration, where something is found in a file that was changed before.
+
+    Returns:
+        The question, and a warning where that cannot be known: then all of it counts as the work's.
+    """
+    compared, after = question.comparison, question.after
+    if compared is None or after is None or not after.is_evaluated:
+        return question, ()
+    named = {path for each in compared.new for path in each.paths} | {each.path for each in compared.worsened}
+    if not any(path in named and intent.scope.covers(path) for path in question.dirty):
+        return question, ()
+    from patchgate.verify.work import begun_with
+
+    why: str | None = None
+    try:
+        tree = begun_with(scene.repository, scene.objects, scene.store, intent, question.dirty, after.tree)
+        begun = _runs(scene, Analysed(tree, intent.base))
+        if begun.is_evaluated:
+            return replace(question, since=_comparison(scene, begun, after)), ()
+        why = next(run.reason for run in begun.runs.values() if run.outcome is Evaluated.NOT_EVALUATED)
+    except UndecidedError as error:
+        why = error.message
+    what = f"what was found in the files that were changed before {intent.id} began is not known"
+    return question, (f"{what}, so all of it counts as its own: {safe(why or 'the analyses failed')}",)
+
+
+def _along(scene: Scene, intent: Intent, work: Work, after: Analysed) -> frozenset[RepoPath]:
+    """Find the baselines of the components that an intent works on, among what it touched."""
+    from patchgate.git.tree_view import TreeView
+    from patchgate.intents.scoped_baselines import baselines_in_scope
+
+    view = TreeView(scene.objects, after.tree)
+    return baselines_in_scope(intent.scope, scene.policy.components, work.touched, view)
+
+
+def _no_analysis(scene: Scene) -> tuple[Obstacle, ...]:
+    """Say, where the policy names no analysis, that nothing can be compared."""
+    if scene.policy.config.analyses:
+        return ()
+    try:
+        analysis_policy(scene.repository, scene.objects)
+    except UsageError as error:
+        return (Obstacle(error.message, error.hint or ""),)
+    return ()
+
+
+def _copied(intent: Intent, commits: Sequence[ExternalCommit]) -> tuple[str, ...]:
+    """Name the commits that carry the trailer of an intent, and are somebody else's all the same."""
+    more = f" and {len(commits) - _MOST_NAMED} more" if len(commits) > _MOST_NAMED else ""
+    shown = ", ".join(each.oid[:SHORT_OID] for each in commits[:_MOST_NAMED]) + more
+    why = "made elsewhere, or under another intent, and so not counted as the work's"
+    return (f"{intent.id} is named by the trailer of what was {why}: {shown}",)
+
+
+def _off_the_line(intent: Intent, after: Analysed) -> tuple[str, ...]:
+    """Say that what is verified does not come on top of what the intent began on."""
+    tip = "this branch" if after.commit is None else after.commit[:SHORT_OID]
+    said = f"{tip} does not contain {str(intent.base)[:SHORT_OID]}, on which {intent.id} began"
+    return (f"{said}: what differs from there counts as the work's, but for what other commits touch",)
+
+
+def _runs(scene: Scene, analysed: Analysed) -> TreeRuns:
+    return runs_of(
+        scene.repository,
+        scene.objects,
+        scene.store,
+        analysed.tree,
+        scene.policy.config.analyses,
+        scene.around,
+        commit=analysed.commit,
+    )
+
+
+def _comparison(scene: Scene, before: TreeRuns, after: TreeRuns) -> Comparison:
+    from patchgate.git.renames import renames
+    from patchgate.verify.regressions import compare
+
+    moved = renames(scene.repository, before.tree, after.tree, scene.store.variables)
+    return compare(before, after, scene.policy.config.thresholds, moved)
+
+
+def _question(
+    scene: Scene,
+    before: Analysed,
+    after: Analysed,
+    sides: tuple[TreeRuns, TreeRuns] | tuple[None, None],
+) -> Question:
+    """Put together what both kinds of verification ask."""
+    settings = scene.policy.config.verify
+    comparison = None if sides[0] is None else _comparison(scene, *sides)
+    suppressed = comparison is not None and bool(comparison.suppressed)
+    listed = tuple(RepoPath.from_git(name.encode("utf-8", "surrogateescape")) for name in settings.baselines)
+    changed = tuple(path for path in listed if _has_changed(scene, path, before.tree, after.tree))
+    grown = tuple(path for path in changed if _has_grown(scene, path, before.tree, after.tree))
+    has_code = bool(grown or suppressed) and _has_code(scene, before.tree, after.tree, listed)
+    return Question(
+        before=sides[0],
+        after=sides[1],
+        comparison=comparison,
+        same_tree=before.tree == after.tree,
+        changed=changed,
+        grown=grown,
+        has_code=has_code,
+        strictness=settings.strictness,
+        preexisting=settings.preexisting,
+    )
+
+
+def _has_changed(scene: Scene, path: RepoPath, before: str, after: str) -> bool:
+    old, new = (scene.objects.entry(tree, path.raw) for tree in (before, after))
+    return old != new
+
+
+def _has_grown(scene: Scene, path: RepoPath, before: str, after: str) -> bool:
+    old, new = (scene.objects.entry(tree, path.raw) for tree in (before, after))
+    if (new is not None and not new.is_file) or _is_behind_a_link(scene, path, after):
+        # A symlink, a folder, a submodule: what a tool finds there, nobody knows.
+        return True
+    from patchgate.verify.growth import grown
+
+    was, now = (scene.objects.read(each.oid) if each and each.is_file else None for each in (old, new))
+    return grown(was, now)
+
+
+def _is_behind_a_link(scene: Scene, path: RepoPath, tree: str) -> bool:
+    """Tell whether something that is no folder stands where a folder above a path should be."""
+    above = (scene.objects.entry(tree, folder) for folder in path.parents() if folder)
+    return any(entry is not None and entry.mode != TREE_MODE for entry in above)
+
+
+def _has_code(scene: Scene, before: str, after: str, baselines: Collection[RepoPath]) -> bool:
+    from patchgate.check.cases import controls_of
+    from patchgate.verify.abuse import has_functional_code
+
+    touched = differing(scene.repository, scene.store, before, after)
+    controls = controls_of(scene.objects, before, after, touched)
+    return has_functional_code(touched, frozenset(baselines), controls)

@@ -1,0 +1,327 @@
+"""`init --yes`: the first policy, written once, a rehearsal on the last commits, and the hooks."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from patchgate.policy.config import parse
+from tests.malformed import commit_of, rows_of, tree
+from tests.signing import at_terminal
+from tests.world import Repo
+
+MARKER = "<<<<<<< HEAD\n"
+INSTALLED = (
+    "installed in .git/hooks: pre-commit, pre-merge-commit, commit-msg, pre-push, reference-transaction\n"
+)
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    """An empty repository."""
+    return Repo.create(tmp_path)
+
+
+def test_init_writes_a_policy_that_says_why_in_comments_and_equals_the_defaults_where_it_can(
+    repo: Repo,
+) -> None:
+    repo.commit({"a.py": "one\n"})
+    answer = repo.cli("init", "--yes")
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.startswith("wrote patchgate.toml; commit it by itself")
+    text = (repo.path / "patchgate.toml").read_text(encoding="utf-8")
+    assert text.count("\n#") > 10
+    before = dict(line.split("  (")[0].strip().split(" = ") for line in shown(repo))
+    repo.commit()
+    after = dict(line.split("  (")[0].strip().split(" = ") for line in shown(repo))
+    assert {key for key in before if before[key] != after[key]} == {"policy.deny"}
+
+
+def shown(repo: Repo) -> list[str]:
+    return [line for line in repo.cli("policy", "show").out.splitlines() if " = " in line]
+
+
+def test_init_lists_the_exceptions_of_other_tools_that_it_finds(repo: Repo) -> None:
+    lists = [
+        ".rubocop_todo.yml", ".ruff-baseline.json", ".secrets.baseline", "a \"quoted\" b/psalm-baseline.xml",
+        "apps/é🙂/detekt-baseline.yml", "config/detekt/baseline.xml", "mypy-baseline.txt",
+        "phpstan-baseline.neon", "sub/bandit-baseline.json",
+    ]  # fmt: skip
+    others = [
+        "baseline.json",
+        "docs/baseline.xml",
+        ".patchgate/baselines/x-baseline.json",
+        "todo.yml",
+        "-baseline.json",
+    ]
+    repo.commit(dict.fromkeys([*lists, *others], "{}\n"))
+    answer = repo.cli("init", "--yes")
+    assert answer.code == 0
+    raw = (repo.path / "patchgate.toml").read_bytes()
+    assert parse(raw, "patchgate.toml").verify.baselines == tuple(sorted(lists, key=str.encode))
+    assert "lists of exceptions in [verify] baselines: .rubocop_todo.yml, .ruff-baseline.json" in answer.out
+    repo.commit()
+    repo.commit({"new-baseline.json": "{}\n"})
+    again = repo.cli("init", "--yes").out
+    assert "lists of exceptions could be in [verify] baselines: new-baseline.json\n" in again
+
+
+def test_the_policy_that_init_wrote_is_accepted_by_itself(repo: Repo) -> None:
+    repo.commit({"a.py": "one\n"})
+    repo.cli("init", "--yes")
+    repo.stage()
+    assert repo.check().verdict == "accepted"
+
+
+def test_init_writes_nothing_but_the_policy_and_the_hooks(repo: Repo) -> None:
+    repo.commit({"a.py": "one\n"})
+    head = repo.ask("rev-parse", "HEAD")
+    repo.cli("init", "--yes")
+    assert repo.git("status", "--porcelain") == b"?? patchgate.toml\n"
+    assert repo.ask("rev-parse", "HEAD") == head
+
+
+def test_init_in_a_repository_without_commits_has_nothing_to_rehearse(repo: Repo) -> None:
+    answer = repo.cli("init", "--yes")
+    assert answer.code == 0
+    assert answer.out.endswith("rehearsal: there are no commits yet\n" + INSTALLED)
+    assert (repo.path / "patchgate.toml").exists()
+
+
+def test_init_from_a_subfolder_writes_at_the_root(repo: Repo) -> None:
+    repo.commit({"deep/down/a.py": "one\n"})
+    assert repo.cli("init", "--yes", cwd=repo.path / "deep" / "down").code == 0
+    assert (repo.path / "patchgate.toml").exists()
+    assert not (repo.path / "deep" / "down" / "patchgate.toml").exists()
+
+
+def test_init_never_overwrites_a_policy(repo: Repo) -> None:
+    repo.policy("# mine\n")
+    answer = repo.cli("init", "--yes")
+    assert answer.code == 0
+    assert answer.out.startswith("there is a policy already (HEAD:patchgate.toml); nothing was written\n")
+    assert (repo.path / "patchgate.toml").read_bytes() == b"# mine\n"
+
+
+def test_init_never_overwrites_a_file_that_is_not_committed(repo: Repo) -> None:
+    repo.commit({"a.py": "one\n"})
+    repo.write("patchgate.toml", "# a draft\n")
+    for _ in range(2):
+        answer = repo.cli("init", "--yes")
+        assert answer.code == 0
+        assert answer.out.startswith("patchgate.toml is there already, not committed; nothing was written")
+        assert (repo.path / "patchgate.toml").read_bytes() == b"# a draft\n"
+
+
+def test_init_leaves_a_dangling_symlink_alone(repo: Repo) -> None:
+    repo.commit({"a.py": "one\n"})
+    outside = repo.path.parent / "outside"
+    repo.link("patchgate.toml", str(outside))
+    answer = repo.cli("init", "--yes")
+    assert answer.code == 0
+    assert "nothing was written" in answer.out
+    assert os.readlink(repo.path / "patchgate.toml") == str(outside)
+    assert not outside.exists()
+
+
+def test_init_in_a_bare_repository_says_where_to_run_it(repo: Repo) -> None:
+    repo.commit({"a.py": "one\n"})
+    repo.git("clone", "-q", "--bare", ".", str(repo.path.parent / "bare.git"))
+    bare = repo.at(repo.path.parent / "bare.git")
+    answer = bare.cli("init", "--yes")
+    assert answer.code == 2
+    assert "a bare repository has no working tree" in answer.err
+    assert not (bare.path / "patchgate.toml").exists()
+
+
+def test_init_where_the_folder_cannot_be_written_is_one_sentence(repo: Repo) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root may write everywhere")
+    repo.commit({"a.py": "one\n"})
+    repo.path.chmod(0o555)
+    answer = repo.cli("init", "--yes")
+    repo.path.chmod(0o755)
+    assert answer.code == 3
+    assert "patchgate.toml could not be written" in answer.err
+
+
+def test_the_rehearsal_counts_by_rule_and_names_the_value_that_would_have_given_none(repo: Repo) -> None:
+    repo.commit({"a.py": "one\n"}, "Root commits cost no budget")
+    repo.commit({f"many/{number}": "x\n" for number in range(53)}, "Many files")
+    repo.commit({"marked": MARKER, "marked too": MARKER}, "Left-over markers")
+    repo.commit({"dist/app.whl": "x\n"}, "An artifact")
+    repo.commit({"keys/server.pem": "x\n"}, "A key")
+    repo.commit({"large": b"x" * 1_048_577}, "A large file")
+    lines = repo.cli("init", "--yes").out.splitlines()
+    assert lines[1] == "rehearsal on the last 6 commits: 3 would be rejected, 0 undecided"
+    assert lines[-1] + "\n" == INSTALLED
+    assert sorted(lines[2:-1]) == [
+        "  conflict-marker (error): 2 findings in 1 commit; none with [content] conflict_markers = false",
+        '  deny-class (error): 1 finding in 1 commit; none with deny_classes without "artifact"',
+        '  deny-pattern (error): 1 finding in 1 commit; none with [rules] deny-pattern = "off"',
+        "  max-file-bytes (warning): 1 finding in 1 commit; none with max_file_bytes = 1048577",
+        "  max-files (warning): 1 finding in 1 commit; none with max_files = 53",
+    ]
+
+
+@pytest.mark.parametrize(("value", "expected"), [("53", False), ("52", True)])
+def test_the_value_that_the_rehearsal_names_is_the_smallest_that_gives_none(
+    repo: Repo, value: str, expected: bool
+) -> None:
+    repo.commit({"a.py": "one\n"})
+    repo.commit({f"many/{number}": "x\n" for number in range(53)}, "Many files")
+    repo.policy(f"[policy.commit]\nmax_files = {value}\n")
+    assert ("max-files" in repo.cli("init", "--yes").out) is expected
+
+
+@pytest.mark.parametrize("is_root", [True, False])
+def test_the_rehearsal_and_check_agree_on_the_commit_that_brings_the_first_policy(
+    repo: Repo, is_root: bool
+) -> None:
+    if not is_root:
+        repo.commit({"a.py": "one\n"})
+    repo.commit({"src/a.py": "x = 1\n", "pyproject.toml": "[tool.patchgate.policy]\n"})
+    assert repo.check("HEAD").verdict == "accepted"
+    assert ": 0 would be rejected, 0 undecided" in repo.cli("init", "--yes", CI="true").out
+    # A later policy does not come along with something else, in the one as in the other.
+    repo.commit({"src/a.py": "x = 2\n", "pyproject.toml": "[tool.patchgate.policy]\nmax_file_bytes = 9\n"})
+    assert repo.check("HEAD").errors == ["policy-change-not-alone"]
+    out = repo.cli("init", "--yes", CI="true").out
+    assert ": 1 would be rejected, 0 undecided" in out
+    assert "policy-change-not-alone (error): 1 finding in 1 commit" in out
+
+
+def test_the_rehearsal_and_check_agree_on_every_commit(repo: Repo) -> None:
+    repo.commit({"a.py": "one\n", "old.pem": "x\n"})
+    repo.gitlink("vendor/sub")
+    repo.git("commit", "-q", "-m", "A submodule")
+    repo.commit({"marked": MARKER})
+    repo.link("link", "a.py")
+    repo.commit({}, "A symlink")
+    repo.commit({f"many/{number}": "x\n" for number in range(53)})
+    repo.commit({"Many/1": "x\n"}, "A name that collides")
+    repo.commit({"b.py": "two\n"})
+    out = repo.cli("init", "--yes", CI="true").out
+    adopting = repo.commit()
+    made = repo.ask("rev-list", f"{adopting}~1").split()
+    answers = [repo.check("--policy-from", adopting, commit) for commit in made]
+    refused = sum(answer.verdict == "rejected" for answer in answers)
+    assert f"rehearsal on the last {len(made)} commits: {refused} would be rejected, 0 undecided" in out
+    for rule in {rule for answer in answers for rule in answer.rules}:
+        assert f"  {rule} (" in out
+    assert refused == 4
+
+
+def test_history_that_cannot_be_read_keeps_no_hook_from_being_installed(repo: Repo) -> None:
+    repo.commit({"a.py": "one\n"})
+    root = tree(repo, rows_of(repo, "HEAD") * 2)
+    for _ in range(2):
+        good = repo.ask("rev-parse", "HEAD^{tree}")
+        repo.git(
+            "reset",
+            "-q",
+            "--soft",
+            commit_of(repo, good, commit_of(repo, root, repo.ask("rev-parse", "HEAD"))),
+        )
+    answer = repo.cli("init", "--yes")
+    assert (answer.code, answer.err) == (0, "")
+    assert "rehearsal: not possible: the tree " in answer.out
+    assert answer.out.endswith(INSTALLED)
+
+
+def test_the_rehearsal_looks_at_the_last_200_commits_and_no_further(repo: Repo) -> None:
+    stream = [b"blob\nmark :1\ndata 13\n<<<<<<< HEAD\n\n", b"blob\nmark :2\ndata 2\nx\n\n"]
+    for number in range(202):
+        mark = 1 if number == 0 else 2
+        stream.append(
+            b"commit refs/heads/main\ncommitter A <a@b> %d +0000\ndata 2\nx\n" % (1700000000 + number)
+            + b"M 100644 :%d f%d\n\n" % (mark, number)
+        )
+    repo.git("fast-import", "--quiet", stdin=b"".join(stream))
+    repo.git("reset", "-q", "--hard")
+    lines = repo.cli("init", "--yes").out.splitlines()
+    assert lines[1:-1] == ["rehearsal on the last 200 commits: 0 would be rejected, 0 undecided"]
+
+
+def test_the_rehearsal_says_which_rules_no_value_can_satisfy(repo: Repo) -> None:
+    repo.commit({"README.md": "one\n"})
+    repo.commit({"Readme.md": "two\n"}, "A name that collides")
+    out = repo.cli("init", "--yes").out
+    assert "path-collision (error): 1 finding in 1 commit; this rule has no setting" in out
+
+
+def test_a_policy_in_pyproject_that_is_not_committed_is_not_given_a_rival(repo: Repo) -> None:
+    repo.write("pyproject.toml", "[tool.patchgate.policy]\n")
+    answer = repo.cli("init", "--yes")
+    assert "pyproject.toml is there already" in answer.out
+    assert not (repo.path / "patchgate.toml").exists()
+
+
+def test_init_asks_whether_commits_may_add_submodules_and_writes_the_keys_for_it(repo: Repo) -> None:
+    """The first `git submodule add` was refused, and no key of the policy spoke of it."""
+    repo.commit({"a.py": "one\n"})
+    for typed, written in ((b"y\ny\n", "true"), (b"\n\n", '"bump"'), (b"y\nno\n", '"bump"')):
+        (repo.path / "patchgate.toml").unlink(missing_ok=True)
+        answer = at_terminal(repo, "init", typed=typed, CI="true")
+        assert answer.code == 0
+        assert "May commits add submodules? [y/N]" in answer.err
+        text = (repo.path / "patchgate.toml").read_text()
+        commit, agent = text.split("[policy.commit]")[1].split("[policy.agent]")
+        assert f"\nallow_gitlinks = {written}\n" in commit
+        assert "\nallow_gitlinks = false\n" in agent
+        for key in ("allow_gitlinks", "deny_classes"):
+            before = commit.split(f"\n{key} = ")[0]
+            assert before.rpartition("\n")[2].startswith("# ")
+    (repo.path / "patchgate.toml").unlink()
+    assert at_terminal(repo, "init", typed=b"y\ny\n", CI="true").code == 0
+    repo.commit()
+    repo.gitlink("vendor/sub")
+    assert repo.check().verdict == "accepted"
+    (repo.path / "patchgate.toml").write_text("")
+    repo.git("reset", "-q", "--hard", "HEAD~1")
+    assert "submodules" not in repo.cli("init", "--yes", CI="true").err
+    assert 'allow_gitlinks = "bump"' in (repo.path / "patchgate.toml").read_text()
+
+
+def test_init_installs_the_hooks_and_says_which(repo: Repo) -> None:
+    repo.commit({"a.py": "one\n"})
+    assert repo.cli("init", "--yes").out.endswith(INSTALLED)
+    again = repo.cli("init", "--yes").out
+    assert again.endswith("the hooks are in .git/hooks already; nothing was changed\n")
+    assert (repo.path / ".git/hooks/pre-push").exists()
+
+
+def test_init_in_a_build_writes_the_policy_and_installs_nothing(repo: Repo) -> None:
+    repo.commit({"a.py": "one\n"})
+    answer = repo.cli("init", "--yes", CI="true")
+    assert answer.code == 0
+    assert "CI=true: no hooks were installed" in answer.out
+    assert (repo.path / "patchgate.toml").exists()
+    assert not (repo.path / ".git/hooks/pre-push").exists()
+
+
+def test_init_with_a_policy_in_a_bare_repository_names_the_hook_for_servers(repo: Repo) -> None:
+    repo.policy("[policy]\n")
+    repo.git("clone", "-q", "--bare", ".", str(repo.path.parent / "bare.git"))
+    answer = repo.at(repo.path.parent / "bare.git").cli("init", "--yes")
+    assert answer.code == 0
+    assert answer.out.endswith("on a server: git patchgate install --server\n")
+
+
+def test_init_show_says_what_is_there_and_writes_nothing(repo: Repo) -> None:
+    repo.commit({"a.py": "one\n"})
+    assert repo.cli("init", "--show").out == "policy: none yet\nhooks of patchgate in .git/hooks: none yet\n"
+    assert not (repo.path / "patchgate.toml").exists()
+    repo.cli("init", "--yes")
+    shown = repo.cli("init", "--show").out
+    assert shown.startswith("policy: patchgate.toml\nhooks of patchgate in .git/hooks: pre-commit, ")
+
+
+def test_init_asks_before_it_installs_where_there_is_a_policy_already(repo: Repo) -> None:
+    repo.policy("[policy]\n")
+    answer = repo.run("init")
+    assert answer.code == 2
+    assert "add --yes" in answer.err
+    assert not (repo.path / ".git/hooks/pre-push").exists()

@@ -1,0 +1,238 @@
+"""What doctor says of the fast path: each fault in one sentence, nothing where nothing can be wrong."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from patchgate import __version__
+from patchgate.git.repository import open_repository
+from patchgate.hooks.doctor import Diagnosis, examine
+from patchgate.hooks.fast.files import sealed_policy, stamp, tool
+from patchgate.hooks.fast.prepare import prepare
+from patchgate.report.rules import Level
+from tests.world import Repo
+
+
+def installed(folder: Path) -> Repo:
+    """A repository with hooks, and everything that the fast path keeps."""
+    repo = Repo.create(folder)
+    repo.policy('[policy]\ndeny_prefixes = ["runs"]\n')
+    assert repo.cli("install").code == 0
+    assert prepare(open_repository(repo.env, str(repo.path))).has_policy
+    return repo
+
+
+def fast(repo: Repo) -> Path:
+    return repo.path / ".git" / "patchgate" / "fast"
+
+
+def copy(repo: Repo) -> Path:
+    return fast(repo) / __version__ / "recognise.pyc"
+
+
+def policy(repo: Repo) -> Path:
+    (found,) = (fast(repo) / __version__).glob("*-*")
+    return found
+
+
+def active(repo: Repo, text: str) -> object:
+    return (fast(repo) / "active").write_text(text)
+
+
+def policy_with(repo: Repo, **changed: object) -> object:
+    return policy(repo).write_bytes(sealed_policy({"tool": tool(), "stamp": stamp(), **changed}))
+
+
+def starting(repo: Repo, text: str) -> object:
+    """Record an interpreter that is this script."""
+    script = repo.path.parent / "python"
+    script.write_text(f"#!/bin/sh\n{text}\n")
+    script.chmod(0o755)
+    return active(repo, f"1 {__version__} {script}\n")
+
+
+def examined(repo: Repo) -> Diagnosis:
+    return examine(open_repository(repo.env, str(repo.path)), repo.env)
+
+
+SLOW = "so every commit is judged in full"
+NEXT = "the next commit is judged in full"
+FAULTS: dict[str, tuple[Callable[[Repo], object], str]] = {
+    "nothing": (lambda repo: shutil.rmtree(fast(repo)), f"there is no {{fast}}/active, {SLOW}"),
+    "no active": (lambda repo: (fast(repo) / "active").unlink(), f"there is no {{fast}}/active, {SLOW}"),
+    "active has no end": (
+        lambda repo: active(repo, f"1 {__version__} /x"),
+        f"{{fast}}/active is damaged, {SLOW}",
+    ),
+    "active of other shims": (
+        lambda repo: active(repo, f"2 {__version__} /x\n"),
+        f"{{fast}}/active is damaged, {SLOW}",
+    ),
+    "active leads elsewhere": (
+        lambda repo: active(repo, "1 ../../x /bin/sh\n"),
+        f"{{fast}}/active is damaged, {SLOW}",
+    ),
+    "another version": (
+        lambda repo: active(repo, f"1 0.0.9 {sys.executable}\n"),
+        f"the fast path is that of patchgate 0.0.9, and this is {__version__}; {NEXT}",
+    ),
+    "interpreter gone": (
+        lambda repo: active(repo, f"1 {__version__} /no/such\x1b[31mpython\n"),
+        f"/no/such\\x1b[31mpython, which runs the fast path, is gone, {SLOW}",
+    ),
+    "interpreter fails": (
+        lambda repo: starting(repo, "exit 3"),
+        f"{{folder}}/python, which runs the fast path, is no Python that starts, {SLOW}",
+    ),
+    "another Python": (
+        lambda repo: starting(repo, "echo 51057136 2b0e0d0a"),
+        f"{{fast}}/{__version__}/recognise.pyc was made for another Python than {{folder}}/python, {SLOW}",
+    ),
+    "no copy": (
+        lambda repo: copy(repo).unlink(),
+        f"there is no {{fast}}/{__version__}/recognise.pyc, {SLOW}",
+    ),
+    "copy cut short": (
+        lambda repo: copy(repo).write_bytes(copy(repo).read_bytes()[:-1]),
+        f"{{fast}}/{__version__}/recognise.pyc is damaged, or of another build of patchgate {__version__}",
+    ),
+}
+NOTES: dict[str, tuple[Callable[[Repo], object], str]] = {
+    "damaged": (lambda repo: policy(repo).write_bytes(b"12345678"), "damaged"),
+    "bound to nothing": (lambda repo: policy_with(repo, tool=()), "damaged"),
+    "another version": (
+        lambda repo: policy_with(repo, tool=("0.0.9", *tool()[1:])),
+        "of another patchgate or another Python",
+    ),
+    "another Python": (
+        lambda repo: policy_with(repo, tool=(*tool()[:2], 1)),
+        "of another patchgate or another Python",
+    ),
+    "upgraded": (
+        lambda repo: policy_with(repo, stamp=(*stamp()[:3], stamp()[3] + 1)),
+        "of another patchgate or another Python",
+    ),
+    "removed": (
+        lambda repo: policy_with(repo, stamp=("/no/such", *stamp()[1:])),
+        "of another patchgate or another Python",
+    ),
+}
+
+
+@pytest.mark.sweep(1)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_keeps_the_fast_path_from_working_is_one_warning_that_fix_mends(
+    tmp_path: Path, fault: str
+) -> None:
+    repo = installed(tmp_path)
+    assert examined(repo).findings == ()
+    damage, words = FAULTS[fault]
+    damage(repo)
+    diagnosis = examined(repo)
+    (found,) = diagnosis.findings
+    assert found.level is Level.WARNING
+    assert found.what == words.format(fast=fast(repo), folder=tmp_path)
+    assert (found.remedy, diagnosis.runs) == ("git patchgate doctor --fix", True)
+    answer = repo.cli("doctor", "--fix")
+    assert answer.out.startswith("mended: what makes a clean commit fast was made anew\n")
+    assert examined(repo).findings == ()
+
+
+@pytest.mark.sweep(2)
+@pytest.mark.parametrize("fault", NOTES)
+def test_a_compiled_policy_that_cannot_be_used_is_one_note_that_fix_mends(tmp_path: Path, fault: str) -> None:
+    repo = installed(tmp_path)
+    damage, words = NOTES[fault]
+    damage(repo)
+    (found,) = examined(repo).findings
+    assert found.level is Level.NOTE
+    assert found.what == f"the compiled policy at HEAD is {words}; {NEXT}"
+    assert repo.cli("doctor", "--fix").out.startswith("mended: ")
+    assert examined(repo).findings == ()
+
+
+def test_a_policy_that_two_worktrees_have_is_told_once_and_each_of_two_is_mended(tmp_path: Path) -> None:
+    repo = installed(tmp_path)
+    repo.git("-c", "core.hooksPath=/dev/null", "worktree", "add", "-q", "../linked", "-b", "side")
+    linked = repo.at(tmp_path / "linked")
+    policy_with(repo, tool=())
+    assert len(examined(repo).findings) == 1
+    linked.git("-c", "core.hooksPath=/dev/null", "rm", "-q", "patchgate.toml")
+    linked.git("-c", "core.hooksPath=/dev/null", "commit", "-qm", "No policy")
+    assert prepare(open_repository(linked.env, str(linked.path))).has_policy
+    for place in (fast(repo) / __version__).glob("*-*"):
+        place.write_bytes(b"")
+    assert [each.level for each in examined(repo).findings if each.is_mended_by_renewal] == [Level.NOTE] * 2
+    repo.cli("doctor", "--fix")
+    assert [each for each in examined(repo).findings if each.is_mended_by_renewal] == []
+
+
+def test_a_policy_that_is_not_compiled_yet_is_no_finding(tmp_path: Path) -> None:
+    repo = installed(tmp_path)
+    policy(repo).unlink()
+    assert examined(repo).findings == ()
+
+
+def test_where_no_hook_of_ours_stands_the_fast_path_is_not_spoken_of(tmp_path: Path) -> None:
+    repo = installed(tmp_path)
+    (repo.path / ".git/hooks/pre-commit").unlink()
+    shutil.rmtree(fast(repo))
+    assert examined(repo).findings == ()
+
+
+def test_under_hooks_that_all_repositories_share_the_first_commit_makes_it(tmp_path: Path) -> None:
+    repo = Repo.create(tmp_path)
+    repo.policy("[policy]\n")
+    repo.git("config", "--global", "core.hooksPath", str(tmp_path / "shared"))
+    assert repo.cli("install", "--global").code == 0
+    shutil.rmtree(fast(repo))
+    assert examined(repo).findings == ()
+    fast(repo).mkdir()
+    active(repo, "damaged\n")
+    assert repo.cli("doctor", "--fix").out.startswith(
+        "mended: what makes a clean commit fast was made anew\n"
+    )
+
+
+def test_json_says_that_fix_may_mend_it(tmp_path: Path) -> None:
+    repo = installed(tmp_path)
+    copy(repo).unlink()
+    (found,) = repo.cli("doctor", "--format", "json").report["findings"]
+    assert (found["level"], found["safe"], found["events"]) == ("warning", True, ["pre-commit"])
+    assert repo.cli("doctor", "--fix", "--format", "json").report["fixed"] == [
+        "mended: what makes a clean commit fast was made anew"
+    ]
+
+
+def test_what_cannot_be_mended_is_told_in_one_line(tmp_path: Path) -> None:
+    repo = installed(tmp_path)
+    shutil.rmtree(fast(repo))
+    fast(repo).write_text("in the way")
+    answer = repo.cli("doctor", "--fix")
+    assert answer.code == 0
+    assert answer.out.startswith("not mended: what makes a clean commit fast could not be written (")
+
+
+def test_a_folder_in_the_way_is_told_and_stays(tmp_path: Path) -> None:
+    repo = installed(tmp_path)
+    (fast(repo) / "active").unlink()
+    (fast(repo) / "active").mkdir()
+    answer = repo.cli("doctor", "--fix")
+    assert answer.out.startswith("not mended: what makes a clean commit fast could not be written (")
+    assert f"warning: {fast(repo)}/active cannot be read (Is a directory), {SLOW}\n" in answer.out
+    assert (fast(repo) / "active").is_dir()
+
+
+def test_asking_writes_nothing(tmp_path: Path) -> None:
+    repo = installed(tmp_path)
+    copy(repo).unlink()
+    policy_with(repo, tool=())
+    before = {place: os.stat(place).st_mtime_ns for place in fast(repo).rglob("*")}
+    examined(repo)
+    assert {place: os.stat(place).st_mtime_ns for place in fast(repo).rglob("*")} == before

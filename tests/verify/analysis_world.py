@@ -1,0 +1,120 @@
+"""A repository with analyses that are small shell scripts, which count how often they run."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from patchgate.commands.results import AnalysisRun, Evaluated, TreeRuns
+from patchgate.git.objects import Objects
+from patchgate.git.private import PrivateStore
+from patchgate.git.repository import Repository, open_repository
+from patchgate.policy.settings import AnalysisSettings
+from patchgate.verify import analyses as room
+from patchgate.verify.analyses import Around, runs_of, twice
+from patchgate.verify.content import source_of
+from patchgate.verify.store import AnalysisStore
+from tests.world import Repo
+
+NOW = 1_700_000_000.0
+REPORT = "report.sarif"
+
+
+def sarif(*results: tuple[str, str, int]) -> str:
+    """Write a SARIF log of results, each a rule, a path and a line."""
+    told = [
+        {
+            "ruleId": rule,
+            "message": {"text": f"{rule} says"},
+            "locations": [
+                {"physicalLocation": {"artifactLocation": {"uri": path}, "region": {"startLine": line}}}
+            ],
+        }
+        for rule, path, line in results
+    ]
+    return json.dumps({"version": "2.1.0", "runs": [{"tool": {"driver": {"name": "told"}}, "results": told}]})
+
+
+class Desk(Repo):
+    """A repository whose analyses are scripts; `ran` tells how often one has run."""
+
+    @classmethod
+    def begin(cls, folder: Path, *results: tuple[str, str, int]) -> Desk:
+        """Make it, with a file of three lines and what is told of it."""
+        made = Repo.create(folder)
+        desk = cls(made.path, {**made.env, "XDG_CACHE_HOME": str(folder / "cache")})
+        desk.commit({"a.py": "one\ntwo\nthree\n", REPORT: sarif(*results)})
+        return desk
+
+    def analysis(
+        self, script: str = f"cat {REPORT}", name: str = "told", **more: str
+    ) -> dict[str, AnalysisSettings]:
+        """Declare an analysis that counts, then runs a script in the scratch tree."""
+        counting = f"echo ran >>{shlex.quote(str(self._count(name)))}; {script}"
+        return {name: AnalysisSettings(("sh", "-c", counting), env=more)}
+
+    def ran(self, name: str = "told") -> int:
+        """Tell how often an analysis has run."""
+        place = self._count(name)
+        return place.read_text().count("ran") if place.exists() else 0
+
+    def _count(self, name: str) -> Path:
+        return self.path.parent / f"count of {name}"
+
+    @property
+    def around(self) -> Around:
+        """What a mouth would hand in."""
+        return Around(self.env, self.env["XDG_CACHE_HOME"], lambda what, seconds: None, NOW)
+
+    @contextmanager
+    def opened(self) -> Iterator[tuple[Repository, Objects, PrivateStore]]:
+        """Open the repository as `verify` does."""
+        repository = open_repository(self.env, str(self.path))
+        with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
+            yield repository, objects, store
+
+    def known(self, analyses: Mapping[str, AnalysisSettings]) -> TreeRuns | None:
+        """Ask for what is kept of the analyses of what is staged; None where anything would have to run."""
+        with self.opened() as (repository, objects, store):
+            tree, _ = source_of(repository, objects, store, "staged")
+            kept = AnalysisStore(repository.common_dir, NOW)
+            wanted = room._wanted(tree, analyses, self.around)
+            runs = {each.name: kept.find(each.key) for each in wanted if each.key}
+            found = {name: run for name, run in runs.items() if run is not None}
+            return (
+                TreeRuns(tree, room._digest(analyses, wanted), found) if len(found) == len(wanted) else None
+            )
+
+    def runs(self, analyses: Mapping[str, AnalysisSettings], what: str = "staged") -> TreeRuns:
+        """Ask for the runs of a source."""
+        with self.opened() as (repository, objects, store):
+            tree, commit = source_of(repository, objects, store, what)
+            return runs_of(repository, objects, store, tree, analyses, self.around, commit=commit)
+
+    def run_of(self, analyses: Mapping[str, AnalysisSettings], what: str = "staged") -> AnalysisRun:
+        """Ask for the only run of a source."""
+        (run,) = self.runs(analyses, what).runs.values()
+        return run
+
+    def refusal(self, analyses: Mapping[str, AnalysisSettings]) -> str:
+        """Ask for a run that cannot be evaluated; why it could not."""
+        run = self.run_of(analyses)
+        assert run.outcome is Evaluated.NOT_EVALUATED
+        assert (run.results, run.digest) == ((), "")
+        assert run.hint
+        return run.reason or ""
+
+    def twice(self, analyses: Mapping[str, AnalysisSettings]) -> tuple[TreeRuns, TreeRuns]:
+        """Run the analyses of the staged tree two times."""
+        with self.opened() as (repository, objects, store):
+            tree, commit = source_of(repository, objects, store, "staged")
+            return twice(repository, objects, store, tree, analyses, self.around, commit=commit)
+
+    def stored(self) -> list[Path]:
+        """List the entries of the store."""
+        folder = Path(os.fsdecode(self.git("rev-parse", "--git-common-dir").strip()))
+        return sorted((self.path / folder / "patchgate" / "analyses").glob("*"))
