@@ -49,30 +49,30 @@ HOMES = {
 PURE = {
     "check": """
         case content gate governance message message_gate paths policy python_tokens refs remedies shape
-        splitting vague
+        vague
     """,
     "commands": "results",
     "components": """
-        baseline baseline_schema budget_tests component_case contract contract_facts contract_mistakes
+        baseline baseline_schema component_case contract contract_facts contract_mistakes
         contract_reading contract_types contract_version contracts dependencies drift drift_comparison
-        drift_contents drift_losses drift_steps names python_statements python_tests staleness weakening
+        drift_contents drift_losses drift_steps names python_statements python_tests staleness
     """,
     "git": "folders model patch_names path quoting",
     "hooks.fast": "glob_literals suspicion",
     "intents": "entries intent scope",
     "patches": """
-        diagnosis edit_anchors edit_diff edits fitting header_mending kept_ends line_ends lines
-        misfit_mending named_paths narrowing patch patch_header_faults patch_headers patch_hunk_faults
+        diagnosis edit_anchors edit_diff edits header_mending kept_ends line_ends lines
+        misfit_mending named_paths narrowing patch patch_headers patch_hunk_faults
         patch_hunks patch_line_faults patch_mendings patch_model planning reply reply_describe
-        reply_grammar reply_model reply_values
+        reply_grammar reply_model
     """,
     "placeholders": """
-        other_bodies placeholder_brackets placeholder_matches placeholder_places placeholder_values
+        placeholder_matches placeholder_places placeholder_values
         placeholder_words placeholders python_bodies text_kinds
     """,
     "placeholders.claims": """
         claim claim_reasons claim_scan claim_text claim_walk claim_wording claim_words claims
-        other_failures placeholder_names
+        placeholder_names
     """,
     "policy": """
         analyses analysis_tables analysis_texts claim_tables claims classes command component
@@ -83,7 +83,7 @@ PURE = {
     "report": "*",
     "report.rules": "*",
     "verify": """
-        abuse attribution growth regressions result signal_words thresholds verification
+        abuse growth regressions result signal_words thresholds verification
         verification_findings verification_reasons verification_text
     """,
 }

@@ -3,17 +3,21 @@
 Decides the order: the judgement, the retry rule and duplicates, the commands of the policy in a scratch tree,
 the transaction, the record. Nothing is written to the working tree before all of it has passed. How each step
 is done is its own module's.
+
+Where the evidence of one attempt may be kept: `--run-dir`.
+
+Duplicates: a patch that an earlier attempt has applied here, and whose effect is still there.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import time
 from contextlib import ExitStack
 from dataclasses import replace
 
-from patchgate.apply.attempts import is_known
-from patchgate.apply.duplicates import find_duplicate
+from patchgate.apply.attempts import AttemptRecord, is_known, records
 from patchgate.apply.evidence import open_evidence
 from patchgate.apply.landing import Landed, find_obstacles, land_judged
 from patchgate.apply.recording import (
@@ -30,18 +34,24 @@ from patchgate.apply.retries import (
     before_judging,
     find_chain,
 )
-from patchgate.apply.run_dir import require_outside
 from patchgate.apply.trying import Surroundings, try_commands
-from patchgate.errors import UsageError
-from patchgate.git.repository import Repository
+from patchgate.errors import UndecidedError, UsageError
+from patchgate.git.objects import Objects
+from patchgate.git.path import RepoPath, faults
+from patchgate.git.preimages import Ground, ground_on_disk
+from patchgate.git.private import PrivateStore
+from patchgate.git.repository import ANY_CODE, Repository
 from patchgate.intents.commits import active_here, touch
 from patchgate.ledger.ledger import Ledger
 from patchgate.ledger.masking import Masks
+from patchgate.patches.effect import Making
 from patchgate.patches.narrowing import narrow, paths_to_keep, readings
 from patchgate.patches.patch import parse
+from patchgate.patches.patch_model import Patch
 from patchgate.patches.patches import Judged, judging
+from patchgate.patches.proposed import paths_of
 from patchgate.report.json import plain_json
-from patchgate.report.rules import Level, Stage
+from patchgate.report.rules import RULES, Level, Stage
 from patchgate.report.verdict import (
     ChangeVerdict,
     Finding,
@@ -50,6 +60,172 @@ from patchgate.report.verdict import (
     Report,
     Verdict,
 )
+
+
+def find_duplicate(
+    repository: Repository,
+    objects: Objects,
+    store: PrivateStore,
+    ledger: Ledger,
+    *,
+    tree: str,
+    patch: bytes,
+    patch_id: str | None,
+    patch_sha256: str,
+) -> Finding | None:
+    """Say that an attempt in this working tree has applied the patch, and that its effect is still there.
+
+    It is where each file stands as that attempt left it and the bytes are the same, or where git takes the
+    patch back from the files as they stand, in private. Without an id (no hunks) the bytes must be the same.
+
+    Args:
+        repository: where it is applied.
+        objects: reads through `store`.
+        store: where files on disk are read into; its index is used.
+        ledger: where the attempts are recorded.
+        tree: a tree of the repository, HEAD's or another.
+        patch: what is judged, byte for byte.
+        patch_id: its id.
+        patch_sha256: the digest of its bytes.
+
+    Raises:
+        UndecidedError: a file or the index could not be read.
+    """
+    for applied in _last_applied(repository, ledger, patch_id, patch_sha256):
+        paths = [file.path for file in applied.files]
+        if any(faults(path, from_text=True) for path in paths):
+            continue
+        ground = ground_on_disk(repository, objects, store, tree, paths)
+        if _was_reverted(ground, applied):
+            # Among lines that repeat, git would take the patch back all the same.
+            continue
+        is_same = applied.patch_sha256 == patch_sha256
+        if (is_same and _stands_as_left(ground, applied)) or _can_be_taken_back(
+            repository, objects, store, tree, patch
+        ):
+            return Finding(
+                "duplicate-patch",
+                RULES["duplicate-patch"].level,
+                f"attempt {applied.attempt} has applied this patch already, and its effect is still there",
+                hint="nothing has to be done; after a revert it may come again",
+                details={"pattern": None, "limit": None, "actual": None, "attempt": applied.attempt},
+            )
+    return None
+
+
+def _last_applied(
+    repository: Repository, ledger: Ledger, patch_id: str | None, patch_sha256: str
+) -> list[AttemptRecord]:
+    """Find the last attempt here that applied these bytes, and the last with this id (edits have many)."""
+    found: dict[str, AttemptRecord] = {}
+    for digest in (patch_sha256, patch_id):
+        here = [
+            each
+            for each in (records(ledger, digest) if digest else ())
+            if each.applied
+            and each.work_tree is not None
+            and each.work_tree == repository.work_tree
+            and digest in {each.patch_sha256, each.patch_id}
+        ]
+        if here:
+            found[here[-1].attempt] = here[-1]
+    return list(found.values())
+
+
+def _was_reverted(ground: Ground, applied: AttemptRecord) -> bool:
+    """Tell whether every file stands as it did before the attempt."""
+    files = applied.files
+    return bool(files) and all(ground.entries[file.path] == file.old for file in files)
+
+
+def _stands_as_left(ground: Ground, applied: AttemptRecord) -> bool:
+    """Tell whether every file stands as the attempt left it."""
+    files = applied.files
+    return bool(files) and all(ground.entries[file.path] == file.new for file in files)
+
+
+def _can_be_taken_back(
+    repository: Repository, objects: Objects, store: PrivateStore, tree: str, patch: bytes
+) -> bool:
+    """Tell whether git takes the patch back from the files as they stand."""
+    parsed = parse(patch)
+    if isinstance(parsed, tuple):
+        return False
+    paths = paths_of(parsed)
+    if any(faults(path, from_text=True) for path in paths):
+        return False
+    ground = ground_on_disk(repository, objects, store, tree, paths, _taken_back(parsed))
+    if ground.blocked:
+        return False
+    with Making(repository, store, ground.entries, patch, reverse=True) as making:
+        return making.is_taken()
+
+
+def _taken_back(patch: Patch) -> frozenset[RepoPath]:
+    """Name the paths that taking the patch back would remove."""
+    return frozenset(
+        section.new_path
+        for section in patch.sections
+        if section.new_path is not None and section.new_path != section.old_path
+    )
+
+
+# What lies below git's folder `patchgate` is read as what its name says.
+_OWN_NAMES = frozenset(
+    {"attempts", "events.jsonl", "events.jsonl.head", "approvals.jsonl", "apply.lock", "install.lock"}
+    | {"fast", "kept", "policies", "components", "contracts", "receipts", "scratch", "settled", "told"}
+    | {"transactions"}
+)
+
+
+def require_outside(repository: Repository, run_dir: str | None) -> None:
+    """See to it that no evidence lies among files that are applied to, nor where git reads its own."""
+    if run_dir is None:
+        return
+    place = os.path.realpath(run_dir)
+    if any(_is_below(place, folder) for folder in (repository.git_dir, repository.common_dir)):
+        own = os.path.join(os.path.realpath(repository.common_dir), "patchgate")
+        first = os.path.relpath(place, own).split(os.sep)[0]
+        if first in _OWN_NAMES or first in {os.curdir, os.pardir}:
+            raise UsageError(
+                "the folder of --run-dir lies among git's own folders",
+                "name one elsewhere, or one of your own below .git/patchgate/, like .git/patchgate/runs",
+            )
+        return
+    for top in _working_trees(repository):
+        # A folder that is not there yet is one only to who looks below it.
+        below = os.path.join(place, "artifacts")
+        asked = (f"--work-tree={top}", "-C", top, "check-ignore", "-q", "--", below)
+        if _is_below(place, top) and (
+            place == os.path.realpath(top)
+            or repository.git(*asked, in_work_tree=True, answers=ANY_CODE).code != 0
+        ):
+            raise UsageError(
+                "the folder of --run-dir lies in the working tree and is not ignored",
+                "name one outside, or one that .gitignore names",
+            )
+
+
+def _is_below(place: str, folder: str) -> bool:
+    """Tell whether a resolved path is a folder or below it."""
+    top = os.path.realpath(folder)
+    return os.path.commonpath([top, place]) == top
+
+
+def _working_trees(repository: Repository) -> list[str]:
+    """Name all working trees of the repository that are there."""
+    listed = repository.git("worktree", "list", "--porcelain", "-z", in_work_tree=True, answers=ANY_CODE)
+    if listed.code != 0:
+        raise UndecidedError("git does not list the working trees", "run git worktree list to see why")
+    lines = listed.out.split(b"\0")
+    found = [os.fsdecode(line.removeprefix(b"worktree ")) for line in lines if line.startswith(b"worktree ")]
+    # Where its git directory lies elsewhere, git lists that one for the main working tree (git 2.39).
+    common = repository.common_dir
+    asked = (f"--git-dir={common}", "config", "--type=path", "core.worktree")
+    told = repository.git(*asked, answers=(0, 1))
+    if told.code == 0:
+        found.append(os.path.join(common, os.fsdecode(told.out.removesuffix(b"\n"))))
+    return [os.path.realpath(each) for each in (repository.work_tree, *found) if each and os.path.isdir(each)]
 
 
 def apply(repository: Repository, request: Request, place: Place) -> Report:

@@ -2,6 +2,8 @@
 
 Decides what is recorded of an attempt, when it has come to its end or could not be judged. It does not decide
 what becomes of a patch.
+
+What is shown of a verdict: the same that is kept, without secrets.
 """
 
 from __future__ import annotations
@@ -9,14 +11,13 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from patchgate.apply import review
 from patchgate.apply.attempts import AttemptRecord, TouchedFile, events_of, find, record
 from patchgate.apply.evidence import Evidence
 from patchgate.apply.retries import Chain, meanwhile, next_retry, open_chain, renewed
-from patchgate.apply.shown import without_secrets
 from patchgate.apply.trying import Tried
 from patchgate.check.terms import Asked
 from patchgate.errors import EndedAttempt, PatchgateError, name_attempt
@@ -25,6 +26,7 @@ from patchgate.git.repository import Repository
 from patchgate.git.staging import refresh_index
 from patchgate.git.transaction import Landing, left
 from patchgate.ledger.ledger import Ledger
+from patchgate.ledger.masking import Masks
 from patchgate.patches.checked_edits import forget
 from patchgate.patches.effect import PatchId
 from patchgate.patches.named_paths import named_paths
@@ -33,8 +35,67 @@ from patchgate.patches.patch_model import Patch
 from patchgate.policy.settings import ApplySettings
 from patchgate.report.json import document
 from patchgate.report.rules import Level
-from patchgate.report.verdict import Attempt, ChangeVerdict, Finding, GateOutcome, Outcome, Report, Verdict
+from patchgate.report.verdict import (
+    Attempt,
+    ChangeVerdict,
+    Detail,
+    Finding,
+    Fix,
+    GateOutcome,
+    Outcome,
+    Report,
+    Verdict,
+)
 from patchgate.storage.steps import Steps
+
+_SECRET = "secret"
+
+
+def without_secrets(verdict: ChangeVerdict, masks: Masks) -> ChangeVerdict:
+    """Mask what the findings and the gates of a verdict say."""
+    return replace(
+        verdict,
+        gates=tuple(_gate(each, masks) for each in verdict.gates),
+        circumstances=tuple(_gate(each, masks) for each in verdict.circumstances),
+        findings=tuple(_finding(each, masks) for each in verdict.findings),
+    )
+
+
+def _gate(gate: GateOutcome, masks: Masks) -> GateOutcome:
+    return gate if gate.reason is None else replace(gate, reason=masks.text(gate.reason))
+
+
+def _finding(finding: Finding, masks: Masks) -> Finding:
+    excerpt = finding.excerpt
+    # The line of a `secret` is never shown, and its fingerprint is to be the one that a check gives.
+    if excerpt is not None and finding.rule != _SECRET:
+        excerpt = masks.raw(excerpt)
+    return replace(
+        finding,
+        message=masks.text(finding.message),
+        hint=None if finding.hint is None else masks.text(finding.hint),
+        details={key: _detail(value, masks) for key, value in finding.details.items()},
+        notes=tuple(masks.text(note) for note in finding.notes),
+        fix=_fix(finding.fix, masks),
+        excerpt=excerpt,
+    )
+
+
+def _detail(value: Detail, masks: Masks) -> Detail:
+    if isinstance(value, str):
+        return masks.text(value)
+    if isinstance(value, Mapping):
+        return {key: _detail(item, masks) for key, item in value.items()}
+    if isinstance(value, Sequence):
+        return [_detail(item, masks) for item in value]
+    return value
+
+
+def _fix(fix: Fix | None, masks: Masks) -> Fix | None:
+    """Leave a fix out whose text holds a secret: with the mask in it, it would mend nothing."""
+    if fix is None or fix.replace_with is None or masks.text(fix.replace_with) == fix.replace_with:
+        return fix
+    return None
 
 
 @dataclass(frozen=True, slots=True)

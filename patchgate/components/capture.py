@@ -4,33 +4,136 @@ Decides the order: the content, the components that are asked for, their contrac
 each in a scratch tree that nothing before has touched, and only then the writing: one refusal, and nothing is
 written at all. A contract that cannot be read is refused; whether one that can is right, the gates tell.
 With `reverify` nothing is written to the working tree; what is kept is that the tests passed once more.
+
+Files of tests that are given to an interpreter, of which it would run the first alone.
+
+Write a baseline to the working tree: whole, through no symlink, and only where it differs.
 """
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import shlex
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from patchgate.approvals.approve import who_approves
-from patchgate.components.baseline import Baseline, hashes, write_baseline
+from patchgate.components.baseline import MAX_BASELINE_BYTES, Baseline, hashes, write_baseline
 from patchgate.components.capture_content import Recordable, content_of
 from patchgate.components.capture_run import NO_TESTS, Ending, Ran, run_tests
-from patchgate.components.capture_scripts import refusal_of_scripts
-from patchgate.components.capture_writing import is_written, require_place, write_file
 from patchgate.components.captured import Capture, Captured, Request, Result, Surroundings
 from patchgate.components.content import named
 from patchgate.components.contract_cache import FactsCache, facts_at
 from patchgate.components.contract_facts import ContractMistake
 from patchgate.components.drift_gathering import files_of, record
 from patchgate.components.verifications import VERIFIED_REF
-from patchgate.errors import UsageError
+from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.notes import require_ref
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.private import PrivateStore
+from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import Ledger
 from patchgate.policy.component import Component, Role
+from patchgate.policy.component_texts import TESTS
+from patchgate.storage.replace import write_atomically
+
+
+def is_written(work_tree: str, path: RepoPath, content: bytes) -> bool:
+    """Tell whether the file is there with this content already; line ends that git converts are the same."""
+    place = os.path.join(work_tree, os.fsdecode(path.raw))
+    try:
+        descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return False
+        return file.read(2 * MAX_BASELINE_BYTES).replace(b"\r\n", b"\n") == content
+
+
+def require_place(work_tree: str, path: RepoPath) -> None:
+    """Make sure that a baseline can lie where it is to lie.
+
+    Raises:
+        UndecidedError: something else is there: a symlink, a file for a folder or a folder for a file.
+    """
+    above = [folder for folder in path.parents() if folder]
+    for raw in sorted(above, key=len):
+        mode = _mode(work_tree, raw)
+        if mode is not None and not stat.S_ISDIR(mode):
+            what = "a symlink" if stat.S_ISLNK(mode) else "no folder"
+            raise UndecidedError(
+                f"{RepoPath(raw).quoted} is {what}, and baselines are written through none",
+                "make it a plain folder",
+            )
+    mode = _mode(work_tree, path.raw)
+    if mode is not None and not stat.S_ISREG(mode):
+        raise UndecidedError(f"{path.quoted} is no regular file", "remove it, then capture again")
+
+
+def write_file(work_tree: str, path: RepoPath, content: bytes) -> None:
+    """Write a baseline whole or not at all.
+
+    Raises:
+        UndecidedError: it could not be written, or something else is in its place.
+    """
+    require_place(work_tree, path)
+    place = Path(work_tree, os.fsdecode(path.raw))
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(place, content)
+    except OSError as error:
+        raise UndecidedError(
+            f"{path.quoted} could not be written: {error.strerror or error}",
+            "make room, or mend the mode of its folder",
+        ) from error
+
+
+def _mode(work_tree: str, raw: bytes) -> int | None:
+    try:
+        return os.lstat(os.path.join(work_tree, os.fsdecode(raw))).st_mode
+    except FileNotFoundError:
+        return None
+    except NotADirectoryError:
+        # What is above it was told of already.
+        return None
+
+
+_SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh"})
+_INTERPRETERS = _SHELLS | {"node", "python", "ruby", "perl"}
+_VERSION = re.compile(r"[0-9]+(\.[0-9]+)*\Z")
+# Of a shell: what takes no argument, and leaves the next word to be the script.
+_OPTIONS = re.compile(r"-[efuvx]+")
+
+
+def refusal_of_scripts(component: Component, files: Sequence[RepoPath]) -> Ran | None:
+    """Refuse a command that would run the first of several files alone; None where it runs them as it likes.
+
+    Args:
+        files: what `{tests}` stands for.
+    """
+    command = component.settings.test_command
+    if len(files) < 2 or TESTS not in command:
+        return None
+    name = os.path.basename(command[0])
+    between = command[1 : command.index(TESTS)]
+    if name in _SHELLS and all(_OPTIONS.fullmatch(word) for word in between):
+        between = ()
+    if between or _VERSION.sub("", name) not in _INTERPRETERS:
+        return None
+    number = len(files) - 1
+    others = "other file as an argument" if number == 1 else f"{number} others as arguments"
+    reason = f"{name} would run {files[0].quoted} of its tests alone, and take the {others}"
+    each = shlex.join(command[: command.index(TESTS)])
+    loop = ["sh", "-c", f'for t; do {each} "$t" || exit; done', "tests", TESTS]
+    return Ran(Ending.REFUSED, reason, printable(f"let it run each: test_command = {json.dumps(loop)}", 400))
+
 
 _NAMED = 5
 _MISTAKES_SHOWN = 5

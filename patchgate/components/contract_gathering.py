@@ -5,11 +5,14 @@ those of which it takes away something that they name. A touched test is held ag
 a path that goes against the patterns that matched it, one that comes against the other components. So a
 change within an implementation reads no contract at all, and every new finding is seen with the change that
 brings it. What follows from it all is decided in `components.contracts`.
+
+Which files of a tree are claimed by more than one component.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from patchgate.check.externals import Externals, ends_of, parts_of
@@ -18,13 +21,55 @@ from patchgate.components.contract_cache import FactsCache, facts_at
 from patchgate.components.contract_facts import ContractFacts
 from patchgate.components.dependencies import resolved_dependencies
 from patchgate.components.names import Names
-from patchgate.components.overlaps import shared_files
 from patchgate.git.model import GITLINK, SYMLINK, FileChange
 from patchgate.git.path import RepoPath
 from patchgate.git.tree_view import TreeView
-from patchgate.policy.component import Component, Role, anchored, literal_start
+from patchgate.policy.component import Component, Components, Role, anchored, literal_start
 from patchgate.policy.patterns import PatternSet
 from patchgate.policy.policy import Policy
+
+
+def shared_files(
+    components: Components, view: TreeView, ids: Collection[str]
+) -> dict[RepoPath, tuple[str, ...]]:
+    """Find the files that some components share with others, each with all that claim it.
+
+    Raises:
+        UndecidedError: an object is missing.
+    """
+    if not ids:
+        return {}
+    starts = sorted((folder, name) for name in components.ids for folder in components[name].folders)
+    chosen: list[bytes] = []
+    for place in sorted({each for name in ids for each in _meetings(components[name], starts)}):
+        if not any(not above or RepoPath(place).is_within(above) for above in chosen):
+            chosen.append(place)
+    found: dict[RepoPath, tuple[str, ...]] = {}
+    for place in chosen:
+        for path in view.below(place):
+            claims = tuple(component.id for component, _ in components.claims(path))
+            if len(claims) > 1 and any(name in ids for name in claims):
+                found[path] = claims
+    return found
+
+
+def _meetings(component: Component, starts: list[tuple[bytes, str]]) -> Iterator[bytes]:
+    """Yield the folders at or below which files of a component and of another one can lie."""
+    for folder in component.folders:
+        for above in {*RepoPath(folder).parents(), folder}:
+            at = bisect_left(starts, (above, ""))
+            while at < len(starts) and starts[at][0] == above:
+                if starts[at][1] != component.id:
+                    yield folder
+                    break
+                at += 1
+        inside = folder + b"/" if folder else b""
+        at = bisect_left(starts, (inside, ""))
+        while at < len(starts) and starts[at][0].startswith(inside):
+            if starts[at][1] != component.id:
+                yield starts[at][0]
+            at += 1
+
 
 _KINDS = {SYMLINK: "a symlink", GITLINK: "a submodule"}
 # Nobody writes tests by hand that are larger; where there are some, budgets are not judged. Python's are

@@ -1,24 +1,184 @@
-"""What components take part in when a change, a branch's update or a push is judged (`check.features`)."""
+"""What components take part in when a change, a branch's update or a push is judged (`check.features`).
+
+Gather what a change is near to: components that it touches, their baselines, contracts to validate.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from patchgate.check.features import Scene
-from patchgate.components.components import all_components, components_near, with_undeclared
-from patchgate.git.model import FileChange
+from patchgate.errors import PatchgateError
+from patchgate.git.model import Entry, FileChange
 from patchgate.git.objects import Objects
+from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository
+from patchgate.git.sources import Reading
+from patchgate.policy.component import Role
 from patchgate.policy.policy import Policy
 from patchgate.report.verdict import ChangeVerdict, Report
 
 if TYPE_CHECKING:
     from patchgate.check.ref_terms import RefTerms
     from patchgate.check.terms import Asked
-    from patchgate.components.component_case import ComponentsNear
+    from patchgate.components.component_case import ComponentsNear, ComponentState, ContractsView
     from patchgate.git.novelty import Update
     from patchgate.git.pushes import RefUpdate
+    from patchgate.git.tree_view import TreeView
+
+
+def components_near(
+    objects: Objects,
+    reading: Reading,
+    policy: Policy,
+    before: Policy | None = None,
+) -> ComponentsNear | None:
+    """Gather the components near a change; None where none is, or where git could not make its effect.
+
+    Args:
+        objects: reads the objects of the change, also new ones.
+        before: the policy of before, where one judges the change that brings it: what is declared otherwise
+            than there is looked at too.
+    """
+    is_declared = bool(policy.config.components or (before is not None and before.config.components))
+    if not is_declared or (reading.is_proposed and reading.laid is None):
+        return None
+    files = reading.change.files
+    near = policy.components.near(file.path for file in files)
+    otherwise: set[str] = set()
+    if before is not None:
+        from patchgate.components.contract_gathering import declared_otherwise
+
+        otherwise = declared_otherwise(policy, before)
+        declared, known = policy.config.components, before.config.components
+        near.update(
+            (name, set()) for name in declared if declared[name] != known.get(name) and name not in near
+        )
+    # What goes may be what some contract names, wherever it lies.
+    if not (near or otherwise) and not any(file.goes for file in files):
+        return None
+    # 5 ms to import: only where a component may be near.
+    from patchgate.git.tree_view import TreeView
+
+    tree, over = reading.laid or (reading.change.base, {file.path.raw: file.new for file in files})
+    view = TreeView(objects, tree, over)
+    asked = _Asked(near, {file.path: file.old for file in files}, files, otherwise)
+    found = _gathered(policy, view, asked, is_merge=reading.source.kind == "merge")
+    left = _left(policy, before, view) if before is not None else {}
+    return _with_left(found, policy, left)
+
+
+def with_undeclared(
+    near: ComponentsNear | None, objects: Objects, reading: Reading, before: Policy, own: Policy
+) -> ComponentsNear | None:
+    """Add the components that a change of the policy declares no longer, so that the policy of before
+    says how grave that is, and not the change itself.
+
+    Args:
+        near: what is near the change by the policy of before.
+        before: the policy of before.
+        own: the one that the change brings.
+    """
+    if reading.is_proposed and reading.laid is None:
+        return near
+    if not any(name not in own.config.components for name in before.config.components):
+        return near
+    from patchgate.git.tree_view import TreeView
+
+    tree, over = reading.laid or (
+        reading.change.base,
+        {file.path.raw: file.new for file in reading.change.files},
+    )
+    return _with_left(near, before, _left(own, before, TreeView(objects, tree, over)))
+
+
+def _with_left(
+    near: ComponentsNear | None, declared: Policy, left: Mapping[str, RepoPath]
+) -> ComponentsNear | None:
+    if not left:
+        return near
+    from patchgate.components.component_case import ComponentsNear
+
+    return replace(near or ComponentsNear(declared=declared), undeclared=left)
+
+
+def all_components(objects: Objects, files: Sequence[FileChange], policy: Policy) -> ComponentsNear | None:
+    """Gather all components of a tree of these files and its contracts; None where the policy has none."""
+    if not policy.config.components:
+        return None
+    from patchgate.git.tree_view import TreeView
+
+    view = TreeView(objects, objects.empty_tree, {file.path.raw: file.new for file in files})
+    near: dict[str, set[RepoPath]] = {name: set() for name in policy.components.ids}
+    return _gathered(policy, view, _Asked(near))
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is looked at: components with their touched paths, the old side of each touched path, the files.
+
+    `files` None is the whole tree; `otherwise` are the components that are declared otherwise than before.
+    """
+
+    near: Mapping[str, set[RepoPath]]
+    old: Mapping[RepoPath, Entry | None] = field(default_factory=dict)
+    files: Sequence[FileChange] | None = None
+    otherwise: Collection[str] = ()
+
+
+def _gathered(
+    policy: Policy, view: TreeView, asked: _Asked, *, is_merge: bool = False
+) -> ComponentsNear | None:
+    from patchgate.components.component_case import ComponentsNear
+    from patchgate.components.drift_gathering import component_states
+
+    faults: dict[str, str] = {}
+    states: tuple[ComponentState, ...] = ()
+    contracts: ContractsView | None = None
+    try:
+        states = component_states(policy.components, asked.near, view, asked.old, is_merge=is_merge)
+    except PatchgateError as error:
+        faults["drift"] = _sentence(error)
+    if _asks_contracts(policy, asked):
+        try:
+            contracts = _contracts(policy, view, asked)
+        except PatchgateError as error:
+            faults["contracts"] = _sentence(error)
+    if not (states or contracts is not None or faults):
+        return None
+    return ComponentsNear(states, contracts, faults, policy)
+
+
+def _asks_contracts(policy: Policy, asked: _Asked) -> bool:
+    """Tell whether a contract may be wrong now; a change of files that only implement makes none wrong."""
+    if asked.files is None or asked.otherwise or any(file.goes for file in asked.files):
+        return True
+    claims = [policy.components.claims(path) for paths in asked.near.values() for path in paths]
+    return any(len(each) > 1 or (each and each[0][1] is not Role.IMPLEMENTATION) for each in claims)
+
+
+def _contracts(policy: Policy, view: TreeView, asked: _Asked) -> ContractsView | None:
+    # 10 ms to import.
+    from patchgate.components.contract_cache import FactsCache
+    from patchgate.components.contract_gathering import view_of_change, view_of_tree
+
+    with FactsCache.of(view.objects.repository) as cache:
+        if asked.files is None:
+            return view_of_tree(policy, view, cache)
+        return view_of_change(policy, view, asked.files, cache, asked.otherwise)
+
+
+def _left(policy: Policy, before: Policy, view: TreeView) -> dict[str, RepoPath]:
+    """Find the baselines that stay in the tree of components that are declared no longer."""
+    gone = [name for name in before.components.ids if name not in policy.config.components]
+    places = {name: before.components[name].baseline for name in gone}
+    return {name: place for name, place in places.items() if view.entry(place.raw) is not None}
+
+
+def _sentence(error: PatchgateError) -> str:
+    return error.message if error.hint is None else f"{error.message}; {error.hint}"
 
 
 def gather(scene: Scene) -> ComponentsNear | None:

@@ -1,7 +1,7 @@
 """Reach a file on disk folder by folder, from an open one, and follow no link on the way.
 
 Decides how a folder and a file are opened, and what may stand in the place of a folder of this repository.
-What is made of that, others decide (`checkout`; `placeholders/claims/disk`).
+What is made of that, others decide (`checkout`; `placeholders/claims/judged`).
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 Decides what of it stops every verdict (errors) and what a person should know (warnings, notes). The hooks
 themselves are looked at elsewhere.
+
+The programs that the policy's commands and analyses need: are they there?
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from patchgate.check.terms import trusted
+from patchgate.commands.environment import command_environment
+from patchgate.commands.runner import located, not_found
 from patchgate.errors import PatchgateError
 from patchgate.git.history import Commit, listed
 from patchgate.git.hooks_in_force import Worktree
@@ -19,7 +23,6 @@ from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
 from patchgate.git.symrefs import sentence_on, symbolic_refs
 from patchgate.hooks.doctor_findings import Finding, git_in, quoted
-from patchgate.hooks.doctor_tools import tool_findings
 from patchgate.intents.intents import Intents
 from patchgate.intents.marker import MARKER, marked
 from patchgate.ledger.event import Event
@@ -32,6 +35,23 @@ from patchgate.policy.policy import Policy
 from patchgate.report.rules import Level
 from patchgate.report.wording import SHORT_OID, count, safe
 from patchgate.storage.head import CONTRADICTED
+
+# No folder of PATH is in it, so none is left out as part of a scratch tree.
+_NO_TREE = os.path.join(os.sep, "nowhere", "tree")
+
+
+def tool_findings(policy: Policy, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Name each command and analysis of a policy that cannot run here, and what it misses."""
+    config = policy.config
+    for table, settings in (("commands", config.commands), ("analyses", config.analyses)):
+        for name, each in settings.items():
+            _, missing = located(each, command_environment(environ, each.env, _NO_TREE))
+            if missing:
+                reason, hint = not_found(missing)
+                place = policy.line_of((table, name))
+                what = f"[{table}.{name}]{f' ({place})' if place else ''} cannot run: {reason}"
+                yield Finding(Level.ERROR, what, hint)
+
 
 MOST_COMMITS = 1000
 _NAMED = 5

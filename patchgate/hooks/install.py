@@ -1,21 +1,23 @@
 """Install the hooks: which ones, what is remembered of the state before, and that twice is like once.
 
 Decides which hooks a repository gets and what is settled with it. The folder is found by `hooks_folder`, one
-hook's place is kept by `hook_places`, the texts come from `hook_texts`.
+hook's place is kept by `hook_places`; its text is a shim of `hooks/shims`, made to fit this machine.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from patchgate.errors import UsageError
+from patchgate import __version__
+from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.hooks_in_force import LOCAL_EVENTS, SERVER_EVENTS
 from patchgate.git.repository import Repository
 from patchgate.hooks.fast.prepare import put_copy_here
 from patchgate.hooks.hook_places import Placed, put_in
-from patchgate.hooks.hook_texts import hook_text
 from patchgate.hooks.hooks_folder import (
     HooksFolder,
     folder_notes,
@@ -24,6 +26,39 @@ from patchgate.hooks.hooks_folder import (
     require_ours,
 )
 from patchgate.hooks.trusted_ref import full_name, trust
+
+_SHIMS = Path(__file__).parent / "shims"
+_BLANK = re.compile(rb"@(hook|version|patchgate|mend)@")
+
+
+def hook_text(name: str, program: str, mend: str) -> bytes:
+    """Write the file that git is to run.
+
+    Args:
+        name: as git names the hook.
+        program: the absolute path of the git-patchgate that it calls.
+        mend: the command that installs it again.
+
+    Raises:
+        UndecidedError: the shims did not come with this patchgate.
+    """
+    words = {"hook": name, "version": __version__, "patchgate": program, "mend": mend}
+    text = _read(name).replace(b"@shared@\n", _read("shared.sh"))
+    return _BLANK.sub(lambda blank: _quoted(words[blank[1].decode("ascii")]), text)
+
+
+def _read(name: str) -> bytes:
+    try:
+        return (_SHIMS / name).read_bytes()
+    except FileNotFoundError:
+        raise UndecidedError("this patchgate came without its hooks", "install patchgate again") from None
+    except OSError as error:
+        raise UndecidedError(f"{name} of patchgate cannot be read: {error.strerror}") from error
+
+
+def _quoted(word: str) -> bytes:
+    """Quote a word for sh, whatever is in it."""
+    return b"'" + os.fsencode(word).replace(b"'", b"'\\''") + b"'"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """Intents: what a piece of work declares, and what becomes of the declaration.
 
 Belongs here: the verb `intent` (`verbs`), how a declaration is read (`request`), what is there when work
-begins (`pins`), whether hooks hold commits to it (`in_force`), who owns it (`holder`), whose turn it is
-(`turns`), how it is kept (`store`) and shown. What an intent is says `intent`, its file and marker `intents`
-and `marker`, how it binds commits `commits`; `scope` is its gate.
+begins, whether hooks hold commits to it (`in_force`), who owns it, whose turn it is (`turns`), how it is
+kept (`store`) and shown. What an intent is says `intent`, its file and marker `intents` and `marker`, how it
+binds commits `commits`; `scope` is its gate.
 
 Decisions:
 

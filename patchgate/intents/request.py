@@ -1,7 +1,7 @@
 """What somebody declares: times, a reason and entries as they were typed, made into values or refused.
 
 Decides which declarations are refused before anything is looked at, and which warnings go with one. What of
-the work is there already, `pins` finds; whom it conflicts with, `verbs`.
+the work is there already, `verbs` finds; whom it conflicts with, `verbs`.
 """
 
 from __future__ import annotations

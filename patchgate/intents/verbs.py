@@ -3,34 +3,138 @@
 Decides who gets which files: two live intents never allow the same one, a queued one allows only what no
 other has until that is cleared, a dead one may be taken over. Every change happens under one lock, and is on
 record in the ledger before it is stored. How a declaration is read `request` decides, what is there when work
-begins `pins`, whose turn it is `turns`, how an answer reads `document` and `texts`.
+begins is found here too, whose turn it is `turns`, how an answer reads `document` and `texts`.
+
+Who holds an intent: the process that called us, however git stands in between.
+
+What is there when a piece of work begins: the commit, the files that are dirty already, the analyses.
 """
 
 from __future__ import annotations
 
+import os
 import secrets
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from patchgate.errors import UndecidedError, UsageError
+from patchgate.check.terms import policy_of_analyses
+from patchgate.errors import PatchgateError, UndecidedError, UsageError
+from patchgate.git.diff import Detail
+from patchgate.git.model import FileChange
 from patchgate.git.objects import Objects
+from patchgate.git.path import RepoPath
+from patchgate.git.private import PrivateStore
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
-from patchgate.git.sources import pending_base
+from patchgate.git.sources import pending_base, staged, worktree
 from patchgate.intents.entries import may_be_many
-from patchgate.intents.holder import holder_of
 from patchgate.intents.in_force import hooks_missing
-from patchgate.intents.intent import Intent, Moment, State, conflicts
-from patchgate.intents.intents import Intents, Recorded, is_live
+from patchgate.intents.intent import Holder, Intent, Moment, State, conflicts
+from patchgate.intents.intents import Intents, Recorded, host, is_live
 from patchgate.intents.marker import marked
 from patchgate.intents.outcome import Action, Caller, Conflict, Outcome
-from patchgate.intents.pins import Pins, pins_of
 from patchgate.intents.request import Request, checked
 from patchgate.intents.reservations import has_files, is_foreign, is_gone
 from patchgate.intents.states import Told
 from patchgate.intents.store import Store, existing, moved
 from patchgate.intents.turns import in_the_way, promote, told_here
+from patchgate.policy.analyses import digest_of
+from patchgate.policy.policy import Profile
+from patchgate.process import run
 from patchgate.report.wording import count, some
+from patchgate.storage.owner import Owner, parent_of
+
+
+@dataclass(frozen=True, slots=True)
+class Pins:
+    """What a worktree holds at one moment, as `Intent` has it.
+
+    `most_files` is how many of them one commit may touch under an intent; None: any number.
+    """
+
+    base: str | None
+    tree: str
+    dirty: Mapping[RepoPath, tuple[str | None, ...]]
+    analyses: str
+    most_files: int | None = None
+
+
+def pins_of(repository: Repository) -> Pins:
+    """Look at a worktree.
+
+    A dirty file is remembered as it is staged and as the working tree has it: either may be committed next.
+
+    Raises:
+        ConfigError: the policy of `HEAD` cannot be used.
+        UndecidedError: the index holds conflicts, or something cannot be read.
+    """
+    with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
+        # Also while a merge waits: what it brought is in the files then, and was there before.
+        base = pending_base(repository, objects)
+        in_index = staged(repository, objects, base, Detail()).change
+        on_disk = worktree(repository, objects, base, Detail(), store).change
+        policy, _ = policy_of_analyses(repository, objects)
+        return Pins(
+            base.commit,
+            base.tree,
+            _oids((*in_index.files, *on_disk.files)),
+            digest_of(policy.config.analyses),
+            policy.limits(Profile.AGENT, None).max_files,
+        )
+
+
+def _oids(files: Iterable[FileChange]) -> dict[RepoPath, tuple[str | None, ...]]:
+    found: dict[RepoPath, dict[str | None, None]] = {}
+    for file in files:
+        found.setdefault(file.path, {})[None if file.new is None else file.new.oid] = None
+    return {path: tuple(oids) for path, oids in found.items()}
+
+
+OWNER_VARIABLE = "PATCHGATE_OWNER"
+_MOST_ANCESTORS = 64
+
+
+def holder_of(environ: Mapping[str, str]) -> Holder | None:
+    """Name the process that owns what is declared now: that of PATCHGATE_OWNER, else the nearest caller.
+
+    `git patchgate` has git for a parent, which ends with us: the first ancestor that is no git counts. None
+    where the system shows none (a parent in another pid namespace); the lease alone counts then.
+
+    Raises:
+        UsageError: PATCHGATE_OWNER names no process that runs.
+    """
+    named = environ.get(OWNER_VARIABLE, "")
+    if named:
+        owner = Owner.of(int(named)) if named.isascii() and named.isdigit() and len(named) < 11 else None
+        if owner is None:
+            raise UsageError(
+                f"{OWNER_VARIABLE} is {printable(named, 40)}, and no such process runs",
+                f"name the process that does the work, or unset {OWNER_VARIABLE}",
+            )
+    else:
+        owner = Owner.of(_caller(environ))
+    return None if owner is None else Holder(host(), owner.pid, owner.boot_id, owner.started)
+
+
+def _caller(environ: Mapping[str, str]) -> int:
+    pid = os.getppid()
+    for _ in range(_MOST_ANCESTORS):
+        above = parent_of(pid) or _asked(pid, environ)
+        if above is None or above[1] != "git":
+            return pid
+        pid = above[0]
+    return pid
+
+
+def _asked(pid: int, environ: Mapping[str, str]) -> tuple[int, str] | None:
+    """Ask `ps` (POSIX) for a process's parent and program, where there is no /proc."""
+    try:
+        done = run(["ps", "-o", "ppid=,comm=", "-p", str(pid)], cwd=None, env=dict(environ))
+    except PatchgateError:
+        return None
+    parent, _, name = done.out.decode("utf-8", "replace").strip().partition(" ")
+    return (int(parent), os.path.basename(name.strip())) if parent.isdigit() else None
+
 
 _ID_BYTES = 5
 

@@ -78,7 +78,7 @@ def explain_misfit(
         hunk: the hunk.
         lines: its lines.
         file: the file as it is.
-        obstacle: what `fitting` met.
+        obstacle: what the fitting of its lines met.
         search: look for the longest run of its lines where the whole is absent; the cost of one pass over
             the file.
         shift: how many lines the hunks before it add.

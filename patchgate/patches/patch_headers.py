@@ -2,7 +2,7 @@
 
 Decides which headers a section may have, in which order, and that each agrees with every other. The
 `diff --git` line is never taken at its word: it is rebuilt from the other headers and must be equal byte
-for byte. What is wrong with a header that does not even match is told by `patch_header_faults`.
+for byte. What is wrong with a header that does not even match is told by `patch`.
 """
 
 from __future__ import annotations

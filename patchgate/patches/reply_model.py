@@ -1,7 +1,7 @@
 """The shapes of the agents' reply protocol: actions, their parameters, and what a reply was read as.
 
 Decides the kinds of values and how a row of the table of actions is written. Which actions there are stands
-in `reply`, how a reply is cut into blocks in `reply_grammar`, how a value is read in `reply_values`.
+in `reply`, how a reply is cut into blocks in `reply_grammar`, how a value is read there too.
 """
 
 from __future__ import annotations

@@ -1,9 +1,13 @@
 """Where the placeholders of one text stand, each with what stays the same when its line is moved.
 
 Decides what is text, and which lines hold a placeholder. When a word is a mark, `placeholder_words` decides,
-when one in brackets, `placeholder_brackets`; whether a function has a body, `python_bodies` and
-`other_bodies`. It reads no file and knows no change. Time is asked of whoever calls: no text is too long to
-be left in the middle.
+when one in brackets, the functions on brackets; whether a function has a body, `python_bodies` and the
+bodies of other languages below. It reads no file and knows no change. Time is asked of whoever calls: no
+text is too long to be left in the middle.
+
+Which lines of other languages than Python stand for a body that was not written.
+
+When a word such as TODO in brackets is a placeholder, and when a link, a subscript, a list, a usage line.
 """
 
 from __future__ import annotations
@@ -13,13 +17,222 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from patchgate.placeholders.other_bodies import has_forms, undone_in
-from patchgate.placeholders.placeholder_brackets import bracket_in
+from patchgate.placeholders.placeholder_places import ANOTHER
 from patchgate.placeholders.placeholder_words import mark_in
 from patchgate.placeholders.python_bodies import empty_bodies
-from patchgate.placeholders.text_kinds import Around, Language, language_of
+from patchgate.placeholders.text_kinds import (
+    NEAR,
+    Around,
+    Kind,
+    Language,
+    is_in_string,
+    language_of,
+    opening,
+    without_strings,
+)
 from patchgate.policy.marker_forms import BODY, BRACKET, FILLER, HOLE, OWN, WORD, Marker
 from patchgate.policy.markers import Bodies, Markers
+
+_SIGNS = (
+    b":",
+    b"-",
+    b"!",
+    b"?",
+    b". ",
+    b"..",
+    b";",
+    b"\xe2\x80\xa6",
+    b"\xe2\x80\x93",
+    b"\xe2\x80\x94",
+    b"\xef\xbc\x9a",
+)
+# SQL in a usage line: a table, and perhaps what goes into it.
+_INTO = re.compile(rb"[ \t]+INTO[ \t]+[\w.\"`]+[ \t]*(?:$|\(|VALUES\b|SELECT\b|SET\b)")
+_NAMES = re.compile(rb"(?:,[ \t]*[\"']?[A-Z][A-Z0-9_]{1,40}[\"']?[ \t]*){1,40},?")
+_LINK = re.compile(
+    rb"\([ \t]*(?:<[^<>]{0,200}>|[^ \t()]{0,200}(?:\([^ \t()]{0,100}\)[^ \t()]{0,100})?)"
+    rb"(?:[ \t]+[\"'(].{0,200})?[ \t]*\)"
+)
+_TARGET = re.compile(rb":[ \t]*(?:<[^<>]{0,200}>|(?P<bare>[^ \t]{1,500}))(?:[ \t]+[\"'(].{0,200})?[ \t\r]*")
+_OF_ADDRESS = re.compile(rb"[/.#:][^ \t]")
+_LISTED = re.compile(rb"(?:[=(,+|&?:]|\b(?:return|in|yield))[ \t]*$")
+_AFTER_NAME = frozenset({b"", b",", b";", b")", b"]", b"}", b":", b"#", b"/", b"\r"})
+_EXPRESSION = re.compile(rb"[ \t]+(?:for|if|and|or|not|in|is|as|else)\b")
+# A name that is none of a text: `cache_of(x)`, `test_it::case`, `a.b`.
+_CODE_ENDS = re.compile(rb"(?:_|::|->|\(\)|[A-Za-z0-9]\.[A-Za-z])[\w.:/()$>-]{0,60}$")
+_NAME_ENDS = re.compile(rb"[A-Za-z0-9_)\]]$")
+
+
+def bracket_in(line: bytes, language: Language, marker: Marker) -> bytes | None:
+    """Find a placeholder in brackets on a line: what stands there from the first on; None if there is none.
+
+    Args:
+        line: as `placeholder_matches` reads it.
+        language: of the file.
+        marker: that of brackets.
+    """
+    for found in marker.expression.finditer(line):
+        if _is_placeholder(found, language):
+            return line[found.start() :]
+    return None
+
+
+def _is_placeholder(found: re.Match[bytes], language: Language) -> bool:
+    rest = found["rest"].rstrip(b"\\ \t")
+    if not _is_asked(found["word"], rest):
+        return False
+    line = found.string
+    before, after = line[max(0, found.start() - NEAR) : found.start()], line[found.end() : found.end() + NEAR]
+    if language.kind in {Kind.PROSE, Kind.TABLE, Kind.DATA} and not language.is_script:
+        return _is_in_text(before, after)
+    if language.kind is Kind.MARKUP and not language.is_jsx:
+        return (
+            not before.endswith(b"]") and not re.search(rb"[A-Za-z_]$", before) and _is_in_text(before, after)
+        )
+    return _is_in_program(before, after, rest, language, found.start() <= NEAR)
+
+
+def _is_asked(word: bytes, rest: bytes) -> bool:
+    """Tell whether what follows the word in its brackets leaves it a placeholder."""
+    if not rest or rest == b"." or rest.startswith(_SIGNS):
+        return True
+    sign, more = rest[:1], rest.lstrip()
+    if sign == b",":
+        # Names in upper case make a list; TBD is no name.
+        return word == b"TBD" or not _NAMES.fullmatch(rest)
+    if more[:1] in {b"/", b"|"}:
+        other = ANOTHER.match(more[1:].lstrip())
+        return other is not None and _is_asked(word, more[1:].lstrip()[other.end() :])
+    if sign == b"(":
+        return True
+    if sign not in {b" ", b"\t", b"\n"} or b"|" in rest:
+        return False
+    return not (word == b"INSERT" and _INTO.match(rest)) and more[:1] not in {b"=", b"&", b"+"}
+
+
+def _is_in_text(before: bytes, after: bytes) -> bool:
+    """Tell whether brackets are no link, and no code that is quoted."""
+    if _NAME_ENDS.search(before) and (
+        before.endswith(b"]") or before.count(b"`") % 2 or _CODE_ENDS.search(before)
+    ):
+        return False
+    if after.startswith(b"("):
+        return _LINK.match(after) is None
+    if after.startswith(b"["):
+        return ANOTHER.match(after[1:].lstrip()) is not None
+    if after.startswith(b":") and not before.strip(b" \t>"):
+        target = _TARGET.fullmatch(after)
+        return target is None or (target["bare"] is not None and not _OF_ADDRESS.search(target["bare"]))
+    return True
+
+
+def _is_in_program(before: bytes, after: bytes, rest: bytes, language: Language, is_begun: bool) -> bool:
+    """Tell the same in code, where a comment or a string holds text."""
+    is_comment, _ = opening(before, language, is_begun, after)
+    if is_comment or any(quote in without_strings(before) for quote in (b'"', b"'", b"`")):
+        return not before.endswith(b"\\") and not _NAME_ENDS.search(before) and _is_in_text(before, after)
+    if re.search(rb"[A-Za-z0-9_)\]\\$#!@]$", before) or after[:1] in {b"(", b"[", b":", b"{"}:
+        return False
+    if rest:
+        return rest[:1] not in {b",", b".", b"(", b";", b"!", b"?"} and not _EXPRESSION.match(rest)
+    return language.is_script or not (_LISTED.search(before) and after.lstrip()[:1] in _AFTER_NAME)
+
+
+_NEAR = 400
+# The text of an error: not "not implemented on this system", which is an answer.
+_UNDONE = (
+    rb"\b(?i:not(?: yet)?(?: been)? implemented(?: yet)?|unimplemented(?=[\"'`!.:;,])"
+    rb"|not-implemented|not_implemented|implement me\b)"
+    rb"(?! (?:for|on|in|by|under|when|if|unless|with|outside)\b)"
+)
+_TODO = rb"(?i:todo|fixme|tbd)\b"
+_SAYS = (
+    rb"[ \t]?\(?[ \t]?[@$]?(?:"
+    + b"|".join(
+        quote + rb"(?:[^" + quote + rb"\r\n]{0,80}?" + _UNDONE + b"|" + _TODO + b")"
+        for quote in (rb"\"", b"'", b"`")
+    )
+    + rb")"
+)
+_TYPE = rb"\\?(?:[A-Za-z_][A-Za-z0-9_]{0,60}(?:\.|::|\\)){0,6}"
+
+
+def _form(expression: bytes) -> re.Pattern[bytes]:
+    return re.compile(rb"(?<![A-Za-z0-9_])(?:" + expression + rb")")
+
+
+_THROWN = _form(
+    rb"throw"
+    + _SAYS
+    + rb"|throw[ \t]{1,4}(?:new[ \t]{1,4})?"
+    + _TYPE
+    + rb"(?:NotImplemented[A-Za-z]{0,20}|UnimplementedError|[A-Za-z_][A-Za-z0-9_]{0,60}"
+    + _SAYS
+    + rb")"
+)
+_PANIC = _form(
+    rb"(?:panic|fatalError|preconditionFailure|die|croak|error|stop|failwith|NOT_IMPLEMENTED)" + _SAYS
+)
+_REJECTED = _form(rb"reject\([ \t]?new[ \t]{1,4}" + _TYPE + rb"[A-Za-z_][A-Za-z0-9_]{0,60}" + _SAYS)
+_MACRO = _form(rb"(?:(?:todo|unimplemented)![ \t]{0,4}[(\[{]|panic!" + _SAYS + rb")")
+_CALL = _form(rb"(?<!\.)TODO\(")
+_ERROR = _form(rb"(?:panic|errors\.New|fmt\.Errorf|log\.(?:Fatal|Panic)(?:f|ln)?)" + _SAYS)
+_RAISED = _form(
+    rb"(?:raise|fail)(?:[ \t]{1,4}|\()(?:::)?(?:NotImplementedError|[A-Za-z]{0,40}(?:,[ \t])?" + _SAYS + rb")"
+)
+_ASSERTED = _form(rb"assert\([ \t]?(?:false[ \t]?&&[ \t]?|![ \t]?)" + _SAYS)
+_FORMS = {
+    suffix.encode(): forms
+    for suffixes, forms in (
+        ("rs", (_MACRO,)),
+        ("go", (_ERROR,)),
+        ("js mjs cjs jsx ts mts cts tsx vue svelte", (_THROWN, _PANIC, _REJECTED)),
+        ("dart java scala groovy cs vb fs php", (_THROWN, _PANIC)),
+        ("kt kts", (_CALL, _THROWN)),
+        ("rb ex exs cr", (_RAISED,)),
+        ("swift lua hs pl pm r ml", (_PANIC,)),
+        ("c h cc cpp cxx hh hpp hxx mm m", (_THROWN, _PANIC, _ASSERTED)),
+    )
+    for suffix in suffixes.split()
+}
+# What a compiler asks for, and nobody calls.
+_REQUIRED = b"init(coder:)"
+_TEXT = re.compile(rb"[ \t]*[@$]?[\"'`]")
+
+
+def has_forms(language: Language) -> bool:
+    """Tell whether any line of a file can say so."""
+    return language.suffix in _FORMS
+
+
+def undone_in(line: bytes, language: Language, around: Around) -> bytes | None:
+    """Find what says on a line that what is around it is not implemented; None if nothing does.
+
+    Args:
+        line: without its LF.
+        language: of the file.
+        around: where it stands.
+    """
+    said = _said(line, 0, language)
+    if said is None and _TEXT.match(line) and (above := around.before).endswith(b"("):
+        return _said(above + line.lstrip(), len(above), language)
+    return said
+
+
+def _said(line: bytes, after: int, language: Language) -> bytes | None:
+    """Find what says so on a line, and ends behind a place of it."""
+    for form in _FORMS.get(language.suffix, ()):
+        found = form.search(line[: 10 * _NEAR])
+        if found is None or found.end() <= after:
+            continue
+        if _REQUIRED in line[found.start() : found.start() + _NEAR]:
+            continue
+        before = line[max(0, found.start() - _NEAR) : found.start()]
+        is_comment, _ = opening(before, language, found.start() <= _NEAR, b"")
+        if not is_comment and not is_in_string(before, line[found.end() :][:_NEAR]):
+            return found[0]
+    return None
+
 
 _RULES = (WORD, BRACKET, HOLE, FILLER, BODY, OWN)
 # https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md: it is shorter than 1024 bytes.

@@ -3,6 +3,8 @@
 Decides how such a command is started, watched, logged and ended. It is trusted (the policy names it), so it
 gets its environment as it is handed in and all the memory it wants; but it may hang, flood, fork and hide.
 That it failed or could not be started is a value here: what that means for a change others decide.
+
+The output of a command: logged as it comes, up to a limit, its end kept.
 """
 
 from __future__ import annotations
@@ -21,7 +23,133 @@ from enum import StrEnum
 
 from patchgate.errors import UndecidedError
 from patchgate.process import strays
-from patchgate.process.spool import Spool
+
+TAIL = 4096
+_LINE = 1 << 16
+_OVERLAP = 1 << 14
+# Where a border would cut a secret, one is sought further left, a step at a time.
+_STEP = 509
+_TRIES = 24
+
+
+class Spool:
+    """Takes in output piece by piece.
+
+    Args:
+        log: a descriptor that is written to, or None.
+        most: how many bytes are logged; one line then says that more was dropped.
+        mask: what is done to whole lines, their ends included, before they are logged or kept.
+        clean: what is done to masked text before it is logged; it has to be the same for pieces.
+    """
+
+    def __init__(
+        self,
+        log: int | None,
+        most: int,
+        mask: Callable[[bytes], bytes] | None = None,
+        clean: Callable[[bytes], bytes] | None = None,
+    ) -> None:
+        self._log = log
+        self._most = most
+        self._mask = mask
+        self._clean = clean
+        self._partial = bytearray()
+        self._end = bytearray()
+        self._taken = 0
+        self.logged = 0
+        self.dropped = 0
+        self.fault: str | None = None
+
+    @property
+    def tail(self) -> bytes:
+        """The last 4 KiB."""
+        return bytes(self._end[-TAIL:])
+
+    @property
+    def has_more_than_tail(self) -> bool:
+        """Tell whether there was output before the tail."""
+        return self._taken > TAIL
+
+    def add(self, data: bytes) -> None:
+        """Take in a piece."""
+        if self._mask is None and self._clean is None:
+            self._keep(data)
+            return
+        before = len(self._partial)
+        self._partial += data
+        # Only whole lines can be masked; one that does not end is taken in pieces.
+        whole = data.rfind(b"\n") + 1
+        if whole:
+            lines = bytes(self._partial[: before + whole])
+            del self._partial[: before + whole]
+            self._keep(self._masked(lines))
+        if len(self._partial) >= _LINE:
+            self._keep_piece()
+
+    def close(self) -> None:
+        """Take in the last line, which has no end."""
+        if self._partial:
+            last = bytes(self._partial)
+            self._partial.clear()
+            self._keep(self._masked(last))
+
+    def _keep_piece(self) -> None:
+        """Keep the beginning of a line that does not end yet, up to a border that cuts no secret."""
+        line = bytes(self._partial)
+        masked = self._masked(line)
+        for border in _borders(line):
+            rest = self._masked(line[border:])
+            if masked.endswith(rest):
+                del self._partial[:border]
+                self._keep(masked[: len(masked) - len(rest)])
+                return
+        # Secrets stand so close that each border would cut one: what was masked is not seen again.
+        border = next(_borders(masked), 0)
+        self._partial[:] = masked[border:]
+        self._keep(masked[:border])
+
+    def _masked(self, text: bytes) -> bytes:
+        return text if self._mask is None else self._mask(text)
+
+    def _keep(self, data: bytes) -> None:
+        self._taken += len(data)
+        self._end += data[-TAIL:]
+        if len(self._end) > 4 * TAIL:
+            del self._end[:-TAIL]
+        if self._clean is not None:
+            data = self._clean(data)
+        room = 0 if self._log is None else self._most - self.logged
+        taken = data[:room]
+        self._write(taken)
+        if self.fault is not None:
+            taken = b""
+        self.logged += len(taken)
+        if len(taken) < len(data):
+            if self.dropped == 0 and self.fault is None:
+                self._write(b"\npatchgate: the log ends here, at its limit of %d bytes\n" % self._most)
+            self.dropped += len(data) - len(taken)
+
+    def _write(self, data: bytes) -> None:
+        if self._log is None or self.fault is not None:
+            return
+        rest = memoryview(data)
+        try:
+            while rest:
+                rest = rest[os.write(self._log, rest) :]
+        except OSError as error:
+            self.fault = error.strerror or str(error)
+
+
+def _borders(line: bytes) -> Iterator[int]:
+    """Give places between two characters (of UTF-8) where a piece of a line may end, from right to left."""
+    for number in range(_TRIES):
+        border = len(line) - _OVERLAP - number * _STEP
+        if border <= 0:
+            return
+        for _ in range(3):
+            border -= 0x80 <= line[border] < 0xC0
+        yield border
+
 
 _CHUNK = 1 << 16
 # A process that cannot be killed (another user's) must not hold us for ever.

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from patchgate.apply.apply import find_duplicate
 from patchgate.apply.attempts import AttemptRecord, TouchedFile, record
-from patchgate.apply.duplicates import find_duplicate
 from patchgate.check.terms import Asked
 from patchgate.git.repository import Repository, open_repository
 from patchgate.ledger.ledger import Ledger

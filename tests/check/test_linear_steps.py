@@ -20,8 +20,8 @@ from patchgate.errors import ConfigError
 from patchgate.git.path import RepoPath, faults
 from patchgate.patches.edit_diff import to_patch
 from patchgate.patches.edits import Edits, parse_edits
-from patchgate.patches.fitting import fit
 from patchgate.patches.patch import Patch, parse
+from patchgate.patches.planning import fit
 from patchgate.patches.reply import read_reply
 from patchgate.placeholders.placeholder_matches import matches_in
 from patchgate.policy.config import parse as parse_config

@@ -9,8 +9,7 @@ import pytest
 
 from patchgate.apply.selftest_cases import raised_by_applying
 from patchgate.cli import selftest_run as room
-from patchgate.cli.selftest_cases import CASES
-from patchgate.cli.selftest_run import selftest, summary
+from patchgate.cli.selftest_run import CASES, selftest, summary
 from patchgate.cli.selftest_verify import raised_by_working
 from patchgate.report.rules import RULES
 from tests.world import Answer, Repo

@@ -13,12 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from patchgate.components.budget_tests import BudgetTests
 from patchgate.components.contract_facts import BudgetPromise
 from patchgate.components.contract_reading import read_contract
-from patchgate.components.made_tests import modules_of
-from patchgate.components.made_text import Origin, module_text
-from patchgate.components.made_values import Kinds, comment, literal
+from patchgate.components.contracts import BudgetTests
+from patchgate.components.made_tests import Kinds, Origin, comment, literal, module_text, modules_of
 from patchgate.git.path import RepoPath
 from patchgate.policy.component import Component
 from patchgate.policy.settings import ComponentSettings

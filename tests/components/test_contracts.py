@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from patchgate.check.gate import judge
-from patchgate.components.budget_tests import BudgetTests
 from patchgate.components.component_case import ComponentsNear, ContractsView
 from patchgate.components.contract_facts import BudgetPromise, ContractFacts, ContractMistake, Reference
-from patchgate.components.contracts import examine, examine_view
+from patchgate.components.contracts import BudgetTests, examine, examine_view
 from patchgate.components.dependencies import cycles, graph, is_across
 from patchgate.components.names import Names
 from patchgate.errors import UndecidedError

@@ -21,7 +21,7 @@ from patchgate import __version__
 from patchgate.check.message import CUT_LINE, Cleanup, Message, clean, is_abandoned
 from patchgate.check.message_gate import examine
 from patchgate.check.vague import phrases
-from patchgate.hooks.hook_texts import hook_text
+from patchgate.hooks.install import hook_text
 from tests.hooks.hook_world import Recorder, install
 from tests.world import Repo
 

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchgate.patches.diagnosis import first_difference, longest_run, tell
-from patchgate.patches.fitting import Fitted, fit
 from patchgate.patches.lines import FileLines, read_hunk
 from patchgate.patches.patch import Fault
+from patchgate.patches.planning import Fitted, fit
 from tests.amount import often
 from tests.patches.patch_world import only_section
 

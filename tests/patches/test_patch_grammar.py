@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from patchgate.git.path import RepoPath
 from patchgate.patches import patch_model
-from patchgate.patches.fitting import Fitted, fit
 from patchgate.patches.patch import Kind, Patch, parse, print_patch
 from patchgate.patches.patch_model import Mending
+from patchgate.patches.planning import Fitted, fit
 from tests.amount import often
 from tests.patches.patch_world import CORPUS, HEAD, PatchWorld, accepted, refused
 

@@ -13,7 +13,7 @@ from patchgate.git.model import Change, Entry, FileChange, Line
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import open_repository
-from patchgate.placeholders import placeholder_texts
+from patchgate.placeholders import search as placeholder_texts
 from patchgate.placeholders import search as placeholders
 from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.settings import Config

@@ -22,8 +22,7 @@ from hypothesis import strategies as st
 
 from patchgate.errors import UndecidedError
 from patchgate.process import strays
-from patchgate.process.command import Ended, StartFault, run_command
-from patchgate.process.spool import TAIL, Spool
+from patchgate.process.command import TAIL, Ended, Spool, StartFault, run_command
 from tests.amount import often
 
 ENV = {"PATH": os.environ["PATH"]}

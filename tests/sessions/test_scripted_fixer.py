@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from patchgate.check.selftest_case import Kind
-from patchgate.cli.selftest_cases import CASES as SELFTEST
-from patchgate.cli.selftest_cases import GOOD, SHARED
+from patchgate.cli.selftest_run import CASES as SELFTEST
+from patchgate.cli.selftest_run import GOOD, SHARED
 from patchgate.patches.narrowing import narrow, paths_to_keep, readings
 from patchgate.patches.patch import Patch, parse
 from patchgate.report.rules import RULES, Stage

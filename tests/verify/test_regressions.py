@@ -11,9 +11,8 @@ from hypothesis import strategies as some
 from patchgate.commands.results import AnalysisRun, Comparison, Result, ThresholdState, TreeRuns, Worsened
 from patchgate.git.path import RepoPath
 from patchgate.intents.intent import Scope
-from patchgate.verify.attribution import own_of, part
 from patchgate.verify.regressions import compare
-from patchgate.verify.verification import Question, decide
+from patchgate.verify.verification import Question, decide, own_of, part
 from tests.verify.analysis_cases import found, intent_of, path, report, scope_of
 
 

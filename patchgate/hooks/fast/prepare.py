@@ -7,24 +7,76 @@ Choice: hooks that many repositories share (a global core.hooksPath) were instal
 others nothing of the fast path is there. The first commit that is judged in full makes it, after asking git
 whether the hook that it runs is ours. Price: two short git children, in that one commit; and in every commit
 of a repository whose own script calls patchgate.
+
+The compiled policies of the fast path: kept for the commits to come.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from patchgate import __version__
 from patchgate.errors import PatchgateError
 from patchgate.git.hook_files import displaced_by, look_at
 from patchgate.git.repository import Repository
 from patchgate.hooks.fast.copy import is_current, put_copy
-from patchgate.hooks.fast.files import ACTIVE, key_of, place_of
-from patchgate.hooks.fast.policy import current, keep
+from patchgate.hooks.fast.files import (
+    ACTIVE,
+    is_policy,
+    is_policy_current,
+    key_of,
+    place_of,
+    sealed_policy,
+    stamp,
+    tool,
+)
+from patchgate.storage.replace import write_atomically
 
 if TYPE_CHECKING:
     from patchgate.policy.policy import Policy
+
+MOST_KEPT = 32
+
+
+def current(common_dir: str, key: str) -> bool:
+    """Tell whether the policy is kept, whole, by this very patchgate."""
+    return is_policy_current(common_dir, key)
+
+
+def keep(common_dir: str, key: str, policy: Policy) -> bool:
+    """Keep a policy compiled; false where nothing can be recognised under it, and none is kept then.
+
+    The copy is there already: its folder is that of the policies.
+
+    Raises:
+        OSError: as the system gave it.
+        ValueError: it cannot be written down.
+    """
+    from patchgate.hooks.fast.suspicion import suspicion_of
+
+    place = Path(place_of(common_dir, __version__, key))
+    suspicion = suspicion_of(policy)
+    if suspicion is None or not is_policy(key):
+        place.unlink(missing_ok=True)
+        return False
+    held = {field.name: getattr(suspicion, field.name) for field in fields(suspicion)}
+    write_atomically(place, sealed_policy({**held, "tool": tool(), "stamp": stamp()}), mode=0o600)
+    _make_room(place.parent)
+    return True
+
+
+def _make_room(folder: Path) -> None:
+    """Drop the oldest, so that the folder never grows; another hook may be doing the same."""
+    kept = [entry for entry in os.scandir(folder) if is_policy(entry.name)]
+    for entry in sorted(kept, key=lambda each: each.stat().st_mtime_ns)[:-MOST_KEPT]:
+        with suppress(OSError):
+            os.unlink(entry.path)
+
 
 _COSTS_TIME = (OSError, ValueError, PatchgateError)
 

@@ -1,7 +1,7 @@
 """Claims: what a verifier says of finished work is held against the files.
 
-Belongs here: reading a verdict (`request`), which files its words mean (`named`, `tiers`), what is judged and
-by whose policy (`judged`), what of it can be read (`snapshots`, `disk`), the adjudication itself, its record,
+Belongs here: reading a verdict (`request`), which files its words mean (`named`), what is judged and
+by whose policy (`judged`), what of it can be read (`snapshots`), the adjudication itself, its record,
 its answer as JSON. What a placeholder looks like says the scanner in the folder above.
 
 Decisions:

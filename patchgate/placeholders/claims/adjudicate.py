@@ -2,27 +2,207 @@
 
 Decides the order: the policy, whether a scan could change anything, the files, the scan, the record. What a
 claim is, what follows from a scan (`placeholders.claims.claims`) and how it is told are others'.
+
+What is remembered of an adjudication: counts and places, no content.
+
+Which files a claim is about, tier by tier: as they were given, else as intents, git and the ledger tell.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 
 from patchgate.errors import UndecidedError
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository
+from patchgate.intents.commits import active_here, unchanged_dirt
 from patchgate.intents.intent import Moment
-from patchgate.placeholders.claims.claim import Adjudication, Claim, ClaimOutcome, Scan
-from patchgate.placeholders.claims.claim_scan import caps_of, scan
+from patchgate.ledger.adjudications import KIND, Adjudicated, adjudications
+from patchgate.ledger.event import Event
+from patchgate.ledger.ledger import Ledger
+from patchgate.placeholders.claims.claim import (
+    Adjudication,
+    Candidate,
+    Claim,
+    ClaimOutcome,
+    Scan,
+    Skipped,
+    Tier,
+    Unscanned,
+)
+from patchgate.placeholders.claims.claim_scan import Snapshot, caps_of, scan
 from patchgate.placeholders.claims.claims import decide, needs_scan
-from patchgate.placeholders.claims.judged import Asked, JudgedContent, content_of_work, judged_of
-from patchgate.placeholders.claims.record import record
-from patchgate.placeholders.claims.tiers import candidates_of, current_files, paths_given, paths_named
+from patchgate.placeholders.claims.document import telemetry
+from patchgate.placeholders.claims.judged import (
+    Asked,
+    IndexContent,
+    JudgedContent,
+    content_of_work,
+    judged_of,
+)
+from patchgate.placeholders.claims.named import named
 from patchgate.policy.markers import Markers
 from patchgate.policy.settings import ClaimsSettings
+from patchgate.report.wording import safe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from patchgate.intents.intent import Intent, Moment
+
+
+RECORD = "the record of earlier attempts"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The files that a claim is about; `unread` stands for those that nobody can name, `warnings` say why."""
+
+    files: tuple[Candidate, ...]
+    unread: tuple[Skipped, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def paths_named(repository: Repository, claim: Claim) -> frozenset[RepoPath]:
+    """Give every path of high priority that a claim may name, in any of its forms."""
+    texts = (*claim.deliverables, *claim.changed_files, *claim.prior_changed_files)
+    forms = (named(text, repository.work_tree) for text in texts)
+    return frozenset(path for each in forms for path in (each.literal, each.plain) if path is not None)
+
+
+def candidates_of(judged: JudgedContent, snapshot: Snapshot, claim: Claim, now: Moment) -> Candidates:
+    """Name all files that a claim is about, with the tier of each.
+
+    Raises:
+        UndecidedError: an intent or the content cannot be read.
+    """
+    given = (
+        (Tier.CANONICAL, claim.deliverables),
+        (Tier.CURRENT, claim.changed_files),
+        (Tier.PRIOR, claim.prior_changed_files),
+        (Tier.EVIDENCE, claim.evidence_files),
+    )
+    found = [*_given(judged.repository, snapshot, given)]
+    if not claim.changed_files:
+        found += [Candidate(Tier.CURRENT, path, safe(path.quoted)) for path in current_files(judged, now)]
+    if claim.prior_changed_files or not claim.subject:
+        return Candidates(tuple(found))
+    prior, fault = prior_files(judged.repository, claim.subject)
+    found += [Candidate(Tier.PRIOR, path, safe(path.quoted)) for path in prior]
+    if fault is None:
+        return Candidates(tuple(found))
+    unread = Skipped(Candidate(Tier.PRIOR, None, RECORD), Unscanned.UNREADABLE)
+    warning = f"{RECORD} (the ledger) cannot be trusted: {safe(fault)}; see `git patchgate log --verify`"
+    return Candidates(tuple(found), (unread,), (warning,))
+
+
+def paths_given(judged: JudgedContent, texts: Sequence[str]) -> tuple[RepoPath, ...]:
+    """Make paths of a list that was given, for the record: what leads nowhere is left out.
+
+    Raises:
+        UndecidedError: the content cannot be read.
+    """
+    with judged.snapshot() as snapshot:
+        found = _given(judged.repository, snapshot, [(Tier.CURRENT, texts)])
+        return tuple(dict.fromkeys(each.path for each in found if each.path is not None))
+
+
+def current_files(judged: JudgedContent, now: Moment) -> tuple[RepoPath, ...]:
+    """Find what this attempt changed, and did not remove.
+
+    What differs from where the active intents of this worktree began, if there is one whose work can be in
+    what is judged, staged or not; else what is staged, or changed in the working tree, or by the revision.
+    What was so before an intent was declared is not its work until it is committed.
+
+    Raises:
+        UndecidedError: an intent, or the content, cannot be read.
+    """
+    here = active_here(judged.repository, now)
+    if here is not None and here.fault is not None:
+        raise here.fault
+    paths: dict[RepoPath, None] = {}
+    intents = [] if here is None else [each for each in here.active if judged.holds(each.base)]
+    for intent in intents:
+        for content in [judged, judged.on_disk()] if isinstance(judged, IndexContent) else [judged]:
+            paths |= dict.fromkeys(_since(content, intent))
+    if not intents and judged.before is not None:
+        paths |= dict.fromkeys(file.path for file in judged.changes_since(judged.before) if file.new)
+    return tuple(paths)
+
+
+def _since(content: JudgedContent, intent: Intent) -> Iterator[RepoPath]:
+    """Find what a content has otherwise than an intent found it, but for what was so before."""
+    files = content.changes_since(intent.tree)
+    dirt = unchanged_dirt(intent, files)
+    if dirt:
+        dirt &= {file.path for file in content.changes_since(content.committed)}
+    yield from (file.path for file in files if file.new and file.path not in dirt)
+
+
+def prior_files(repository: Repository, subject: str) -> tuple[tuple[RepoPath, ...], str | None]:
+    """Find what earlier attempts of a subject changed whose verdict had passed, as far as the ledger tells.
+
+    Also says what is wrong with the ledger; None: nothing is. A last line that a crash cut short is not.
+    """
+    ledger = Ledger(repository.common_dir)
+    events: list[Event] = []
+    fault = None
+    try:
+        for number, line in enumerate(ledger.lines(), start=1):
+            if not isinstance(line, Event):
+                fault = fault or (None if line.torn else f"line {number} {line.message}")
+            elif line.kind == KIND:
+                events.append(line)
+    except OSError as error:
+        fault = error.strerror or "no reason given"
+    passed = (
+        each
+        for each in adjudications(events)
+        if each.subject == subject and each.outcome == ClaimOutcome.PASSED.value
+    )
+    return tuple(dict.fromkeys(chain.from_iterable(each.changed_files for each in passed))), fault
+
+
+def _given(
+    repository: Repository, snapshot: Snapshot, lists: Iterable[tuple[Tier, Sequence[str]]]
+) -> Iterator[Candidate]:
+    """Say which file each given text names; where two forms of it are there, it names both."""
+    forms = [(tier, safe(text), named(text, repository.work_tree)) for tier, texts in lists for text in texts]
+    asked = {path for _, _, each in forms if each.literal for path in (each.literal, each.plain) if path}
+    looked = snapshot.look(sorted(asked)) if asked else {}
+    is_there = {path for path, each in looked.items() if each.fault is None}
+    for tier, text, each in forms:
+        if each.literal is not None and each.literal in is_there:
+            yield Candidate(tier, each.literal, text)
+            if each.plain not in is_there:
+                continue
+        yield Candidate(tier, each.plain, text)
+
+
+def record(repository: Repository, adjudication: Adjudication, changed: Iterable[RepoPath]) -> str | None:
+    """Add an adjudication to the ledger; None, or one sentence to warn with.
+
+    Args:
+        changed: the files of a passed verdict, which become earlier work of its subject.
+    """
+    return Ledger(repository.common_dir).record(KIND, _recorded(adjudication, changed).about())
+
+
+def _recorded(adjudication: Adjudication, changed: Iterable[RepoPath]) -> Adjudicated:
+    claim, looked = adjudication.claim, adjudication.looked
+    return Adjudicated(
+        outcome=adjudication.outcome.value,
+        subject=claim.subject,
+        reason_code=claim.reason_code,
+        is_placeholder_claim=adjudication.is_placeholder_claim,
+        samples=looked.samples,
+        changed_files=tuple(changed),
+        **telemetry(adjudication),
+    )
+
 
 __all__ = ["Asked", "adjudicate"]
 

@@ -28,8 +28,7 @@ from patchgate.hooks.fast.files import (
     stamp,
     tool,
 )
-from patchgate.hooks.fast.policy import MOST_KEPT, current, keep
-from patchgate.hooks.fast.prepare import prepare, renew, renew_at_head
+from patchgate.hooks.fast.prepare import MOST_KEPT, current, keep, prepare, renew, renew_at_head
 from patchgate.hooks.fast.suspicion import suspicion_of
 from patchgate.policy.config import parse
 from patchgate.policy.policy import Policy

@@ -18,8 +18,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.placeholders.claims.adjudicate import Asked
 from patchgate.placeholders.claims.claim import ClaimOutcome, Unscanned
-from patchgate.placeholders.claims.disk import disk_snapshot
-from patchgate.placeholders.claims.judged import judged_of
+from patchgate.placeholders.claims.judged import disk_snapshot, judged_of
 from patchgate.placeholders.claims.snapshots import ObjectSnapshot
 from tests.placeholders.claims.claim_world import (
     CODE,

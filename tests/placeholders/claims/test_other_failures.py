@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from patchgate.placeholders.claims.claim_words import MOST_TEXT, asserts_placeholder
-from patchgate.placeholders.claims.other_failures import names_other_failure
+from patchgate.placeholders.claims.claims import names_other_failure
 
 OTHER = """
 12 tests fail with a segfault. A TODO remains in a.md.
