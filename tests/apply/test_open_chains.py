@@ -26,7 +26,7 @@ from patchgate.storage import record as durable_record
 from tests.apply.test_retries import tried
 
 NOW = 1_800_000_000.0
-HERE = "/work/here"
+HERE = "/srv/here"
 
 
 def refuse(folder: Path, name: str, seconds_ago: float, *paths: str, **changed: Any) -> AttemptRecord:
