@@ -118,7 +118,7 @@ class Import:
     names: str
 
     @property
-    def room(self) -> str:
+    def folder(self) -> str:
         """The folder that imports; `__main__` belongs to `cli`."""
         parts = self.module.split(".")
         if len(parts) == 1:
@@ -131,13 +131,13 @@ class Import:
         parts = self.names.split(".")
         if parts[0] != "patchgate":
             return None
-        return parts[1] if len(parts) > 1 and is_room(parts[1]) else ""
+        return parts[1] if len(parts) > 1 and is_folder(parts[1]) else ""
 
     def __str__(self) -> str:
         return f"{self.module}:{self.line} imports {self.names}"
 
 
-def is_room(name: str) -> bool:
+def is_folder(name: str) -> bool:
     return (PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").is_file()
 
 
@@ -189,8 +189,8 @@ def module_of(names: str) -> str:
     return names if names in MODULES else names.rpartition(".")[0]
 
 
-def floor_of(room: str) -> int:
-    return next((number for number, rooms in enumerate(FLOORS) if room in rooms), -1)
+def floor_of(folder: str) -> int:
+    return next((number for number, folders in enumerate(FLOORS) if folder in folders), -1)
 
 
 def is_pure(module: str) -> bool:
@@ -209,7 +209,7 @@ def test_imports_go_down_only_and_features_never_import_each_other() -> None:
     wrong = [
         str(each)
         for each in IMPORTS
-        if each.target and each.target != each.room and floor_of(each.target) >= floor_of(each.room)
+        if each.target and each.target != each.folder and floor_of(each.target) >= floor_of(each.folder)
     ]
     assert wrong == []
 
@@ -251,7 +251,7 @@ def test_each_third_party_has_one_home() -> None:
         for each in IMPORTS
         if each.target is None
         and ((package := each.names.split(".")[0]) in HOMES or package not in sys.stdlib_module_names)
-        and each.room not in HOMES.get(package, set())
+        and each.folder not in HOMES.get(package, set())
     ]
     assert wrong == []
 
@@ -288,8 +288,8 @@ def test_every_module_that_is_named_as_pure_is_there() -> None:
 def test_only_the_command_line_reads_the_environment_or_prints() -> None:
     wrong = []
     for module, path in MODULES.items():
-        room = module.split(".")[1:2]
-        if room == ["cli"]:
+        folder = module.split(".")[1:2]
+        if folder == ["cli"]:
             continue
         # What is run as a program of its own has no mouth but its arguments.
         seen = SEEN_BY_MOUTHS_ALONE - ({"sys.argv"} if module == APART else set())

@@ -135,7 +135,7 @@ def _typed(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What only a mouth knows: the environment of the commands, a folder for caches, whom to tell progress.
+    """What the caller alone knows: the environment of commands, a folder for caches, whom to tell progress.
 
     `tell` is called with what runs and for how many seconds; `clock` gives seconds since the epoch; `faults`
     are the numbered fault points of the landing.

@@ -1,7 +1,7 @@
 """What has to be so before anything else of the program is loaded: an interrupt ends it in silence.
 
 Python's own answer to SIGINT is a traceback of whatever was being imported. `program.main` takes over later.
-The room loads this first; the names come from `_signal`, for `signal` itself takes a while to load.
+The command line loads this first; the names come from `_signal`, for `signal` itself takes a while to load.
 """
 
 from __future__ import annotations

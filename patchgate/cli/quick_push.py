@@ -1,4 +1,4 @@
-"""Recognise a boring push of a few commits, for pre-push: exit code 99 lets it pass, as in `fastpath`.
+"""Recognise a boring push of a few commits, for pre-push: exit code 99 lets it pass, as in `hooks.fast`.
 
     … | python -E -P -c 'from … import run; run()' GIT_DIR COMMON_DIR VERSION REMOTE REF
 

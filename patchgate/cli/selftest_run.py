@@ -302,7 +302,7 @@ def selftest(environ: Mapping[str, str], elsewhere: Sequence[Elsewhere] = ()) ->
     """Run every case, in the order of the registry; a rule without a case is not raised.
 
     Args:
-        elsewhere: the cases of what writes, which this room does not know.
+        elsewhere: the cases of what writes, which this module does not know.
 
     Raises:
         UndecidedError: git is missing, or could not make the repository.

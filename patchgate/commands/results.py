@@ -1,7 +1,7 @@
 """What analyses told of a tree, and what two of them make together: values only.
 
-The words are SARIF's: a *result* is one thing that an analysis tells. Decides nothing: `tools` reads results,
-`gates` compares them.
+The words are SARIF's: a *result* is one thing that an analysis tells. Decides nothing: `sarif_file` and
+`metrics` read results, `verify` compares them.
 """
 
 from __future__ import annotations

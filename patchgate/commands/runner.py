@@ -40,7 +40,7 @@ def run(
         name: its name in the config.
         settings: what the config says of it.
         place: the scratch tree, an absolute path.
-        files: what `{files}` stands for (`declared.command.files_of`), relative to the place.
+        files: what `{files}` stands for (`policy.command.files_of`), relative to the place.
         environ: the caller's environment.
         log_path: a file that does not exist yet; it is made only where the command has something to do.
         mask: what is done to whole lines of output before they are logged or shown, and to its arguments.

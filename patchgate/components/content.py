@@ -1,7 +1,7 @@
 """What a verb about components looks at: the index or `HEAD`, by the policy that stands in that very content.
 
 Decides where the tree, its policy and its components are read, and what becomes of an id that nobody knows.
-Not how a change is judged: that has the policy of before (`judge`).
+Not how a change is judged: that has the policy of before (`check`).
 """
 
 from __future__ import annotations

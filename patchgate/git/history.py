@@ -272,7 +272,7 @@ class Walk:
 
     @property
     def _without_index(self) -> dict[str, str]:
-        # Without an index git before 2.43 finds no tracked attributes either: see the room's charter.
+        # Without an index git before 2.43 finds no tracked attributes either: see the docstring of `git`.
         return {**self._variables, "GIT_INDEX_FILE": os.path.join(self._repository.git_dir, "no-index")}
 
     def _alone(self, old: str, new: str, detail: Detail) -> Records:

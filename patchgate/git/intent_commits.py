@@ -3,7 +3,7 @@
 Decides which commits of a range name an intent, which of those that an update brings were made by nobody else
 (no branch, no remote and no fetch has them), which are replays (the same change as one that the update
 replaces, as after a rebase), and what one undoes that takes the place of another. What follows from it is
-decided in `operations`.
+decided in `intents`.
 
 A change counts as the same where every line that goes and comes is, wherever it stands: whitespace counts, so
 that nothing slips through as a replay. Where a person solved a conflict, git's own map of the rebase at work

@@ -1,7 +1,7 @@
 """`doctor`: does the gate really run here, at every event of every worktree?
 
 Decides which worktrees and events matter, gathers the facts, has the witness asked, and puts the findings
-together. It mends nothing: `tell` only reads.
+together. It mends nothing, it only reads.
 
 What it means for the gate that a hook manager runs patchgate: which events reach it, and which do not.
 """

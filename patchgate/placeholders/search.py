@@ -1,9 +1,9 @@
 """Look for placeholders in a change: which files are read for it, and what of them only moves.
 
 Decides which of its texts are read: the new ones with a suspicious added line, and only where one of these
-holds a placeholder also the old ones that lost lines. What a placeholder is, is decided in `gates`. Files
-above the size that git diffs are judged by their lines alone, and so is a patch whose effect could not be
-made; of that nothing is told that one of its files held before.
+holds a placeholder also the old ones that lost lines. What a placeholder is, is decided in `placeholders`.
+Files above the size that git diffs are judged by their lines alone, and so is a patch whose effect could not
+be made; of that nothing is told that one of its files held before.
 
 Choice: UTF-16 is binary to git, so it has no added lines. There a placeholder counts as added where the file
 holds more of its kind than before. Price: under a policy that speaks of placeholders the binary files of a

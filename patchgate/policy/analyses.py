@@ -1,7 +1,7 @@
 """Which analyses were declared: the digest by which two declarations are known to be the same.
 
 Decides what of `[analyses.NAME]` such a digest speaks of: every setting, defaults included, so that writing a
-default out changes nothing. Not which program a command really is: that `tools` sees where it runs.
+default out changes nothing. Not which program a command really is: that `commands` sees where it runs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What the texts of `[analyses.NAME]`, `[[thresholds]]` and `[verify]` may be.
 
 Decides the names, arguments, metrics and paths that the config takes. What an analysis says is read by
-`tools`, what a threshold means is told in `gates`.
+`commands`, what a threshold means is decided in `verify`.
 """
 
 from __future__ import annotations

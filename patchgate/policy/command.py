@@ -1,7 +1,7 @@
 """A command of the user's: what its texts may be, in which order commands run, what `{files}` stands for.
 
 Decides the names, arguments, timeouts and variables that `[commands.NAME]` takes, and the argument list that
-comes of a command and the files of a change. Does not run anything, nor look for a program (`tools`).
+comes of a command and the files of a change. Does not run anything, nor look for a program (`commands`).
 """
 
 from __future__ import annotations

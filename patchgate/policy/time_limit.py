@@ -1,6 +1,6 @@
 """How long a policy's own regular expressions may search.
 
-Only what is asked of a limit: this room knows no clock. `process.cpu_time` has the one that hooks and
+Only what is asked of a limit: this module knows no clock. `process.cpu_time` has the one that hooks and
 commands use; a policy that is read without one searches without a limit.
 """
 

@@ -1,4 +1,4 @@
-"""The calls that change a disk, each a numbered step; nothing else in the room changes one.
+"""The calls that change a disk, each a numbered step; nothing else in `storage` changes one.
 
 Decides how a single call is made: exclusively, without following a link, whole, again after EINTR. It does
 not decide in which order calls make a protocol. Every file that is written here is written at its end

@@ -2,7 +2,7 @@
 
 Decides what a run follows from, and with that its key: the tree, the settings, the program. Each analysis
 sees the tree alone, and nothing that another left there. One that writes to tracked files has analysed
-something else, so it is not evaluated. What a tool says is read in `tools`; what it means, others decide.
+something else, so it is not evaluated. What a tool says is read in `commands`; what it means, others decide.
 """
 
 from __future__ import annotations

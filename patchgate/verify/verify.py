@@ -79,7 +79,7 @@ def verify(repository: Repository, asked: Asked, around: Around) -> Verification
     """Verify what is staged, or a commit.
 
     Args:
-        around: what only a mouth knows; what it tells progress to is called about once a second.
+        around: what only the command line knows; what it tells progress to is called about once a second.
 
     Raises:
         UsageError: what was asked contradicts itself, or names nothing; no analysis is named.

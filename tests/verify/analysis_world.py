@@ -67,7 +67,7 @@ class Desk(Repo):
 
     @property
     def around(self) -> Around:
-        """What a mouth would hand in."""
+        """What the command line would hand in."""
         return Around(self.env, self.env["XDG_CACHE_HOME"], lambda what, seconds: None, NOW)
 
     @contextmanager

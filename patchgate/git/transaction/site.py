@@ -1,6 +1,6 @@
 """Where a transaction writes: the working tree and the folder of the index, both open.
 
-Decides how contents change places: every such step is one rename, exchange or folder of `durable`, and the
+Decides how contents change places: every such step is one rename, exchange or folder of `storage`, and the
 folders in which names changed are remembered until they are flushed. It does not decide the order.
 """
 
