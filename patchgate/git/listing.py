@@ -8,13 +8,15 @@ git-ls-tree.
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Collection, Generator, Mapping, Sequence
 from types import MappingProxyType
 
+from patchgate.errors import UndecidedError
 from patchgate.git.model import Entry
 from patchgate.git.path import RepoPath
+from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository, failed
+from patchgate.storage.temporary import TemporaryFolder
 
 Records = Generator[list[bytes], None, None]
 """Some records at a time, each of one file: what git says of it, a tab, and its name."""
@@ -79,11 +81,17 @@ def unlike_index(repository: Repository, paths: Collection[RepoPath]) -> frozens
     gone = (paths & staged.keys()) - on_disk - left_out
     if not on_disk:
         return gone
-    with tempfile.TemporaryDirectory() as folder:
-        records = b"".join(staged[path] + b"\0" for path in on_disk & staged.keys())
-        own = {"GIT_INDEX_FILE": os.path.join(folder, "index")}
-        repository.git("update-index", "-z", "--index-info", stdin=records, variables=own)
-        return gone | _differing(repository, on_disk, _pathspecs(on_disk), own)
+    records = b"".join(staged[path] + b"\0" for path in on_disk & staged.keys())
+    try:
+        with TemporaryFolder() as folder:
+            own = {"GIT_INDEX_FILE": os.path.join(folder.path, "index")}
+            repository.git("update-index", "-z", "--index-info", stdin=records, variables=own)
+            return gone | _differing(repository, on_disk, _pathspecs(on_disk), own)
+    except OSError as error:
+        raise UndecidedError(
+            f"no temporary folder can be made: {printable(error.strerror or str(error))}",
+            "make room, or set TMPDIR to a folder with room",
+        ) from error
 
 
 def _differing(

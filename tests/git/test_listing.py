@@ -107,6 +107,15 @@ def test_what_git_was_told_not_to_look_at_differs_where_it_is_gone(tmp_path: Pat
         assert bool(unlike_index(repository, [RepoPath(os.fsencode(name))])) == is_unlike, name
 
 
+def test_where_no_index_can_be_made_it_is_undecided(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (Path(repository.work_tree or "") / "here").write_text("x")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
+    with pytest.raises(UndecidedError):
+        unlike_index(repository, [RepoPath(b"here")])
+
+
 def test_a_listing_may_end_early(repository: Repository) -> None:
     listing = index_records(repository)
     assert name_of(next(listing)[0]) == ODD[0]
