@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from patchgate.check.features import Facts
 from patchgate.errors import Mistake
 from patchgate.git.model import Change
 from patchgate.git.path import RepoPath
 from patchgate.policy.policy import Decision, Policy, Profile
 from patchgate.report.rules import RULES
 from patchgate.report.verdict import Detail, Finding, Fixer
-
-if TYPE_CHECKING:
-    from patchgate.check.features import Facts
 
 
 @dataclass(frozen=True, slots=True)

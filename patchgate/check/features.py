@@ -6,10 +6,10 @@ imports where it has something to do. What it gathers is in `Case.facts` under t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import Any, Protocol, cast
 
 from patchgate.git.diff import Glance, Watch
 from patchgate.git.model import Change, FileChange
@@ -18,14 +18,7 @@ from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository
 from patchgate.git.sources import Reading
 from patchgate.policy.policy import Policy, Profile
-from patchgate.report.verdict import ChangeVerdict, Finding, Report
-
-if TYPE_CHECKING:
-    from patchgate.check.case import Case
-    from patchgate.check.ref_terms import RefTerms
-    from patchgate.check.terms import Asked
-    from patchgate.git.novelty import Update
-    from patchgate.git.pushes import RefUpdate
+from patchgate.report.verdict import ChangeVerdict
 
 # The name under which a case has the facts, the module, and in what it takes part: functions of that module,
 # with the arguments of the function here that asks them.
@@ -116,8 +109,12 @@ class Making(Protocol):
         ...
 
 
-def _asked(what: str) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """Import the features that take part in something; give each with its function for that."""
+def taking_part(what: str) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Import the features that take part in something; yield the name of each with its function for that.
+
+    Those that take part in `with_landing` add to the report on an update of a branch what its commits do
+    together; those in `with_push` add to the verdicts of a push what it makes of its branches.
+    """
     for name, module, parts in FEATURES:
         if what in parts:
             yield name, getattr(import_module(module), what)
@@ -125,67 +122,22 @@ def _asked(what: str) -> Iterator[tuple[str, Callable[..., Any]]]:
 
 def watched(policy: Policy, profiles: Sequence[Profile]) -> list[tuple[Watch, Glance]]:
     """Tell which lines the features have to see under a policy."""
-    found = (watch(policy, profiles) for _, watch in _asked("watch"))
+    found = (watch(policy, profiles) for _, watch in taking_part("watch"))
     return [each for each in found if each is not None]
 
 
 def facts_of(scene: Scene) -> dict[str, Facts]:
     """Gather the facts of every feature that a change concerns."""
-    found = ((name, gather(scene)) for name, gather in _asked("gather"))
+    found = ((name, gather(scene)) for name, gather in taking_part("gather"))
     return {name: facts for name, facts in found if facts is not None}
 
 
 def facts_of_tree(objects: Objects, files: Sequence[FileChange], policy: Policy) -> dict[str, Facts]:
     """Gather what can be told only of a whole tree of these files."""
-    found = ((name, gather(objects, files, policy)) for name, gather in _asked("gather_all"))
+    found = ((name, gather(objects, files, policy)) for name, gather in taking_part("gather_all"))
     return {name: facts for name, facts in found if facts is not None}
-
-
-def with_landing(
-    repository: Repository, update: Update, commits: int, report: Report, asked: Callable[[], Asked]
-) -> Report:
-    """Add to the verdicts on an update of a branch what its commits do together.
-
-    Args:
-        commits: how many it brings.
-        report: the verdicts on those that nobody has answered for.
-        asked: tells how to judge.
-    """
-    for _, add in _asked("with_landing"):
-        report = add(repository, update, commits, report, asked)
-    return report
-
-
-def with_push(
-    objects: Objects,
-    terms: RefTerms,
-    commits: Mapping[str, str | None],
-    updates: Sequence[RefUpdate],
-    changes: Sequence[ChangeVerdict],
-    now: float | None,
-) -> list[ChangeVerdict]:
-    """Add to the verdicts of a push what it makes of its branches.
-
-    Args:
-        commits: the commit that each object stands for; None where it is none, or not here.
-        changes: the verdicts on refs and commits.
-        now: seconds since the epoch; None: this moment.
-    """
-    found = list(changes)
-    for _, add in _asked("with_push"):
-        found = add(objects, terms, commits, updates, found, now)
-    return found
 
 
 def work_here(repository: Repository) -> Work | None:
     """Find what binds the work in a worktree, and note that something is done there; None: nothing binds."""
     return cast("Work | None", import_module(_WORK).work_here(repository))
-
-
-def examiner(module: str) -> Callable[[Case], Iterable[Finding]]:
-    """Name a gate's function without importing its module yet."""
-
-    def examine(case: Case) -> Iterable[Finding]:
-        return cast("Iterable[Finding]", import_module(module).examine(case))
-
-    return examine

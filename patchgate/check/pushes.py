@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 from patchgate.check.adoption import past_of, without_past
 from patchgate.check.commits import judged
-from patchgate.check.features import with_push
+from patchgate.check.features import taking_part
 from patchgate.check.push_news import Kind, Known, News, is_known_to
 from patchgate.check.ref_terms import Destination, RefTerms
 from patchgate.check.refs import show_ref
@@ -303,7 +303,8 @@ class _Judging:
             changes += found
         changes, notes = without_past(past, changes)
         warnings |= dict.fromkeys(notes)
-        changes = with_push(self._objects, self._terms, self._commits, updates, changes, self._now)
+        for _, with_push in taking_part("with_push"):
+            changes = with_push(self._objects, self._terms, self._commits, updates, changes, self._now)
         brought: dict[str, list[str]] = {}
         for oid in fresh:
             brought.setdefault(first[oid], []).append(oid)

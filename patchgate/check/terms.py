@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from patchgate.check.features import watched
+from patchgate.check.features import Making, watched
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.diff import Detail, Glance, Watch
 from patchgate.git.objects import Objects
@@ -17,9 +16,6 @@ from patchgate.git.revisions import NAME_ONE, resolve, tree_named
 from patchgate.policy.policies import Found, Key, Policies, usable
 from patchgate.policy.policy import Policy, Profile
 from patchgate.report.wording import SHORT_OID
-
-if TYPE_CHECKING:
-    from patchgate.check.features import Making
 
 TRUST_KEY = "patchgate.trustRef"
 

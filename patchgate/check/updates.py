@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING
 
 from patchgate.check.commits import judge_commits
-from patchgate.check.features import with_landing
+from patchgate.check.features import Making, taking_part
 from patchgate.check.terms import Asked, known_history
 from patchgate.errors import PatchgateError
 from patchgate.git.history import Commit, require_parents
@@ -24,9 +23,6 @@ from patchgate.ledger.receipts import Receipts, settled
 from patchgate.policy.policies import Policies
 from patchgate.report.verdict import ChangeVerdict, Report, Verdict
 from patchgate.report.wording import SHORT_OID, count
-
-if TYPE_CHECKING:
-    from patchgate.check.features import Making
 
 _UPSTREAM_LOOKED_AT = 200
 _NAMED = 3
@@ -76,7 +72,8 @@ def judge_update(
     report = judge_unanswered(
         repository, brought.own, known, asked, update.old, lambda fresh: making(update, fresh)
     )
-    report = with_landing(repository, update, len(brought.own), report, asked)
+    for _, with_landing in taking_part("with_landing"):
+        report = with_landing(repository, update, len(brought.own), report, asked)
     changes = tuple(_under(change, update.ref) for change in report.changes)
     warnings = [*report.warnings]
     if brought.upstream:
