@@ -11,8 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from patchgate.check.case import Case, find
-from patchgate.check.remedies import decided_by
+from patchgate.check.case import Case, decided_by, find
 from patchgate.errors import UndecidedError
 from patchgate.git.model import FileChange, Line
 from patchgate.git.quoting import printable

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from patchgate.check.case import Case, find
-from patchgate.check.remedies import decided_by, or_add, or_take_out, undo
+from patchgate.check.case import Case, decided_by, find, or_add, or_take_out, undo
 from patchgate.git.model import FileChange
 from patchgate.git.quoting import printable
 from patchgate.policy.classes import MANIFESTS

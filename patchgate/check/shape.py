@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from patchgate.check.case import Case, find
-from patchgate.check.remedies import or_raise, or_set, undo
+from patchgate.check.case import Case, find, or_raise, or_set, undo
 from patchgate.errors import UndecidedError
 from patchgate.git.folders import Descent
 from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, FileChange
