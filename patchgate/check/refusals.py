@@ -3,19 +3,38 @@
 Decides that a refusal is told only where the policy that judged says so (`[hooks] mode = "observe"`, or a
 draft ref), and that the ledger has one event for each change that was not accepted. A ledger that cannot be
 written costs a warning, never a verdict.
+
+Receipts of what was judged: one for each commit that was accepted, and for nothing else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from patchgate.git.model import change_id
 from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import Ledger
+from patchgate.ledger.receipts import Receipts
 from patchgate.policy.refs import matches
 from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Json, Report, Verdict
+
+
+def add_receipts(receipts: Receipts, changes: Sequence[ChangeVerdict]) -> str | None:
+    """Write down what was accepted: commit, its tree, its first parent (None for a root commit).
+
+    Returns:
+        None, or one sentence to warn with.
+    """
+    accepted = [each for each in changes if each.verdict is Verdict.ACCEPTED]
+    lines = [
+        (each.source.commit, each.change.after, each.source.base_commit)
+        for each in accepted
+        if each.source.commit is not None
+    ]
+    merges = {each.source.commit for each in accepted if each.source.kind == "merge" and each.source.commit}
+    return receipts.add(lines, merges)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from patchgate.check.receipts import add_receipts
-from patchgate.check.refusals import Judged, holds, record_refusals
+from patchgate.check.refusals import Judged, add_receipts, holds, record_refusals
 from patchgate.check.terms import trusted
 from patchgate.check.updates import Known, judge_update
 from patchgate.errors import UndecidedError

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator
 
 from patchgate.approvals.effects import honoured
 from patchgate.check.commits import judge_commits
-from patchgate.check.receipts import add_receipts
-from patchgate.check.refusals import holds
+from patchgate.check.refusals import add_receipts, holds
 from patchgate.check.terms import Asked
 from patchgate.errors import PatchgateError
 from patchgate.git.history import Commit
