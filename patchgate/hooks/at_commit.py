@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from patchgate.check.pending import check_pending
-from patchgate.check.pending_receipt import drop_pending, leave_pending, leave_quiet
+from patchgate.check.pending import check_pending, drop_pending, leave_pending, leave_quiet
 from patchgate.check.refusals import Judged, holds, record_refusals
 from patchgate.check.terms import Asked, trusted
 from patchgate.check.updates import Known, judge_unanswered

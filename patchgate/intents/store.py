@@ -16,7 +16,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TypeVar
 
-from patchgate.check.pending_receipt import drop_pending
+from patchgate.check.pending import drop_pending
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import printable

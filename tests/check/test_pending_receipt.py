@@ -8,8 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from patchgate.check.pending import check_pending
-from patchgate.check.pending_receipt import drop_pending, leave_pending, raw_diff
+from patchgate.check.pending import check_pending, drop_pending, leave_pending, raw_diff
 from patchgate.check.terms import Asked
 from patchgate.git.objects import Objects
 from patchgate.git.repository import open_repository

@@ -32,7 +32,7 @@ from unittest import mock
 
 from patchgate import __version__
 from patchgate.check.commits import judge_commits
-from patchgate.check.pending_receipt import leave_pending, raw_diff
+from patchgate.check.pending import leave_pending, raw_diff
 from patchgate.check.terms import Asked
 from patchgate.git.history import listed
 from patchgate.git.repository import open_repository
