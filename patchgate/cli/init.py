@@ -101,7 +101,7 @@ def _show(repository: Repository, policy: str | None) -> None:
 
 
 def _rehearse(repository: Repository, policy: Policy) -> None:
-    from patchgate.check.rehearsal import rehearse
+    from patchgate.check.commits import rehearse
     from patchgate.git.quoting import printable
     from patchgate.report.wording import count
 
