@@ -48,7 +48,7 @@ HOMES = {
 # Pure modules know no files, no children, no clock and no chance.
 PURE = {
     "check": """
-        case content gate governance message message_gate paths policy python_tokens refs shape
+        case content gate governance paths policy python_tokens refs shape
         vague
     """,
     "commands": "results",

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from patchgate.check.reasons import MOST_REASON
+from patchgate.check.message import MOST_REASON
 from patchgate.errors import UndecidedError
 from patchgate.git.quoting import is_printable
 from patchgate.storage import chain

@@ -14,8 +14,16 @@ from dataclasses import replace
 from patchgate.check.case import Case
 from patchgate.check.cases import BUILT_IN, OWN_POLICY, reference
 from patchgate.check.gate import Gate, Judged, judge
-from patchgate.check.message import CUT_LINE, MODES, Cleanup, Message, clean, is_abandoned, message_of
-from patchgate.check.message_gate import examine
+from patchgate.check.message import (
+    CUT_LINE,
+    MODES,
+    Cleanup,
+    Message,
+    clean,
+    examine,
+    is_abandoned,
+    message_of,
+)
 from patchgate.check.terms import asked_policy, trusted
 from patchgate.errors import PatchgateError, UndecidedError, UsageError
 from patchgate.git.model import Change, Entry, Source

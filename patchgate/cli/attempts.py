@@ -104,7 +104,7 @@ def reset_attempts(
 
     ID is any attempt of the chain; without it, the chain of the attempt that was refused last.
     """
-    from patchgate.check.reasons import check_reason
+    from patchgate.check.message import check_reason
 
     example = 'say what is different now: --reason "the plan now names the file to change"'
     reason = check_reason(reason or "", "a reset", example)

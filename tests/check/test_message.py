@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from patchgate.check.message import Cleanup, Message, clean
-from patchgate.check.message_gate import examine
+from patchgate.check.message import Cleanup, Message, clean, examine
 from patchgate.check.vague import MOST_PLACES
 from patchgate.git.quoting import is_printable
 from patchgate.policy.policy import Profile

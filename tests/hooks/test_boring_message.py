@@ -18,8 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchgate import __version__
-from patchgate.check.message import CUT_LINE, Cleanup, Message, clean, is_abandoned
-from patchgate.check.message_gate import examine
+from patchgate.check.message import CUT_LINE, Cleanup, Message, clean, examine, is_abandoned
 from patchgate.check.vague import phrases
 from patchgate.hooks.install import hook_text
 from tests.hooks.hook_world import Recorder, install
