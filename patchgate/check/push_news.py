@@ -5,20 +5,26 @@ branch has (where that is not known, what protected refs have): its policy has j
 in, while what another ref has was judged by another policy, if by any. To any other ref it is what all refs
 have, but notes, in which commits are judged as notes; at pre-push also what another remote has, which is
 counted. One walk for each kind of ref that a push moves, and for each protected ref that knows others.
+
+What a push brings from before the first policy: one line reports it, and it refuses nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache, partial
 
-from patchgate.check.ref_terms import USUAL_BRANCHES
+from patchgate.check.cases import BUILT_IN
+from patchgate.check.ref_terms import USUAL_BRANCHES, RefTerms
 from patchgate.git.history import Commit, count_lacking, lacking
-from patchgate.git.pushes import NOTES, RefUpdate
+from patchgate.git.pushes import NOTES, RefUpdate, first_parents_at
 from patchgate.git.repository import Repository
-from patchgate.report.wording import count
+from patchgate.policy.control import CONFIG_FILE, PYPROJECT_FILE
+from patchgate.report.rules import Level
+from patchgate.report.verdict import ChangeVerdict, Finding, Outcome
+from patchgate.report.wording import SHORT_OID, count
 
 
 class Kind(Enum):
@@ -198,3 +204,121 @@ def is_known_to(kind: Kind, ref: str, is_protected: Callable[[str], bool]) -> bo
     if kind is Kind.PROTECTED:
         return kind_of(ref, is_protected) is kind
     return kind is Kind.NOTES or not ref.startswith(NOTES)
+
+
+_PAST = "from before the first policy"
+_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """The commits of a push that are from before the first policy, and those that add it.
+
+    `roots` are those without a parent and a policy: another branch's policy may have judged them.
+    """
+
+    commits: frozenset[str] = frozenset()
+    adding: tuple[str, ...] = ()
+    roots: frozenset[str] = frozenset()
+
+
+def past_of(
+    repository: Repository,
+    terms: RefTerms,
+    news: News,
+    commits: Mapping[str, str | None],
+    updates: Sequence[RefUpdate],
+) -> Past:
+    """Find what a push brings from before the first policy; nothing where there may be one already.
+
+    Args:
+        commits: the commit that each object stands for; None where it is none, or not here.
+
+    Raises:
+        UndecidedError: git failed, or an object is missing.
+    """
+    if not news.commits or not terms.is_before_policy(updates):
+        return Past()
+    tips = dict.fromkeys(commits.get(each.new or "") for each in updates if not each.ref.startswith(NOTES))
+    found = [_adding(repository, terms, news, tip) for tip in tips if tip is not None]
+    adding = tuple(dict.fromkeys(each for each in found if each is not None))
+    past = frozenset(oid for each in adding for oid in _ancestors(news, each))
+    roots = (oid for oid in past if not news.commits[oid].parents)
+    return Past(past, adding, frozenset(oid for oid in roots if terms.has_no_policy(oid)))
+
+
+def without_past(past: Past, changes: Sequence[ChangeVerdict]) -> tuple[list[ChangeVerdict], tuple[str, ...]]:
+    """Give the verdicts of a push, in which the past refuses nothing, and the line that reports it.
+
+    A commit with a policy, or with one before it, is not of the past: a merge can bring both.
+    """
+    ruled = {change.source.commit for change in changes if change.policy.origin != BUILT_IN} - past.roots
+    found: list[ChangeVerdict] = []
+    spared: list[ChangeVerdict] = []
+    number = 0
+    for change in changes:
+        is_past = change.source.commit in past.commits and change.source.commit not in ruled
+        is_spared = is_past and any(not _stays(each) for each in change.findings)
+        number += is_past
+        spared += [change] if is_spared else []
+        found.append(_spared(change) if is_spared else change)
+    return found, (_line(spared, number, past.adding),) if spared else ()
+
+
+def _adding(repository: Repository, terms: RefTerms, news: News, tip: str) -> str | None:
+    """Find the oldest new commit of the first-parent line with a policy; None where it does not add it."""
+    before: str | None = tip
+    while before is not None and (commit := news.commits.get(before)) is not None:
+        before = commit.parents[0] if commit.parents else None
+    if before == tip:
+        return None
+    touching = first_parents_at(repository, tip, before, (CONFIG_FILE.raw, PYPROJECT_FILE.raw))
+    oldest = next((oid for oid in touching if not terms.has_no_policy(oid)), None)
+    if oldest is None or oldest not in news.commits:
+        return None
+    parents = news.commits[oldest].parents
+    return oldest if not parents or terms.has_no_policy(parents[0]) else None
+
+
+def _ancestors(news: News, commit: str) -> set[str]:
+    """Name the new commits that a commit reaches, itself left out."""
+    found: set[str] = set()
+    waiting = list(news.commits[commit].parents)
+    while waiting:
+        oid = waiting.pop()
+        if oid in news.commits and oid not in found:
+            found.add(oid)
+            waiting.extend(news.commits[oid].parents)
+    return found
+
+
+def _spared(change: ChangeVerdict) -> ChangeVerdict:
+    """Leave out of a verdict what is no invariant."""
+    kept = tuple(each for each in change.findings if _stays(each))
+    failing = {each.definition.gate for each in kept if each.level is Level.ERROR}
+    rules = ", ".join(_rules([change]))
+    gates = tuple(
+        replace(gate, outcome=Outcome.NOT_APPLICABLE, reason=f"{_PAST}: {rules}")
+        if gate.outcome is Outcome.FAIL and gate.gate not in failing
+        else gate
+        for gate in change.gates
+    )
+    return replace(change, findings=kept, gates=gates)
+
+
+def _stays(finding: Finding) -> bool:
+    return finding.definition.invariant or finding.definition.undecided
+
+
+def _rules(changes: Sequence[ChangeVerdict]) -> list[str]:
+    return sorted({each.rule for change in changes for each in change.findings if not _stays(each)})
+
+
+def _line(spared: Sequence[ChangeVerdict], number: int, adding: Sequence[str]) -> str:
+    rules = _rules(spared)
+    more = f" and {len(rules) - _NAMED} more rules" if len(rules) > _NAMED else ""
+    named = " and ".join(oid[:SHORT_OID] for oid in adding[:_NAMED])
+    return (
+        f"{len(spared):,} of {count(number, 'commit')} {_PAST} ({named}) would not pass "
+        f"({', '.join(rules[:_NAMED])}{more}); the past is not refused"
+    )

@@ -13,10 +13,9 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from types import MappingProxyType
 
-from patchgate.check.adoption import past_of, without_past
 from patchgate.check.commits import judged
 from patchgate.check.features import taking_part
-from patchgate.check.push_news import Kind, Known, News, is_known_to
+from patchgate.check.push_news import Kind, Known, News, is_known_to, past_of, without_past
 from patchgate.check.ref_terms import Destination, RefTerms
 from patchgate.check.refs import show_ref
 from patchgate.check.terms import Asked, known_history
