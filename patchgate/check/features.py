@@ -6,7 +6,7 @@ imports where it has something to do. What it gathers is in `Case.facts` under t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol, cast
@@ -18,7 +18,7 @@ from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository
 from patchgate.git.sources import Reading
 from patchgate.policy.policy import Policy, Profile
-from patchgate.report.verdict import ChangeVerdict
+from patchgate.report.verdict import ChangeVerdict, Finding
 
 # The name under which a case has the facts, the module, and in what it takes part: functions of that module,
 # with the arguments of the function here that asks them.
@@ -141,3 +141,12 @@ def facts_of_tree(objects: Objects, files: Sequence[FileChange], policy: Policy)
 def work_here(repository: Repository) -> Work | None:
     """Find what binds the work in a worktree, and note that something is done there; None: nothing binds."""
     return cast("Work | None", import_module(_WORK).work_here(repository))
+
+
+def examiner(module: str) -> Callable[[Any], Iterable[Finding]]:
+    """Name a gate's function, which is given a `Case`, without importing its module yet."""
+
+    def examine(case: Any) -> Iterable[Finding]:
+        return cast("Iterable[Finding]", import_module(module).examine(case))
+
+    return examine

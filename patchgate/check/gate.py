@@ -8,12 +8,10 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from importlib import import_module
-from typing import cast
 
 from patchgate.check import content, governance, paths, policy, shape
 from patchgate.check.case import Case
-from patchgate.check.features import GATES
+from patchgate.check.features import GATES, examiner
 from patchgate.errors import PatchgateError
 from patchgate.policy.policy import Policy, Profile
 from patchgate.report.rules import Level
@@ -36,10 +34,7 @@ def _of_feature(name: str, feature: str, module: str) -> Gate:
         facts = case.facts.get(feature)
         return facts is not None and facts.concerns(name)
 
-    def examine(case: Case) -> Iterable[Finding]:
-        return cast("Iterable[Finding]", import_module(module).examine(case))
-
-    return Gate(name, examine, applies)
+    return Gate(name, examiner(module), applies)
 
 
 ORDER: tuple[Gate, ...] = (
