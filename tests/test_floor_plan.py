@@ -53,9 +53,8 @@ PURE = {
     """,
     "commands": "results",
     "components": """
-        baseline baseline_schema component_case contract contract_facts contract_mistakes
-        contract_reading contract_types contract_version contracts dependencies drift drift_comparison
-        drift_contents drift_losses drift_steps names python_statements python_tests staleness
+        baseline baseline_schema component_case contract contract_facts contract_reading contract_types
+        contracts drift drift_contents drift_losses names python_statements python_tests staleness
     """,
     "git": "folders model patch_names path quoting",
     "hooks.fast": "glob_literals suspicion",

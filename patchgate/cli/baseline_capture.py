@@ -45,8 +45,8 @@ def capture_command(
     """
     repository = open_to_write(context, directory)
     from patchgate.components.capture import capture
+    from patchgate.components.capture_run import Request, Surroundings
     from patchgate.components.capture_telling import document, text
-    from patchgate.components.captured import Request, Surroundings
 
     request = Request(ids, worktree, reverify, commit_note)
     progress = Progress(quiet=quiet)

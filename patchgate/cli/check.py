@@ -113,7 +113,7 @@ def _of_commits(
     finally:
         progress.end()
     if is_whole:
-        from patchgate.components.ranges import with_range
+        from patchgate.components.steps import with_range
 
         report = with_range(repository, report, revision, asked)
     return report

@@ -31,9 +31,8 @@ def list_components(context: click.Context, form: str, directory: str | None) ->
     Each with its contract, its numbers of files, and whether it has a baseline.
     """
     repository = open_here(context, directory)
-    from patchgate.components.content import none_declared
+    from patchgate.components.content import listed, none_declared
     from patchgate.components.document import list_json, list_text
-    from patchgate.components.listing import listed
 
     content, found = listed(repository)
     if form == "json":
@@ -102,9 +101,8 @@ def graph_components(context: click.Context, form: str, directory: str | None) -
     Those of the components of the index.
     """
     repository = open_here(context, directory)
-    from patchgate.components.content import none_declared
+    from patchgate.components.content import component_graph, none_declared
     from patchgate.components.document import graph_json, graph_text, mermaid
-    from patchgate.components.listing import component_graph
 
     graph = component_graph(repository)
     if form == "json":

@@ -23,10 +23,18 @@ from pathlib import Path
 
 from patchgate.approvals.approve import who_approves
 from patchgate.components.baseline import MAX_BASELINE_BYTES, Baseline, hashes, write_baseline
-from patchgate.components.capture_content import Recordable, content_of
-from patchgate.components.capture_run import NO_TESTS, Ending, Ran, run_tests
-from patchgate.components.captured import Capture, Captured, Request, Result, Surroundings
-from patchgate.components.content import named
+from patchgate.components.capture_run import (
+    NO_TESTS,
+    Capture,
+    Captured,
+    Ending,
+    Ran,
+    Request,
+    Result,
+    Surroundings,
+    run_tests,
+)
+from patchgate.components.content import Recordable, content_of, named
 from patchgate.components.contract_cache import FactsCache, facts_at
 from patchgate.components.contract_facts import ContractMistake
 from patchgate.components.drift_gathering import files_of, record
@@ -349,8 +357,7 @@ def _write(repository: Repository, objects: Objects, tried: _Tried) -> Captured:
 
 def _recorded(repository: Repository, tried: Sequence[_Tried], around: Surroundings) -> tuple[str, ...]:
     """Keep the results of the tests, and when they ran, where no branch has to merge them."""
-    from patchgate.components.verifications import Verification
-    from patchgate.components.verified import record_captures
+    from patchgate.components.verifications import Verification, record_captures
 
     now = int(around.now)
     made = [
@@ -386,8 +393,7 @@ def _verify(
     warnings: list[str],
 ) -> list[Captured]:
     from patchgate.components.staleness_gathering import dependency_digests
-    from patchgate.components.verifications import Verification
-    from patchgate.components.verified import record_verifications
+    from patchgate.components.verifications import Verification, record_verifications
 
     components = content.policy.components
     with FactsCache.of(repository) as cache:

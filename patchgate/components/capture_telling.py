@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from patchgate.components.baseline import Hashes
-from patchgate.components.captured import Capture, Captured, Result
+from patchgate.components.capture_run import Capture, Captured, Result
 from patchgate.components.verifications import VERIFIED_REF
 from patchgate.git.path import RepoPath
 from patchgate.report.json import plain_json

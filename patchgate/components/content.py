@@ -1,27 +1,111 @@
-"""What a verb about components looks at: the index or `HEAD`, by the policy that stands in that very content.
+"""The content that a command about components reads, in its own policy's terms: HEAD, index or worktree.
 
-Decides where the tree, its policy and its components are read, and what becomes of an id that nobody knows.
-Not how a change is judged: that has the policy of before (`check`).
+Decides where the tree, its policy and its components are read, what becomes of an id that nobody knows, and
+what lists and graphs show. Not how a change is judged: that has the policy of before (`check`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from patchgate.components.names import did_you_mean
-from patchgate.errors import UsageError
+from patchgate.components.contract_cache import FactsCache, facts_at
+from patchgate.components.contract_facts import ContractFacts
+from patchgate.components.drift_gathering import files_of
+from patchgate.components.names import How, Names, cycles, did_you_mean, is_across, resolved_dependencies
+from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.diff import Detail
 from patchgate.git.model import Change
 from patchgate.git.objects import Objects
+from patchgate.git.path import RepoPath
+from patchgate.git.private import PrivateStore
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
-from patchgate.git.sources import pending_base, staged
+from patchgate.git.sources import pending_base, staged, worktree
 from patchgate.git.tree_view import TreeView
-from patchgate.policy.component import NONE_DECLARED, TO_DECLARE, Component, Components
+from patchgate.policy.component import NONE_DECLARED, TO_DECLARE, Component, Components, Role
 from patchgate.policy.control import CONFIG_FILE, PYPROJECT_FILE
 from patchgate.policy.policies import Policies, usable
 from patchgate.policy.policy import Policy
+from patchgate.report.json_paths import as_text
+
+
+@dataclass(frozen=True, slots=True)
+class Recordable:
+    """A whole tree that tests can run in, the policy in it, and the commit that it follows.
+
+    `unstaged` are the files that the working tree has otherwise than the index, sorted.
+    """
+
+    view: TreeView
+    policy: Policy
+    commit: str | None
+    store: PrivateStore
+    unstaged: tuple[RepoPath, ...] = ()
+
+    @property
+    def tree(self) -> str:
+        """The id of the tree; its new objects are in `store`."""
+        return self.view.tree
+
+
+def content_of(
+    repository: Repository, objects: Objects, store: PrivateStore, *, from_disk: bool
+) -> Recordable:
+    """Write the tree of the index, or of the working tree, into the private store.
+
+    Args:
+        objects: reads through `store`.
+        from_disk: whether everything in the working tree counts that is not ignored.
+
+    Raises:
+        UsageError: there is no working tree.
+        UndecidedError: the index holds a conflict, or git failed.
+        ConfigError: the policy of that content cannot be used.
+    """
+    if repository.work_tree is None:
+        raise UsageError(
+            "a bare repository has neither index nor working tree", "capture in a clone, and push it"
+        )
+    _require_merged(repository)
+    base = pending_base(repository, objects)
+    variables = store.copy_index()
+    unstaged = _unstaged(repository, variables)
+    if from_disk:
+        worktree(repository, objects, base, Detail(), store)
+    # What is only intended to be added is no part of it, as of the next commit.
+    tree = repository.output("write-tree", variables=variables).decode("ascii").strip()
+    view = TreeView(objects, tree)
+    policies = Policies(objects)
+    policy = usable(policies.at(policies.key(view.tree)))
+    return Recordable(view, policy, base.commit, store, unstaged)
+
+
+def _unstaged(repository: Repository, variables: Mapping[str, str]) -> tuple[RepoPath, ...]:
+    """List what `git add --all` would add to a private index: changed, gone and untracked files."""
+    # A file that was only touched is not told; the exit code tells of others that changed.
+    refresh = ("update-index", "-q", "--refresh")
+    repository.git(*refresh, variables=variables, in_work_tree=True, answers=(0, 1))
+    found: set[bytes] = set()
+    for command in (
+        ("diff-files", "-z", "--name-only", "--ignore-submodules=dirty"),
+        ("ls-files", "-z", "--others", "--exclude-standard"),
+    ):
+        done = repository.git(*command, variables=variables, in_work_tree=True)
+        # A repository nested in this one is listed as a folder.
+        found.update(name.rstrip(b"/") for name in done.out.split(b"\0") if name)
+    return tuple(RepoPath.from_git(name) for name in sorted(found))
+
+
+def _require_merged(repository: Repository) -> None:
+    listed = repository.output("ls-files", "-z", "--unmerged")
+    if listed:
+        path = RepoPath.from_git(listed.split(b"\0")[0].partition(b"\t")[2])
+        raise UndecidedError(
+            f"{path.quoted} is not merged: the index holds a conflict",
+            "resolve the conflict, then git add the file",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,3 +202,140 @@ def _next(each: str, components: Components, where: str) -> str:
     if components:
         return "git patchgate component list shows all"
     return none_declared("index") if where == "the index" else NONE_DECLARED
+
+
+@dataclass(frozen=True, slots=True)
+class ContractState:
+    """What a component's contract is in the tree; `version` is None where it says none that can be read.
+
+    `state` is readable, unreadable (not JSON, or of another shape), missing, or not-a-file.
+    """
+
+    path: str
+    state: str
+    version: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One component in the list; `tests` and `implementation` are numbers of files."""
+
+    id: str
+    parent: str | None
+    contract: ContractState
+    tests: int
+    implementation: int
+    has_baseline: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """One dependency of a contract: `name` as it is written, `to` the component that it means (None: none).
+
+    `how` is the step by which the name was found. `is_external` is whether it stands among the external ones.
+    """
+
+    source: str
+    name: str
+    to: str | None = None
+    how: How | None = None
+    is_external: bool = False
+    is_across: bool = False
+    is_in_cycle: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentGraph:
+    """The component tree and what the contracts depend on; groups are parents that are no components."""
+
+    content: str
+    parents: dict[str, str | None]
+    groups: tuple[str, ...]
+    dependencies: tuple[Dependency, ...]
+    cycles: tuple[tuple[str, ...], ...]
+
+
+def listed(repository: Repository) -> tuple[str, tuple[Listed, ...]]:
+    """List the components of the index (bare: of `HEAD`), sorted by id, and say which content that is.
+
+    Raises:
+        ConfigError: the policy there cannot be used.
+        UndecidedError: something cannot be read.
+    """
+    with Objects(repository) as objects, FactsCache.of(repository) as cache:
+        content = index_content(repository, objects)
+        components = content.components
+        return content.name, tuple(_listed(components[each], content.view, cache) for each in components.ids)
+
+
+def component_graph(repository: Repository) -> ComponentGraph:
+    """Find how the components of the index (bare: of `HEAD`) are related.
+
+    Raises:
+        ConfigError: the policy there cannot be used.
+        UndecidedError: something cannot be read.
+    """
+    with Objects(repository) as objects, FactsCache.of(repository) as cache:
+        content = index_content(repository, objects)
+        return _graph(content, cache)
+
+
+def _listed(component: Component, view: TreeView, cache: FactsCache) -> Listed:
+    numbers = Counter(role for role, _ in files_of(component, view).values())
+    state, facts = _contract(component, view, cache)
+    return Listed(
+        component.id,
+        component.parent,
+        ContractState(as_text(component.contract), state, facts.version if facts is not None else None),
+        numbers[Role.TESTS],
+        numbers[Role.IMPLEMENTATION],
+        view.entry(component.baseline.raw) is not None,
+    )
+
+
+def _contract(component: Component, view: TreeView, cache: FactsCache) -> tuple[str, ContractFacts | None]:
+    facts = facts_at(view, component.contract, cache)
+    if facts is None:
+        return "missing" if view.entry(component.contract.raw) is None else "not-a-file", None
+    return "readable" if facts.is_readable else "unreadable", facts
+
+
+def _graph(content: Content, cache: FactsCache) -> ComponentGraph:
+    components = content.components
+    names = Names(components.ids)
+    found: list[Dependency] = []
+    for each in components.ids:
+        _, facts = _contract(components[each], content.view, cache)
+        if facts is not None:
+            found += _dependencies(each, facts, names, components)
+    needs: dict[str, set[str]] = {each: set() for each in components.ids}
+    for edge in found:
+        if edge.to is not None:
+            needs[edge.source].add(edge.to)
+    circles = cycles({name: sorted(others) for name, others in needs.items()})
+    knots = [each.members for each in circles]
+    parents = {each: components[each].parent for each in components.ids}
+    return ComponentGraph(
+        content.name,
+        parents,
+        tuple(sorted({each for each in parents.values() if each is not None} - parents.keys())),
+        tuple(_marked(each, knots) for each in found),
+        tuple(each.path for each in circles),
+    )
+
+
+def _dependencies(
+    source: str, facts: ContractFacts, names: Names, components: Components
+) -> list[Dependency]:
+    found = []
+    for reference, resolved in resolved_dependencies(facts, names):
+        if resolved is None:
+            found.append(Dependency(source, reference.name))
+            continue
+        across = is_across(components, source, resolved.id)
+        found.append(Dependency(source, reference.name, resolved.id, resolved.how, is_across=across))
+    return found + [Dependency(source, each.name, is_external=True) for each in facts.externals]
+
+
+def _marked(edge: Dependency, knots: Sequence[frozenset[str]]) -> Dependency:
+    return replace(edge, is_in_cycle=any({edge.source, edge.to} <= each for each in knots))

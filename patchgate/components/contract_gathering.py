@@ -19,8 +19,7 @@ from patchgate.check.externals import Externals, ends_of, parts_of
 from patchgate.components.component_case import ContractsView
 from patchgate.components.contract_cache import FactsCache, facts_at
 from patchgate.components.contract_facts import ContractFacts
-from patchgate.components.dependencies import resolved_dependencies
-from patchgate.components.names import Names
+from patchgate.components.names import Names, resolved_dependencies
 from patchgate.git.model import GITLINK, SYMLINK, FileChange
 from patchgate.git.path import RepoPath
 from patchgate.git.tree_view import TreeView

@@ -2,7 +2,7 @@
 
 Decides what a contract says, and which of it is wrong by its content alone: its shape, names that stand
 twice, side effects, vague words, types that nobody knows. Does not decide whether what it depends on is
-there (`components.dependencies`). Everything but the shape is looked at in the values as they were written,
+there (`components.names`). Everything but the shape is looked at in the values as they were written,
 so that a wrong key hides no other mistake.
 """
 
@@ -56,7 +56,7 @@ def _read(raw: bytes) -> tuple[ContractFacts, Contract | None]:
     try:
         contract = Contract.model_validate(document.value)
     except ValidationError as error:
-        from patchgate.components.contract_mistakes import shape_mistakes
+        from patchgate.components.contract import shape_mistakes
 
         found += shape_mistakes(error.errors(include_url=False), document)
     if document.doubled:

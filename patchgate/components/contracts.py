@@ -18,8 +18,17 @@ from functools import cached_property
 from patchgate.check.case import Case, find
 from patchgate.components.component_case import ComponentsNear, ContractsView
 from patchgate.components.contract_facts import BudgetPromise, ContractFacts, Reference
-from patchgate.components.dependencies import Cycle, cycles, graph, is_across, resolved_dependencies
-from patchgate.components.names import How, Names, Resolved, did_you_mean
+from patchgate.components.names import (
+    Cycle,
+    How,
+    Names,
+    Resolved,
+    cycles,
+    did_you_mean,
+    graph,
+    is_across,
+    resolved_dependencies,
+)
 from patchgate.components.python_tests import tests_of
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import printable

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from patchgate.components.listing import ComponentGraph, Dependency, Listed
+from patchgate.components.content import ComponentGraph, Dependency, Listed
 from patchgate.components.names import How
 from patchgate.git.quoting import printable
 from patchgate.report.json import plain_json

@@ -1,10 +1,8 @@
 """The drift gate: whether implementation, contract and tests of a component left what was recorded of them.
 
 Decides by object ids first; of contents it sees only contracts and tests that differ. A change that brings
-a new baseline is compared with it, and must bring the very one that a capture of its result would write.
-What such a change does to contract and tests is also held against the baseline of before: recording may not
-launder it. What contents come to is decided in `drift_contents`, what is said of lost tests in
-`drift_losses`; how the facts are gathered, not here.
+a new baseline must bring the very one that a capture of its result would write. It is also compared with the
+baseline of before, and so are several changes together: recording may not launder what they do.
 """
 
 from __future__ import annotations
@@ -13,8 +11,15 @@ from collections.abc import Iterator, Sequence
 
 from patchgate.check.case import Case, find
 from patchgate.components.baseline import Baseline, BaselineFault
-from patchgate.components.component_case import ComponentsNear, ComponentState
-from patchgate.components.drift_comparison import Comparison, compare, is_python
+from patchgate.components.component_case import ComponentsNear, ComponentState, Steps
+from patchgate.components.drift_contents import (
+    Comparison,
+    compare,
+    has_other_tests,
+    is_python,
+    promises_otherwise,
+)
+from patchgate.components.drift_losses import keeps_no_test, weakened
 from patchgate.git.path import RepoPath
 from patchgate.policy.component import Role
 from patchgate.report.verdict import Finding
@@ -312,3 +317,40 @@ def _about(
     return find(
         rule, message, place, f"{when}: git patchgate baseline capture {name}", details={"component": name}
     )
+
+
+def examine_steps(steps: Steps) -> Iterator[Finding]:
+    """Find what several changes did to a component together that one change may not do."""
+    state = steps.state
+    if not isinstance(state.before, Baseline):
+        return
+    if not steps.is_declared:
+        yield from _left_with(state, state.before)
+        return
+    if steps.was_declared and state.recorded is None:
+        yield deleted(state)
+    elif steps.is_forged:
+        yield forged(state)
+    yield from laundered(state, state.before)
+
+
+def _left_with(state: ComponentState, before: Baseline) -> Iterator[Finding]:
+    """Find what a component lost that is declared no longer, unless all of it is gone."""
+    found = compare(state.files, before, state.unclaimed)
+    is_there = {path for path in before.files if path in state.files} or found.moved
+    if is_there or not keeps_no_test(state, found):
+        yield from weakened(state, found, before, state.changed, may_excuse=False)
+    contract = state.component.contract
+    if contract in state.changed and contract in state.files:
+        promised = promises_otherwise(found, state.texts, but=("version", "component_id"))
+        if promised is not False and not has_other_tests(found, state.texts):
+            yield from without_tests(state)
+    if is_there or state.recorded is not None:
+        name, place = state.component.id, state.component.baseline
+        yield find(
+            "component-undeclared",
+            f"component {name} is no longer declared: no gate guards its contract and its tests from here on",
+            place,
+            "put the declaration back; or, if this is intended, change its files in a later push",
+            details={"component": name},
+        )

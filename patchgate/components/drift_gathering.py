@@ -22,7 +22,7 @@ from patchgate.components.baseline import (
     write_baseline,
 )
 from patchgate.components.component_case import ComponentState
-from patchgate.components.drift_comparison import Comparison, compare, is_python
+from patchgate.components.drift_contents import Comparison, compare, is_python
 from patchgate.errors import UndecidedError
 from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, Entry
 from patchgate.git.objects import Header, Objects

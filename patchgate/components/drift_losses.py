@@ -16,8 +16,9 @@ from enum import StrEnum
 from patchgate.check.case import find
 from patchgate.components.baseline import Baseline
 from patchgate.components.component_case import ComponentState
-from patchgate.components.drift_comparison import Comparison, compare
 from patchgate.components.drift_contents import (
+    Comparison,
+    compare,
     emptied,
     is_another_promise,
     is_unread,

@@ -203,9 +203,9 @@ def with_landing(
     if update.old is None or commits < 2:
         return report
     # Most updates bring one commit.
-    from patchgate.components import ranges
+    from patchgate.components import steps
 
-    return ranges.with_landing(repository, update, commits, report, asked)
+    return steps.with_landing(repository, update, commits, report, asked)
 
 
 def with_push(

@@ -19,9 +19,8 @@ from patchgate.components.component_cache import (
     key_of_entries,
 )
 from patchgate.components.contract_cache import FactsCache, facts_at
-from patchgate.components.dependencies import resolved_dependencies
 from patchgate.components.drift_gathering import files_of
-from patchgate.components.names import Names
+from patchgate.components.names import Names, resolved_dependencies
 from patchgate.components.staleness import DAY, LastVerified
 from patchgate.components.verifications import VERIFIED_REF, Verification, verifications
 from patchgate.errors import UndecidedError

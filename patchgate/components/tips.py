@@ -234,10 +234,10 @@ def _findings(
     objects: Objects, tip: _Tip, said: Mapping[Subject, Level], now: float, notes: Sequence[str]
 ) -> tuple[list[Finding], list[Finding]]:
     # Imported where a tip has components: 10 ms, and most repositories have none.
+    from patchgate.components.baselines import alike, standings
     from patchgate.components.component_cache import ComponentCache
     from patchgate.components.staleness import examine
     from patchgate.components.staleness_gathering import Staleness
-    from patchgate.components.standing import alike, standings
     from patchgate.git.tree_paths import TreePaths
 
     paths = TreePaths(objects)

@@ -1,13 +1,8 @@
 """Verifications: when a component's tests last passed on what its baseline records, as notes and ledger say.
 
-Decides the form of a verification in a note of `refs/notes/patchgate-verified` and in the ledger, and that
-whatever is not exactly that counts for nothing: damaged lines, other components, dates in the future. Only
-reads. It does not decide what is fresh, nor what the newest commit of a baseline says. A capture leaves the
-same record in the ledger alone; it makes nothing fresh, since the commit of the baseline tells its time.
-
-A note hangs on the blob of the baseline. A line of it is canonical JSON and begins with its time, so that
-`git notes merge -s cat_sort_uniq` joins two notes and the newest line comes last. It is not signed: whoever
-may push notes may say that a baseline was verified, as whoever may push commits may touch it.
+Whatever is not exactly of their form counts for nothing: damaged lines, other components, future dates.
+A note hangs on the blob of the baseline; each line begins with its time, so that `git notes merge -s
+cat_sort_uniq` puts the newest last. Notes are not signed: who may push them may say that tests passed.
 """
 
 from __future__ import annotations
@@ -20,9 +15,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from patchgate.approvals.approve import identity
 from patchgate.components.staleness import DAY
 from patchgate.errors import UndecidedError
-from patchgate.git.notes import read_notes
+from patchgate.git.notes import add_line, read_notes
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import tree_named
@@ -183,3 +179,53 @@ def _seconds(at: str) -> int | None:
         return calendar.timegm(time.strptime(at, "%Y-%m-%dT%H:%M:%SZ"))
     except ValueError:
         return None
+
+
+def record_captures(repository: Repository, made: Sequence[Verification]) -> tuple[str, ...]:
+    """Keep in the ledger that tests passed on what was recorded now; give what to warn of.
+
+    The baseline itself holds neither time nor numbers, so that branches merge; no verdict needs this record.
+    """
+    told = (_ledger(repository, each).record(CAPTURED, each.about()) for each in made)
+    return tuple(each for each in told if each is not None)
+
+
+def _ledger(repository: Repository, made: Verification) -> Ledger:
+    return Ledger(repository.common_dir, clock=lambda: float(made.seconds))
+
+
+def record_verifications(
+    repository: Repository, made: Sequence[Verification], environ: Mapping[str, str], *, with_note: bool
+) -> tuple[str, ...]:
+    """Keep verifications in the ledger, and with `with_note` in the notes too; give what to warn of.
+
+    Args:
+        made: just now; each at its own time.
+        environ: the caller's: whom git names as the author of the notes.
+
+    Raises:
+        UndecidedError: one could not be kept; those before it were, and its own note may be.
+    """
+    warnings: list[str] = []
+    for each in made:
+        line = each.to_line()
+        if len(line) > MOST_LINE:
+            raise UndecidedError(
+                f"`{each.component}` has so many dependencies that its verification cannot be kept",
+                "give its contract fewer dependencies",
+            )
+        if with_note:
+            # First, for it can fail in more ways, and then nothing of this one is kept anywhere.
+            message, who = f"Verify {each.component}", identity(environ)
+            add_line(repository, VERIFIED_REF, each.baseline_oid, line, message=message, identity=who)
+        ledger = _ledger(repository, each)
+        told = ledger.record(KIND, each.about())
+        if told is not None:
+            if not _is_recorded(ledger, each):
+                raise UndecidedError(told, "make room, or mend the mode of that file, then verify again")
+            warnings.append(told)
+    return tuple(warnings)
+
+
+def _is_recorded(ledger: Ledger, made: Verification) -> bool:
+    return any(event.about == made.about() for event in ledger.mentions({KIND}, made.baseline_oid))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from patchgate.components.capture import capture
-from patchgate.components.captured import Capture, Request, Surroundings
+from patchgate.components.capture_run import Capture, Request, Surroundings
 from tests.component_world import contract, declared, opened
 from tests.world import Content, Repo
 

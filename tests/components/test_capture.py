@@ -11,8 +11,8 @@ import pytest
 
 from patchgate.components import capture_run
 from patchgate.components.baseline import Baseline, read_baseline
+from patchgate.components.capture_run import Captured, Result
 from patchgate.components.capture_telling import document, json_schema, text
-from patchgate.components.captured import Captured, Result
 from patchgate.errors import UndecidedError, UsageError
 from tests.component_world import capture, contract
 from tests.components.capture_world import (

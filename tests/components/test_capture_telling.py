@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from patchgate.components.capture_run import Captured, Result
 from patchgate.components.capture_telling import text
-from patchgate.components.captured import Captured, Result
 from tests.component_world import contract, declared
 from tests.components.capture_world import BASELINE, CODE, TESTS, baseline, captured, files, shaping
 from tests.world import Repo

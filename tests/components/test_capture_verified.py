@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.components.captured import Result
-from patchgate.components.verifications import VERIFIED_REF, Verification, verifications
-from patchgate.components.verified import record_verifications
+from patchgate.components.capture_run import Result
+from patchgate.components.verifications import VERIFIED_REF, Verification, record_verifications, verifications
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.notes import add_line
 from patchgate.git.objects import Objects

@@ -13,8 +13,7 @@ from patchgate.check.gate import judge
 from patchgate.components.component_case import ComponentsNear, ContractsView
 from patchgate.components.contract_facts import BudgetPromise, ContractFacts, ContractMistake, Reference
 from patchgate.components.contracts import BudgetTests, examine, examine_view
-from patchgate.components.dependencies import cycles, graph, is_across
-from patchgate.components.names import Names
+from patchgate.components.names import Names, cycles, graph, is_across
 from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
 from patchgate.policy.component import Components

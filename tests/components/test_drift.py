@@ -10,7 +10,7 @@ import pytest
 from patchgate.components import drift
 from patchgate.components.baseline import Baseline, BaselineFault
 from patchgate.components.component_case import ComponentsNear, ComponentState
-from patchgate.components.drift_comparison import compare
+from patchgate.components.drift_contents import compare
 from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
 from patchgate.policy.component import Role

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from patchgate.components.standing import alike
+from patchgate.components.baselines import alike
 from patchgate.git.objects import Objects
 from patchgate.git.repository import open_repository
 from patchgate.git.tree_paths import TreePaths
