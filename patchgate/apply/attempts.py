@@ -21,9 +21,8 @@ from dataclasses import dataclass, replace
 from patchgate.apply.evidence_folders import ID
 from patchgate.git.model import Entry
 from patchgate.git.path import RepoPath
-from patchgate.ledger.event import Event
-from patchgate.ledger.ledger import Ledger
-from patchgate.ledger.record_forms import part_of, path_of, plain_path
+from patchgate.ledger.adjudications import part_of, path_of, plain_path
+from patchgate.ledger.ledger import Event, Ledger
 from patchgate.storage.record import Json, canonical_event
 
 ATTEMPTED, RESET, RECOVERED = "attempted", "reset", "recovered"

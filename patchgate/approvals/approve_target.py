@@ -20,8 +20,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import tree_named
-from patchgate.ledger.event import Event
-from patchgate.ledger.ledger import Ledger
+from patchgate.ledger.ledger import Event, Ledger
 from patchgate.policy.policies import Policies, built_in
 from patchgate.policy.policy import Profile
 from patchgate.report.verdict import ChangeVerdict, Json, Report

@@ -203,7 +203,7 @@ def claim_stats(context: click.Context, since: str | None, form: str, directory:
     That is where a placeholder was found later in the same subject. From the ledger of this repository.
     """
     repository = open_here(context, directory)
-    from patchgate.ledger.proof import describe, require_all
+    from patchgate.ledger.history import describe, require_all
     from patchgate.ledger.since import moment_of
     from patchgate.placeholders.claims.claim_stats import claim_stats as counted
     from patchgate.placeholders.claims.claim_stats_telling import as_json, as_text

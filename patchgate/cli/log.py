@@ -12,7 +12,7 @@ import click
 from patchgate.cli.options import directory_option, open_here
 from patchgate.cli.output import complain, write
 from patchgate.errors import UsageError
-from patchgate.ledger.event import KINDS
+from patchgate.ledger.ledger import KINDS
 
 
 @click.command("log", context_settings={"help_option_names": ["-h", "--help"]})
@@ -47,11 +47,11 @@ def command(
     if verify and (most is not None or kinds):
         raise UsageError("--verify checks the whole ledger", "leave -n and --kind out")
     repository = open_here(context, directory)
-    from patchgate.ledger import history, proof
+    from patchgate.ledger import history
 
     is_json = form == "json"
     if verify:
-        found = proof.verified(repository)
+        found = history.verified(repository)
         is_there = found.exists or found.comparison.head is not None
         if not is_there:
             _say_that_there_is_none()
@@ -70,8 +70,8 @@ def command(
             _write_lines(history.as_text(event) if verbose else [history.as_line(event)])
     for problem in told.problems:
         if problem.torn:
-            complain(f"warning: {proof.describe(problem)}; the next event sets it aside")
-    proof.require_all(told.problems, told.comparison)
+            complain(f"warning: {history.describe(problem)}; the next event sets it aside")
+    history.require_all(told.problems, told.comparison)
     return 0
 
 

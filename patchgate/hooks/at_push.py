@@ -30,8 +30,7 @@ from patchgate.git.pushes import (
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.git.symrefs import as_known, is_default_at, is_empty_at, symbolic_refs_at, told_of
-from patchgate.ledger.event import Event
-from patchgate.ledger.ledger import Ledger
+from patchgate.ledger.ledger import Event, Ledger
 from patchgate.ledger.receipts import Receipts, settled
 from patchgate.report.verdict import Report, Verdict
 from patchgate.report.wording import SHORT_OID, count

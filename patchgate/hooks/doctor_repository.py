@@ -25,9 +25,8 @@ from patchgate.git.symrefs import sentence_on, symbolic_refs
 from patchgate.hooks.doctor_findings import Finding, git_in, quoted
 from patchgate.intents.intents import Intents
 from patchgate.intents.marker import MARKER, marked
-from patchgate.ledger.event import Event
-from patchgate.ledger.ledger import Ledger
-from patchgate.ledger.proof import describe_contradiction
+from patchgate.ledger.history import describe_contradiction
+from patchgate.ledger.ledger import Event, Ledger
 from patchgate.ledger.receipts import Receipts, settled
 from patchgate.ledger.since import iso
 from patchgate.policy.policies import Found, Policies, require_version

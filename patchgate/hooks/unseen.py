@@ -19,8 +19,7 @@ from patchgate.git.history import Commit
 from patchgate.git.novelty import unpublished
 from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import Ledger
-from patchgate.ledger.receipts import Receipts, settled
-from patchgate.ledger.told import Told
+from patchgate.ledger.receipts import Receipts, Told, settled
 from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Report, Verdict
 from patchgate.report.wording import count

@@ -1,9 +1,9 @@
 """The ledger: what happened here, remembered under the git common directory.
 
-Belongs here: the permanent record of events (`ledger`, `event`, `history`, `since`, `proof`), the notes that
-a change was accepted and the tips that were there at install (`receipts`), how far each branch has been told
-of the rest (`told`), what an adjudication leaves (`adjudications`), what records share (`record_forms`), and
-how secrets are masked in them (`masking`). Does not: judging, git, what any of it means for a verdict. No
+Belongs here: the permanent record of events (`ledger`, `history`, `since`), the notes that a change was
+accepted, the tips that were there at install and how far each branch has been told of the rest (`receipts`),
+what an adjudication leaves and what records share (`adjudications`), traces of internal errors (`traces`),
+and how secrets are masked in them (`masking`). Does not: judging, git, what any of it means for a verdict. No
 pydantic: an event is written in a hook, where its import costs more than all the rest. Approvals, intents
 and attempts keep records of their own in their features' folders, by the same rules.
 

@@ -1,13 +1,7 @@
-"""Receipts: which changes were judged accepted here; and the tips that were settled at install.
+"""Receipts of accepted changes, the tips that were settled at install, and how far each branch was told.
 
-Decides the form of a line, how one is added beside writers that are `sh`, and that whatever is not such a
-line is no receipt. It does not decide what a receipt is good for, nor for whom.
-
-A receipt is `<commit> <tree> <parent>` and LF, `-` for the parent of a root commit: the change from parent
-to commit was judged *accepted*. A merge's has a fourth word, `merge`: it says nothing of its other parents,
-so no line of answered commits leads through it. The shim of reference-transaction adds one by `printf`, in
-one write, and never a merge's. The file is neither locked nor flushed: what a crash takes away is judged
-again.
+Decides the form of the three files; whatever is no line of that form counts for nothing. Does not decide
+what a receipt is good for. The files are neither locked nor flushed: what a crash takes away is judged again.
 """
 
 from __future__ import annotations
@@ -48,6 +42,11 @@ class Receipt(Value):
 
 class Receipts:
     """The receipts of one repository, shared by its worktrees; read once, when they are first asked for.
+
+    A receipt is `<commit> <tree> <parent>` and LF, `-` for the parent of a root commit: the change from
+    parent to commit was judged *accepted*. A merge's has a fourth word, `merge`: it says nothing of its other
+    parents, so no line of answered commits leads through it. The shim of reference-transaction adds one by
+    `printf`, in one write, and never a merge's.
 
     Args:
         common_dir: git's common directory; nothing is made in it before the first receipt.
@@ -216,3 +215,74 @@ def _append(path: str, raw: bytes) -> None:
             raise OSError("only a part of it could be written")
     finally:
         os.close(descriptor)
+
+
+_FILE_MODE = 0o600
+_MOST_BRANCHES = 200
+_MOST_BYTES = 64 << 10
+
+
+class Told:
+    """What the branches of one repository have been told, shared by its worktrees: spares commits a question.
+
+    A line is `<commit> <branch>` and LF, the branch by its full name: all below that commit has been told
+    there. Only that is ever written, so a line that is old is true, and of two writers at once either may
+    win. Where the file is missing or damaged, git is asked. The fast path reads the same files.
+
+    Args:
+        common_dir: git's common directory; nothing is made in it.
+    """
+
+    def __init__(self, common_dir: str) -> None:
+        self.path = os.path.join(common_dir, "patchgate", "told")
+        self._common_dir = common_dir
+
+    def covers(self, branch: str, tip: str, receipts: Receipts) -> bool:
+        """Tell whether all that lies below a commit is answered for on a branch, without asking git.
+
+        It is where a line of commits, each with a receipt and none a merge, leads from it to one below which
+        everything is answered for: told on that branch, settled at install, or a root commit.
+        """
+        stops = {self.tips().get(branch), *settled(self._common_dir)}
+        parents = receipts.recent_parents()
+        at: str | None = tip
+        while at is not None and at not in stops:
+            if at not in parents:
+                return False
+            # Taken out, so that receipts which nobody should have written lead in no circle.
+            at = parents.pop(at)
+        return True
+
+    def tips(self) -> dict[str, str]:
+        """Give the commit that each branch has been told of, those noted last at the end."""
+        found: dict[str, str] = {}
+        for line in self._lines():
+            oid, _, branch = line.partition(b" ")
+            if branch and is_oid(oid):
+                found[branch.decode("utf-8", "surrogateescape")] = oid.decode("ascii")
+        return found
+
+    def note(self, branch: str, tip: str) -> None:
+        """Write down that all below a commit has been told on a branch; a failure costs only a question."""
+        tips = self.tips()
+        if tips.pop(branch, None) == tip:
+            return
+        tips[branch] = tip
+        lines = [f"{oid} {name}\n".encode("utf-8", "surrogateescape") for name, oid in tips.items()]
+        content = b"".join(lines[-_MOST_BRANCHES:])
+        if len(content) > _MOST_BYTES:
+            content = lines[-1]
+        from pathlib import Path
+
+        from patchgate.storage.replace import write_atomically
+
+        with suppress(OSError):
+            write_atomically(Path(self.path), content, mode=_FILE_MODE)
+
+    def _lines(self) -> list[bytes]:
+        """Read the whole lines; none where it cannot be read, or is longer than it ever gets."""
+        with suppress(OSError), open(self.path, "rb") as file:
+            content = file.read(_MOST_BYTES + 1)
+            if len(content) <= _MOST_BYTES:
+                return content.split(b"\n")[:-1]
+        return []

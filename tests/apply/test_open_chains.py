@@ -98,7 +98,7 @@ def test_a_refusal_binds_for_an_hour_and_where_the_clock_went_back(
 def test_a_refusal_of_which_nobody_knows_when_it_was_binds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("patchgate.ledger.event.time.strftime", lambda *_: "long ago")
+    monkeypatch.setattr("patchgate.ledger.ledger.time.strftime", lambda *_: "long ago")
     refuse(tmp_path, "a-0001", 10 * OPEN_SECONDS, "f")
     monkeypatch.undo()
     assert found(tmp_path, "f").first == "a-0001"

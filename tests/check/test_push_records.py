@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.ledger.event import Event
-from patchgate.ledger.ledger import Ledger
+from patchgate.ledger.ledger import Event, Ledger
 from patchgate.ledger.receipts import Receipts, settle
 from patchgate.report.verdict import Report
 from tests.check.push_world import WEAK, ZERO, Local, commits, pair, rules, snapshot

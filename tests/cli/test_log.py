@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from patchgate.git.quoting import is_printable
 from patchgate.ledger import history
 from patchgate.ledger.adjudications import Adjudicated
-from patchgate.ledger.event import KINDS, Event
-from patchgate.ledger.ledger import Ledger
+from patchgate.ledger.ledger import KINDS, Event, Ledger
 from patchgate.storage import chain
 from patchgate.storage.lock import hold
 from patchgate.storage.record import START, Json, canonical_event, line_of

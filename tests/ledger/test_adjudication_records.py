@@ -9,7 +9,7 @@ import pytest
 
 from patchgate.git.path import RepoPath
 from patchgate.ledger.adjudications import KIND, Adjudicated, adjudications
-from patchgate.ledger.event import Event
+from patchgate.ledger.ledger import Event
 
 FULL = Adjudicated(
     at="2026-01-02T03:04:05Z",

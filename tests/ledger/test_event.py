@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchgate import __version__
-from patchgate.ledger.event import KINDS, Event, written_forms
+from patchgate.ledger.ledger import KINDS, Event, written_forms
 from patchgate.storage.record import MAX_LINE, START, Json, canonical_event, line_of
 from tests.amount import often
 

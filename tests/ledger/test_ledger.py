@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 import patchgate
 from patchgate.errors import UndecidedError
-from patchgate.ledger.event import Event
-from patchgate.ledger.ledger import Ledger
+from patchgate.ledger.ledger import Event, Ledger
 from patchgate.storage import chain
 from patchgate.storage.chain import Problem
 from patchgate.storage.lock import hold
@@ -67,7 +66,7 @@ def test_recording_loads_nothing_that_costs_more_than_the_record(tmp_path: Path)
     assert numbers(ledger_of(tmp_path)) == [1]
     ours = sorted(name for name in loaded if name.startswith("patchgate."))
     assert ours == [
-        *("patchgate.errors", "patchgate.ledger", "patchgate.ledger.event", "patchgate.ledger.ledger"),
+        *("patchgate.errors", "patchgate.ledger", "patchgate.ledger.ledger"),
         *("patchgate.storage", "patchgate.storage.chain", "patchgate.storage.filesystem"),
         *("patchgate.storage.head", "patchgate.storage.lock", "patchgate.storage.owner"),
         *("patchgate.storage.record", "patchgate.storage.steps", "patchgate.storage.value"),

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import settings as rounds
 from hypothesis import strategies as st
 
-from patchgate.ledger.receipts import Receipts, settle
-from patchgate.ledger.told import Told
+from patchgate.ledger.receipts import Receipts, Told, settle
 from tests.amount import often
 
 MAIN, SIDE = "refs/heads/main", "refs/heads/side"

@@ -22,8 +22,7 @@ from patchgate.git.repository import Repository
 from patchgate.intents.commits import active_here, unchanged_dirt
 from patchgate.intents.intent import Moment
 from patchgate.ledger.adjudications import KIND, Adjudicated, adjudications
-from patchgate.ledger.event import Event
-from patchgate.ledger.ledger import Ledger
+from patchgate.ledger.ledger import Event, Ledger
 from patchgate.placeholders.claims.claim import (
     Adjudication,
     Candidate,
