@@ -60,10 +60,10 @@ PURE = {
     "hooks.fast": "glob_literals suspicion",
     "intents": "entries intent scope",
     "patches": """
-        diagnosis edit_anchors edit_diff edits header_mending kept_ends line_ends lines
-        misfit_mending named_paths narrowing patch patch_headers patch_hunk_faults
-        patch_hunks patch_line_faults patch_mendings patch_model planning reply reply_describe
-        reply_grammar reply_model
+        diagnosis edit_diff edits lines
+        misfit_mending narrowing patch patch_headers patch_hunk_faults
+        patch_hunks patch_mendings patch_model planning reply
+        reply_grammar
     """,
     "placeholders": """
         placeholder_matches placeholder_places placeholder_values

@@ -21,9 +21,11 @@ from patchgate.apply.attempts import AttemptRecord, is_known, records
 from patchgate.apply.evidence import open_evidence
 from patchgate.apply.landing import Landed, find_obstacles, land_judged
 from patchgate.apply.recording import (
+    KINDS,
     Course,
     Place,
     Request,
+    Tried,
     conclude,
     record_failure,
     record_of,
@@ -34,7 +36,6 @@ from patchgate.apply.retries import (
     before_judging,
     find_chain,
 )
-from patchgate.apply.trying import Surroundings, try_commands
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath, faults
@@ -319,15 +320,12 @@ def _judged_and_landed(course: Course) -> Report:
         landed = Landed()
         is_new = not any(finding.rule == "duplicate-patch" for finding in verdict.findings)
         if verdict.verdict is Verdict.ACCEPTED and is_new and verdict.change.files:
-            around = Surroundings(
-                place.environ, place.cache, place.tell, request.keeps_scratch, place.clock()
-            )
             # Cheap, before the commands take their time; under the lock it is asked again.
             if (overtaken := course.ask_again()) is not None:
                 return conclude(course, stopped(verdict, overtaken), None)
             landed = find_obstacles(repository, judged, with_index=request.with_index)
             if not landed.gates:
-                course.tried = try_commands(repository, judged, course.evidence, around)
+                course.tried = _tried(course, judged)
             verdict = _adding(
                 verdict,
                 (*course.tried.gates, *landed.gates),
@@ -348,6 +346,25 @@ def _judged_and_landed(course: Course) -> Report:
                 course.warnings.extend(landed.warnings)
                 verdict = _adding(verdict, landed.gates, landed.findings)
         return conclude(course, verdict, landed.landing)
+
+
+def _tried(course: Course, judged: Judged) -> Tried:
+    """Run the commands of the policy, if there are any."""
+    if judged.policy is None or not judged.policy.config.commands:
+        return Tried(tuple(GateOutcome(kind, Outcome.NOT_APPLICABLE) for kind in KINDS))
+    # Loaded here: many policies have no commands.
+    from patchgate.apply.scratch_trees import Surroundings
+    from patchgate.apply.trying import try_commands
+
+    place = course.place
+    around = Surroundings(
+        place.environ,
+        place.cache,
+        place.tell,
+        keeps_scratch=course.request.keeps_scratch,
+        now=place.clock(),
+    )
+    return try_commands(course.repository, judged, course.evidence, around)
 
 
 def _adding(

@@ -18,7 +18,6 @@ from patchgate.apply import review
 from patchgate.apply.attempts import AttemptRecord, TouchedFile, events_of, find, record
 from patchgate.apply.evidence import Evidence
 from patchgate.apply.retries import Chain, meanwhile, next_retry, open_chain, renewed
-from patchgate.apply.trying import Tried
 from patchgate.check.terms import Asked
 from patchgate.errors import EndedAttempt, PatchgateError, name_attempt
 from patchgate.git.quoting import exact_text, quote_path
@@ -27,11 +26,11 @@ from patchgate.git.staging import refresh_index
 from patchgate.git.transaction import Landing, left
 from patchgate.ledger.ledger import Ledger
 from patchgate.ledger.masking import Masks
-from patchgate.patches.checked_edits import forget
 from patchgate.patches.effect import PatchId
-from patchgate.patches.named_paths import named_paths
+from patchgate.patches.narrowing import named_paths
 from patchgate.patches.patch import parse
 from patchgate.patches.patch_model import Patch
+from patchgate.patches.patches import forget
 from patchgate.policy.settings import ApplySettings
 from patchgate.report.json import document
 from patchgate.report.rules import Level
@@ -48,6 +47,7 @@ from patchgate.report.verdict import (
 )
 from patchgate.storage.steps import Steps
 
+KINDS = ("lint", "test")
 _SECRET = "secret"
 
 
@@ -147,6 +147,21 @@ class Place:
     clock: Callable[[], float] = time.time
     chance: Callable[[int], bytes] = os.urandom
     faults: Steps | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What the commands said: gates `lint` and `test`, findings, each run for the review, warnings.
+
+    `kept` is where the scratch tree is that was to be kept, `tree` what stood in it if it was a whole one.
+    """
+
+    gates: tuple[GateOutcome, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    runs: tuple[review.CommandRun, ...] = ()
+    warnings: tuple[str, ...] = ()
+    kept: str | None = None
+    tree: str | None = None
 
 
 @dataclass(slots=True)

@@ -26,8 +26,8 @@ from patchgate.errors import UsageError
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import printable
 from patchgate.ledger.ledger import Ledger
+from patchgate.patches.effect import finding_of
 from patchgate.patches.patch import parse
-from patchgate.patches.patch_findings import finding_of
 from patchgate.report.rules import RULES, Level, Stage
 from patchgate.report.verdict import ChangeVerdict, Finding, Fixer, Json, Retry, Verdict
 

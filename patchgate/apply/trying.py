@@ -7,17 +7,22 @@ the policy from before the patch: no change judges itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from patchgate.apply.evidence import Evidence
+from patchgate.apply.recording import KINDS, Tried
 from patchgate.apply.review import CommandRun
+from patchgate.apply.scratch_trees import Before, Surroundings, Trees, TriedCommand
+from patchgate.check.gate import levelled
+from patchgate.commands.outcome import Status, finding_of
 from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
+from patchgate.git.scratch import sweep
+from patchgate.ledger.masking import Masks
 from patchgate.patches.patches import Judged
 from patchgate.policy.command import files_of, in_order
 from patchgate.policy.policy import Profile
@@ -25,42 +30,9 @@ from patchgate.policy.settings import CommandSettings
 from patchgate.report.rules import RULES, Level
 from patchgate.report.verdict import Finding, Fixer, GateOutcome, Outcome
 
-if TYPE_CHECKING:
-    from patchgate.apply.scratch_trees import TriedCommand
-
-KINDS = ("lint", "test")
 _DECLARED = 'though it declares side_effects = "none"'
 _SHOWN = 20
 _GONE_WELL = frozenset({Outcome.PASS, Outcome.NOT_APPLICABLE})
-
-
-@dataclass(frozen=True, slots=True)
-class Tried:
-    """What the commands said: gates `lint` and `test`, findings, each run for the review, warnings.
-
-    `kept` is where the scratch tree is that was to be kept, `tree` what stood in it if it was a whole one.
-    """
-
-    gates: tuple[GateOutcome, ...] = ()
-    findings: tuple[Finding, ...] = ()
-    runs: tuple[CommandRun, ...] = ()
-    warnings: tuple[str, ...] = ()
-    kept: str | None = None
-    tree: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What the commands get from outside: environment, a folder for caches, whom to tell progress, the time.
-
-    `now` is in seconds since the epoch.
-    """
-
-    environ: Mapping[str, str]
-    cache: str
-    tell: Callable[[str, float], None]
-    keeps_scratch: bool = False
-    now: float = 0.0
 
 
 def try_commands(repository: Repository, judged: Judged, evidence: Evidence, around: Surroundings) -> Tried:
@@ -69,11 +41,6 @@ def try_commands(repository: Repository, judged: Judged, evidence: Evidence, aro
     Raises:
         UndecidedError: a log cannot be made.
     """
-    commands = {} if judged.policy is None else judged.policy.config.commands
-    if not commands:
-        return Tried(tuple(GateOutcome(kind, Outcome.NOT_APPLICABLE) for kind in KINDS))
-    from patchgate.git.scratch import sweep
-
     try:
         stuck = sweep(repository, around.cache)
         tried = _Trying(repository, judged, evidence, around).run()
@@ -92,9 +59,6 @@ class _Trying:
     def __init__(
         self, repository: Repository, judged: Judged, evidence: Evidence, around: Surroundings
     ) -> None:
-        from patchgate.apply.scratch_trees import Trees
-        from patchgate.ledger.masking import Masks
-
         self._judged = judged
         self._evidence = evidence
         commands = {} if judged.policy is None else judged.policy.config.commands
@@ -133,8 +97,6 @@ class _Trying:
         )
 
     def _run_kind(self, kind: str) -> None:
-        from patchgate.commands.outcome import Status, finding_of
-
         said: dict[str, list[Finding]] = {}
         failed: list[tuple[str, CommandSettings, TriedCommand]] = []
         is_stopped = kind == "test" and not _GONE_WELL.issuperset(self._ended["lint"])
@@ -177,8 +139,6 @@ class _Trying:
         self, failed: Sequence[tuple[str, CommandSettings, TriedCommand]], said: dict[str, list[Finding]]
     ) -> None:
         """Ask of each command that failed whether it fails without the patch too."""
-        from patchgate.apply.before import Before
-
         # There is one tree to run in.
         self._trees.release()
         try:
@@ -215,8 +175,6 @@ def _changed(
     """Report the tracked files that a command changed: it has judged other bytes than those that land."""
     if not paths or judged.policy is None:
         return None
-    from patchgate.check.gate import levelled
-
     named = ", ".join(path.quoted for path in paths[:5]) + (", …" if len(paths) > 5 else "")
     is_declared = settings.side_effects == "none"
     definition = RULES["command-side-effects" if is_declared else "command-changed-files"]

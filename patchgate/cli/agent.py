@@ -62,7 +62,7 @@ def reply(
 
 
 def _describe(form: str) -> None:
-    from patchgate.patches.reply_describe import describe, table
+    from patchgate.patches.reply import describe, table
 
     if form == "json":
         import json

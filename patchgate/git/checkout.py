@@ -6,7 +6,7 @@ which of several possible forms is written: `apply/disk_forms` does.
 
 The attributes are those of the files on disk, never of the index alone, and not those of the user's global
 file: so the patch was judged (`preimages`). A `.gitattributes` that the patch itself changes counts as it is
-before, as with `git apply`; what git stores by it afterwards `apply/attributes_after`
+before, as with `git apply`; what git stores by it afterwards `apply/landing`
 asks. Filters are the user's own and run in the root of the working tree.
 """
 

@@ -2,14 +2,160 @@
 
 Decides what a line is: bytes without their LF, and only LF ends one. `FileLines` also knows where each line
 stands, which is what makes looking for a hunk cheap.
+
+Line ends of a section and its file: LF or CR LF, and one made like the other.
+
+Line ends of a file on disk, carried over to what the file becomes.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 from patchgate.patches.patch_model import Hunk, Section
+
+_LONE_LF = re.compile(rb"(?<!\r)\n")
+# How many lines around a change in a file of mixed line ends are compared: the comparison is quadratic.
+_COMPARED = 2000
+
+
+def is_same_but_ends(one: bytes, other: bytes) -> bool:
+    """Tell whether two texts are the same, LF and CR LF taken for one."""
+    return one == other or one.replace(b"\r\n", b"\n") == other.replace(b"\r\n", b"\n")
+
+
+def carry_line_ends(disk: bytes, old: bytes, new: bytes) -> bytes | None:
+    """Give a new blob the line ends of its file on disk; None where more than these set the file apart.
+
+    Lines that stay keep theirs, new lines get the one that most lines of the file have (LF, if equally many).
+
+    Args:
+        disk: the file's bytes.
+        old: the blob that it was judged as.
+        new: the blob that it becomes.
+    """
+    if not is_same_but_ends(disk, old):
+        return None
+    ends = disk.count(b"\n")
+    carriage_returns = disk.count(b"\r\n")
+    if carriage_returns == ends:
+        return _LONE_LF.sub(b"\r\n", new)
+    usual = b"\r\n" if carriage_returns * 2 > ends else b"\n"
+    on_disk, before, after = (text.split(b"\n") for text in (disk, old, new))
+    pieces: list[bytes] = []
+    kept = _kept_lines(before, after)
+    for number, line in enumerate(after[:-1]):
+        source = kept.get(number)
+        end = usual
+        # What stands behind the last LF is a line without an end.
+        if source is not None and source < len(on_disk) - 1:
+            end = b"\r\n" if on_disk[source].endswith(b"\r") else b"\n"
+        pieces.append(line.removesuffix(b"\r") + end)
+    return b"".join(pieces) + after[-1]
+
+
+def _kept_lines(before: Sequence[bytes], after: Sequence[bytes]) -> dict[int, int]:
+    """Pair the lines that stay: the position after to the one before."""
+    shorter = min(len(before), len(after))
+    head = 0
+    while head < shorter and before[head] == after[head]:
+        head += 1
+    tail = 0
+    while tail < shorter - head and before[-1 - tail] == after[-1 - tail]:
+        tail += 1
+    kept = {number: number for number in range(head)}
+    kept |= {len(after) - number: len(before) - number for number in range(1, tail + 1)}
+    old, new = before[head : len(before) - tail], after[head : len(after) - tail]
+    if old and new and len(old) + len(new) <= _COMPARED:
+        from difflib import SequenceMatcher
+
+        for block in SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks():
+            for number in range(block.size):
+                kept[head + block.b + number] = head + block.a + number
+    return kept
+
+
+class LineEnds(Enum):
+    """How the lines of a text end; `NONE` where no line ends at all."""
+
+    NONE = "none"
+    LF = "lf"
+    CRLF = "crlf"
+    MIXED = "mixed"
+
+    @classmethod
+    def of_counts(cls, lines: int, carriage_returns: int) -> LineEnds:
+        """Judge by how many lines end in LF, and how many of these in CR LF."""
+        if not lines:
+            return cls.NONE
+        if not carriage_returns:
+            return cls.LF
+        return cls.CRLF if carriage_returns == lines else cls.MIXED
+
+
+def line_ends_of(text: bytes) -> LineEnds:
+    """Tell how the lines of a file end."""
+    if b"\r" not in text:
+        return LineEnds.LF if b"\n" in text else LineEnds.NONE
+    return LineEnds.of_counts(text.count(b"\n"), text.count(b"\r\n"))
+
+
+def section_line_ends(section: Section) -> LineEnds:
+    """Tell how the lines under a section's hunk headers end, markers and unfinished lines aside."""
+    lines = carriage_returns = 0
+    for hunk in section.hunks:
+        body = section.body(hunk)
+        if hunk.form & 3:
+            texts = body.split(b"\n")[:-1]
+            ended = [
+                text for text, below in zip(texts, [*texts[1:], b""], strict=True) if _is_ended(text, below)
+            ]
+            lines += len(ended)
+            carriage_returns += sum(text.endswith(b"\r") for text in ended)
+        else:
+            lines += hunk.lines
+            carriage_returns += body.count(b"\r\n")
+    return LineEnds.of_counts(lines, carriage_returns)
+
+
+def adapt_line_ends(section: Section, preimage: bytes) -> bytes | None:
+    """Write a section again with the line ends of its file; None where nothing is to be adapted.
+
+    Args:
+        section: a section of a parsed patch.
+        preimage: the old file's bytes.
+
+    Returns:
+        The bytes of the whole section, headers included, to be parsed again in its place.
+    """
+    wanted = line_ends_of(preimage)
+    if not section.rows or wanted not in {LineEnds.LF, LineEnds.CRLF}:
+        return None
+    if wanted is LineEnds.LF and section.raw.find(b"\r", section.start, section.end) < 0:
+        return None
+    given = section_line_ends(section)
+    if given not in {LineEnds.LF, LineEnds.CRLF} or given is wanted:
+        return None
+    hunks = section.hunks
+    pieces = [section.raw[section.start : hunks[0].start]]
+    for hunk in hunks:
+        pieces.append(section.raw[hunk.start : hunk.body])
+        texts = section.body(hunk).split(b"\n")[:-1]
+        for text, below in zip(texts, [*texts[1:], b""], strict=True):
+            if not _is_ended(text, below):
+                pieces.append(text)
+            else:
+                pieces.append(text + b"\r" if wanted is LineEnds.CRLF else text[:-1])
+            pieces.append(b"\n")
+    return b"".join(pieces)
+
+
+def _is_ended(text: bytes, below: bytes) -> bool:
+    """Tell whether a line of a hunk stands for a line of a file that has its newline."""
+    return not text.startswith(b"\\") and not below.startswith(b"\\")
 
 
 class FileLines:

@@ -2,16 +2,170 @@
 
 Decides which lines of one section to replace or to leave out, for a file as it is. Never which text was
 meant: a line of context is taken from the file only where all that stands around it agrees.
+
+What the headers of one section should have been, where they leave no choice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 
-from patchgate.patches.header_mending import name_lines
+from patchgate.git.patch_names import DEV_NULL, quote, split_equal_names, unquote
 from patchgate.patches.lines import FileLines, HunkLines
-from patchgate.patches.patch_line_faults import is_elided
+from patchgate.patches.patch_hunks import is_elided
 from patchgate.patches.patch_model import Hunk, Kind, Mending, Section, mend, range_text
+
+_START = b"diff --git "
+_FILE_MODE = re.compile(rb"(?:100|0)?([0-7])[0-7]{2}")
+_OTHER = {b"100644": b"100755", b"100755": b"100644"}
+_PREFIXES = (
+    *(b"old mode ", b"new mode ", b"new file mode ", b"deleted file mode ", b"index ", b"--- ", b"+++ "),
+    *(b"similarity index ", b"dissimilarity index "),
+)
+
+
+def candidates(headers: Sequence[bytes], *, has_hunks: bool) -> Iterator[bytes]:
+    """Propose blocks of headers (lines joined by LF, none at the end), the least changed first.
+
+    Args:
+        headers: the lines from `diff --git` up to the first hunk, without LF.
+        has_hunks: whether a hunk follows; without one, headers that promise some are never left out.
+    """
+    texts = [line.rstrip(b"\r") for line in headers]
+    if texts != list(headers):
+        yield b"\n".join(texts)
+    if not has_hunks and any(text.startswith((b"index ", b"--- ", b"+++ ")) for text in texts):
+        return
+    without_index = [text for text in texts if not text.startswith(b"index ")]
+    if without_index != texts:
+        yield b"\n".join(without_index)
+    name = _only_name(texts)
+    if name is not None:
+        if not texts[0].startswith((_START + b"a/", _START + b'"a/')):
+            texts[0] = _git_line(name)
+        yield from _whole_blocks(texts, name, has_hunks=has_hunks)
+
+
+def _whole_blocks(texts: Sequence[bytes], name: bytes, *, has_hunks: bool) -> Iterator[bytes]:
+    """Write the headers anew from their values, where each is known and agrees with the others."""
+    values = {prefix: _value(texts, prefix) for prefix in _PREFIXES}
+    known = all(text in {b"---", b"+++"} or text.startswith(_PREFIXES) for text in texts[1:])
+    if not known or not _agrees(values, name):
+        return
+    modes = _modes(values)
+    if modes is None:
+        return
+    lines = [texts[0], *modes]
+    if has_hunks:
+        is_new = any(line.startswith(b"new file") for line in modes)
+        is_gone = any(line.startswith(b"deleted") for line in modes)
+        yield b"\n".join((*lines, *name_lines(name, is_new=is_new, is_gone=is_gone)))
+    else:
+        yield b"\n".join(lines)
+
+
+def begin_section(minus: bytes, plus: bytes, above: Sequence[bytes] = ()) -> bytes | None:
+    """Write the headers for `---` and `+++` lines without `diff --git`; None where the names differ.
+
+    Args:
+        minus: what stands behind `--- `, plus: what stands behind `+++ `; both may lack `a/` and `b/`.
+        above: the headers above these lines.
+    """
+    minus, plus = (_plain_token(token) for token in (minus, plus))
+    is_new, is_gone = minus == DEV_NULL, plus == DEV_NULL
+    if is_new and is_gone:
+        return None
+    old, new = _stripped(minus, b"a/"), _stripped(plus, b"b/")
+    name = new if is_new else old
+    if not name or (not is_new and not is_gone and old != new):
+        return None
+    texts = (_git_line(name), *above, *name_lines(name, is_new=is_new, is_gone=is_gone))
+    *_, block = (None, *_whole_blocks([text.rstrip(b"\r") for text in texts], name, has_hunks=True))
+    return block
+
+
+def name_lines(name: bytes, *, is_new: bool, is_gone: bool) -> tuple[bytes, bytes]:
+    """Write the `---` and `+++` lines of a file."""
+    tab = b"\t" if b" " in name else b""
+    old = DEV_NULL if is_new else quote(b"a/" + name, high=True) + tab
+    new = DEV_NULL if is_gone else quote(b"b/" + name, high=True) + tab
+    return b"--- " + old, b"+++ " + new
+
+
+def _git_line(name: bytes) -> bytes:
+    return _START + quote(b"a/" + name, high=True) + b" " + quote(b"b/" + name, high=True)
+
+
+def _only_name(texts: Sequence[bytes]) -> bytes | None:
+    """Read the one name of the `diff --git` line, also where `diff.noprefix` left `a/` and `b/` out."""
+    halves = split_equal_names(texts[0][len(_START) :])
+    if halves is None:
+        return None
+    old, new = unquote(halves[0]), unquote(halves[1])
+    if old is None or new is None:
+        return None
+    if old == new and not old.startswith((b"a/", b"b/", b"/")):
+        return old or None
+    if not old.startswith(b"a/") or not new.startswith(b"b/"):
+        return None
+    return old[2:] if old[2:] == new[2:] and old[2:] else None
+
+
+def _value(texts: Sequence[bytes], prefix: bytes) -> bytes | None:
+    return next((text[len(prefix) :] for text in texts if text.startswith(prefix)), None)
+
+
+def _agrees(values: dict[bytes, bytes | None], name: bytes) -> bool:
+    """Tell whether the other names are this one, or none."""
+    for prefix, side in ((b"--- ", b"a/"), (b"+++ ", b"b/")):
+        value = values[prefix]
+        if value and _plain_token(value) != DEV_NULL and _stripped(_plain_token(value), side) != name:
+            return False
+    return True
+
+
+def _modes(values: dict[bytes, bytes | None]) -> list[bytes] | None:
+    """Write the lines of the modes; None where they contradict each other, or cannot be known."""
+    added, gone = values[b"new file mode "], values[b"deleted file mode "]
+    minus, plus = values[b"--- "], values[b"+++ "]
+    if added is None and gone is None:
+        added = b"100644" if minus == DEV_NULL else None
+        gone = b"100644" if plus == DEV_NULL else None
+    old, new = values[b"old mode "], values[b"new mode "]
+    if sum(each is not None for each in (added, gone, old or new)) > 1:
+        return None
+    for word, mode in ((b"new", added), (b"deleted", gone)):
+        if mode is not None:
+            known = _canonical(mode)
+            return None if known is None else [word + b" file mode " + known]
+    if old is None and new is None:
+        return []
+    old, new = (None if mode is None else _canonical(mode) for mode in (old, new))
+    # A file has one of two modes, so that one tells the other.
+    old, new = old or _OTHER.get(new or b""), new or _OTHER.get(old or b"")
+    if old is None or new is None or old == new:
+        return None
+    return [b"old mode " + old, b"new mode " + new]
+
+
+def _canonical(mode: bytes) -> bytes | None:
+    """Give the mode that git keeps: of a file only whether its owner may run it (git's `create_ce_mode`)."""
+    if mode in {b"120000", b"160000"}:
+        return mode
+    match = _FILE_MODE.fullmatch(mode)
+    return None if match is None else (b"100755" if int(match[1]) & 1 else b"100644")
+
+
+def _plain_token(token: bytes) -> bytes:
+    """Read a name as other tools write it: a time behind a TAB, a CR."""
+    token = token.rstrip(b"\r").partition(b"\t")[0]
+    return unquote(token) or token
+
+
+def _stripped(token: bytes, prefix: bytes) -> bytes:
+    return token.removeprefix(prefix)
+
 
 _MOST_LINES = 200
 _CR = b"\r"

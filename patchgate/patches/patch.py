@@ -19,14 +19,15 @@ from patchgate.git.patch_names import DEV_NULL, quote
 from patchgate.git.quoting import printable
 from patchgate.patches.patch_headers import SECTION, read_section
 from patchgate.patches.patch_hunk_faults import explain_hunk
-from patchgate.patches.patch_hunks import Scan, scan_hunks
-from patchgate.patches.patch_line_faults import (
+from patchgate.patches.patch_hunks import (
     ONLY_THE_DIFF,
     Place,
+    Scan,
     carriage_return,
     foreign,
     lines_of,
     prose,
+    scan_hunks,
     with_returns,
     without_returns,
 )

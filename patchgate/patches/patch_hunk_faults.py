@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from patchgate.git.quoting import printable
-from patchgate.patches.patch_hunks import HEADER
-from patchgate.patches.patch_line_faults import (
+from patchgate.patches.patch_hunks import (
+    HEADER,
     Place,
     elided,
     explain_hunk_header,

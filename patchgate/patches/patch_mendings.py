@@ -12,9 +12,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from patchgate.patches.header_mending import begin_section, candidates
-from patchgate.patches.patch_hunks import HEADER
-from patchgate.patches.patch_line_faults import Place, carriage_return, is_prose
+from patchgate.patches.misfit_mending import begin_section, candidates
+from patchgate.patches.patch_hunks import HEADER, Place, carriage_return, is_prose
 from patchgate.patches.patch_model import MARKER, MAX_FAULTS, Fault, Mending, mend, range_text
 
 CountFaults = Callable[[bytes], int]

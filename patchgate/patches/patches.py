@@ -3,10 +3,14 @@
 A proposal is laid on the files as they are on disk, or on a commit (`--base`), whose result is merged with
 what came after it. The trial itself is in `trial`. `check` asks for the report alone; who goes on to apply
 keeps the private store open, which holds the result.
+
+Remember which content of a file structured edits were last checked on, for each worktree and path.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,26 +19,90 @@ from dataclasses import dataclass, replace
 from patchgate.check.features import work_here
 from patchgate.check.terms import Asked
 from patchgate.git.objects import Objects
-from patchgate.git.path import faults
+from patchgate.git.path import RepoPath, faults
 from patchgate.git.preimages import ground_on_disk, staged_files
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import tree_named
 from patchgate.git.trees import resulting_tree
 from patchgate.patches.bases import Footing, find_footing, index_tree
-from patchgate.patches.checked_edits import Checked, digest_of, last_checked, remember
-from patchgate.patches.edit_anchors import missing
-from patchgate.patches.edit_diff import to_patch
+from patchgate.patches.edit_diff import missing, to_patch
 from patchgate.patches.edits import parse_edits
-from patchgate.patches.effect import PatchId
+from patchgate.patches.effect import PatchId, with_returns_again
 from patchgate.patches.patch import parse, without_returns
-from patchgate.patches.patch_findings import with_returns_again
 from patchgate.patches.patch_model import Fault
 from patchgate.patches.trial import Trial
 from patchgate.policy.control import is_control_by_name
 from patchgate.policy.policies import built_in
 from patchgate.policy.policy import Policy, Profile
 from patchgate.report.verdict import ChangeVerdict, Report
+
+KEPT_SECONDS = 3600
+_MOST_FILES = 256
+_MOST_BYTES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What was checked last: the digest of the file's content, and that of the edits."""
+
+    content: str
+    edits: str
+
+    def is_stale_for(self, now: Checked, *, lands: bool) -> bool:
+        """Tell whether the file has changed since; a check may be of other edits, made for what it is now."""
+        return self.content != now.content and (lands or self.edits == now.edits)
+
+
+def last_checked(repository: Repository, path: RepoPath, now: float) -> Checked | None:
+    """Find what edits of a file were checked on within the hour; None where nothing is known."""
+    try:
+        with open(_place(repository, path), "rb") as stream:
+            found = json.loads(stream.read(_MOST_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict) or not isinstance(found.get("at"), int | float):
+        return None
+    content, edits = found.get("content"), found.get("edits")
+    if now - found["at"] > KEPT_SECONDS or not isinstance(content, str) or not isinstance(edits, str):
+        return None
+    return Checked(content, edits)
+
+
+def remember(repository: Repository, path: RepoPath, checked: Checked, now: float) -> None:
+    """Keep what edits of a file were checked on."""
+    from pathlib import Path
+
+    from patchgate.storage.replace import write_atomically
+
+    place = Path(_place(repository, path))
+    body = json.dumps({"at": now, "content": checked.content, "edits": checked.edits}).encode("ascii")
+    try:
+        os.makedirs(place.parent, mode=0o700, exist_ok=True)
+        entries = sorted(os.scandir(place.parent), key=lambda entry: entry.stat().st_mtime)
+        for entry in entries[: max(0, len(entries) - _MOST_FILES + 1)]:
+            os.unlink(entry.path)
+        write_atomically(place, body, mode=0o600)
+    except OSError:
+        return
+
+
+def forget(repository: Repository, path: RepoPath) -> None:
+    """Drop what is known of a file: a patch of it landed."""
+    try:
+        os.unlink(_place(repository, path))
+    except OSError:
+        return
+
+
+def digest_of(raw: bytes) -> str:
+    """Give the digest by which contents and edits are compared."""
+    return hashlib.sha256(raw).hexdigest()
+
+
+def _place(repository: Repository, path: RepoPath) -> str:
+    about = os.fsencode(repository.work_tree or "") + b"\0" + path.raw
+    return os.path.join(repository.common_dir, "patchgate", "checked-edits", digest_of(about))
 
 
 @dataclass(frozen=True, slots=True)

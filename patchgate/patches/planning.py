@@ -16,8 +16,7 @@ from dataclasses import dataclass, field, replace
 from patchgate.git.model import GITLINK, REGULAR
 from patchgate.git.path import RepoPath
 from patchgate.patches.diagnosis import Obstacle, explain_misfit
-from patchgate.patches.line_ends import adapt_line_ends
-from patchgate.patches.lines import FileLines, HunkLines, read_hunk
+from patchgate.patches.lines import FileLines, HunkLines, adapt_line_ends, read_hunk
 from patchgate.patches.misfit_mending import as_new_file, with_mode, without_section
 from patchgate.patches.patch import parse
 from patchgate.patches.patch_model import MARKER, MAX_FAULTS, Fault, Hunk, Kind, Mending, Section

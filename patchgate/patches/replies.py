@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from patchgate.patches.patch_model import Fault
 from patchgate.patches.reply import read_reply
-from patchgate.patches.reply_model import Kind, Reading
+from patchgate.patches.reply_grammar import Kind, Reading
 from patchgate.report.json import document, finding_documents, plain_json
 from patchgate.report.report_schema import json_schema as report_schema
 from patchgate.report.rules import RULES

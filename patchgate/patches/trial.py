@@ -27,8 +27,10 @@ from patchgate.patches.bases import (
     find_present,
     merge_onto_head,
 )
-from patchgate.patches.effect import Effect, Making, differences
-from patchgate.patches.patch_findings import (
+from patchgate.patches.effect import (
+    Effect,
+    Making,
+    differences,
     finding_of,
     refused_by_git,
     with_words_of_git,

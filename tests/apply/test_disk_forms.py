@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.apply.attributes_after import stored_otherwise_after
 from patchgate.apply.disk_forms import Forms, Standing, forms, standing
+from patchgate.apply.landing import stored_otherwise_after
 from patchgate.check.terms import Asked
 from patchgate.errors import UndecidedError
 from patchgate.git.model import EXECUTABLE, REGULAR, Entry, FileChange

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from patchgate.patches.patch_model import Fault
 from patchgate.patches.reply import read_reply
-from patchgate.patches.reply_model import Reading
+from patchgate.patches.reply_grammar import Reading
 
 
 def parameter(name: str, value: str) -> str:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from patchgate.patches.line_ends import adapt_line_ends
+from patchgate.patches.lines import adapt_line_ends
 from patchgate.patches.patch import Fault, Patch, parse
 from patchgate.patches.patch_model import Mending
 from patchgate.patches.planning import Fitted, Placement, fit

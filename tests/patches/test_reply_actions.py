@@ -6,9 +6,8 @@ import json
 
 import pytest
 
-from patchgate.patches.reply import ACTIONS, read_reply
-from patchgate.patches.reply_describe import describe, example_of, table
-from patchgate.patches.reply_model import Action, Kind, Parameter, Proposal
+from patchgate.patches.reply import ACTIONS, describe, example_of, read_reply, table
+from patchgate.patches.reply_grammar import Action, Kind, Parameter, Proposal
 from tests.patches.reply_world import block, cdata, faults, holds, only, parameter, read, rules
 
 DIFF = "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n"
