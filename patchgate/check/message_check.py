@@ -34,7 +34,7 @@ from patchgate.git.revisions import tree_named
 from patchgate.policy.control import CONFIG_FILE, PYPROJECT_FILE
 from patchgate.policy.policies import Found, Policies, built_in, require_version
 from patchgate.policy.policy import Policy, Profile
-from patchgate.report.rules.message import MESSAGE_RULES
+from patchgate.report.rules.scope import MESSAGE_RULES
 from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome, Report
 
 GATE = "message"

@@ -25,8 +25,7 @@ from patchgate.policy.patterns import PatternSet, PrefixSet
 from patchgate.policy.settings import Config, ProfileSettings
 from patchgate.policy.time_limit import NoLimit, TimeLimit
 from patchgate.report.rules import RULES, RULES_VERSION, Level, Stage
-from patchgate.report.rules.message import MESSAGE_RULES
-from patchgate.report.rules.placeholders import PLACEHOLDER_RULES
+from patchgate.report.rules.scope import MESSAGE_RULES, PLACEHOLDER_RULES
 
 if TYPE_CHECKING:
     from patchgate.policy.markers import Markers

@@ -17,7 +17,7 @@ from patchgate.components.contract_reading import facts_of
 from patchgate.components.contracts import examine_view
 from patchgate.components.staleness import DAY, LastVerified
 from patchgate.components.staleness import examine as examine_staleness
-from patchgate.report.rules.drift import DRIFT_RULES
+from patchgate.report.rules.contracts import DRIFT_RULES
 from patchgate.report.verdict import Finding
 from tests.check.gate_cases import path, policy
 from tests.components.drift_cases import broken, kept

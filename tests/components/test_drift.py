@@ -15,7 +15,7 @@ from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
 from patchgate.policy.component import Role
 from patchgate.report.rules import Level
-from patchgate.report.rules.drift import DRIFT_RULES
+from patchgate.report.rules.contracts import DRIFT_RULES
 from tests.check.gate_cases import case
 from tests.components.drift_cases import (
     CODE,

@@ -15,7 +15,7 @@ from patchgate.placeholders.placeholder_matches import Match
 from patchgate.placeholders.placeholders import Marked, PlaceholdersNear
 from patchgate.policy.policy import Profile
 from patchgate.report.rules import RULES, Level
-from patchgate.report.rules.placeholders import PLACEHOLDER_RULES
+from patchgate.report.rules.scope import PLACEHOLDER_RULES
 from patchgate.report.verdict import Outcome, Verdict
 from tests.check.gate_cases import (
     added,

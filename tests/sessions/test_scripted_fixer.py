@@ -15,7 +15,7 @@ from patchgate.cli.selftest_run import GOOD, SHARED
 from patchgate.patches.narrowing import narrow, paths_to_keep, readings
 from patchgate.patches.patch import Patch, parse
 from patchgate.report.rules import RULES, Stage
-from patchgate.report.rules.placeholders import PLACEHOLDER_RULES
+from patchgate.report.rules.scope import PLACEHOLDER_RULES
 from tests.components.component_rule_cases import CONTRACTS, DRIFT
 from tests.proposals import addition, change_of, check, deletion, moved
 from tests.sessions.scripted_fixer import mend, mend_edits

@@ -9,19 +9,16 @@ must start as fast as `--help`.
 from __future__ import annotations
 
 from patchgate.report.rules.apply import APPLY_RULES, TRY_RULES
-from patchgate.report.rules.content import CONTENT_RULES
-from patchgate.report.rules.contracts import CONTENT_OF_CONTRACT_RULES, DEPENDENCY_RULES
-from patchgate.report.rules.drift import DRIFT_RULES
-from patchgate.report.rules.message import MESSAGE_RULES
-from patchgate.report.rules.patch import PATCH_RULES
-from patchgate.report.rules.paths import PATH_RULES
-from patchgate.report.rules.placeholders import PLACEHOLDER_RULES
-from patchgate.report.rules.policy import POLICY_RULES
-from patchgate.report.rules.refs import REF_RULES
-from patchgate.report.rules.reply import REPLY_RULES
+from patchgate.report.rules.contracts import (
+    CONTENT_OF_CONTRACT_RULES,
+    DEPENDENCY_RULES,
+    DRIFT_RULES,
+    STALENESS_RULES,
+)
+from patchgate.report.rules.patch import PATCH_RULES, REPLY_RULES
+from patchgate.report.rules.policy import CONTENT_RULES, PATH_RULES, POLICY_RULES, REF_RULES
 from patchgate.report.rules.rule import Level, Rule, Stage
-from patchgate.report.rules.scope import SCOPE_RULES, VERIFY_RULES
-from patchgate.report.rules.staleness import STALENESS_RULES
+from patchgate.report.rules.scope import MESSAGE_RULES, PLACEHOLDER_RULES, SCOPE_RULES, VERIFY_RULES
 
 RULES_VERSION = 1
 

@@ -6,20 +6,13 @@ against a patch: the rules for it make the verdict undecided.
 
 from __future__ import annotations
 
-from patchgate.report.rules.rule import Level, Rule, Stage
+from functools import partial
 
+from patchgate.report.rules.rule import Rule, Stage
 
-def _again(name: str, what: str, why: str, example: str, fix: str) -> Rule:
-    return Rule(name, Stage.POLICY, "retry", Level.ERROR, what, why, example, fix, invariant=True)
-
-
-def _fails(gate: str, name: str, what: str, why: str, example: str, fix: str) -> Rule:
-    return Rule(name, Stage.APPLY, gate, Level.ERROR, what, why, example, fix, invariant=True)
-
-
-def _cannot(gate: str, name: str, what: str, why: str, example: str, fix: str) -> Rule:
-    return Rule(name, Stage.APPLY, gate, Level.ERROR, what, why, example, fix, invariant=True, undecided=True)
-
+_again = partial(Rule, stage=Stage.POLICY, gate="retry", invariant=True)
+_try = partial(Rule, stage=Stage.APPLY, gate="commands", invariant=True)
+_check = partial(Rule, stage=Stage.GIT_CHECK, gate="git_check")
 
 TRY_RULES = (
     _again(
@@ -51,11 +44,8 @@ TRY_RULES = (
         "the sixth attempt where five are allowed",
         "A person looks at the evidence and lets retries begin again: git patchgate attempts reset ID.",
     ),
-    Rule(
+    _check(
         "index-differs",
-        Stage.GIT_CHECK,
-        "git_check",
-        Level.ERROR,
         "With `--index`, the index does not hold a touched file as it is on disk.",
         "What is staged would be lost, or would be mixed with the patch.",
         "`apply --index` for a file with unstaged changes",
@@ -64,91 +54,86 @@ TRY_RULES = (
 )
 
 APPLY_RULES = (
-    _fails(
-        "lint",
+    _try(
         "lint-failed",
         "A lint command of the policy ended with an error in the scratch tree that has the patch.",
         "What the repository's own checks refuse does not land.",
         "`ruff check` found an unused import",
         "Mend what the command names (details.tail), then send the whole patch again.",
+        gate="lint",
     ),
-    _fails(
-        "test",
+    _try(
         "build-failed",
         "A test command of the policy ended with an error in the scratch tree that has the patch.",
         "A patch that breaks the build or the tests does not land.",
         "`pytest` reported one failure",
         "Mend what the command names (details.tail), then send the whole patch again.",
+        gate="test",
     ),
-    Rule(
+    _try(
         "failed-before",
-        Stage.APPLY,
-        "commands",
-        Level.ERROR,
         "A command of the policy fails as it fails without the patch: the same tests, findings or output.",
         "What failed before is not the patch's fault, but nobody knows what that failure hides.",
         "a test that fails on HEAD too",
         "A maintainer repairs what fails on HEAD, or sets `[apply] preexisting` to `report`.",
-        invariant=True,
     ),
-    _cannot(
-        "commands",
+    _try(
         "command-not-started",
         "A command of the policy could not be started, or a tool that it requires is missing.",
         "What was not tried has not passed; the patch is not at fault.",
         'required_tools = ["ruff"], and there is no ruff',
         "Install the tool or mend the command in the policy, then apply the same patch again.",
+        undecided=True,
     ),
-    _cannot(
-        "commands",
+    _try(
         "command-timed-out",
         "A command of the policy took longer than its `timeout` and was ended.",
         "What did not come to an end has not passed; the patch need not be at fault.",
         'timeout = "5m", and the tests ran for longer',
         "Look why it took so long, or have a person raise `timeout`; then apply the same patch again.",
+        undecided=True,
     ),
-    Rule(
+    _try(
         "command-changed-files",
-        Stage.APPLY,
-        "commands",
-        Level.ERROR,
         "A command of the policy changed tracked files in the scratch tree (a warning for a test command).",
         "What it changed does not land, so a lint command that then passes has checked other bytes.",
         "`ruff check` where pyproject.toml says `fix = true`",
         "Let the command check and not change (ruff: `--no-fix`); run a formatter before the patch is made.",
+        invariant=False,
     ),
-    Rule(
+    _try(
         "command-side-effects",
-        Stage.APPLY,
-        "commands",
-        Level.ERROR,
         'A command with `side_effects = "none"` changed tracked files in the scratch tree, of whatever kind.',
         "It is not what its declaration says, and who relies on that is misled.",
         'side_effects = "none", and the tests rewrite their snapshots',
         "Make the command only read, or take `side_effects` out of its table.",
+        invariant=False,
     ),
-    _cannot(
-        "apply",
+    _try(
         "concurrent-change",
         "A file, HEAD or the index was changed between the judgement and the writing.",
         "The judgement was about what stood there before, and nobody's work is overwritten.",
         "an editor saved src/app.py while the tests ran",
         "Apply the patch again: it is judged against what stands there now.",
+        gate="apply",
+        undecided=True,
     ),
-    _cannot(
-        "apply",
+    _try(
         "write-failed",
         "The system refused a write; everything is as it was.",
         "A patch lands whole or not at all.",
         "a full disk, a read-only folder",
         "Mend what the message names, then apply the same patch again.",
+        gate="apply",
+        undecided=True,
     ),
-    _cannot(
-        "apply",
+    _try(
         "dirty-workspace",
         "The system refused a write, and putting things back was refused too.",
         "What is where has to be known before anybody goes on; the message lists it.",
         "a disk that fails in the middle",
         "Mend the cause, then run git patchgate recover.",
+        gate="apply",
+        undecided=True,
     ),
 )

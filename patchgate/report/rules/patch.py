@@ -1,20 +1,18 @@
-"""The rules of the patch contract: what text that proposes a change must be, and how it must meet the files.
+"""The rules of what a model or a person hands in: patches, edits, and the agents' reply protocol.
 
-The parse stage is invariant as a whole: bytes that have no single meaning cannot be judged.
+The parse stage is invariant as a whole: what has no single meaning, or can be read in two ways, cannot be
+judged. The rules of `git_check` say how a patch must meet the files.
 """
 
 from __future__ import annotations
 
+from functools import partial
+
 from patchgate.report.rules.rule import Level, Rule, Stage
 
-
-def _parse(name: str, what: str, why: str, example: str, fix: str) -> Rule:
-    return Rule(name, Stage.PARSE, "parse", Level.ERROR, what, why, example, fix, invariant=True)
-
-
-def _check(name: str, what: str, why: str, example: str, fix: str, level: Level = Level.ERROR) -> Rule:
-    return Rule(name, Stage.GIT_CHECK, "git_check", level, what, why, example, fix)
-
+_parse = partial(Rule, stage=Stage.PARSE, gate="parse", invariant=True)
+_check = partial(Rule, stage=Stage.GIT_CHECK, gate="git_check")
+_reply = partial(Rule, stage=Stage.PARSE, gate="reply", invariant=True)
 
 PATCH_RULES = (
     _parse(
@@ -193,7 +191,7 @@ PATCH_RULES = (
         "The reader should know that the file has moved on.",
         "a hunk for line 10 that stands at line 12",
         "Nothing has to be done.",
-        Level.NOTE,
+        level=Level.NOTE,
     ),
     _check(
         "eol-adapted",
@@ -202,7 +200,7 @@ PATCH_RULES = (
         "The bytes that are judged are the adapted ones.",
         "a patch in LF for a file in CR LF",
         "Nothing has to be done.",
-        Level.NOTE,
+        level=Level.NOTE,
     ),
     _check(
         "eol-mixed",
@@ -247,5 +245,65 @@ PATCH_RULES = (
         "What git does not take cannot land.",
         "a file where a folder is",
         "Mend what git names, or make the patch anew with `git diff`.",
+    ),
+)
+
+REPLY_RULES = (
+    _reply(
+        "missing-function-tag",
+        "A reply holds no `<function=NAME>` block, or the block, a parameter or a CDATA section in it is "
+        "not closed.",
+        "A reply that was cut off must not pass for a shorter one.",
+        "I have finished.",
+        "Send one whole block: `<function=NAME>`, its parameters, `</function>`.",
+    ),
+    _reply(
+        "invalid-multi-block",
+        "A reply holds more than one `<function=NAME>` tag outside CDATA.",
+        "One reply asks for one action; of two nobody could say which was meant, or in which order.",
+        "<function=repair>…</function><function=submit></function>",
+        "Send one block; text that holds the tag goes into `<![CDATA[…]]>`.",
+    ),
+    _reply(
+        "duplicate-param",
+        "A parameter is given twice, or two are given of which only one may be.",
+        "Readers differ on which of two values counts.",
+        'two of <param name="subplan">; or patch and edits in one repair',
+        "Leave one of them out.",
+    ),
+    _reply(
+        "unknown-param",
+        "A parameter is none of those that the action takes.",
+        "A misspelt parameter would be ignored, and another value used than was meant.",
+        '<param name="anchor"> in explore',
+        "Use the parameters that `git patchgate agent reply --describe` lists for the action.",
+    ),
+    _reply(
+        "missing-required-param",
+        "A parameter that the action needs is not there, or is empty.",
+        "Nothing is guessed in its place.",
+        "repair without subplan",
+        "Add the parameter.",
+    ),
+    _reply(
+        "invalid-json-param",
+        "The value of a JSON parameter is not JSON, or not what the parameter takes.",
+        "Reading something near what was written would do something else than was meant.",
+        '<param name="anchors">src/app.py</param>',
+        'Write JSON: `["src/app.py"]` for a list, `1` for a number, without quotes.',
+    ),
+    _reply(
+        "unknown-action",
+        "The name in `<function=NAME>` is no action.",
+        "Only what stands in the table of actions can be asked for.",
+        "<function=repiar>",
+        "Use an action that `git patchgate agent reply --describe` lists.",
+    ),
+    _reply(
+        "extra-text",
+        "There is text outside the block, between its parameters, or beside a CDATA section.",
+        "What stands there would be dropped without a word, and it may be what was meant.",
+        "Here is my reply: <function=noop></function>",
+        "Send the block alone, with each value inside its own parameter.",
     ),
 )

@@ -64,13 +64,13 @@ class Rule:
     """
 
     id: str
-    stage: Stage
-    gate: str
-    level: Level
     what: str
     why: str
     example: str
     fix: str
+    stage: Stage
+    gate: str
+    level: Level = Level.ERROR
     invariant: bool = False
     inline: bool = False
     undecided: bool = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from patchgate.check.gate import ORDER
 from patchgate.report.rules import RULES
-from patchgate.report.rules.placeholders import PLACEHOLDER_RULES
+from patchgate.report.rules.scope import PLACEHOLDER_RULES
 from tests.components.component_rule_cases import CONTRACTS, DRIFT
 
 # Why a boring change cannot raise a rule: what the recogniser asks, or what the compiled policy makes it ask.
