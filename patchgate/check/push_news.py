@@ -11,19 +11,23 @@ What a push brings from before the first policy: one line reports it, and it ref
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache, partial
 
 from patchgate.check.cases import BUILT_IN
 from patchgate.check.ref_terms import USUAL_BRANCHES, RefTerms
+from patchgate.errors import UndecidedError
 from patchgate.git.history import Commit, count_lacking, lacking
-from patchgate.git.pushes import NOTES, RefUpdate, first_parents_at
+from patchgate.git.pushes import NOTES, RefUpdate, Remote, first_parents_at
+from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.policy.control import CONFIG_FILE, PYPROJECT_FILE
 from patchgate.report.rules import Level
-from patchgate.report.verdict import ChangeVerdict, Finding, Outcome
+from patchgate.report.verdict import ChangeVerdict, Finding, Outcome, Report, Verdict
 from patchgate.report.wording import SHORT_OID, count
 
 
@@ -322,3 +326,61 @@ def _line(spared: Sequence[ChangeVerdict], number: int, adding: Sequence[str]) -
         f"{len(spared):,} of {count(number, 'commit')} {_PAST} ({named}) would not pass "
         f"({', '.join(rules[:_NAMED])}{more}); the past is not refused"
     )
+
+
+def with_fetch(
+    repository: Repository,
+    remote: Remote,
+    updates: Sequence[RefUpdate],
+    commits: Mapping[str, str | None],
+    report: Report,
+) -> Report:
+    """Give the report of a push whose refusals begin with `git fetch REMOTE` where that may answer them.
+
+    Args:
+        remote: where the push goes; of a URL without a name nothing can be fetched that would count.
+        commits: the commit that each object stands for; None where it is none, or not here.
+    """
+    refused = [
+        change.source.commit
+        for change in report.changes
+        if change.verdict is Verdict.REJECTED and change.source.commit is not None
+    ]
+    if not refused or not remote.is_named:
+        return report
+    unheard = not remote.had or any(each.old is not None and commits[each.old] is None for each in updates)
+    foreign = _foreign(repository, refused) if unheard else _tracked(repository, refused)
+    if not foreign:
+        return report
+    hint = (
+        f"git fetch {printable(shlex.quote(remote.name))}, then push again: what {remote.shown} has already "
+        "is not judged again"
+    )
+    changes = (_hinted(each, hint) if each.source.commit in foreign else each for each in report.changes)
+    return replace(report, changes=tuple(changes))
+
+
+def _tracked(repository: Repository, commits: Sequence[str]) -> set[str]:
+    """Find those of some commits that a remote-tracking ref reaches."""
+    return set(commits) - {each.oid for each in lacking(repository, commits, (), "--remotes")}
+
+
+def _foreign(repository: Repository, commits: Sequence[str]) -> set[str]:
+    """Find those of some commits that are older than the hooks, or were not made here by the reflogs."""
+    # Only where something is refused.
+    from patchgate.git.reflog import git_dirs, made_in
+    from patchgate.ledger.receipts import settled
+
+    later = {each.oid for each in lacking(repository, commits, settled(repository.common_dir))}
+    # Of what may be new no advice is better than a wrong one.
+    with suppress(UndecidedError):
+        later &= {oid for folder in git_dirs(repository) for oid in made_in(folder, 0)}
+    return set(commits) - later
+
+
+def _hinted(change: ChangeVerdict, hint: str) -> ChangeVerdict:
+    findings = (
+        replace(each, hint=hint) if each.level is Level.ERROR and not each.definition.invariant else each
+        for each in change.findings
+    )
+    return replace(change, findings=tuple(findings))

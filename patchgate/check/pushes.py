@@ -8,90 +8,27 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from types import MappingProxyType
 
 from patchgate.check.commits import judged
 from patchgate.check.features import taking_part
-from patchgate.check.push_news import Kind, Known, News, is_known_to, past_of, without_past
+from patchgate.check.push_news import Kind, Known, News, is_known_to, past_of, with_fetch, without_past
 from patchgate.check.ref_terms import Destination, RefTerms
 from patchgate.check.refs import show_ref
 from patchgate.check.terms import Asked, known_history
-from patchgate.errors import UndecidedError
-from patchgate.git.history import Commit, lacking
+from patchgate.git.history import Commit
 from patchgate.git.model import Source
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import NOTES, RefUpdate, Remote, peel, refs_below
-from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.git.roots import has_commits
 from patchgate.policy.control import CONFIG_FILE, PYPROJECT_FILE
 from patchgate.policy.policies import Key
 from patchgate.policy.policy import Policy, Profile
-from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Report, Verdict, WayOut
 from patchgate.report.wording import SHORT_OID
-
-
-def with_fetch(
-    repository: Repository,
-    remote: Remote,
-    updates: Sequence[RefUpdate],
-    commits: Mapping[str, str | None],
-    report: Report,
-) -> Report:
-    """Give the report of a push whose refusals begin with `git fetch REMOTE` where that may answer them.
-
-    Args:
-        remote: where the push goes; of a URL without a name nothing can be fetched that would count.
-        commits: the commit that each object stands for; None where it is none, or not here.
-    """
-    refused = [
-        change.source.commit
-        for change in report.changes
-        if change.verdict is Verdict.REJECTED and change.source.commit is not None
-    ]
-    if not refused or not remote.is_named:
-        return report
-    unheard = not remote.had or any(each.old is not None and commits[each.old] is None for each in updates)
-    foreign = _foreign(repository, refused) if unheard else _tracked(repository, refused)
-    if not foreign:
-        return report
-    hint = (
-        f"git fetch {printable(shlex.quote(remote.name))}, then push again: what {remote.shown} has already "
-        "is not judged again"
-    )
-    changes = (_hinted(each, hint) if each.source.commit in foreign else each for each in report.changes)
-    return replace(report, changes=tuple(changes))
-
-
-def _tracked(repository: Repository, commits: Sequence[str]) -> set[str]:
-    """Find those of some commits that a remote-tracking ref reaches."""
-    return set(commits) - {each.oid for each in lacking(repository, commits, (), "--remotes")}
-
-
-def _foreign(repository: Repository, commits: Sequence[str]) -> set[str]:
-    """Find those of some commits that are older than the hooks, or were not made here by the reflogs."""
-    # Only where something is refused.
-    from patchgate.git.reflog import git_dirs, made_in
-    from patchgate.ledger.receipts import settled
-
-    later = {each.oid for each in lacking(repository, commits, settled(repository.common_dir))}
-    # Of what may be new no advice is better than a wrong one.
-    with suppress(UndecidedError):
-        later &= {oid for folder in git_dirs(repository) for oid in made_in(folder, 0)}
-    return set(commits) - later
-
-
-def _hinted(change: ChangeVerdict, hint: str) -> ChangeVerdict:
-    findings = (
-        replace(each, hint=hint) if each.level is Level.ERROR and not each.definition.invariant else each
-        for each in change.findings
-    )
-    return replace(change, findings=tuple(findings))
-
 
 _NAMED = 3
 
@@ -180,12 +117,17 @@ def judge_push_to(
         news = News(repository, updates, commits, governed.__contains__, known_to)
         push = _Judging(objects, destination, commits, asked, terms, news, now).judge(updates, moves=moves)
         push = replace(push, report=with_fetch(repository, remote, updates, commits, push.report))
+    return _deepened(repository, remote, push)
+
+
+def _deepened(repository: Repository, remote: Remote, push: Push) -> Push:
+    """Name the way out where a ref is undecided because this clone is shallow."""
     refs = [change for change in push.report.changes if change.source.kind == "ref"]
-    if repository.shallow and any(change.verdict is Verdict.UNDECIDED for change in refs):
-        named = " " + shlex.quote(remote.name) if remote.is_named else ""
-        way = WayOut("fetch more of the history, then push again:", f"git fetch --deepen=50{named}")
-        return replace(push, report=replace(push.report, ways_out=(way,)))
-    return push
+    if not repository.shallow or all(change.verdict is not Verdict.UNDECIDED for change in refs):
+        return push
+    named = " " + shlex.quote(remote.name) if remote.is_named else ""
+    way = WayOut("fetch more of the history, then push again:", f"git fetch --deepen=50{named}")
+    return replace(push, report=replace(push.report, ways_out=(way,)))
 
 
 def judge_received(
