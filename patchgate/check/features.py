@@ -25,6 +25,7 @@ from patchgate.report.verdict import ChangeVerdict, Finding
 FEATURES = (
     ("components", "patchgate.components.judging", ("gather", "gather_all", "with_landing", "with_push")),
     ("placeholders", "patchgate.placeholders.judging", ("watch", "gather")),
+    ("approvals", "patchgate.approvals.effects", ("honoured",)),
 )
 # Name, the feature whose facts it looks at, the module with its `examine`; asked after the core gates.
 GATES = (
@@ -113,7 +114,8 @@ def taking_part(what: str) -> Iterator[tuple[str, Callable[..., Any]]]:
     """Import the features that take part in something; yield the name of each with its function for that.
 
     Those that take part in `with_landing` add to the report on an update of a branch what its commits do
-    together; those in `with_push` add to the verdicts of a push what it makes of its branches.
+    together; those in `with_push` add to the verdicts of a push what it makes of its branches;
+    those in `honoured` let exceptions count that somebody made from what a report refuses.
     """
     for name, module, parts in FEATURES:
         if what in parts:

@@ -10,9 +10,11 @@ Receipts of what was judged: one for each commit that was accepted, and for noth
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from patchgate.check.features import taking_part
 from patchgate.git.model import change_id
+from patchgate.git.notes import APPROVALS_REF
 from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import Ledger
 from patchgate.ledger.receipts import Receipts
@@ -45,11 +47,6 @@ class Judged:
     stops: bool
 
 
-def refused(report: Report) -> list[ChangeVerdict]:
-    """List the changes that were not accepted."""
-    return [change for change in report.changes if change.verdict is not Verdict.ACCEPTED]
-
-
 def holds(change: ChangeVerdict, branch: str | None) -> bool:
     """Tell whether a local hook stops for this change, were it to land on `branch`."""
     if change.verdict is Verdict.ACCEPTED or change.policy.observes:
@@ -57,16 +54,50 @@ def holds(change: ChangeVerdict, branch: str | None) -> bool:
     return branch is None or not matches(change.policy.draft_refs, branch)
 
 
-def record_refusals(repository: Repository, hook: str, report: Report, branch: str | None) -> tuple[str, ...]:
-    """Write an event for each change that was not accepted; return warnings of the ledger."""
-    bad = refused(report)
+def with_approvals(
+    repository: Repository, report: Report, *, local: bool, notes: Sequence[str] = (APPROVALS_REF,)
+) -> Report:
+    """Let the approvals count that were given for what a report refuses.
+
+    Args:
+        local: whether approvals without a signature count: on this machine, until the push.
+        notes: commits or full refs of notes where signed ones are, a quarantined commit too.
+    """
+    if report.verdict is Verdict.ACCEPTED:
+        return report
+    for _, honoured in taking_part("honoured"):
+        report = honoured(repository, report, local=local, notes=notes)
+    return report
+
+
+def concluded(
+    repository: Repository,
+    hook: str,
+    report: Report,
+    branch: str | None,
+    *,
+    local: bool = True,
+    most: int | None = None,
+) -> Judged:
+    """Let approvals count, record what is still refused, and say whether git must stop.
+
+    Args:
+        hook: its name, for the ledger.
+        branch: the full name of the branch that gets what was judged; None where it is none.
+        local: whether approvals without a signature count.
+        most: how many refusals are recorded; None: all. Each is flushed to the disk.
+    """
+    report = with_approvals(repository, report, local=local)
+    bad = [change for change in report.changes if change.verdict is not Verdict.ACCEPTED]
     if not bad:
-        return ()
+        return Judged(report, stops=False)
     ledger = Ledger(repository.common_dir)
-    told = {
-        ledger.record("refused" if holds(each, branch) else "observed", _about(each, hook)) for each in bad
+    failures = {
+        ledger.record("refused" if holds(each, branch) else "observed", _about(each, hook))
+        for each in bad[:most]
     }
-    return tuple(warning for warning in told if warning)
+    warnings = (*report.warnings, *(each for each in failures if each))
+    return Judged(replace(report, warnings=warnings), any(holds(each, branch) for each in bad))
 
 
 def _about(change: ChangeVerdict, hook: str) -> Mapping[str, Json]:

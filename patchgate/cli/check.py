@@ -141,11 +141,12 @@ def _with_approvals(
     repository: Repository, report: Report, policy_from: str | None, profile: str | None
 ) -> Report:
     """Let approvals count that count here, and name the command by which a person may give one."""
-    from patchgate.approvals.effects import LOCAL, PUSH, approve_line, honoured
+    from patchgate.approvals.effects import LOCAL, PUSH, approve_line
+    from patchgate.check.refusals import with_approvals
 
     # A machine of CI's may keep its clone; what was approved there without a signature is nobody's word.
     place = PUSH if os.environ.get("CI", "").lower() not in {"", "0", "false"} else LOCAL
-    report = honoured(repository, report, local=place == LOCAL)
+    report = with_approvals(repository, report, local=place == LOCAL)
     line = approve_line(report, place=place, policy_from=policy_from, profile=profile)
     return replace(report, approve=line)
 

@@ -122,27 +122,10 @@ def _at_message(hook: _Hook, arguments: tuple[str, ...], directory: str) -> int:
     if len(arguments) != 1:
         raise UsageError("commit-msg takes the file of the message", "git patchgate hook commit-msg FILE")
     repository = open_repository(os.environ, directory)
-    from patchgate.check.message_check import check_message
-    from patchgate.check.refusals import Judged, holds, record_refusals
-    from patchgate.git.novelty import current_branch
-    from patchgate.hooks.repeats import note_shown
-    from patchgate.intents.commits import active_here, profile_under, touch
+    from patchgate.hooks.at_message import judge_message
 
     # So git tells a hook that no editor was opened; then it keeps lines that look like comments.
-    edited = os.environ.get("GIT_EDITOR") != ":"
-    here, told = active_here(repository), None
-    touch(repository, here)
-    if here is not None:
-        from patchgate.intents.trailer import add_trailer
-
-        told = add_trailer(repository, arguments[0], here, edited=edited)
-    report = check_message(repository, arguments[0], edited=edited, profile=profile_under(here))
-    report = replace(report, warnings=(*report.warnings, told)) if told else report
-    branch = current_branch(repository) if report.verdict != "accepted" else None
-    warnings = record_refusals(repository, "commit-msg", report, branch)
-    report = replace(report, warnings=(*report.warnings, *warnings))
-    judged = Judged(report, any(holds(change, branch) for change in report.changes))
-    note_shown(repository, report, begins=False)
+    judged = judge_message(repository, arguments[0], edited=os.environ.get("GIT_EDITOR") != ":")
     # The hook that judged the commit has told them.
     return _answered(repository, hook, judged, doubts=())
 
@@ -152,19 +135,12 @@ def _at_placeholders(hook: _Hook, arguments: tuple[str, ...], directory: str) ->
     if _skip_reason() is not None:
         return 0
     repository = open_repository(os.environ, directory)
-    from patchgate.approvals.effects import honoured
-    from patchgate.check.refusals import Judged, holds, record_refusals
-    from patchgate.git.novelty import current_branch
-    from patchgate.placeholders.placeholder_check import check_placeholders
+    from patchgate.placeholders.placeholder_check import judge_placeholders
 
     first, last = (os.environ.get(f"PRE_COMMIT_{each}_REF") for each in ("FROM", "TO"))
     between = (first, last) if first and last and _is_framework(os.environ) else None
-    report = honoured(repository, check_placeholders(repository, arguments, between), local=True)
-    branch = current_branch(repository) if between is None else None
-    warnings = record_refusals(repository, hook.name, report, branch)
-    report = replace(report, warnings=(*report.warnings, *warnings))
-    stops = any(holds(change, branch) for change in report.changes)
-    return _answered(repository, hook, Judged(report, stops), is_approvable=False)
+    judged = judge_placeholders(repository, hook.name, arguments, between)
+    return _answered(repository, hook, judged, is_approvable=False)
 
 
 def _at_ref(hook: _Hook, arguments: tuple[str, ...], directory: str) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from patchgate.check.pending import check_pending, drop_pending, leave_pending, leave_quiet
-from patchgate.check.refusals import Judged, holds, record_refusals
+from patchgate.check.refusals import Judged, concluded
 from patchgate.check.terms import Asked, trusted
 from patchgate.check.updates import Known, judge_unanswered
 from patchgate.git.novelty import current_branch, merged_in
@@ -57,17 +57,14 @@ def judge_commit(
         report = _with_merged(repository, report, heads, asked)
     elif leaves and staged.verdict is Verdict.REJECTED and _is_for_later(repository, staged):
         return Judged(Report((), report.warnings), stops=False)
-    if report.verdict is not Verdict.ACCEPTED:
-        from patchgate.approvals.effects import honoured
-
-        report = honoured(repository, report, local=True)
+    judged = concluded(repository, hook, report, branch)
+    report, stops = judged.report, judged.stops
     # Which commits an intent binds only the transaction sees.
     here = active_here(repository)
     leaves_receipt = leaves and not (here is not None and here.has_any)
     if leaves_receipt and not staged.policy.judges_messages:
         leave_quiet(repository)
-    stops = any(holds(change, branch) for change in report.changes)
-    warnings = record_refusals(repository, hook, report, branch)
+    warnings: tuple[str, ...] = ()
     if leaves_receipt and branch is not None and not (stops or is_merge):
         status = "accepted" if report.verdict is Verdict.ACCEPTED else "told"
         warnings += _leave(repository, report.changes[0], asked, status, branch)

@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from patchgate.check.pushes import Push, judge_push_to
 from patchgate.check.refs import show_ref
-from patchgate.check.refusals import holds, record_refusals
+from patchgate.check.refusals import concluded
 from patchgate.check.terms import trusted
 from patchgate.git.history import lacking
 from patchgate.git.novelty import value_of
@@ -32,7 +32,7 @@ from patchgate.git.repository import Repository
 from patchgate.git.symrefs import as_known, is_default_at, is_empty_at, symbolic_refs_at, told_of
 from patchgate.ledger.ledger import Event, Ledger
 from patchgate.ledger.receipts import Receipts, settled
-from patchgate.report.verdict import Report, Verdict
+from patchgate.report.verdict import Report
 from patchgate.report.wording import SHORT_OID, count
 
 _HOOK = "pre-push"
@@ -90,8 +90,8 @@ def judge_push(
     push = replace(push, report=replace(push.report, warnings=(*push.report.warnings, *said)))
     if further is not None:
         push = replace(push, report=further(known, updates, push.report))
-    report = _finished(repository, push)
-    if not any(holds(change, None) for change in report.changes):
+    report, stops = _concluded(repository, push)
+    if not stops:
         moved = [each.ref for each in updates if each.new is None or each.ref in push.brought]
         report = _pushed(repository, known, report, {ref: push.brought.get(ref, ()) for ref in moved})
     return report
@@ -132,30 +132,22 @@ def judge_unpushed(
     if further is not None:
         bringing = [each for each in updates if each.ref in push.brought]
         push = replace(push, report=further(known, bringing, push.report))
-    report = _finished(repository, push)
+    report, stops = _concluded(repository, push)
     said = (
         "the framework tells of the first ref only: every local branch and tag with commits that "
         f"{known.shown} lacks was judged ({count(len(push.brought), 'ref')})"
     )
     report = replace(report, warnings=(*report.warnings, said))
-    if not any(holds(change, None) for change in report.changes):
+    if not stops:
         every = [oid for commits in push.brought.values() for oid in commits]
         report = _pushed(repository, known, report, {None: every})
     return report
 
 
-def _finished(repository: Repository, push: Push) -> Report:
-    """Let signed approvals count, and write down what is still refused."""
-    report = push.report
-    if report.verdict is Verdict.ACCEPTED:
-        return report
-    from patchgate.approvals.effects import honoured
-
-    report = honoured(repository, report, local=False)
-    bad = tuple(change for change in report.changes if change.verdict is not Verdict.ACCEPTED)
-    # A record is flushed to the disk; who broke a rule ten thousand times has broken it.
-    warnings = record_refusals(repository, _HOOK, Report(bad[:_MOST_RECORDED]), None)
-    return replace(report, warnings=(*report.warnings, *warnings))
+def _concluded(repository: Repository, push: Push) -> tuple[Report, bool]:
+    # Who broke a rule ten thousand times has broken it: not all of it is recorded.
+    judged = concluded(repository, _HOOK, push.report, None, local=False, most=_MOST_RECORDED)
+    return judged.report, judged.stops
 
 
 def _pushed(

@@ -13,17 +13,18 @@ from dataclasses import replace
 
 from patchgate.check.pushes import judge_received
 from patchgate.check.ref_terms import USUAL_BRANCHES
+from patchgate.check.refusals import with_approvals
 from patchgate.check.terms import trusted
 from patchgate.errors import UndecidedError
+from patchgate.git.notes import APPROVALS_REF
 from patchgate.git.pushes import BRANCHES, RefUpdate, default_branch, read_received, refs_below
 from patchgate.git.quoting import printable
 from patchgate.git.repository import QUARANTINE, Repository
 from patchgate.git.symrefs import as_written, symbolic_refs
 from patchgate.process.cpu_time import RECEIVE_SECONDS, CpuAllowance
-from patchgate.report.verdict import Report, Verdict
+from patchgate.report.verdict import Report
 from patchgate.report.wording import SHORT_OID
 
-_APPROVALS = "refs/notes/patchgate-approvals"
 # Above this, all refs are listed instead of the named ones: an argument list has its limits.
 _MOST_NAMED = 100
 
@@ -62,11 +63,7 @@ def judge_receive(repository: Repository, lines: bytes, now: float | None = None
     default = default if default in had and default.startswith(BRANCHES) else None
     report = judge_received(repository, had, default, updates, trusted(repository), now, symbolic).report
     report = replace(report, warnings=(*report.warnings, *said))
-    if report.verdict is Verdict.ACCEPTED:
-        return report
-    from patchgate.approvals.effects import honoured
-
-    return honoured(repository, report, local=False, notes=_approvals(updates))
+    return with_approvals(repository, report, local=False, notes=_approvals(updates))
 
 
 def _require_old_values(updates: Sequence[RefUpdate], had: Mapping[str, str]) -> None:
@@ -110,5 +107,5 @@ def _require_no_namespace(repository: Repository) -> None:
 
 def _approvals(updates: list[RefUpdate]) -> tuple[str, ...]:
     """Name where signed approvals are: those that are here, and those that come with this very push."""
-    coming = tuple(each.new for each in updates if each.ref == _APPROVALS and each.new is not None)
-    return (_APPROVALS, *coming)
+    coming = tuple(each.new for each in updates if each.ref == APPROVALS_REF and each.new is not None)
+    return (APPROVALS_REF, *coming)

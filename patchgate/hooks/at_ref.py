@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from patchgate.check.refusals import Judged, add_receipts, holds, record_refusals
+from patchgate.check.refusals import Judged, add_receipts, concluded
 from patchgate.check.terms import trusted
 from patchgate.check.updates import Known, judge_update
 from patchgate.errors import UndecidedError
@@ -24,7 +24,7 @@ from patchgate.hooks.unseen import tell_unseen
 from patchgate.hooks.ways_out import ways_out
 from patchgate.intents.commits import Here, active_here, touch
 from patchgate.ledger.ledger import Ledger
-from patchgate.report.verdict import ChangeVerdict, Json, Report, Verdict
+from patchgate.report.verdict import ChangeVerdict, Json, Report
 
 if TYPE_CHECKING:
     from patchgate.intents.made_commits import Making
@@ -75,17 +75,14 @@ def judge_transaction(
     warnings |= dict.fromkeys(told_of(repository, [update.ref for update in updates]))
     for update in updates:
         report = judge_update(repository, update, known, asked, lambda: process() == FETCH, making)
-        if report.verdict is not Verdict.ACCEPTED:
-            from patchgate.approvals.effects import honoured
-
-            report = honoured(repository, report, local=True)
-        if any(holds(change, update.ref) for change in report.changes):
-            stopping = stopping or update
-        warnings |= dict.fromkeys(report.warnings)
         if report.changes and update.old is not None:
-            warnings |= dict.fromkeys(tell_unseen(repository, update.old, update.ref, asked))
-        warnings |= dict.fromkeys(record_refusals(repository, "reference-transaction", report, update.ref))
-        changes.extend(report.changes)
+            told = tell_unseen(repository, update.old, update.ref, asked)
+            report = replace(report, warnings=(*report.warnings, *told))
+        judged = concluded(repository, "reference-transaction", report, update.ref)
+        if judged.stops:
+            stopping = stopping or update
+        warnings |= dict.fromkeys(judged.report.warnings)
+        changes.extend(judged.report.changes)
     warning = add_receipts(known.receipts, changes)
     if warning:
         warnings[warning] = None

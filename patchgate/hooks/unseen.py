@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from patchgate.approvals.effects import honoured
 from patchgate.check.commits import judge_commits
-from patchgate.check.refusals import add_receipts, holds
+from patchgate.check.refusals import add_receipts, holds, with_approvals
 from patchgate.check.terms import Asked
 from patchgate.errors import PatchgateError
 from patchgate.git.history import Commit
@@ -65,9 +64,8 @@ def _tell(
         return ()
     answered = {commit for commit, ref in recorded if ref == branch}
     fresh = _fresh(repository, tip, receipts, answered)
-    report = (
-        honoured(repository, judge_commits(repository, fresh, asked()), local=True) if fresh else Report(())
-    )
+    report = judge_commits(repository, fresh, asked()) if fresh else Report(())
+    report = with_approvals(repository, report, local=True)
     warnings = [add_receipts(receipts, report.changes)]
     bad = [each for each in report.changes if each.verdict is not Verdict.ACCEPTED]
     loud = [each for each in bad if holds(each, branch)]

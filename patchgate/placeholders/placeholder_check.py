@@ -15,9 +15,11 @@ from patchgate.check.case import Case, Governance
 from patchgate.check.cases import BUILT_IN, reference
 from patchgate.check.gate import Gate, judge
 from patchgate.check.message_check import policy_of_pending
+from patchgate.check.refusals import Judged, concluded
 from patchgate.check.terms import asked_policy, detail_for, trusted
 from patchgate.errors import UsageError
 from patchgate.git.history import Commit, Walk
+from patchgate.git.novelty import current_branch
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.pushes import common_ancestor
@@ -36,6 +38,19 @@ from patchgate.report.verdict import ChangeVerdict, Finding, Report
 
 if TYPE_CHECKING:
     from patchgate.git.private import PrivateStore
+
+
+def judge_placeholders(
+    repository: Repository, hook: str, names: Sequence[str], between: tuple[str, str] | None
+) -> Judged:
+    """Judge as `check_placeholders` does, and answer as a hook.
+
+    Args:
+        hook: its name, for the ledger.
+    """
+    report = check_placeholders(repository, names, between)
+    branch = current_branch(repository) if between is None else None
+    return concluded(repository, hook, report, branch)
 
 
 def check_placeholders(

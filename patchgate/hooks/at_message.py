@@ -1,0 +1,41 @@
+"""commit-msg: judge the message that a commit is about to get, and name the intent that binds it.
+
+Decides by whose profile: that of agents where an intent binds the commit, whose trailer is added first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from patchgate.check.message_check import check_message
+from patchgate.check.refusals import Judged, concluded
+from patchgate.git.novelty import current_branch
+from patchgate.git.repository import Repository
+from patchgate.hooks.repeats import note_shown
+from patchgate.intents.commits import active_here, profile_under, touch
+from patchgate.report.verdict import Verdict
+
+
+def judge_message(repository: Repository, file: str, *, edited: bool) -> Judged:
+    """Judge a message, as git will clean it.
+
+    Args:
+        repository: where the commit is made.
+        file: the file that git names to commit-msg, as seen from the working directory.
+        edited: whether git opens an editor for this commit.
+
+    Raises:
+        PatchgateError: the message or the policy could not be read.
+    """
+    here, added = active_here(repository), None
+    touch(repository, here)
+    if here is not None:
+        from patchgate.intents.trailer import add_trailer
+
+        added = add_trailer(repository, file, here, edited=edited)
+    report = check_message(repository, file, edited=edited, profile=profile_under(here))
+    report = replace(report, warnings=(*report.warnings, added)) if added else report
+    branch = current_branch(repository) if report.verdict is not Verdict.ACCEPTED else None
+    judged = concluded(repository, "commit-msg", report, branch)
+    note_shown(repository, judged.report, begins=False)
+    return judged
