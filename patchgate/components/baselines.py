@@ -14,11 +14,11 @@ from patchgate.components.baseline import Baseline, Hashes, hashes
 from patchgate.components.component_cache import (
     ComponentCache,
     Equal,
+    FactsCache,
     key_of,
     key_of_declaration,
     key_of_entries,
 )
-from patchgate.components.contract_cache import FactsCache
 from patchgate.components.drift import examine_state
 from patchgate.components.drift_contents import compare
 from patchgate.components.drift_gathering import state_of

@@ -34,8 +34,8 @@ from patchgate.components.capture_run import (
     Surroundings,
     run_tests,
 )
+from patchgate.components.component_cache import FactsCache, facts_at
 from patchgate.components.content import Recordable, content_of, named
-from patchgate.components.contract_cache import FactsCache, facts_at
 from patchgate.components.contract_facts import ContractMistake
 from patchgate.components.drift_gathering import files_of, record
 from patchgate.components.verifications import VERIFIED_REF

@@ -1,29 +1,119 @@
-"""Remember which components were found equal to their baselines, so that a look at all of them is cheap.
+"""What was found out about contracts and components before, so that a look at all of them is cheap.
 
-Decides by what an entry is found: everything that it follows from, which is how the component is declared,
-the blob of its baseline, the object ids of the folders in which its files lie. So it is never wrong, only
-missing, and then it is computed anew. One sealed file under the git common directory.
+Decides by what an entry is found: everything that it follows from, as object ids. So it is never wrong, only
+missing, and then it is computed anew; a commit near a component loads no pydantic. One sealed file for
+contracts, one for components. Decides, too, what becomes of a contract that is no file or is too large.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Self
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from patchgate.components.baseline import Hashes
+from patchgate.components.contract_facts import (
+    ContractFacts,
+    ContractMistake,
+    facts_from_json,
+    facts_to_json,
+)
 from patchgate.git.model import Entry
-from patchgate.git.repository import Repository
+from patchgate.git.path import RepoPath
 from patchgate.git.touched import Touch
 from patchgate.policy.component import Component
-from patchgate.policy.sealed_file import SealedFile
+from patchgate.policy.sealed_file import SealedCache
 
-_MOST_BYTES = 8 << 20
-_MOST_ENTRIES = 5_000
+if TYPE_CHECKING:
+    from patchgate.git.objects import Objects
+    from patchgate.git.tree_view import TreeView
+
+MOST_ENTRIES = 4000
+_MOST_COMPONENTS = 5000
+
+
+class FactsCache(SealedCache):
+    """The facts of the contracts of one repository."""
+
+    PLACE = "patchgate/contracts/facts"
+    FORM = "patchgate.contracts/2"
+    MOST_BYTES = 4 << 20
+
+    def __init__(self, common_dir: str, *, is_writable: bool = True) -> None:
+        super().__init__(common_dir, is_writable=is_writable)
+        self._made: dict[str, ContractFacts] = {}
+        self._new: dict[str, Any] = {}
+
+    def facts(self, oid: str, read: Callable[[], ContractFacts]) -> ContractFacts:
+        """Give the facts of the contract with this blob id.
+
+        Args:
+            oid: the full id; equal ids are equal bytes.
+            read: reads that contract; called only where nothing is kept.
+        """
+        if oid not in self._made:
+            self._made[oid] = self._find(oid) or self._read(oid, read)
+        return self._made[oid]
+
+    @cached_property
+    def _kept(self) -> dict[str, Any]:
+        return self._file.load()
+
+    def _find(self, oid: str) -> ContractFacts | None:
+        found = self._kept.get(oid)
+        try:
+            return None if found is None else facts_from_json(found)
+        except (KeyError, TypeError):
+            # Another build of the same version wrote it.
+            return None
+
+    def _read(self, oid: str, read: Callable[[], ContractFacts]) -> ContractFacts:
+        facts = read()
+        self._new[oid] = facts_to_json(facts)
+        self._is_changed = True
+        return facts
+
+    def _body(self) -> bytes:
+        """Write the newest entries, as many as there is room for; an older contract is read again."""
+        entries = {**self._kept, **self._new}
+        most = self.MOST_BYTES - 100
+        pieces: list[str] = []
+        for oid in list(reversed(entries))[:MOST_ENTRIES]:
+            piece = f"{json.dumps(oid)}:{json.dumps(entries[oid], separators=(',', ':'))}"
+            most -= len(piece) + 1
+            if most < 0:
+                break
+            pieces.append(piece)
+        return ("{" + ",".join(reversed(pieces)) + "}").encode("ascii")
+
+
+def facts_at(view: TreeView, path: RepoPath, cache: FactsCache) -> ContractFacts | None:
+    """Give the facts of the contract at a path of a tree; None where no regular file is.
+
+    Raises:
+        UndecidedError: an object is missing.
+    """
+    entry = view.entry(path.raw)
+    if entry is None or not entry.is_file:
+        return None
+    oid = entry.oid
+    return cache.facts(oid, lambda: _facts_of(view.objects, oid))
+
+
+def _facts_of(objects: Objects, oid: str) -> ContractFacts:
+    from patchgate.policy.json_places import too_large
+
+    fault = too_large(objects.sizes([oid])[oid])
+    if fault is not None:
+        mistake = ContractMistake("contract-invalid", fault.message, "", fault.line, fault.hint)
+        return ContractFacts(False, mistakes=(mistake,))
+    # It loads pydantic.
+    from patchgate.components.contract_reading import facts_of
+
+    return facts_of(objects.read(oid))
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,32 +129,20 @@ class Equal:
     unknown: tuple[str, ...] = ()
 
 
-class ComponentCache:
-    """What was found out about the components of one repository; a context manager that writes once."""
+class ComponentCache(SealedCache):
+    """What was found out about the components of one repository."""
+
+    PLACE = "patchgate/contracts/standing"
+    FORM = "patchgate.component-cache/2"
+    MOST_BYTES = 8 << 20
 
     def __init__(self, common_dir: str, *, is_writable: bool = True) -> None:
-        path = os.path.join(common_dir, "patchgate", "contracts", "standing")
-        self._file = SealedFile(path, "patchgate.component-cache/2", _MOST_BYTES)
-        self._is_writable = is_writable
+        super().__init__(common_dir, is_writable=is_writable)
         kept = self._file.load()
         self._equal: dict[str, Any] = kept.get("equal", {})
         self._digests: dict[str, str] = kept.get("digests", {})
         self._touches: dict[str, Any] = kept.get("touches", {})
         self._used: set[str] = set()
-        self._is_changed = False
-
-    @classmethod
-    def of(cls, repository: Repository) -> Self:
-        """Open that of a repository; while a push is received, nothing is written."""
-        return cls(repository.common_dir, is_writable=not repository.is_receiving)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def equal(self, key: str) -> Equal | None:
         """Find a component that was equal to its baseline; None where it must be looked at."""
@@ -110,26 +188,23 @@ class ComponentCache:
         self._touches = {tip: [_digest_of(wanted), listed]}
         self._note(tip)
 
-    def close(self) -> None:
-        """Write what is new, once; what was not asked for goes first where there is too much."""
-        if not (self._is_changed and self._is_writable):
-            return
+    def _body(self) -> bytes:
         kept = {
             "equal": self._newest(self._equal),
             "digests": self._newest(self._digests),
             "touches": self._touches,
         }
-        self._is_changed = False
-        self._file.store(json.dumps(kept, separators=(",", ":")).encode("ascii"))
+        return json.dumps(kept, separators=(",", ":")).encode("ascii")
 
     def _note(self, key: str) -> None:
         self._used.add(key)
         self._is_changed = True
 
     def _newest(self, kept: Mapping[str, Any]) -> dict[str, Any]:
+        """Choose what is kept: what was not asked for goes first where there is too much."""
         used = {key: value for key, value in kept.items() if key in self._used}
         others = [key for key in kept if key not in self._used]
-        room = max(0, _MOST_ENTRIES - len(used))
+        room = max(0, _MOST_COMPONENTS - len(used))
         return {key: kept[key] for key in others[max(0, len(others) - room) :]} | used
 
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from patchgate.components.contract_cache import FactsCache, facts_at
+from patchgate.components.component_cache import FactsCache, facts_at
 from patchgate.components.contract_facts import ContractFacts
 from patchgate.components.drift_gathering import files_of
 from patchgate.components.names import How, Names, cycles, did_you_mean, is_across, resolved_dependencies

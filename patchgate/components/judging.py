@@ -161,7 +161,7 @@ def _asks_contracts(policy: Policy, asked: _Asked) -> bool:
 
 def _contracts(policy: Policy, view: TreeView, asked: _Asked) -> ContractsView | None:
     # 10 ms to import.
-    from patchgate.components.contract_cache import FactsCache
+    from patchgate.components.component_cache import FactsCache
     from patchgate.components.contract_gathering import view_of_change, view_of_tree
 
     with FactsCache.of(view.objects.repository) as cache:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from patchgate.components import made_support as support
+from patchgate.components.component_cache import FactsCache, facts_at
 from patchgate.components.content import head_content, index_content, named
-from patchgate.components.contract_cache import FactsCache, facts_at
 from patchgate.components.contract_facts import ContractMistake
 from patchgate.errors import ConfigError, Mistake, UsageError
 from patchgate.git.objects import Objects

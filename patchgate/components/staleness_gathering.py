@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 from patchgate.check.externals import Externals
 from patchgate.components.component_cache import (
     ComponentCache,
+    FactsCache,
+    facts_at,
     key_of,
     key_of_declaration,
     key_of_entries,
 )
-from patchgate.components.contract_cache import FactsCache, facts_at
 from patchgate.components.drift_gathering import files_of
 from patchgate.components.names import Names, resolved_dependencies
 from patchgate.components.staleness import DAY, LastVerified

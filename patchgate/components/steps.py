@@ -230,7 +230,7 @@ def _contracts(objects: Objects, between: _Between) -> Iterator[Finding]:
     own = between.span.has.policy
     if own is None or not between.now:
         return
-    from patchgate.components.contract_cache import FactsCache
+    from patchgate.components.component_cache import FactsCache
     from patchgate.components.contract_gathering import declared_otherwise, view_of_change
     from patchgate.components.contracts import examine_view
 
@@ -249,7 +249,7 @@ def _before(objects: Objects, span: Span, gate: str, names: Collection[str]) -> 
         return
     view = TreeView(objects, span.before)
     if gate == _CONTRACTS:
-        from patchgate.components.contract_cache import FactsCache
+        from patchgate.components.component_cache import FactsCache
         from patchgate.components.contract_gathering import view_of_tree
         from patchgate.components.contracts import examine_view
 

@@ -208,7 +208,7 @@ def _look(
 
 def _contracts(objects: Objects, tip: _Tip, said: Mapping[Subject, Level]) -> list[Finding]:
     """Say what is wrong with the contracts of a tip and was not before, nor is told of a commit."""
-    from patchgate.components.contract_cache import FactsCache
+    from patchgate.components.component_cache import FactsCache
     from patchgate.components.contract_gathering import view_of_tree
     from patchgate.components.contracts import examine_view
     from patchgate.git.tree_view import TreeView

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from patchgate.check.case import Case
 from patchgate.check.cases import BUILT_IN, reference
 from patchgate.check.gate import Gate, judge, levelled
+from patchgate.components.component_cache import FactsCache
 from patchgate.components.component_case import ContractsView
 from patchgate.components.content import Content, head_content, index_content, named
-from patchgate.components.contract_cache import FactsCache
 from patchgate.components.contract_gathering import declared_otherwise, view_of_change, view_of_tree
 from patchgate.components.contracts import examine_view
 from patchgate.components.drift import examine_state

@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from patchgate import __version__
 from patchgate.errors import ConfigError, Mistake, OutOfTimeError, UndecidedError
@@ -24,8 +24,8 @@ from patchgate.git.repository import BIG_FILE
 from patchgate.git.tree_format import TREE_MODE
 from patchgate.policy.control import CONFIG_FILE, PRE_COMMIT_FILE, PYPROJECT_FILE
 from patchgate.policy.policy import Decision, Policy
+from patchgate.policy.sealed_file import SealedFile, drop_oldest
 from patchgate.policy.settings import Config, settings_from
-from patchgate.report.rules import RULES_VERSION
 
 _MOST_BYTES = 256 << 10
 _MOST_FILES = 32
@@ -40,49 +40,19 @@ class PolicyCache:
 
     def load(self, raw: bytes, file: str) -> Config | None:
         """Find the config that these bytes gave before; None where they must be read."""
-        key = _key(raw, file)
-        try:
-            with open(os.path.join(self._folder, key), "rb") as stream:
-                kept = stream.read(_MOST_BYTES)
-        except OSError:
-            return None
-        seal, _, body = kept.partition(b"\n")
-        if seal != _seal(key, body):
-            return None
-        written: dict[str, Any] = json.loads(body)
-        return settings_from(written)
+        kept = self._file(raw, file).load()
+        return settings_from(kept["written"]) if kept else None
 
     def store(self, raw: bytes, file: str, config: Config) -> None:
         """Keep what these bytes gave."""
-        if not self._is_writable:
-            return
-        from pathlib import Path
+        if self._is_writable:
+            self._file(raw, file).store(json.dumps({"written": config.written}).encode("ascii"))
+            drop_oldest(self._folder, _MOST_FILES)
 
-        from patchgate.storage.replace import write_atomically
-
-        key = _key(raw, file)
-        body = json.dumps(config.written).encode("ascii")
-        try:
-            os.makedirs(self._folder, mode=0o700, exist_ok=True)
-            self._make_room()
-            write_atomically(Path(self._folder, key), _seal(key, body) + b"\n" + body, mode=0o600)
-        except OSError:
-            return
-
-    def _make_room(self) -> None:
-        """Drop the oldest entries, so that the folder never grows."""
-        entries = sorted(os.scandir(self._folder), key=lambda entry: entry.stat().st_mtime)
-        for entry in entries[: max(0, len(entries) - _MOST_FILES + 1)]:
-            os.unlink(entry.path)
-
-
-def _key(raw: bytes, file: str) -> str:
-    about = f"patchgate.config/1\n{__version__}\n{RULES_VERSION}\n{file}\n".encode()
-    return hashlib.sha256(about + raw).hexdigest()
-
-
-def _seal(key: str, body: bytes) -> bytes:
-    return hashlib.sha256(key.encode("ascii") + b"\n" + body).hexdigest().encode("ascii")
+    def _file(self, raw: bytes, file: str) -> SealedFile:
+        key = hashlib.sha256(f"{__version__}\n{file}\n".encode() + raw).hexdigest()
+        # The key is part of the seal: a file under another's name counts for nothing.
+        return SealedFile(os.path.join(self._folder, key), f"patchgate.config/1 {key}", _MOST_BYTES)
 
 
 _KEPT = 64

@@ -10,10 +10,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from abc import ABC, abstractmethod
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from types import TracebackType
+from typing import Any, ClassVar, Self
 
 from patchgate import __version__
+from patchgate.git.repository import Repository
 from patchgate.report.rules import RULES_VERSION
 
 
@@ -56,3 +60,50 @@ class SealedFile:
     def _seal(self, body: bytes) -> bytes:
         about = f"{self.form}\n{__version__}\n{RULES_VERSION}\n".encode()
         return hashlib.sha256(about + body).hexdigest().encode("ascii")
+
+
+def drop_oldest(folder: str, most: int) -> None:
+    """Remove the oldest files of a folder of sealed files, where there are more than `most`."""
+    with suppress(OSError):
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.stat().st_mtime)
+        for entry in entries[: max(0, len(entries) - most)]:
+            os.unlink(entry.path)
+
+
+class SealedCache(ABC):
+    """What was computed for one repository, in one sealed file; leaving it (`with`) writes what is new.
+
+    A class of it says where below the git common directory the file lies, and its form and length.
+    """
+
+    PLACE: ClassVar[str]
+    FORM: ClassVar[str]
+    MOST_BYTES: ClassVar[int]
+
+    def __init__(self, common_dir: str, *, is_writable: bool = True) -> None:
+        self._file = SealedFile(os.path.join(common_dir, self.PLACE), self.FORM, self.MOST_BYTES)
+        self._is_writable = is_writable
+        self._is_changed = False
+
+    @classmethod
+    def of(cls, repository: Repository) -> Self:
+        """Open that of a repository; while a push is received, nothing is written."""
+        return cls(repository.common_dir, is_writable=not repository.is_receiving)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Write what is new, once, whole or not at all; what cannot be written is forgotten."""
+        if self._is_changed and self._is_writable:
+            self._is_changed = False
+            self._file.store(self._body())
+
+    @abstractmethod
+    def _body(self) -> bytes:
+        """Write what is to be kept as a JSON object."""

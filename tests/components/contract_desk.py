@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from patchgate.components.contract_cache import FactsCache
+from patchgate.components.component_cache import FactsCache
 from patchgate.components.contract_facts import ContractFacts
 from patchgate.components.contract_gathering import view_of_change, view_of_tree
 from patchgate.components.contracts import examine_view

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.components import contract_cache
-from patchgate.components.component_cache import ComponentCache
-from patchgate.components.contract_cache import FactsCache
+from patchgate.components import component_cache
+from patchgate.components.component_cache import ComponentCache, FactsCache
 from patchgate.components.contract_facts import ContractFacts
 from patchgate.components.contract_reading import facts_of
 from patchgate.git.repository import open_repository
@@ -101,7 +100,7 @@ def test_what_another_version_kept_does_not_count(
 
 
 def test_entries_of_another_shape_are_read_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contract_cache, "facts_to_json", lambda facts: {"is_readable": facts.is_readable})
+    monkeypatch.setattr(component_cache, "facts_to_json", lambda facts: {"is_readable": facts.is_readable})
     filled(tmp_path)
     assert FactsCache(str(tmp_path)).facts(OID, lambda: facts_of(GOOD_RAW)) == facts_of(GOOD_RAW)
 
@@ -119,7 +118,7 @@ def test_a_place_that_cannot_be_written_is_no_mistake(tmp_path: Path, in_the_way
 def test_it_holds_the_newest_and_never_grows_beyond_its_bounds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(contract_cache, "MOST_ENTRIES", 3)
+    monkeypatch.setattr(component_cache, "MOST_ENTRIES", 3)
     for number in range(5):
         with FactsCache(str(tmp_path)) as cache:
             cache.facts(f"{number:040x}", lambda: facts_of(WRONG_RAW))
@@ -130,7 +129,7 @@ def test_it_holds_the_newest_and_never_grows_beyond_its_bounds(
         with pytest.raises(AssertionError):
             cache.facts(f"{number:040x}", unread)
     size = file_of(tmp_path).stat().st_size
-    monkeypatch.setattr(contract_cache, "MOST_BYTES", size)
+    monkeypatch.setattr(FactsCache, "MOST_BYTES", size)
     with FactsCache(str(tmp_path)) as cache:
         cache.facts(OTHER, lambda: facts_of(WRONG_RAW))
     assert file_of(tmp_path).stat().st_size <= size
@@ -162,7 +161,7 @@ def test_a_hit_imports_no_pydantic(tmp_path: Path) -> None:
     filled(tmp_path)
     script = (
         "import sys\n"
-        "from patchgate.components.contract_cache import FactsCache\n"
+        "from patchgate.components.component_cache import FactsCache\n"
         "with FactsCache(sys.argv[1]) as cache:\n"
         f"    facts = cache.facts({OID!r}, lambda: 1 / 0)\n"
         "assert facts.component_id == 'shaping', facts\n"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from patchgate.components.baselines import Baselines, Told, baselines_of_head
-from patchgate.components.contract_cache import FactsCache
+from patchgate.components.component_cache import FactsCache
 from patchgate.components.staleness import LastVerified, describe
 from patchgate.components.staleness_gathering import dependency_digests
 from patchgate.components.verifications import VERIFIED_REF, Verification
