@@ -19,10 +19,8 @@ from dataclasses import asdict, dataclass, field, replace
 from patchgate.apply.evidence import Evidence
 from patchgate.apply.review import CommandRun
 from patchgate.commands.analysis import tool_of
-from patchgate.commands.failures import MOST_LOG, Failures, failures_of
-from patchgate.commands.junit import MOST_REPORT, runs_pytest
-from patchgate.commands.outcome import CommandOutcome, Status
-from patchgate.commands.runner import run
+from patchgate.commands.failures import MOST_LOG, MOST_REPORT, Failures, failures_of
+from patchgate.commands.runner import CommandOutcome, Status, run, runs_pytest
 from patchgate.errors import UndecidedError
 from patchgate.git.blobs import lines_of
 from patchgate.git.model import FileChange

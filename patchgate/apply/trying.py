@@ -16,7 +16,7 @@ from patchgate.apply.recording import KINDS, Tried
 from patchgate.apply.review import CommandRun
 from patchgate.apply.scratch_trees import Before, Surroundings, Trees, TriedCommand
 from patchgate.check.gate import levelled
-from patchgate.commands.outcome import Status, finding_of
+from patchgate.commands.runner import Status, finding_of
 from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import printable

@@ -14,15 +14,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from patchgate.commands.environment import command_environment, find_program
 from patchgate.commands.results import AnalysisRun, Evaluated
-from patchgate.commands.runner import hindered, located, not_found
+from patchgate.commands.runner import command_environment, find_program, hindered, located, not_found
 from patchgate.errors import UndecidedError
 from patchgate.git.quoting import printable
 from patchgate.policy.settings import AnalysisSettings, CommandSettings
 
 if TYPE_CHECKING:
-    from patchgate.commands.tree_files import Lines
+    from patchgate.commands.results import Lines
     from patchgate.process.command import Ended
 
 MAX_OUTPUT = 128 << 20
@@ -167,8 +166,7 @@ def _read(
     # What reads is loaded only where something was told: a run that is stored costs none of it.
     from patchgate.commands.json_stream import NotReadError
     from patchgate.commands.metrics import read_metrics
-    from patchgate.commands.sarif_file import read_sarif
-    from patchgate.commands.sarif_run import FailedError
+    from patchgate.commands.sarif_file import FailedError, read_sarif
 
     try:
         with open(output, "rb") as stream:
@@ -191,7 +189,7 @@ def _untold(run: AnalysisRun, reason: str, hint: str) -> AnalysisRun:
 
 def _said(ended: Ended, mask: Callable[[bytes], bytes] | None) -> str:
     """Give the last lines of what it wrote to its standard error, safe to show."""
-    from patchgate.commands.outcome import tail_lines
+    from patchgate.commands.runner import tail_lines
 
     lines = tail_lines(ended.tail, ended.has_more_than_tail, mask)
     said = " / ".join(stripped for line in lines[-_LAST_LINES:] if (stripped := line.strip()))

@@ -1,8 +1,8 @@
-"""What a command that failed says has failed, so that two runs of it can be compared.
+"""How many tests really ran, and what a command that failed says has failed, so that runs can be compared.
 
 Decides what identifies a failure: a test of a JUnit report, a result of a SARIF document, or else all of the
-output, without what differs from run to run (paths of this machine, times, addresses). A run that was broken
-off, or that says nothing, cannot be compared. Runs nothing, and does not decide what follows from it.
+output, without what differs from run to run. Runs nothing and judges nothing. Sources: pytest's `junitxml.py`
+and `terminal.py`; the summaries of unittest, cargo, go, jest, vitest, mocha, node, TAP and ctest.
 """
 
 from __future__ import annotations
@@ -15,13 +15,221 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from xml.parsers import expat
 
 from patchgate.commands.json_stream import NotReadError
-from patchgate.commands.junit import failed_tests, said_stopped
-from patchgate.commands.sarif_file import read_sarif
-from patchgate.commands.sarif_run import FailedError
-from patchgate.commands.tree_files import Lines
+from patchgate.commands.results import Lines
+from patchgate.commands.sarif_file import FailedError, read_sarif
 from patchgate.git.quoting import printable
+
+MOST_REPORT = 64 << 20
+_SPOILT = ("failure", "error", "skipped")
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many tests ended in which way; one that failed or had an error counts once, as that.
+
+    One that began and never ended is an error, and then `is_broken_off`.
+    """
+
+    passed: int = 0
+    failed: int = 0
+    errors: int = 0
+    skipped: int = 0
+    is_broken_off: bool = False
+
+    @property
+    def total(self) -> int:
+        """How many there were."""
+        return self.passed + self.failed + self.errors + self.skipped
+
+    def named(self) -> dict[str, int]:
+        """Give the numbers by name, as documents and records have them."""
+        return {name: getattr(self, name) for name in ("passed", "failed", "errors", "skipped")}
+
+
+def read_report(raw: bytes) -> Counts:
+    """Count the test cases of a JUnit report; what is expected to fail counts as skipped, as pytest has it.
+
+    Raises:
+        ValueError: it is no whole report; says so in half a sentence.
+    """
+    reader = _read_cases(raw)
+    ended = reader.ended
+    # A suite counts what ended. A test that fails and cannot be taken down is two cases, and counted once.
+    lost = min(reader.uncounted, ended["passed"]) if not (ended["failed"] or ended["errors"]) else 0
+    errors = ended["errors"] + reader.unfinished + lost
+    broken_off = bool(reader.unfinished or lost)
+    return Counts(ended["passed"] - lost, ended["failed"], errors, ended["skipped"], broken_off)
+
+
+def _read_cases(raw: bytes) -> _Reader:
+    reader = _Reader()
+    try:
+        reader.parser.Parse(raw, True)
+    except expat.ExpatError as error:
+        raise ValueError(f"line {error.lineno} of it is no XML") from error
+    if not reader.is_report:
+        raise ValueError("it has no test suites")
+    return reader
+
+
+def failed_tests(raw: bytes) -> frozenset[str]:
+    """Name the tests of a JUnit report that failed or had an error.
+
+    Raises:
+        ValueError: it is no whole report, or the run was broken off; says so in half a sentence.
+    """
+    reader = _read_cases(raw)
+    if reader.unfinished:
+        raise ValueError("the run was broken off")
+    return frozenset(reader.failed)
+
+
+class _Reader:
+    """Follows the elements; their texts, which hold what tests printed, are never kept.
+
+    `unfinished` counts the cases that pytest left as it began them, without a name; `uncounted` how many more
+    named ones there are than their suites say. Where parts of a test count, a suite says more, which is well.
+    """
+
+    def __init__(self) -> None:
+        self.ended = {"passed": 0, "failed": 0, "errors": 0, "skipped": 0}
+        self.unfinished = 0
+        self.uncounted = 0
+        self.failed: set[str] = set()
+        self.is_report = False
+        self._name = ""
+        self.parser = expat.ParserCreate()
+        self.parser.StartElementHandler = self._begin
+        self.parser.EndElementHandler = self._end
+        self.parser.StartDoctypeDeclHandler = self._refuse
+        self._open: list[str] = []
+        self._marks: set[str] = set()
+        self._is_named = False
+        # What each open suite says, and how many named cases it holds by itself.
+        self._suites: list[tuple[int | None, int]] = []
+
+    def _refuse(self, *_: object) -> None:
+        # No runner writes one, and entities can grow without bound.
+        raise ValueError("it declares a document type")
+
+    def _begin(self, name: str, attributes: dict[str, str]) -> None:
+        if not self._open:
+            self.is_report = name in {"testsuites", "testsuite"}
+        if name == "testcase":
+            self._marks = set()
+            # The class of a test without one is empty, but there.
+            self._name = f"{attributes.get('classname', '')}::{attributes.get('name', '')}"
+            self._is_named = bool(attributes.get("name")) and "classname" in attributes
+        elif name == "testsuite":
+            said = attributes.get("tests", "")
+            self._suites.append((int(said) if re.fullmatch("[0-9]{1,9}", said) else None, 0))
+        elif name in _SPOILT and self._open[-1:] == ["testcase"]:
+            self._marks.add(name)
+        self._open.append(name)
+
+    def _end(self, name: str) -> None:
+        self._open.pop()
+        if name == "testsuite":
+            said, held = self._suites.pop()
+            self.uncounted += max(0, held - said) if said is not None else 0
+        if name != "testcase":
+            return
+        if self._is_named and self._suites:
+            said, held = self._suites[-1]
+            self._suites[-1] = said, held + 1
+        if self._marks & {"failure", "error"}:
+            self.failed.add(self._name)
+        if "failure" in self._marks:
+            self.ended["failed"] += 1
+        elif "error" in self._marks:
+            self.ended["errors"] += 1
+        elif not self._is_named:
+            self.unfinished += 1
+        elif "skipped" in self._marks:
+            self.ended["skipped"] += 1
+        else:
+            self.ended["passed"] += 1
+
+
+# What says how many tests passed, in a group; a line without such a group says that none did.
+_SUMMARIES = tuple(
+    re.compile(text)
+    for text in (
+        rb"Ran (\d{1,9}) tests? in ",
+        rb"test result: ok\. (\d{1,9}) passed;",
+        rb" {0,8}Tests:? {1,12}(?:.{0,200}?(\d{1,9}) passed.{0,200}|.{0,200}\b(?:total|skipped).{0,80})$",
+        rb" {0,8}(\d{1,9}) passing\b",
+        rb"(?:#|\xe2\x84\xb9) pass (\d{1,9})$",
+        rb"(?:=+ )?(?:.{1,200}, )?(\d{1,9}) passed\b.{0,200} in [0-9.]{1,12}s",
+        rb"(?:=+ )?(?:\d{1,9} (?:skipped|deselected|xfailed|warnings?)(?:, | )){1,4}in [0-9.]{1,12}s",
+    )
+)
+_UNITTEST_SKIPPED = re.compile(rb"(?:OK|NO TESTS RAN) \(.{0,80}?skipped=(\d{1,9})")
+_GO_PASSED = re.compile(rb"ok {0,8}\t\S{1,400}\t(?:\(cached\)|[0-9.]{1,12}s)(?:\tcoverage:.{0,80})?$")
+_NOTHING = re.compile(
+    rb"(?:=+ )?no tests ran\b|NO TESTS RAN|collected 0 items|No tests found|No test files found|"
+    rb"No tests were found|.{0,400}\[no test files\]$|.{0,400}\[no tests to run\]$|1\.\.0(?:\s|$)"
+)
+_LONGEST = 500
+# By pytest.exit between tests, which the report does not tell, nor the exit code that the test chose.
+_BROKEN_OFF = re.compile(rb"!+ _pytest\.outcomes\.Exit\b")
+# After the first failures (-x), or since a module of tests cannot be imported: pytest's lines of `!`. Where
+# there is no room they have one `!` on each side.
+_STOPPED = re.compile(
+    rb"!{3,} .{1,400} !{3,}$|!+ (?:\S{0,80}Interrupted|stopping after|_pytest\.outcomes\.Exit)\b"
+)
+
+
+def said_broken_off(output: bytes) -> bool:
+    """Tell whether pytest says in its output that a test ended the whole run."""
+    return any(_BROKEN_OFF.match(line) for line in _printed_lines(output))
+
+
+def said_stopped(output: bytes) -> bool:
+    """Tell whether pytest says in its output that it did not come to all of its tests."""
+    return any(_STOPPED.match(line) for line in _printed_lines(output))
+
+
+def said_nothing_ran(output: bytes) -> str | None:
+    """Give the line of a command's output that says that no test ran; None where none says so.
+
+    One runner that ran something outweighs all that ran nothing: a command may call several. It is a guard
+    against an empty run that ends well, not a proof that tests ran.
+    """
+    passed = 0
+    nothing: bytes | None = None
+    for line in _printed_lines(output):
+        skipped = _UNITTEST_SKIPPED.match(line)
+        if skipped:
+            passed -= int(skipped[1])
+            nothing = line
+        elif _GO_PASSED.match(line):
+            passed += 1
+        elif _NOTHING.match(line):
+            nothing = line
+        elif (found := _summary(line)) is not None:
+            passed += found
+            nothing = nothing or (line if not found else None)
+    return nothing.decode("utf-8", "replace") if nothing is not None and passed <= 0 else None
+
+
+def _summary(line: bytes) -> int | None:
+    for expression in _SUMMARIES:
+        found = expression.match(line)
+        if found:
+            return int(found[1] or 0) if expression.groups else 0
+    return None
+
+
+def _printed_lines(output: bytes) -> Iterator[bytes]:
+    from patchgate.git.quoting import without_escapes
+
+    for line in without_escapes(output).split(b"\n"):
+        yield line.rstrip()[:_LONGEST]
+
 
 MOST_LOG = 16 << 20
 _MOST_NAME = 200

@@ -1,11 +1,8 @@
 """A large JSON document, read one value at a time, so that its size costs no memory.
 
 Decides what is JSON (RFC 8259 in UTF-8, with a byte-order mark or without; no NaN), how large one value of it
-may be, and how a fault is told. The caller walks through the objects and lists that it knows and takes the
-values within them whole; what it does not take is read all the same, and dropped. A key that stands twice is
-told twice to who walks, and counts once (the last) within a value that is taken whole. Does not decide what
-the values may be. For small documents of the repository, with the line of every place, there is
-`policy.json_places`.
+may be, and how a fault is told; not what the values may be. For small documents of the repository, with the
+line of every place, there is `policy.json_places`.
 """
 
 from __future__ import annotations
@@ -28,6 +25,8 @@ _MARGIN = 8
 _WALKED = 3
 _SPACE = re.compile(r"[ \t\r\n]*")
 _KINDS = {"{": "object", "[": "list", '"': "string"}
+_MAX_INDEX = 1 << 31
+_HALVES = re.compile("[\ud800-\udfff]")
 
 
 class NotReadError(Exception):
@@ -47,9 +46,10 @@ class _ConstantError(Exception):
 class JsonStream:
     """One passage over a document; the stream is read as far as the passage has come.
 
-    `members` and `elements` may be left as they are after the last one only; what is not taken of a member is
-    skipped by itself. `MAX_DEPTH` counts from the value that is taken.
-    """
+    The caller walks through the objects and lists that it knows, and takes the values within them whole;
+    what it does not take is read all the same, and dropped. A key that stands twice is told twice to who
+    walks, and counts once (the last) within a value that is taken whole. `members` and `elements` may be
+    left as they are after the last one only. `MAX_DEPTH` counts from the value that is taken."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -249,3 +249,57 @@ class JsonStream:
 
 def _refuse(word: str) -> object:
     raise _ConstantError(word)
+
+
+def as_object(value: object, at: str) -> dict[str, object]:
+    """Give an object back; an empty one for `null`.
+
+    Raises:
+        NotReadError: it is none.
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise NotReadError(f"{at} is no object")
+    return value
+
+
+def as_list(value: object, at: str) -> list[object]:
+    """Give a list back; an empty one for `null`.
+
+    Raises:
+        NotReadError: it is none.
+    """
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise NotReadError(f"{at} is no list")
+    return value
+
+
+def as_text(value: object, at: str) -> str | None:
+    """Give a text back, without halves of surrogate pairs, which could not be written again.
+
+    Raises:
+        NotReadError: it is neither a text nor `null`.
+    """
+    text = as_string(value, at)
+    return text if text is None or text.isascii() else _HALVES.sub("\ufffd", text)
+
+
+def as_string(value: object, at: str) -> str | None:
+    """Give a text back as it is written.
+
+    Raises:
+        NotReadError: it is neither a text nor `null`.
+    """
+    if value is not None and not isinstance(value, str):
+        raise NotReadError(f"{at} is no string")
+    return value
+
+
+def as_index(value: object) -> int:
+    """Give a position or a line back; -1 where it is none."""
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MAX_INDEX:
+        return value
+    return -1

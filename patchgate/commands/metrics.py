@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from patchgate.commands.json_stream import JsonStream, NotReadError
-from patchgate.commands.results import Measurement
-from patchgate.commands.tree_files import Lines, TreeFiles
+from patchgate.commands.results import Lines, Measurement, TreeFiles
 from patchgate.git.path import RepoPath, faults
 from patchgate.git.quoting import printable
 from patchgate.policy.analysis_texts import FINDINGS, METRIC

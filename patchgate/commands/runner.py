@@ -1,24 +1,194 @@
 """Run one command of the policy in a scratch tree, its output into a log.
 
-Decides how a command of the config becomes a child: its program, arguments, environment and log; and in which
-words it is told what hindered it. Does not make the tree, nor decide which commands run.
+Decides how a command of the config becomes a child (program, arguments, environment, log), how it ended, and
+what is said of that: which outcomes speak against a patch, which leave it undecided, and which lines of its
+output are shown. Does not make the tree, nor decide which commands run. Reads no environment itself.
 """
 
 from __future__ import annotations
 
 import os
+import shlex
+import signal
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import StrEnum
 
-from patchgate.commands.environment import command_environment, find_program
-from patchgate.commands.junit import report_options, runs_pytest
-from patchgate.commands.outcome import CommandOutcome, Status, show_command, tail_lines
 from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
-from patchgate.git.quoting import printable
+from patchgate.git.quoting import printable, without_escapes
 from patchgate.policy.command import FILES, expand, needs_files
-from patchgate.policy.settings import AnalysisSettings, CommandSettings
+from patchgate.policy.settings import AnalysisSettings, CommandKind, CommandSettings
 from patchgate.process.command import Ended, StartFault, run_command
+from patchgate.report.rules import Level
+from patchgate.report.verdict import Finding, Fixer, Json
+
+_MAX_LINES = 40
+_MAX_LINE = 400
+_NOTED = 40
+_MAX_SHOWN = 300
+_PYTEST = frozenset({"pytest", "py.test"})
+
+
+class Status(StrEnum):
+    """How a command ended."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    NOT_STARTED = "not-started"
+    TIMED_OUT = "timed-out"
+    NOTHING_TO_DO = "nothing-to-do"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandOutcome:
+    """How one command ended.
+
+    `exit_code` is negative for a signal, None where there is none. `reason` says in one sentence why it was
+    not started, was ended, or had nothing to do; `hint` the next step. `tail` are the last lines of its
+    output, `shown` is its argument list, both safe for a terminal. `log` is the name of its log's file, None
+    where nothing was started; `dropped` counts the bytes of output that are not in it. `warnings` tell what
+    else went wrong around it.
+    """
+
+    name: str
+    kind: CommandKind
+    status: Status
+    exit_code: int | None = None
+    reason: str | None = None
+    hint: str | None = None
+    tail: tuple[str, ...] = ()
+    seconds: float = 0.0
+    log: str | None = None
+    dropped: int = 0
+    shown: str = ""
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def has_passed(self) -> bool:
+        """Tell whether nothing stands in the way of what comes next."""
+        return self.status in {Status.PASSED, Status.NOTHING_TO_DO}
+
+
+def tail_lines(tail: bytes, is_cut: bool, mask: Callable[[bytes], bytes] | None = None) -> tuple[str, ...]:
+    """Make the end of a command's output safe to show: at most 40 lines, without colours.
+
+    A line that was written over (CR) is what a terminal would show at last. Where the beginning was cut, the
+    first line is left out if there is another. It is masked here once more, for escapes may have stood
+    between the letters of a secret.
+    """
+    plain = without_escapes(tail)
+    lines = (mask(plain) if mask else plain).rstrip(b"\r\n\t ").split(b"\n")
+    if is_cut and len(lines) > 1:
+        del lines[0]
+    shown = [printable(line.rstrip(b"\r").rpartition(b"\r")[2], _MAX_LINE) for line in lines[-_MAX_LINES:]]
+    return tuple(shown) if any(shown) else ()
+
+
+def show_command(argv: Sequence[bytes | str], mask: Callable[[bytes], bytes] | None = None) -> str:
+    """Write an argument list as a person would type it, on one line, cut where it is long.
+
+    Each word is masked as it is, for afterwards it is quoted, and may be cut in the middle of a secret.
+    """
+    words = (word if isinstance(word, bytes) else word.encode("utf-8", "surrogateescape") for word in argv)
+    texts = ((mask(word) if mask else word).decode("utf-8", "surrogateescape") for word in words)
+    shown = " ".join(map(shlex.quote, texts))
+    if mask is not None:
+        # The name of an option is one word, its value the next.
+        shown = mask(shown.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
+    return printable(shown, _MAX_SHOWN)
+
+
+def finding_of(outcome: CommandOutcome) -> Finding | None:
+    """Say what there is to say of a command that did not pass; None for one that did."""
+    if outcome.has_passed:
+        return None
+    rule = {Status.NOT_STARTED: "command-not-started", Status.TIMED_OUT: "command-timed-out"}.get(
+        outcome.status, "lint-failed" if outcome.kind == "lint" else "build-failed"
+    )
+    fixer = {Status.NOT_STARTED: Fixer.ENVIRONMENT, Status.TIMED_OUT: Fixer.PERSON}.get(
+        outcome.status, Fixer.AGENT
+    )
+    details: dict[str, Json] = {
+        "command": outcome.name,
+        "argv": outcome.shown,
+        "exit_code": outcome.exit_code,
+        "tail": list(outcome.tail),
+        "seconds": round(outcome.seconds, 1),
+        "log": outcome.log,
+    }
+    return Finding(
+        rule,
+        Level.ERROR,
+        f"command `{outcome.name}` {_how(outcome)}",
+        hint=outcome.hint or _hint(rule, outcome),
+        who_can_fix=fixer,
+        details=details,
+        notes=outcome.tail[-_NOTED:],
+    )
+
+
+def _hint(rule: str, outcome: CommandOutcome) -> str | None:
+    if rule not in {"lint-failed", "build-failed"}:
+        return None
+    whole = f" (all of its output: logs/{outcome.log} of the evidence)" if outcome.log else ""
+    return f"mend what the command names{whole}, then send the whole patch again"
+
+
+def _how(outcome: CommandOutcome) -> str:
+    if outcome.reason is not None:
+        return outcome.reason
+    code = outcome.exit_code or 0
+    if code >= 0:
+        return f"ended with exit code {code}"
+    try:
+        return f"was ended by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was ended by signal {-code}"
+
+
+_SCRUBBED = ("GIT_", "PATCHGATE_")
+
+
+def command_environment(environ: Mapping[str, str], own: Mapping[str, str], place: str) -> dict[str, str]:
+    """Make the environment of a command.
+
+    Args:
+        environ: the caller's; git's variables and ours are left out.
+        own: what the config adds.
+        place: the scratch tree, an absolute path: the working directory.
+    """
+    kept = {name: value for name, value in environ.items() if not name.startswith(_SCRUBBED)}
+    # The config is UTF-8, whatever the locale says.
+    kept |= {os.fsdecode(name.encode()): os.fsdecode(value.encode()) for name, value in own.items()}
+    # An empty PATH would mean the working directory.
+    kept["PATH"] = os.pathsep.join(_folders(kept.get("PATH", ""), place)) or os.defpath
+    kept.pop("OLDPWD", None)
+    kept["PWD"] = place
+    above = os.path.dirname(place)
+    # git takes a list here, and has no way to write a folder whose name holds the separator.
+    if os.pathsep not in above:
+        kept["GIT_CEILING_DIRECTORIES"] = above
+    return kept
+
+
+def _folders(path: str, place: str) -> list[str]:
+    """Choose the entries of PATH that a patch cannot put a program into: absolute, and outside the tree."""
+    inside = os.path.join(os.path.realpath(place), "")
+    return [
+        entry
+        for entry in path.split(os.pathsep)
+        if os.path.isabs(entry) and not os.path.join(os.path.realpath(entry), "").startswith(inside)
+    ]
+
+
+def find_program(name: str, environment: Mapping[str, str]) -> str | None:
+    """Find the file that a bare name stands for in an environment of `command_environment`."""
+    for folder in environment["PATH"].split(os.pathsep):
+        file = os.path.join(folder, name)
+        if folder and os.path.isfile(file) and os.access(file, os.X_OK):
+            return file
+    return None
 
 
 def run(
@@ -191,3 +361,14 @@ def _ended(
         dropped=ended.dropped,
         warnings=tuple(warnings),
     )
+
+
+def runs_pytest(command: Sequence[str]) -> bool:
+    """Tell whether pytest is among the words of a command."""
+    return any(word.rpartition("/")[2] in _PYTEST for word in command)
+
+
+def report_options(environ: Mapping[str, str], report: str) -> dict[str, str]:
+    """Give the variable that lets pytest write its report to a file; options of the caller's stay."""
+    options = [*filter(None, [environ.get("PYTEST_ADDOPTS")]), f"--junitxml={shlex.quote(report)}"]
+    return {"PYTEST_ADDOPTS": " ".join(options)}

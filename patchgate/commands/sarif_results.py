@@ -1,27 +1,150 @@
-"""One SARIF result, taken out of its JSON: what we read of it, and nothing else.
+"""One SARIF result: what is read of it, the file of the tree that it names, its rule and its message.
 
-Decides which values of a result count, and refuses those that are of another kind than the format says
-(`null` is as if it were not there). What the values stand for is not decided here: a result may stand before
-the rules and the bases that it names. Sources: SARIF 2.1.0, 3.27 (result), 3.35 (suppression), 3.11
-(message), 3.28 (location).
+Decides which values count, and refuses those of another kind than the format says (`null` is as if it were
+not there). Sources: SARIF 2.1.0, 3.27 (result), 3.35 (suppression), 3.11 (message), 3.28 (location), 3.4
+(artifactLocation), 3.14.14 (originalUriBaseIds); RFC 8089.
 """
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
+from urllib.parse import unquote_to_bytes
 
-from patchgate.commands.json_stream import NotReadError
-from patchgate.commands.sarif_places import Location
+from patchgate.commands.json_stream import as_index, as_list, as_object, as_string, as_text
+from patchgate.git.path import RepoPath
 
+UNNAMED = "unnamed"
 MAX_TEMPLATE = 4000
 """How much is read of a message with arguments, and of each argument."""
 DRIVER = -1
+_OPEN_KINDS = frozenset({"open", "review"})
+_LEVELS = frozenset({"error", "warning", "note", "none"})
 _NO_FINDINGS = frozenset({"pass", "notApplicable", "informational"})
 _MOST_ARGUMENTS = 100
-_MAX_LINE = 1 << 31
-_HALVES = re.compile("[\ud800-\udfff]")
+_PIECE = re.compile(r"\{\{|\}\}|\{([0-9]{1,9})\}|[^{}]+|[{}]")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_MOST_BASES = 32
+
+
+class Location(NamedTuple):
+    """An artifactLocation as it is written; `artifact` is -1 where it has no number of the run's."""
+
+    uri: str | None
+    base: str | None
+    artifact: int
+
+
+class Places:
+    """What the locations of one run stand for.
+
+    Args:
+        root: the scratch tree; a tool may name it as it was told, or by its real path.
+        bases: `originalUriBaseIds`. A base that is not there, or has no URI, is the root.
+        artifacts: the locations of the run's artifacts.
+        has: tells whether the tree has a file.
+    """
+
+    def __init__(
+        self,
+        root: str,
+        bases: Mapping[str, Location],
+        artifacts: Mapping[int, Location],
+        has: Callable[[RepoPath], bool],
+    ) -> None:
+        named = os.fsencode(os.path.normpath(root))
+        self._root = named
+        self._prefixes = tuple(dict.fromkeys(_prefix(each) for each in (named, os.path.realpath(named))))
+        self._plain = tuple(os.fsdecode(prefix) for prefix in self._prefixes)
+        self._bases = bases
+        self._artifacts = artifacts
+        self._has = has
+        self._known: dict[Location, RepoPath | None] = {}
+
+    def path_of(self, location: Location) -> RepoPath | None:
+        """Give the path of the tree's file that a location names; None where it names none.
+
+        One outside the root, that ends in `/`, or that has a query or a fragment (a name that was not encoded
+        would lose its end) names none. Nor does one that the tree has no file for: a tool that was started
+        elsewhere, or cannot write the name, would else put all that it finds outside of everybody's files.
+        """
+        if location in self._known:
+            return self._known[location]
+        absolute = self._absolute(self.written(location), 0)
+        found = self._below_root(absolute) if absolute is not None else None
+        if found is not None and not self._has(found):
+            found = None
+        self._known[location] = found
+        return found
+
+    def written(self, location: Location) -> Location:
+        """Give a location that names an artifact of the run only by its number as that artifact's."""
+        return self._artifacts.get(location.artifact, location) if location.uri is None else location
+
+    def without_root(self, text: str) -> str:
+        """Take the scratch tree's own path out of a text, which is another on another day."""
+        for prefix in self._plain:
+            if prefix in text:
+                text = text.replace(prefix, "")
+        return text
+
+    def _absolute(self, location: Location, steps: int) -> bytes | None:
+        """Resolve a location to the absolute path of a file, or of a folder (then it ends with `/`)."""
+        uri = location.uri or ""
+        scheme = _SCHEME.match(uri)
+        if "?" in uri or "#" in uri:
+            return None
+        if scheme is None and not uri.startswith("/"):
+            above = self._base(location.base, steps)
+            inner = _decoded(uri)
+            return None if above is None or inner is None else _prefix(above) + inner
+        if scheme is not None:
+            if scheme[1].lower() != "file":
+                return None
+            uri = uri[scheme.end() :]
+            if uri.startswith("//"):
+                host, _, rest = uri[2:].partition("/")
+                if host.lower() not in {"", "localhost"}:
+                    return None
+                uri = f"/{rest}"
+        return None if not uri.startswith("/") or uri.startswith("//") else _decoded(uri)
+
+    def _base(self, name: str | None, steps: int) -> bytes | None:
+        """Resolve a base to its absolute folder; None where it stands on itself."""
+        base = self._bases.get(name) if name is not None else None
+        if base is None or (base.uri is None and base.base is None):
+            return self._root
+        return None if steps >= _MOST_BASES else self._absolute(base, steps + 1)
+
+    def _below_root(self, absolute: bytes) -> RepoPath | None:
+        if absolute.endswith((b"/", b"/.", b"/..")):
+            return None
+        parts: list[bytes] = []
+        for part in absolute.split(b"/"):
+            if part == b"..":
+                del parts[-1:]
+            elif part not in {b"", b"."}:
+                parts.append(part)
+        plain = b"/" + b"/".join(parts)
+        for prefix in self._prefixes:
+            if plain.startswith(prefix):
+                return RepoPath(plain[len(prefix) :])
+        return None
+
+
+def _prefix(folder: bytes) -> bytes:
+    return folder.rstrip(b"/") + b"/"
+
+
+def _decoded(uri: str) -> bytes | None:
+    """Decode percent-encoding; what is not encoded is UTF-8. None where no file can be named so."""
+    try:
+        raw = unquote_to_bytes(uri)
+    except UnicodeEncodeError:
+        return None
+    return None if b"\0" in raw else raw
 
 
 class Written(NamedTuple):
@@ -133,54 +256,125 @@ def read_location(value: object, at: str) -> Location:
     """
     found = as_object(value, at)
     # Half of a surrogate pair stays: nothing may be made of it that could name a file.
-    uri = _as_string(found.get("uri"), f"{at}.uri")
+    uri = as_string(found.get("uri"), f"{at}.uri")
     return Location(uri, as_text(found.get("uriBaseId"), f"{at}.uriBaseId"), as_index(found.get("index")))
 
 
-def as_object(value: object, at: str) -> dict[str, object]:
-    """Give an object back; an empty one for `null`.
+class Rule(NamedTuple):
+    """A rule as a tool describes it; `messages` are its templates by their ids."""
 
-    Raises:
-        NotReadError: it is none.
+    id: str | None
+    level: str | None
+    messages: dict[str, str]
+
+
+_NONE = Rule(None, None, {})
+
+
+class Rules:
+    """All rules that the tool of one run describes, by the component that they are of.
+
+    Args:
+        take: counts what is kept, by its kind, and refuses what is too much.
     """
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise NotReadError(f"{at} is no object")
-    return value
+
+    def __init__(self, take: Callable[[str, int], None]) -> None:
+        self._take = take
+        self._rules: dict[int, list[Rule]] = {}
+        self._by_id: dict[str, Rule] = {}
+        self._names: dict[str, int] = {}
+        self._messages: dict[int, dict[str, str]] = {}
+
+    def add(self, component: int, value: object, at: str) -> None:
+        """Take in the next rule of a component.
+
+        Raises:
+            NotReadError: something in it is not what the format says.
+        """
+        rule = as_object(value, at)
+        settings = as_object(rule.get("defaultConfiguration"), f"{at}.defaultConfiguration")
+        found = Rule(
+            as_text(rule.get("id"), f"{at}.id"),
+            as_text(settings.get("level"), f"{at}.defaultConfiguration.level"),
+            _templates(rule.get("messageStrings"), f"{at}.messageStrings"),
+        )
+        self._take("rules", 1)
+        self._take("templates of messages", len(found.messages))
+        self._rules.setdefault(component, []).append(found)
+        if found.id is not None:
+            self._by_id.setdefault(found.id, found)
+
+    def add_messages(self, component: int, value: object, at: str) -> None:
+        """Take in the templates of a component that are of no rule of their own.
+
+        Raises:
+            NotReadError: something in it is not what the format says.
+        """
+        found = self._messages[component] = _templates(value, at)
+        self._take("templates of messages", len(found))
+
+    def name(self, component: int, name: str) -> None:
+        """Take in what an extension is called."""
+        self._names.setdefault(name, component)
+
+    def rule_of(self, written: Written) -> Rule:
+        """Find the description of a result's rule; one that says nothing where there is none."""
+        rules = self._rules.get(self._component(written), [])
+        if 0 <= written.rule_index < len(rules):
+            found = rules[written.rule_index]
+            if written.rule is None or found.id is None or f"{written.rule}/".startswith(f"{found.id}/"):
+                return found
+        name = written.rule or ""
+        while name and name not in self._by_id:
+            # `CA1000/1` is a kind of CA1000.
+            name = name.rpartition("/")[0]
+        return self._by_id.get(name, _NONE)
+
+    def message_of(self, written: Written, rule: Rule) -> str:
+        """Give the words of a result's message; nothing where it has none."""
+        text = written.text
+        if text is None and written.message is not None:
+            common = self._messages.get(self._component(written), {})
+            text = rule.messages.get(written.message, common.get(written.message))
+        if text is None:
+            return ""
+        return _filled(text, written.arguments) if written.arguments else text
+
+    def _component(self, written: Written) -> int:
+        if written.component >= 0 or written.component_name is None:
+            return written.component
+        return self._names.get(written.component_name, DRIVER)
 
 
-def as_list(value: object, at: str) -> list[object]:
-    """Give a list back; an empty one for `null`.
-
-    Raises:
-        NotReadError: it is none.
-    """
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        raise NotReadError(f"{at} is no list")
-    return value
+def level_of(written: Written, rule: Rule) -> str:
+    """Give the level of a result: its own, else that of its rule, else warning."""
+    if written.kind in _OPEN_KINDS:
+        return "note"
+    found = next((level for level in (written.level, rule.level) if level in _LEVELS), None)
+    return found or "warning"
 
 
-def as_text(value: object, at: str) -> str | None:
-    """Give a text back, without halves of surrogate pairs, which could not be written again.
-
-    Raises:
-        NotReadError: it is neither a text nor `null`.
-    """
-    text = _as_string(value, at)
-    return text if text is None or text.isascii() else _HALVES.sub("\ufffd", text)
-
-
-def _as_string(value: object, at: str) -> str | None:
-    if value is not None and not isinstance(value, str):
-        raise NotReadError(f"{at} is no string")
-    return value
+def _templates(value: object, at: str) -> dict[str, str]:
+    found = {}
+    for name, template in as_object(value, at).items():
+        text = as_text(as_object(template, f"{at} of a message").get("text"), f"{at} of a message")
+        if text is not None:
+            found[name] = text[:MAX_TEMPLATE]
+    return found
 
 
-def as_index(value: object) -> int:
-    """Give a position or a line back; -1 where it is none."""
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MAX_LINE:
-        return value
-    return -1
+def _filled(template: str, arguments: tuple[str, ...]) -> str:
+    """Put the arguments of a message in its places, as far as a message is read."""
+    pieces: list[str] = []
+    length = 0
+    for piece in _PIECE.finditer(template):
+        text = piece[0]
+        if piece[1] is not None and int(piece[1]) < len(arguments):
+            text = arguments[int(piece[1])]
+        elif text in {"{{", "}}"}:
+            text = text[0]
+        pieces.append(text)
+        length += len(text)
+        if length >= MAX_TEMPLATE:
+            break
+    return "".join(pieces)[:MAX_TEMPLATE]

@@ -12,16 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from patchgate.commands.junit import (
-    MOST_REPORT,
-    Counts,
-    read_report,
-    report_options,
-    runs_pytest,
-    said_broken_off,
-    said_nothing_ran,
-)
-from patchgate.commands.outcome import CommandOutcome, Status
+from patchgate.commands.failures import MOST_REPORT, Counts, read_report, said_broken_off, said_nothing_ran
+from patchgate.commands.runner import CommandOutcome, Status, report_options, runs_pytest
 from patchgate.components.baseline import Hashes
 from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath

@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from patchgate.check.terms import trusted
-from patchgate.commands.environment import command_environment
-from patchgate.commands.runner import located, not_found
+from patchgate.commands.runner import command_environment, located, not_found
 from patchgate.errors import PatchgateError
 from patchgate.git.history import Commit, listed
 from patchgate.git.hooks_in_force import Worktree

@@ -11,9 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from patchgate.commands.environment import command_environment, find_program
-from patchgate.commands.outcome import CommandOutcome, Status, finding_of, show_command, tail_lines
-from patchgate.commands.runner import run
+from patchgate.commands.runner import (
+    CommandOutcome,
+    Status,
+    command_environment,
+    find_program,
+    finding_of,
+    run,
+    show_command,
+    tail_lines,
+)
 from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import is_printable

@@ -18,11 +18,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from patchgate.commands import sarif_run
+from patchgate.commands import sarif_file
 from patchgate.commands.json_stream import NotReadError
-from patchgate.commands.results import Result
+from patchgate.commands.results import Result, TreeFiles
 from patchgate.commands.sarif_file import read_sarif
-from patchgate.commands.tree_files import TreeFiles
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import is_printable
 from tests.amount import often
@@ -529,17 +528,17 @@ def test_a_notification_of_an_error_tells_that_not_all_was_looked_at(kind: str, 
 )
 def test_each_limit_is_named_in_the_refusal(monkeypatch: pytest.MonkeyPatch, told: Json, said: str) -> None:
     read(document(told))
-    monkeypatch.setattr(sarif_run, "MOST", dict.fromkeys(sarif_run.MOST, 2))
+    monkeypatch.setattr(sarif_file, "MOST", dict.fromkeys(sarif_file.MOST, 2))
     assert said in refusal(document(told)).message
 
 
 def test_a_limit_is_that_of_all_runs_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sarif_run, "MOST", sarif_run.MOST | {"results": 2})
+    monkeypatch.setattr(sarif_file, "MOST", sarif_file.MOST | {"results": 2})
     assert "more than 2 results" in refusal(document(run(result(), result()), run(result()))).message
 
 
 def test_messages_that_grow_out_of_one_template_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sarif_run, "MAX_MESSAGES", 100)
+    monkeypatch.setattr(sarif_file, "MAX_MESSAGES", 100)
     told = [result(message={"text": "x" * 30 + "{0}", "arguments": [str(number)]}) for number in range(9)]
     assert len(read(document(run(*told[:3])))) == 3
     assert "more than 100 characters" in refusal(document(run(*told))).message
