@@ -10,8 +10,8 @@ from typing import Any
 
 from patchgate.git.path import RepoPath
 from patchgate.intents.intent import Intent, Moment, Scope, State
+from patchgate.intents.intent_form import mark
 from patchgate.intents.intents import Intents, present
-from patchgate.intents.marker import mark
 from patchgate.ledger.ledger import Ledger
 from tests.world import Repo
 

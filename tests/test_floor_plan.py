@@ -58,7 +58,7 @@ PURE = {
     """,
     "git": "folders model patch_names path quoting",
     "hooks.fast": "glob_literals suspicion",
-    "intents": "entries intent scope",
+    "intents": "intent scope",
     "patches": """
         diagnosis edit_diff edits lines
         misfit_mending narrowing patch patch_headers patch_hunk_faults
@@ -82,8 +82,8 @@ PURE = {
     "report": "*",
     "report.rules": "*",
     "verify": """
-        abuse growth regressions result signal_words thresholds verification
-        verification_findings verification_reasons verification_text
+        abuse regressions result verification
+        verification_reasons verification_text
     """,
 }
 IMPURE = {

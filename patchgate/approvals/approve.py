@@ -1,113 +1,196 @@
 """Grant one exception: a person's word for one change under one policy.
 
-Decides what can be approved (what is refused, by rules that are no invariants, in a change that was judged
-whole), what the statement says, and where it goes: without a signature into this machine's approvals, with
-one into a note that travels. Who the person is and whether they meant it, the surface asks. Which change is
-meant is found in `approve_target`.
-
-Sign a statement by the SSH key that git signs with.
+Decides which change a name means, judged anew (what the ledger remembers only says where to look), what of it
+can be approved, and where the statement goes: without a signature into this machine's approvals, with one
+into a note that travels. Who the person is and whether they meant it, the surface asks.
 """
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
-from patchgate.approvals.approvals import LocalApprovals, Signed, Statement
-from patchgate.approvals.effects import errors_of, honoured, may_be_approved, undecided_gates
-from patchgate.approvals.signers import (
-    NAMESPACE,
-    SSH_KEYGEN,
+from patchgate.approvals.approvals import (
+    LocalApprovals,
+    Signed,
+    Statement,
     base_tree,
     check_signature,
+    identity,
+    sign,
     signers_of,
-    without_git,
 )
-from patchgate.errors import UndecidedError, UsageError
+from patchgate.approvals.effects import errors_of, honoured, may_be_approved, undecided_gates
+from patchgate.check.commits import check_revision
+from patchgate.check.pending import check_pending
+from patchgate.check.terms import Asked, trusted
+from patchgate.errors import PatchgateError, UndecidedError, UsageError
 from patchgate.git.model import change_id
 from patchgate.git.notes import APPROVALS_REF, add_line, anchor_of
 from patchgate.git.objects import Objects
 from patchgate.git.quoting import printable
-from patchgate.git.repository import ANY_CODE, Repository
-from patchgate.ledger.ledger import Ledger
-from patchgate.process import run
+from patchgate.git.repository import Repository
+from patchgate.git.revisions import tree_named
+from patchgate.ledger.ledger import Event, Ledger
+from patchgate.policy.policies import Policies, built_in
+from patchgate.policy.policy import Profile
 from patchgate.report.rules import RULES, Stage
 from patchgate.report.verdict import ChangeVerdict, Finding, Json, Outcome, Report, Verdict
 from patchgate.report.wording import describe_gate, name_change
 
-AGENT = "SSH_AUTH_SOCK"
-_HINT = "git config user.signingKey ~/.ssh/id_ed25519.pub (a path, or key:: and the public key)"
-_KINDS = ("ssh-", "ecdsa-", "sk-ssh-", "sk-ecdsa-")
+STAGED = "@staged"
+_ID = re.compile(r"(sha256:)?([0-9a-f]{8,64})")
+_NAMES = "name @staged, --last, a change id, or a commit"
+_LOOKED_AT = 200
 
 
-def sign(repository: Repository, statement: Statement, agent: str | None) -> Signed:
-    """Sign a statement in the namespace `patchgate`.
-
-    Args:
-        repository: whose config names the key.
-        statement: what is signed.
-        agent: the socket of ssh-agent, if there is one.
+def last_refused(repository: Repository, asked: Asked) -> ChangeVerdict:
+    """Judge again what was refused last, by the ledger.
 
     Raises:
-        UsageError: no key is named, or there is no such file.
-        UndecidedError: ssh-keygen is missing, or could not sign.
+        UsageError: nothing was refused here, or it is not there any more.
+        PatchgateError: it could not be read.
     """
-    named = _key(repository)
-    environment = without_git(repository.environment)
-    if agent:
-        environment[AGENT] = agent
-    with tempfile.TemporaryDirectory(prefix="patchgate-") as folder:
-        place = named
-        if (literal := _literal(named)) is not None:
-            place = os.path.join(folder, "key.pub")
-            with open(place, "w", encoding="utf-8", errors="surrogateescape") as file:
-                file.write(literal + "\n")
-        elif not os.path.isfile(place):
-            raise UsageError(f"user.signingKey names no file: {printable(named, 200)}", _HINT)
-        # Without a file's name it signs what it reads. It has no terminal, so it cannot ask for a passphrase.
-        done = run(
-            [SSH_KEYGEN, "-Y", "sign", "-n", NAMESPACE, "-f", place],
-            cwd=folder,
-            env=environment,
-            stdin=statement.to_bytes(),
-            max_output=1 << 16,
+    refused = [event for event in Ledger(repository.common_dir).events() if event.kind == "refused"]
+    if not refused:
+        raise UsageError("nothing was refused here", _NAMES)
+    return _again(repository, refused[-1], asked)
+
+
+def named(repository: Repository, name: str, asked: Asked) -> ChangeVerdict:
+    """Judge the change that a name means: `@staged`, a change id or the start of one, a commit.
+
+    Raises:
+        UsageError: it means nothing, or more than one change.
+        PatchgateError: it could not be read.
+    """
+    if name == STAGED:
+        return _only(check_pending(repository, _or_trusted(repository, asked)))
+    if ".." in name:
+        raise UsageError(f"{printable(name, 100)} is a range: one change is approved at a time", _NAMES)
+    written = _ID.fullmatch(name)
+    commit = None if written is not None and written.group(1) else _commit(repository, name)
+    digits = written.group(2) if written is not None else None
+    events = _events_about(repository, digits, commit)
+    others = [event for event in events if commit is None or event.about.get("commit") != commit]
+    ids = {event.about.get("change_id") for event in others}
+    if len(ids) + (commit is not None) > 1:
+        raise UsageError(
+            f"{printable(name, 100)} means more than one change",
+            "write the commit's full id, or sha256: and more of the change's",
         )
-    if done.code == 0:
-        try:
-            return Signed(statement, done.out.decode("ascii", "replace").replace("\r\n", "\n"))
-        except ValueError as error:
-            raise UndecidedError(f"ssh-keygen answered with something else: {error}", _HINT) from error
-    said = [line.strip() for line in done.err.split(b"\n") if line.strip()]
-    why = printable(said[-1], 200) if said else f"exit code {done.code}"
-    raise UndecidedError(
-        f"ssh-keygen could not sign: {why}",
-        "load the key first: ssh-add FILE; or name another: git config user.signingKey FILE",
-    )
+    if commit is not None:
+        return _committed(repository, commit, asked, events[-1].about.get("policy") if events else None)
+    if others:
+        return _again(repository, others[-1], asked)
+    pending = _pending(repository, digits, asked) if digits is not None else None
+    if pending is None:
+        raise UsageError(f"{printable(name, 100)} is no change and no commit that is known here", _NAMES)
+    return pending
 
 
-def _key(repository: Repository) -> str:
-    done = repository.git("config", "--type=path", "--null", "--get", "user.signingKey", answers=(0, 1))
-    named = os.fsdecode(done.out.rstrip(b"\0"))
-    if done.code != 0 or not named:
-        raise UsageError("git is told no key to sign with", _HINT)
-    if _literal(named) is not None:
-        return named
-    # As for git, a relative path starts at the top of the working tree.
-    return os.path.join(repository.work_tree or repository.git_dir, named)
+def _or_trusted(repository: Repository, asked: Asked) -> Asked:
+    if asked.policy_from is not None:
+        return asked
+    return replace(trusted(repository), profile=asked.profile)
 
 
-def _literal(named: str) -> str | None:
-    """Give the public key that a setting holds itself; None where it is a path."""
-    if named.startswith("key::"):
-        return named.removeprefix("key::")
-    return named if named.startswith(_KINDS) and " " in named else None
+def _only(report: Report) -> ChangeVerdict:
+    (change,) = report.changes
+    return change
 
 
-_IDENTITY = tuple(f"GIT_{role}_{key}" for role in ("AUTHOR", "COMMITTER") for key in ("NAME", "EMAIL"))
-_STAMP = re.compile(r" -?\d+ [+-]\d{4}$")
+def _commit(repository: Repository, name: str) -> str | None:
+    with Objects(repository) as objects:
+        _, commit = tree_named(objects, name) or (None, None)
+    return commit
+
+
+def _events_about(repository: Repository, digits: str | None, commit: str | None) -> list[Event]:
+    """Find the refusals of a commit, and of changes whose id begins so; a damaged ledger ends early."""
+    start = None if digits is None else "sha256:" + digits
+    found: list[Event] = []
+    with suppress(UndecidedError, OSError):
+        for event in Ledger(repository.common_dir).events():
+            is_of_commit = commit is not None and event.about.get("commit") == commit
+            about = event.about.get("change_id")
+            is_named = start is not None and isinstance(about, str) and about.startswith(start)
+            if event.kind in {"refused", "observed"} and (is_of_commit or is_named):
+                found.append(event)
+    return found
+
+
+def _again(repository: Repository, event: Event, asked: Asked) -> ChangeVerdict:
+    """Judge again what an event tells of; it must still be that very change."""
+    commit, wanted = event.about.get("commit"), event.about.get("change_id")
+    if not isinstance(wanted, str):
+        raise UsageError("the ledger does not say which change was refused", _NAMES)
+    short = printable(wanted[: len("sha256:") + 12])
+    if isinstance(commit, str):
+        if _commit(repository, commit) is None:
+            raise UsageError(f"commit {printable(commit[:12])} is not here any more", _NAMES)
+        change = _committed(repository, commit, asked, event.about.get("policy"))
+        if change_id(change.change) == wanted:
+            return change
+        raise UsageError(f"commit {printable(commit[:12])} is not the change {short} any more", _NAMES)
+    change_now = _pending(repository, wanted.removeprefix("sha256:"), asked)
+    if change_now is None:
+        raise UsageError(
+            f"the change {short} is not staged any more",
+            'git add what is meant, then: git patchgate approve @staged --reason "..."',
+        )
+    return change_now
+
+
+def _pending(repository: Repository, digits: str, asked: Asked) -> ChangeVerdict | None:
+    """Judge what is staged, or else the working tree, if its change id begins so."""
+    if repository.work_tree is None:
+        return None
+    terms = _or_trusted(repository, asked)
+    for whole_tree in (False, True):
+        with suppress(UndecidedError):
+            change = _only(check_pending(repository, terms, whole_tree=whole_tree))
+            if change_id(change.change).startswith("sha256:" + digits):
+                return change
+    return None
+
+
+def _committed(repository: Repository, commit: str, asked: Asked, digest: Json) -> ChangeVerdict:
+    """Judge a commit, by the policy under which it was refused if that can be found."""
+    change = _only(check_revision(repository, commit, _or_trusted(repository, asked)))
+    if not isinstance(digest, str) or asked.policy_from is not None or change.policy.digest == digest:
+        return change
+    place = _place_of(repository, commit, digest, Profile(change.profile))
+    if place is None:
+        # The policy has changed since; what judges now is what an exception is needed from.
+        return change
+    return _only(check_revision(repository, commit, replace(asked, policy_from=place)))
+
+
+def _place_of(repository: Repository, commit: str, digest: str, profile: Profile) -> str | None:
+    """Find a commit with this policy: a push is judged by one that the remote has, behind this or a ref."""
+    with Objects(repository) as objects:
+        policies = Policies(objects)
+        for place in _places(repository, commit):
+            header = objects.header(place + "^{tree}")
+            if header is None:
+                continue
+            with suppress(PatchgateError):
+                found = policies.at(policies.key(header.oid))
+                policy = built_in() if found.is_absent else found.policy
+                if policy is not None and policy.digest(profile) == digest:
+                    return place
+    return None
+
+
+def _places(repository: Repository, commit: str) -> Iterator[str]:
+    count = f"--max-count={_LOOKED_AT}"
+    behind = repository.git("rev-list", "--first-parent", "--skip=1", count, commit)
+    refs = repository.git("for-each-ref", f"--count={_LOOKED_AT}", "--format=%(objectname)", "refs/remotes")
+    for done in (behind, refs):
+        yield from dict.fromkeys(done.out.decode("ascii", "replace").split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,25 +293,6 @@ def _not_refusing(rule: str, name: str, known: Sequence[str]) -> UsageError:
     if RULES[rule].invariant:
         return UsageError(f"{shown} is an invariant: no approval touches it", f"one of: {', '.join(known)}")
     return UsageError(f"{shown} does not refuse the {name}", f"one of: {', '.join(known)}")
-
-
-def who_approves(repository: Repository, environ: Mapping[str, str]) -> str:
-    """Ask git who commits here: `Name <address>`.
-
-    Raises:
-        UsageError: git does not know.
-    """
-    done = repository.git("var", "GIT_COMMITTER_IDENT", variables=identity(environ), answers=ANY_CODE)
-    said = _STAMP.sub("", done.out.decode("utf-8", "surrogateescape").strip())
-    who = printable(" ".join(said.split()), 280)
-    if done.code != 0 or not who:
-        raise UsageError("git does not know who you are", "git config user.name NAME, and user.email")
-    return who
-
-
-def identity(environ: Mapping[str, str]) -> dict[str, str]:
-    """Take from an environment what git goes by to name who writes a note."""
-    return {name: environ[name] for name in _IDENTITY if environ.get(name)}
 
 
 def grant(repository: Repository, exemption: Exemption, statement: Statement) -> Granted:

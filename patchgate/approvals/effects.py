@@ -1,9 +1,8 @@
 """What an approval does to a verdict, and which refusals can be approved at all.
 
-Decides, by section 6 of the design: a finding of level error whose rule is no invariant, in a change that is
-or can become a commit, becomes a note where an approval for this very change under this very policy names
-its rule. Nothing else is touched: undecided gates, invariants, what a patch's grammar or git says, messages
-and refs stay what they are, and so does the verdict id. Which approvals count is decided in `grants`.
+A finding of level error whose rule is no invariant, in a change that is or can become a commit, becomes a
+note where an approval for this very change under this very policy names its rule. Nothing else is touched:
+undecided gates, invariants, what a patch's grammar or git says, messages, refs and the verdict id.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from patchgate.git.model import change_id
@@ -21,7 +20,7 @@ from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Json, 
 from patchgate.report.wording import SHORT_OID
 
 if TYPE_CHECKING:
-    from patchgate.approvals.approvals import Statement
+    from patchgate.approvals.grants import Grant
     from patchgate.git.repository import Repository
 
 LOCAL, PUSH = "local", "push"
@@ -32,15 +31,6 @@ _KINDS = frozenset({"staged", "worktree", "commit", "merge"})
 _OUT_OF_REACH = frozenset(
     {Stage.PARSE, Stage.GIT_CHECK, Stage.APPLY, Stage.MESSAGE, Stage.SCOPE, Stage.VERIFY}
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Grant:
-    """An approval that counts: the statement, who stands for it, and whether a signature proves that."""
-
-    statement: Statement
-    by: str
-    signed: bool
 
 
 def may_be_approved(change: ChangeVerdict, finding: Finding) -> bool:
@@ -62,9 +52,11 @@ def undecided_gates(change: ChangeVerdict) -> list[GateOutcome]:
     return [gate for gate in (*change.gates, *change.circumstances) if gate.outcome in wanting]
 
 
-def is_in_question(change: ChangeVerdict) -> bool:
-    """Tell whether an approval could change anything about this change."""
-    return any(may_be_approved(change, finding) for finding in errors_of(change))
+def _rules_in_question(change: ChangeVerdict) -> frozenset[str]:
+    """Name the rules that refuse a change; none where no approval could change anything about it."""
+    errors = errors_of(change)
+    is_in_question = any(may_be_approved(change, finding) for finding in errors)
+    return frozenset(each.rule for each in errors) if is_in_question else frozenset()
 
 
 def honoured(
@@ -85,11 +77,12 @@ def honoured(
         local: whether approvals without a signature count: on this machine, until the push.
         notes: commits or full refs of notes where signed ones are, a quarantined commit too.
     """
-    if not any(is_in_question(change) for change in report.changes):
+    refusing = [_rules_in_question(change) for change in report.changes]
+    if not any(refusing):
         return report
     from patchgate.approvals.grants import grants_for
 
-    grants, warnings = grants_for(repository, report, local=local, notes=notes)
+    grants, warnings = grants_for(repository, report.changes, refusing, local=local, notes=notes)
     done = honour(report, grants)
     return replace(done, warnings=(*done.warnings, *warnings)) if warnings else done
 

@@ -1,9 +1,8 @@
 """Which approvals count for a report: those of this machine, and the signed ones of the notes.
 
-Decides that an approval without a signature counts only where it was given, and a signed one where its
-signature is good by the signers of the base: the tree whose policy judged, at a push one that is there
-already, never what the change itself or a commit before it in the same push brings. What does not count is
-told, where it speaks about a refused change.
+Without a signature one counts only where it was given; a signed one by the signers of the tree whose policy
+judged, at a push one that is there already, never what the change itself or a commit before it in the same
+push brings. What does not count is told, where it speaks about a refused change.
 """
 
 from __future__ import annotations
@@ -12,21 +11,38 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from patchgate.approvals.approvals import LocalApprovals, Signed, Statement, read_lines
-from patchgate.approvals.effects import Grant, errors_of, is_in_question
-from patchgate.approvals.signers import Checked, base_tree, check_signature, complained, signers_of
+from patchgate.approvals.approvals import (
+    Checked,
+    LocalApprovals,
+    Signed,
+    Statement,
+    base_tree,
+    check_signature,
+    complained,
+    read_lines,
+    signers_of,
+)
 from patchgate.errors import UndecidedError
 from patchgate.git.model import change_id
 from patchgate.git.notes import anchor_of, read_notes
 from patchgate.git.objects import Objects
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
-from patchgate.report.verdict import ChangeVerdict, Report
+from patchgate.report.verdict import ChangeVerdict
 
 # A check costs two children of a few milliseconds; whoever may push notes must not make a server busy.
 _MOST_CHECKS = 16
 _MOST_CHECKS_IN_ALL = 1000
 _NO_SIGNERS = "there is no .patchgate/allowed_signers in"
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """An approval that counts: the statement, who stands for it, and whether a signature proves that."""
+
+    statement: Statement
+    by: str
+    signed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,23 +60,31 @@ class _Wanted:
 
 
 def grants_for(
-    repository: Repository, report: Report, *, local: bool, notes: Sequence[str]
+    repository: Repository,
+    changes: Sequence[ChangeVerdict],
+    refusing: Sequence[frozenset[str]],
+    *,
+    local: bool,
+    notes: Sequence[str],
 ) -> tuple[list[list[Grant]], list[str]]:
-    """Find, for each change of a report, the approvals that count for it, and say what does not.
+    """Find, for each change, the approvals that count for it, and say what does not.
 
     What counts for one change says nothing about another of the same id: its base may name other signers.
+
+    Args:
+        refusing: the rules that refuse each of them; none where nothing can be approved.
     """
     told: list[str] = []
     own, fault = _of_this_machine(repository)
     if fault is not None and local:
         told.append(fault)
-    grants: list[list[Grant]] = [[] for _ in report.changes]
+    grants: list[list[Grant]] = [[] for _ in changes]
     with Objects(repository) as objects:
         reader = _Notes(objects, notes, told)
-        for mine, change in zip(grants, report.changes, strict=True):
-            if not is_in_question(change):
+        for mine, change, rules in zip(grants, changes, refusing, strict=True):
+            if not rules:
                 continue
-            wanted = _wanted(change)
+            wanted = _Wanted(change, change_id(change.change), rules)
             signed = reader.read(wanted)
             mine.extend(reader.checked(wanted, signed))
             unsigned = own.get(wanted.id, [])
@@ -70,10 +94,6 @@ def grants_for(
             if not wanted.rules.issubset(itertools.chain.from_iterable(helping)):
                 told += _hints(wanted, unsigned, signed, local=local)
     return grants, list(dict.fromkeys(told))
-
-
-def _wanted(change: ChangeVerdict) -> _Wanted:
-    return _Wanted(change, change_id(change.change), frozenset(each.rule for each in errors_of(change)))
 
 
 def _of_this_machine(repository: Repository) -> tuple[dict[str, list[Statement]], str | None]:

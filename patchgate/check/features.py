@@ -34,7 +34,7 @@ GATES = (
     ("placeholders", "placeholders", "patchgate.placeholders.placeholders"),
 )
 # What a worktree declared about its work binds what is made in it.
-_WORK = "patchgate.intents.judging"
+_WORK = "patchgate.intents.commits"
 
 
 @dataclass(frozen=True, slots=True)

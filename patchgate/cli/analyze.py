@@ -60,7 +60,7 @@ def command(
 
         write(render_json(done) if form == "json" else render_sarif(done))
     else:
-        from patchgate.verify.analysis_text import text, warnings
+        from patchgate.verify.analysis_document import text, warnings
 
         for warning in warnings(done):
             complain(f"warning: {warning}")

@@ -60,8 +60,8 @@ def command(
             "an approval needs a person at a terminal, or a signature", "run it in a terminal, or add --sign"
         )
     repository = open_to_write(context, directory)
-    from patchgate.approvals.approve import exempt, grant, grant_signed, who_approves
-    from patchgate.approvals.approve_target import last_refused, named
+    from patchgate.approvals.approvals import who_approves
+    from patchgate.approvals.approve import exempt, grant, grant_signed, last_refused, named
     from patchgate.check.terms import Asked, asked_from
     from patchgate.policy.policy import Profile
 

@@ -112,7 +112,7 @@ def reset_attempts(
     require_person("a reset needs a person at a terminal", "run it in a terminal")
     repository = open_to_write(context, directory)
     from patchgate.apply.prune import chain_to_reset, refused_in, reset
-    from patchgate.approvals.approve import who_approves
+    from patchgate.approvals.approvals import who_approves
     from patchgate.report.wording import count, safe
 
     chain = chain_to_reset(repository, attempt)

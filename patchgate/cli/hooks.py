@@ -218,7 +218,7 @@ def _verified(
     report: Report,
 ) -> Report:
     """Verify what the branches get, where the policy asks for it; what runs for long is told meanwhile."""
-    from patchgate.verify.push_asked import asking_of
+    from patchgate.verify.push import asking_of
 
     asking = asking_of(repository, remote, updates)
     if asking is None:

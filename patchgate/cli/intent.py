@@ -16,7 +16,7 @@ from patchgate.cli.progress import Progress
 if TYPE_CHECKING:
     from patchgate.git.repository import Repository
     from patchgate.intents.intent import Intent
-    from patchgate.intents.outcome import Caller, Outcome
+    from patchgate.intents.states import Caller, Outcome
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 _Command = TypeVar("_Command", bound=Callable[..., object])
@@ -114,8 +114,8 @@ def show_intent(context: click.Context, name: str | None, form: str, directory: 
     any more.
     """
     repository = open_here(context, directory)
-    from patchgate.intents.texts import show_text
-    from patchgate.intents.turns import advance
+    from patchgate.intents.document import show_text
+    from patchgate.intents.store import advance
     from patchgate.intents.verbs import here
 
     caller = _caller()
@@ -145,7 +145,7 @@ def list_intents(context: click.Context, form: str, directory: str | None) -> in
     The oldest first, one a line: state, time, holder, files, worktree, reason.
     """
     repository = open_here(context, directory)
-    from patchgate.intents.texts import list_text
+    from patchgate.intents.document import list_text
     from patchgate.intents.verbs import everywhere
 
     found, damaged = everywhere(repository)
@@ -204,7 +204,7 @@ def recover_intent(context: click.Context, name: str, form: str, directory: str 
 
 def _caller() -> Caller:
     from patchgate.intents.intents import present
-    from patchgate.intents.outcome import Caller
+    from patchgate.intents.states import Caller
 
     return Caller(os.environ, present())
 
@@ -215,7 +215,7 @@ def _tell(outcome: Outcome, form: str) -> int:
 
         write(outcome_json(outcome))
         return outcome.exit_code
-    from patchgate.intents.texts import outcome_text
+    from patchgate.intents.document import outcome_text
 
     for warning in outcome.warnings:
         complain(f"warning: {warning}")

@@ -18,14 +18,14 @@ from patchgate.git.repository import Repository, open_repository
 from patchgate.hooks.at_ref import judge_transaction
 from patchgate.intents.intent import Moment
 from patchgate.intents.intents import Intents, present
-from patchgate.intents.outcome import Caller
 from patchgate.intents.request import Request
+from patchgate.intents.states import Caller
 from patchgate.intents.verbs import declare
 from patchgate.process import allowed_environment, run
 from patchgate.report.verdict import Finding
 from patchgate.verify.analyses import Around
-from patchgate.verify.verification_findings import findings_of
-from patchgate.verify.verify import Asked as ToVerify
+from patchgate.verify.intent import Asked as ToVerify
+from patchgate.verify.verification_reasons import findings_of
 from patchgate.verify.verify import verify
 
 _WHO = "patchgate <selftest@patchgate.invalid> 0 +0000"

@@ -43,7 +43,8 @@ def command(
     """
     repository = open_here(context, directory)
     from patchgate.verify.analyses import Around
-    from patchgate.verify.verify import Asked, verify
+    from patchgate.verify.intent import Asked
+    from patchgate.verify.verify import verify
 
     progress = Progress(quiet=quiet)
     try:

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from patchgate.approvals.approve import who_approves
+from patchgate.approvals.approvals import who_approves
 from patchgate.components.baseline import MAX_BASELINE_BYTES, Baseline, hashes, write_baseline
 from patchgate.components.capture_run import (
     NO_TESTS,

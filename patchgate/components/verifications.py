@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from patchgate.approvals.approve import identity
+from patchgate.approvals.approvals import identity
 from patchgate.components.staleness import DAY
 from patchgate.errors import UndecidedError
 from patchgate.git.notes import add_line, read_notes

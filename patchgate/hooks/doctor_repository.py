@@ -22,8 +22,8 @@ from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
 from patchgate.git.symrefs import sentence_on, symbolic_refs
 from patchgate.hooks.doctor_findings import Finding, git_in, quoted
+from patchgate.intents.intent_form import MARKER, marked
 from patchgate.intents.intents import Intents
-from patchgate.intents.marker import MARKER, marked
 from patchgate.ledger.history import describe_contradiction
 from patchgate.ledger.ledger import Event, Ledger
 from patchgate.ledger.receipts import Receipts, settled

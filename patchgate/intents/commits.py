@@ -1,12 +1,8 @@
 """Intents and commits: which intents bind what is committed in a worktree, and what is said of it.
 
-Decides which intents count here (those whose time is not over; a holder that is gone changes nothing until
-then), which of several binds, that one which waits allows only what no other intent has, and that files
-which were so before its declaration are not held against an intent, nor choose it. The scope is a
-circumstance: no part of a verdict's id. What is allowed is decided in `intents.scope`; which commits are
-made under an intent in `made_commits`; who has a file in `reservations`.
-
-Where there is no intent at all that is two looks at the disk, and nothing is imported for it.
+Those bind whose time is not over. One that waits allows only what no other has; files that were so before a
+declaration are not held against it, nor choose it. A circumstance: no part of a verdict's id. Where there is
+no intent at all that is two looks at the disk, and nothing is imported for it.
 """
 
 from __future__ import annotations
@@ -26,10 +22,12 @@ if TYPE_CHECKING:
     from patchgate.git.objects import Objects
     from patchgate.git.path import RepoPath
     from patchgate.git.repository import Repository
-    from patchgate.intents.intent import Intent, Moment
+    from patchgate.git.tree_view import TreeView
+    from patchgate.intents.intent import Intent, Moment, Scope
+    from patchgate.policy.component import Component, Components
 
 MARKER = "patchgate-intents"
-"""As in `intents.marker`, which is not imported to look for it."""
+"""As in `intents.intent_form`, which is not imported to look for it."""
 _NAMED = 5
 
 
@@ -67,7 +65,7 @@ class Here:
     def taker(self, intent: Intent, path: RepoPath) -> Intent | None:
         """Find who has a file that an intent which waits would have, too."""
         from patchgate.intents.intent import State
-        from patchgate.intents.reservations import who_has
+        from patchgate.intents.intents import who_has
 
         if intent.state is not State.QUEUED:
             return None
@@ -84,8 +82,7 @@ def active_here(repository: Repository, now: Moment | None = None) -> Here | Non
     if not (is_marked or _are_stored(repository)):
         return None
     from patchgate.intents.intent import State
-    from patchgate.intents.intents import Intents, present
-    from patchgate.intents.reservations import holders
+    from patchgate.intents.intents import Intents, holders, present
 
     now = now or present()
     try:
@@ -251,10 +248,51 @@ def _along(
     if not policy.config.components:
         return frozenset()
     from patchgate.git.tree_view import TreeView
-    from patchgate.intents.scoped_baselines import baselines_in_scope
 
     view = TreeView(objects, change.base, {file.path.raw: file.new for file in change.files})
     return baselines_in_scope(intent.scope, policy.components, touched, view)
+
+
+def baselines_in_scope(
+    scope: Scope, components: Components, touched: Iterable[RepoPath], view: TreeView
+) -> frozenset[RepoPath]:
+    """Name the baselines among some paths whose components the work may touch.
+
+    Args:
+        scope: what was declared.
+        components: those of the policy.
+        touched: what the change touches.
+        view: the tree that the change leaves.
+
+    Raises:
+        UndecidedError: an object is missing.
+    """
+    from patchgate.policy.component import BASELINES
+
+    # Most changes touch none, and then nothing is read.
+    near = components.near(path for path in touched if path.raw.startswith(BASELINES))
+    return frozenset(
+        path
+        for name, paths in near.items()
+        for path in paths
+        if view.entry(path.raw) is not None and _works_on(scope, components[name], view)
+    )
+
+
+def _works_on(scope: Scope, component: Component, view: TreeView) -> bool:
+    """Tell whether a scope allows a file of a component: one that it names, or one that is in the tree."""
+    from patchgate.intents.intent import may_be_many
+
+    entries = (*scope.allowed, *scope.related)
+    if any(component.role(entry) is not None for entry in entries):
+        return True
+    if not any(may_be_many(entry) for entry in entries):
+        return False
+    return any(
+        component.role(path) is not None and scope.covers(path)
+        for folder in component.folders
+        for path in view.below(folder)
+    )
 
 
 def _reserved(here: Here, policy: Policy, profile: Profile, touched: Sequence[RepoPath]) -> Iterator[Finding]:
@@ -263,7 +301,7 @@ def _reserved(here: Here, policy: Policy, profile: Profile, touched: Sequence[Re
     Raises:
         UndecidedError: that cannot be known, and would refuse the change.
     """
-    from patchgate.intents.reservations import who_has
+    from patchgate.intents.intents import who_has
     from patchgate.intents.scope import reserved, unread
     from patchgate.report.rules import Level
 
@@ -316,3 +354,34 @@ def _external(intent: Intent, dirt: Sequence[RepoPath]) -> str:
     named = ", ".join(path.quoted for path in dirt[:_NAMED])
     more = f" and {len(dirt) - _NAMED} more" if len(dirt) > _NAMED else ""
     return f"not blamed on {intent.id}, for it was so before: {named}{more}"
+
+
+@dataclass(frozen=True, slots=True)
+class IntentWork:
+    """The work that the intents of a worktree declare."""
+
+    here: Here
+
+    @property
+    def profile(self) -> Profile:
+        """The profile of agents, where an intent binds."""
+        return profile_under(self.here)
+
+    def hold(
+        self,
+        verdict: ChangeVerdict,
+        policy: Policy,
+        profile: Profile,
+        objects: Objects,
+        controls: Set[RepoPath],
+        copied: Sequence[RepoPath] = (),
+    ) -> ChangeVerdict:
+        """Check a pending change against the intents, as `with_scope` does."""
+        return with_scope(verdict, policy, profile, self.here, objects, controls, copied=copied)
+
+
+def work_here(repository: Repository) -> IntentWork | None:
+    """Find the intents of this worktree, and renew their leases; None where there is none."""
+    here = active_here(repository)
+    touch(repository, here)
+    return None if here is None else IntentWork(here)

@@ -6,20 +6,27 @@ reads this, so it loads nothing but `json`, `hashlib` and the values.
 
 The seal tells a damaged file from a whole one. Whoever can write below the git directory can write a seal as
 well; that an intent is what was declared, the ledger's record of its digest says.
+
+The marker: which intents are those of one worktree, as its git directory says.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
+from collections.abc import Iterator
+from contextlib import suppress
 
+from patchgate.errors import DamagedIntentError
 from patchgate.git.path import RepoPath
 from patchgate.intents.intent import Holder, Intent, Moment, Scope, State, declaration
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
 
 FORM = "patchgate.intent-file/1"
 ID = re.compile(r"i-[0-9a-f]{8,40}", re.ASCII)
@@ -201,3 +208,96 @@ def _dirty(value: Any) -> dict[RepoPath, tuple[str | None, ...]]:
         _path(path): tuple(None if oid is None else _matching(oid, _OID) for oid in oids)
         for path, oids in value.items()
     }
+
+
+MARKER = "patchgate-intents"
+
+_READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_MOST_MARKER = 1 << 20
+_MARKER_MODE = 0o600
+_TO_REMOVE = "remove it; then clear this worktree's intents (git patchgate intent list), declare anew"
+
+
+def marked(git_dir: str) -> tuple[str, ...]:
+    """Give the ids that the marker of a worktree names; none where it has no marker.
+
+    Raises:
+        DamagedIntentError: it cannot be read, or holds something else.
+    """
+    place = os.path.join(git_dir, MARKER)
+    try:
+        raw = content_of(place, _MOST_MARKER)
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        is_file = os.path.isfile(place) and not os.path.islink(place)
+        raise DamagedIntentError(
+            f"{place!r} cannot be read: {error.strerror or error}",
+            "mend the mode of that file" if is_file else _TO_REMOVE,
+        ) from error
+    names = raw.decode("ascii", "replace").split("\n")
+    if names[-1] or not all(ID.fullmatch(name) for name in names[:-1]):
+        raise DamagedIntentError(
+            f"{place!r} is damaged: it has to name the intents of this worktree", _TO_REMOVE
+        )
+    return tuple(dict.fromkeys(names[:-1]))
+
+
+def mark(git_dir: str, name: str) -> None:
+    """Name an intent in the marker of its worktree, on the disk when this returns; before it is written.
+
+    Raises:
+        DamagedIntentError: the marker is damaged.
+        OSError: as the system gave it.
+    """
+    names = marked(git_dir)
+    if name not in names:
+        _write_marker(git_dir, (*names, name))
+
+
+def unmark(git_dir: str, name: str) -> None:
+    """Take an intent out of the marker of its worktree, after it is gone; with the last the marker goes.
+
+    A worktree that is gone, and an intent that is not named, change nothing.
+
+    Raises:
+        DamagedIntentError: the marker is damaged.
+        OSError: as the system gave it.
+    """
+    names = marked(git_dir)
+    left = tuple(each for each in names if each != name)
+    if left == names:
+        return
+    if left:
+        _write_marker(git_dir, left)
+    else:
+        with suppress(FileNotFoundError):
+            os.unlink(os.path.join(git_dir, MARKER))
+
+
+def git_dirs(common_dir: str) -> Iterator[str]:
+    """Yield the git directory of the main worktree, then those of the linked ones (gitrepository-layout)."""
+    yield common_dir
+    linked = os.path.join(common_dir, "worktrees")
+    with suppress(OSError):
+        yield from (os.path.join(linked, name) for name in sorted(os.listdir(linked)))
+
+
+def _write_marker(git_dir: str, names: tuple[str, ...]) -> None:
+    from pathlib import Path
+
+    from patchgate.storage.replace import write_atomically
+
+    content = "".join(f"{name}\n" for name in names).encode("ascii")
+    write_atomically(Path(git_dir, MARKER), content, mode=_MARKER_MODE)
+
+
+def content_of(place: str, most: int) -> bytes:
+    """Read a file, of which nothing but a regular one is read: no link is followed, no FIFO waited for."""
+    import stat
+
+    descriptor = os.open(place, _READING)
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError("it is no regular file")
+        return file.read(most + 1)

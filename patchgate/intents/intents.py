@@ -6,36 +6,44 @@ clear one, nor what an intent means for a commit.
 
     <common dir>/patchgate/intents/ID.json   one intent, sealed, replaced whole and flushed
     <common dir>/patchgate/intents/ID.seen   its last activity; neither sealed nor flushed, for hooks write it
-    <git dir>/patchgate-intents              the marker (`intent_marker`)
+    <git dir>/patchgate-intents              the marker (`intent_form`)
+
+Which intents have files now, in all worktrees, so that others wait or are warned.
 """
 
 from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from enum import StrEnum
 
 from patchgate.errors import DamagedIntentError, UndecidedError
-from patchgate.intents.intent import Holder, Intent, Moment
+from patchgate.git.path import RepoPath
+from patchgate.intents.intent import Holder, Intent, Moment, State
 from patchgate.intents.intent_form import (
     ID,
     MOST_BYTES,
     DamagedError,
+    content_of,
+    marked,
     moment_from,
     moment_text,
     read,
+    unmark,
     written,
 )
-from patchgate.intents.marker import content_of, marked, unmark
 from patchgate.storage.owner import Owner, boot_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
+    from patchgate.git.repository import Repository
     from patchgate.ledger.ledger import Ledger
+
 
 KIND = "intent"
 LOCK_SECONDS = 10.0
@@ -278,3 +286,59 @@ def _unreadable(place: str, why: str, name: str) -> DamagedIntentError:
     how = "remove that folder" if os.path.isdir(place) else f"git patchgate intent clear {name} removes it"
     hint = f"{how}; then declare the work anew"
     return DamagedIntentError(f"the intent {place!r} cannot be read: {why}", hint, intent=name)
+
+
+_MOST_PLACE = 1 << 16
+
+
+def is_foreign(intent: Intent, repository: Repository) -> bool:
+    """Tell whether the worktree of an intent is none of this repository, which was moved or copied since."""
+    if intent.git_dir in {repository.git_dir, repository.common_dir}:
+        return False
+    home, place = os.path.realpath(repository.common_dir), os.path.realpath(intent.git_dir)
+    return place != home and os.path.dirname(place) != os.path.join(home, "worktrees")
+
+
+def is_gone(intent: Intent, repository: Repository) -> bool:
+    """Tell whether the worktree of an intent is none of this repository, or was made anew under its name."""
+    if is_foreign(intent, repository):
+        return True
+    try:
+        return intent.id not in marked(intent.git_dir) or _is_deleted(intent.git_dir)
+    except UndecidedError:
+        return False
+
+
+def _is_deleted(git_dir: str) -> bool:
+    """Tell whether the folder of a linked worktree was deleted; of one that is locked it may come back.
+
+    Source: gitrepository-layout, `worktrees/<id>/gitdir` and `worktrees/<id>/locked`.
+    """
+    try:
+        with open(os.path.join(git_dir, "gitdir"), "rb") as file:
+            place = os.fsdecode(file.read(_MOST_PLACE).removesuffix(b"\n"))
+    except OSError:
+        # The main worktree has no such file.
+        return False
+    return not (
+        os.path.lexists(os.path.join(git_dir, place)) or os.path.lexists(os.path.join(git_dir, "locked"))
+    )
+
+
+def has_files(intent: Intent, repository: Repository, now: Moment) -> bool:
+    """Tell whether an intent has the files that it declared, so that nobody else gets them."""
+    return intent.state is State.ACTIVE and is_live(intent, now) and not is_gone(intent, repository)
+
+
+def holders(repository: Repository, now: Moment) -> tuple[Intent, ...]:
+    """Give the intents of all worktrees that have their files now.
+
+    Raises:
+        UndecidedError: one of them cannot be read.
+    """
+    return tuple(each for each in Intents(repository.common_dir).all() if has_files(each, repository, now))
+
+
+def who_has(path: RepoPath, intents: Iterable[Intent], *, but: str = "") -> Intent | None:
+    """Find the intent that has a file; None where none but the one of the id `but` does."""
+    return next((each for each in intents if each.id != but and each.scope.covers(path)), None)

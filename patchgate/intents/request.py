@@ -18,7 +18,6 @@ from patchgate.git.path import RepoPath, faults
 from patchgate.git.quoting import is_printable, printable
 from patchgate.git.repository import Repository
 from patchgate.git.tree_format import TREE_MODE
-from patchgate.intents.entries import is_glob, takes
 from patchgate.intents.intent import (
     DEFAULT_LEASE,
     DEFAULT_TTL,
@@ -26,6 +25,8 @@ from patchgate.intents.intent import (
     LEAST_TTL,
     MOST_TTL,
     Scope,
+    is_glob,
+    takes,
 )
 from patchgate.policy.control import is_control_by_name
 from patchgate.report.wording import count, show_path, some

@@ -14,8 +14,7 @@ from types import MappingProxyType
 from patchgate.check.case import find
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import printable
-from patchgate.intents.entries import may_be_many, taker_of
-from patchgate.intents.intent import Intent, Moment, Scope, ScopeCheck
+from patchgate.intents.intent import Intent, Moment, Scope, ScopeCheck, may_be_many, taker_of
 from patchgate.report.rules import RULES
 from patchgate.report.verdict import Detail, Finding, Fixer
 from patchgate.report.wording import count, length

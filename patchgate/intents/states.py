@@ -2,22 +2,55 @@
 
 Decides those words, for lists of all forms. What each means for a commit, a verify or another declaration,
 they decide themselves.
+
+Who calls a verb about intents, and what it gives: done or refused, with which intent, and why.
+
+Whether commits of this worktree are held to an intent at all: whether the hooks are in force here.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from patchgate.errors import PatchgateError
+from patchgate.git.hook_files import HookFile, displaced_by
+from patchgate.git.hooks_in_force import CONFIG_HOOKS_SINCE, Surroundings, worktree_here
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository
 from patchgate.intents.intent import Intent, Moment, State
-from patchgate.intents.intents import is_live, is_running
-from patchgate.intents.reservations import is_foreign, is_gone
+from patchgate.intents.intents import is_foreign, is_gone, is_live, is_running
 from patchgate.policy.control import CONTROLS_BY_NAME, PRE_COMMIT_FILE, PYPROJECT_FILE
 from patchgate.policy.policies import Policies
+
+_EVENTS = ("commit-msg", "reference-transaction")
+_HAND_ON = frozenset({"pre-commit", "prek"})
+_INSTALL = "commits here are not held to it: git patchgate install"
+
+
+def hooks_missing(repository: Repository, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Warn where a commit of this worktree would pass without its intent: a hook is missing, or does not run.
+
+    Args:
+        environ: the caller's: git's config may come from there.
+    """
+    around = Surroundings(repository, environ)
+    try:
+        here = worktree_here(around, _EVENTS)
+        is_off = bool(here.events_off) and around.version() >= CONFIG_HOOKS_SINCE
+    except PatchgateError:
+        return (_INSTALL,)
+    return () if all(map(_runs, here.files.values())) and not is_off else (_INSTALL,)
+
+
+def _runs(file: HookFile) -> bool:
+    """Tell whether ours runs there; pre-commit and prek run what they moved to NAME.legacy."""
+    ours = file if file.is_ours else displaced_by(file)
+    if ours is None or not (file.is_executable and ours.is_executable) or ours.is_orphan:
+        return False
+    return file.is_ours or (file.writer in _HAND_ON and ours.path.endswith(".legacy"))
 
 
 class Standing(StrEnum):
@@ -81,3 +114,62 @@ def told_of(intent: Intent, now: Moment, repository: Repository, controls: tuple
     here = intent.git_dir == repository.git_dir and not gone
     held, foreign = is_running(intent.holder), is_foreign(intent, repository)
     return Told(intent, standing, now.wall + left, left, held, here, gone, foreign, controls)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who calls, and when: the environment, and the time by the wall and since the boot."""
+
+    environ: Mapping[str, str]
+    now: Moment
+
+
+class Action(StrEnum):
+    """What was done; `refused` is a no, after which those that waited may have begun, and nothing else."""
+
+    DECLARED = "declared"
+    QUEUED = "queued"
+    RENEWED = "renewed"
+    CLEARED = "cleared"
+    RECOVERED = "recovered"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """An intent that stands in the way, and the entries of the other one by which it does."""
+
+    told: Told
+    entries: tuple[RepoPath, ...]
+
+    @property
+    def intent(self) -> Intent:
+        """The one that stands in the way."""
+        return self.told.intent
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a verb did, with which intent (as it is now; the cleared one as it was, None: it was damaged).
+
+    `reason` and `hint` tell why it was refused, and the next step. `promoted` are those that own their files
+    from now on. All sentences are safe to print.
+    """
+
+    action: Action
+    told: Told | None
+    conflicts: tuple[Conflict, ...] = ()
+    promoted: tuple[Intent, ...] = ()
+    warnings: tuple[str, ...] = ()
+    reason: str | None = None
+    hint: str | None = None
+
+    @property
+    def intent(self) -> Intent | None:
+        """The one with which it was done."""
+        return None if self.told is None else self.told.intent
+
+    @property
+    def exit_code(self) -> int:
+        """0 where it was done, 1 where it was refused."""
+        return 1 if self.action is Action.REFUSED else 0

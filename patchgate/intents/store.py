@@ -4,28 +4,29 @@ Decides that order alone. The record comes first: an intent without one is none 
 record without an intent says no more than that somebody was about to. Then the marker, so that no hook passes
 the work by; then what an earlier hook left is dropped; then the file. Out it goes the other way round. An
 intent of another repository (this one was moved or copied) is never written where that one lies.
+
+Whose turn it is: who stands in the way of an intent, and when one that waits begins.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import TypeVar
 
 from patchgate.check.pending import drop_pending
-from patchgate.errors import UndecidedError, UsageError
+from patchgate.errors import PatchgateError, UndecidedError, UsageError
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
-from patchgate.intents.intent import Intent, Moment
-from patchgate.intents.intents import KIND, Intents, Recorded
-from patchgate.intents.marker import git_dirs, mark, marked, unmark
-from patchgate.intents.reservations import is_foreign
-from patchgate.intents.states import control_entries
+from patchgate.intents.intent import Intent, Moment, State, conflicts
+from patchgate.intents.intent_form import git_dirs, mark, marked, unmark
+from patchgate.intents.intents import KIND, Intents, Recorded, has_files, is_foreign, is_gone, is_live
+from patchgate.intents.states import Caller, Conflict, Told, control_entries, told_of
 from patchgate.ledger.ledger import Ledger
 from patchgate.report.json_paths import path_list, place_member
 from patchgate.storage.record import Json
@@ -204,3 +205,90 @@ def _attempt(call: Callable[[], _Result]) -> _Result:
             if is_folder
             else "make room, or mend the mode of the folder patchgate in the git directory",
         ) from error
+
+
+def advance(repository: Repository, caller: Caller) -> tuple[tuple[Intent, ...], tuple[str, ...]]:
+    """Let those that wait begin, where one of this worktree does and nothing stands in its way any more.
+
+    Returns:
+        those that began, and warnings: where nothing can be changed, everything can be looked at.
+    """
+    store = Store(repository, caller.now)
+    try:
+        found = store.intents.of(repository.git_dir)
+        is_tidy = len(found) == len(marked(repository.git_dir))
+    except UndecidedError:
+        # Whoever shows them says it.
+        return (), ()
+    try:
+        waiting = [each for each in found if each.state is State.QUEUED]
+        known = store.intents.all() if waiting else ()
+        if is_tidy and not any(_is_next(store, each, known, caller) for each in waiting):
+            return (), ()
+        # Under the lock goes what a kill left in the marker, too.
+        with store.lock():
+            promoted, warnings = promote(store, caller)
+    except UndecidedError as error:
+        return (), (f"nothing was promoted: {error.message}",)
+    return promoted, tuple(warnings)
+
+
+def promote(store: Store, caller: Caller) -> tuple[tuple[Intent, ...], list[str]]:
+    """Make those that wait active, the oldest first, where nothing stands in their way any more.
+
+    Their time begins now; base, dirty files and analyses stay those of the declaration, so that nothing which
+    was done meanwhile goes unverified. One whose time is over, whose worktree is gone, or whom nobody holds,
+    waits for somebody to recover it.
+    """
+    promoted: list[Intent] = []
+    warnings: list[str] = []
+    try:
+        known = list(store.intents.all())
+    except UndecidedError as error:
+        return (), [f"nothing was promoted: {error.message}"]
+    for place, intent in enumerate(known):
+        if not _is_next(store, intent, known, caller):
+            continue
+        try:
+            active = replace(intent, state=State.ACTIVE, renewed=caller.now, seen=caller.now)
+            warnings += store.put(active, Recorded.PROMOTED)
+        except PatchgateError as error:
+            warnings.append(f"{intent.id} stays in the queue: {error.message}")
+            continue
+        known[place] = active
+        promoted.append(active)
+    return tuple(promoted), warnings
+
+
+def _is_next(store: Store, intent: Intent, known: Sequence[Intent], caller: Caller) -> bool:
+    """Tell whether one that waits may begin: somebody holds it, and nothing stands in its way."""
+    return (
+        intent.state is State.QUEUED
+        and is_live(intent, caller.now)
+        and not is_gone(intent, store.repository)
+        and not _blocking(store, intent, known, caller.now)
+    )
+
+
+def _blocking(store: Store, intent: Intent, known: Sequence[Intent], now: Moment) -> list[Intent]:
+    """Name the intents that have a file which this one allows."""
+    return [
+        each
+        for each in known
+        if each.id != intent.id
+        and has_files(each, store.repository, now)
+        and conflicts(intent.scope, each.scope)
+    ]
+
+
+def in_the_way(store: Store, intent: Intent, known: Sequence[Intent], caller: Caller) -> tuple[Conflict, ...]:
+    """Tell of those in the way of an intent, and by which of its entries."""
+    return tuple(
+        Conflict(told_here(store, each, caller), conflicts(intent.scope, each.scope))
+        for each in _blocking(store, intent, known, caller.now)
+    )
+
+
+def told_here(store: Store, intent: Intent, caller: Caller) -> Told:
+    """Say how an intent stands, seen from where one stands."""
+    return told_of(intent, caller.now, store.repository, store.controls)

@@ -27,17 +27,12 @@ from patchgate.git.private import PrivateStore
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.git.sources import pending_base, staged, worktree
-from patchgate.intents.entries import may_be_many
-from patchgate.intents.in_force import hooks_missing
-from patchgate.intents.intent import Holder, Intent, Moment, State, conflicts
-from patchgate.intents.intents import Intents, Recorded, host, is_live
-from patchgate.intents.marker import marked
-from patchgate.intents.outcome import Action, Caller, Conflict, Outcome
+from patchgate.intents.intent import Holder, Intent, Moment, State, conflicts, may_be_many
+from patchgate.intents.intent_form import marked
+from patchgate.intents.intents import Intents, Recorded, has_files, host, is_foreign, is_gone, is_live
 from patchgate.intents.request import Request, checked
-from patchgate.intents.reservations import has_files, is_foreign, is_gone
-from patchgate.intents.states import Told
-from patchgate.intents.store import Store, existing, moved
-from patchgate.intents.turns import in_the_way, promote, told_here
+from patchgate.intents.states import Action, Caller, Conflict, Outcome, Told, hooks_missing
+from patchgate.intents.store import Store, existing, in_the_way, moved, promote, told_here
 from patchgate.policy.analyses import digest_of
 from patchgate.policy.policy import Profile
 from patchgate.process import run

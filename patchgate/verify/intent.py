@@ -3,29 +3,144 @@
 Decides the choice among several, what makes an intent expired (its before-report or its own record is not
 what was written down, or its time is over), and when its before-report is kept. The ledger has what was
 declared; the file alone is nobody's word.
+
+Which intent a verification is held against, and what it cannot be held against.
 """
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from patchgate.commands.results import Evaluated, TreeRuns
-from patchgate.errors import PatchgateError, UndecidedError
+from patchgate.errors import PatchgateError, UndecidedError, UsageError
+from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
-from patchgate.intents.commits import Here, active_here
+from patchgate.intents.commits import Here, active_here, binding_of
 from patchgate.intents.intent import Intent, Moment
 from patchgate.intents.intents import KIND, Intents, Recorded, declared_digest
 from patchgate.ledger.ledger import Ledger
 from patchgate.policy.analyses import digest_of
 from patchgate.policy.policy import Policy
-from patchgate.report.wording import safe
+from patchgate.report.wording import SHORT_OID, safe
+from patchgate.verify.analyze import Analysed
 from patchgate.verify.verification_reasons import Obstacle
 
 if TYPE_CHECKING:
+    from patchgate.git.model import FileChange
+    from patchgate.git.objects import Objects
+    from patchgate.git.private import PrivateStore
+    from patchgate.git.repository import Repository
+    from patchgate.policy.policy import Policy
     from patchgate.verify.analyses import Around
+
+_MOST_PATH = 200
+
+
+def intent_for(scene: Scene, asked: Asked, after: Analysed) -> Intent | None:
+    """Choose the intent; None where this worktree has none, and none was named.
+
+    Raises:
+        UsageError: there is no such intent, or what is staged here is not of its worktree.
+        UndecidedError: an intent cannot be read.
+    """
+    if asked.intent is not None:
+        intent = named_intent(scene.repository, asked.intent)
+        if asked.revision is None:
+            _require_here(scene, intent)
+        return intent
+    here = active_here(scene.repository)
+    if here is None:
+        return None
+
+    return intent_here(here, lambda: _bound(scene, here, asked, after))
+
+
+def _require_here(scene: Scene, intent: Intent) -> None:
+    if intent.git_dir == scene.repository.git_dir:
+        return
+    from patchgate.intents.intents import is_gone
+
+    place = printable(intent.work_tree, _MOST_PATH)
+    if is_gone(intent, scene.repository):
+        raise UsageError(
+            f"{intent.id} is of the worktree {place}, which is gone, and not of what is staged here",
+            f"git patchgate intent recover {intent.id} takes it into this worktree",
+        )
+    shown = shlex.quote(intent.work_tree) if place == intent.work_tree else "WORKTREE"
+    raise UsageError(
+        f"{intent.id} is of the worktree {place}, and not of what is staged here",
+        f"git -C {shown} patchgate verify, or name a commit",
+    )
+
+
+def _bound(scene: Scene, here: Here, asked: Asked, after: Analysed) -> Intent | None:
+    """Choose among several: by whose the commit is, or else by what it touches, or what is staged."""
+    if asked.revision is None:
+        from patchgate.check.pending import pending_change
+
+        change = pending_change(scene.repository, scene.objects, scene.store)
+        return binding_of(here, change.files)
+    from patchgate.intents.made_commits import owners_of
+
+    assert after.commit is not None
+    owner = owners_of(scene.repository, here.own, [after.commit]).get(after.commit)
+    named = next((intent for intent in here.own if intent.id == owner), None)
+    return named or binding_of(here, _files_of(scene, after.commit))
+
+
+def _files_of(scene: Scene, commit: str) -> Sequence[FileChange]:
+    from patchgate.git.intent_commits import changes_of, with_ids
+
+    ((_, change),) = changes_of(scene.repository, with_ids(scene.repository, [commit]))
+    return change.files
+
+
+def was_before(scene: Scene, intent: Intent, after: Analysed) -> bool:
+    """Tell whether a commit was there when an intent began, below the one that it began on."""
+    if intent.base is None or after.commit is None or after.commit == intent.base:
+        return False
+    from patchgate.git.pushes import is_ancestor
+
+    return is_ancestor(scene.repository, after.commit, intent.base)
+
+
+def set_aside(asked: Asked, intent: Intent, after: Analysed) -> str:
+    """Say that a commit from before an intent is verified without it.
+
+    Raises:
+        UsageError: that very intent was asked for.
+    """
+    said = f"{str(after.commit)[:SHORT_OID]} was there before {intent.id} began"
+    if asked.intent is not None:
+        raise UsageError(said, "name a commit of the work, or leave --intent out")
+    return f"{said}: it is verified without the intent"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is to be verified: None of `revision` is what is staged, of `intent` the one of this worktree.
+
+    `base` is a revision: the change is compared with its merge base with that one.
+    """
+
+    revision: str | None = None
+    intent: str | None = None
+    base: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What every verification of one command shares; `objects` reads through `store`."""
+
+    repository: Repository
+    objects: Objects
+    store: PrivateStore
+    policy: Policy
+    around: Around
 
 
 def named_intent(repository: Repository, name: str) -> Intent:
@@ -51,7 +166,7 @@ def intent_here(here: Here, bound: Callable[[], Intent | None]) -> Intent | None
     Raises:
         UndecidedError: an intent of this worktree cannot be read.
     """
-    _require(here)
+    _require_readable(here)
     if len(here.own) > 1:
         return bound()
     return next(iter((*here.active, *reversed(here.over), *reversed(here.queued))), None)
@@ -66,12 +181,12 @@ def intent_of_commit(here: Here, holds: Callable[[Intent], bool]) -> Intent | No
     Raises:
         UndecidedError: an intent of this worktree cannot be read.
     """
-    _require(here)
+    _require_readable(here)
     newest = sorted(here.active, key=lambda each: (each.declared.wall, each.id), reverse=True)
     return next((each for each in newest if holds(each)), None)
 
 
-def _require(here: Here) -> None:
+def _require_readable(here: Here) -> None:
     if here.fault is not None:
         raise here.fault
 

@@ -5,6 +5,8 @@ branch holds that commit; else what the remote has of it; where that has nothing
 worse), by which one policy (the trusted ref's, else that of what the remote has, else HEAD's: the first that
 names analyses), and that it becomes a circumstance of the branch: it is no part of a change's id. A policy
 that cannot be used leaves it undecided. Never on a server, where nothing is run.
+
+Whether a push is verified at all, asked at every push: nothing is loaded for it that the push has not.
 """
 
 from __future__ import annotations
@@ -16,27 +18,78 @@ from typing import TYPE_CHECKING
 from patchgate.check import refs
 from patchgate.check.cases import BUILT_IN, reference
 from patchgate.check.gate import levelled
+from patchgate.check.ref_terms import USUAL_BRANCHES
 from patchgate.check.terms import trusted
 from patchgate.errors import ConfigError, UndecidedError, UsageError
 from patchgate.git.model import Change, Source
 from patchgate.git.objects import Objects
-from patchgate.git.pushes import RefUpdate, Remote, common_ancestor, is_ancestor, peel
+from patchgate.git.pushes import BRANCHES, RefUpdate, Remote, common_ancestor, is_ancestor, peel
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
-from patchgate.intents.commits import active_here
-from patchgate.intents.intent import Intent
 from patchgate.policy.policies import Policies, built_in, usable
 from patchgate.policy.policy import Policy, Profile
 from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome, Report
 from patchgate.report.wording import SHORT_OID
-from patchgate.verify.content import Analysed, analysis_policy
 
 if TYPE_CHECKING:
+    from patchgate.intents.intent import Intent
     from patchgate.verify.analyses import Around
-    from patchgate.verify.push_asked import Asking
+    from patchgate.verify.analyze import Analysed
+    from patchgate.verify.intent import Scene
     from patchgate.verify.result import Verification
-    from patchgate.verify.verify import Scene
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """The branches of a push that may have to be verified.
+
+    `everywhere`: each of them has to be. `is_first`: as far as is known the remote has nothing yet.
+    `only_here`: nobody asks for it but the policy of HEAD, so the push may be what turns it on.
+    """
+
+    branches: tuple[RefUpdate, ...]
+    everywhere: bool
+    is_first: bool = False
+    only_here: bool = False
+
+
+def asking_of(repository: Repository, remote: Remote, updates: Sequence[RefUpdate]) -> Asking | None:
+    """Find out which branches of a push are to be verified; None: there is none.
+
+    Raises:
+        UndecidedError: an object is missing, or the trusted ref.
+    """
+    branches = tuple(
+        each for each in updates if each.ref.startswith(BRANCHES) and each.new and each.new != each.old
+    )
+    if not branches:
+        return None
+    with Objects(repository) as objects:
+        policies = Policies(objects)
+
+        def asks(revision: str) -> bool:
+            header = objects.header(revision + "^{tree}")
+            found = policies.at(policies.key(header.oid)).policy if header is not None else None
+            return found is not None and found.config.verify.on_push
+
+        by_others = any(map(asks, _above_all(repository, remote)))
+        by_branches = any(asks(each.old) for each in branches if each.old)
+        here = by_others or asks("HEAD")
+        if not (here or by_branches):
+            return None
+    is_first = remote.is_named and not remote.had and not any(each.old for each in updates)
+    return Asking(branches, here, is_first, only_here=not (by_others or by_branches))
+
+
+def _above_all(repository: Repository, remote: Remote) -> Iterator[str]:
+    """Name the revisions beside HEAD whose policy speaks for every branch."""
+    above = trusted(repository).policy_from
+    if above is not None:
+        yield above
+    defaults = USUAL_BRANCHES if remote.default is None else (remote.default,)
+    yield from (remote.had[ref] for ref in defaults if ref in remote.had)
+
 
 GATE = "verify"
 
@@ -61,7 +114,7 @@ def verify_pushed(
         around: what only a surface knows; asked only where something is verified.
     """
     from patchgate.git.private import PrivateStore
-    from patchgate.verify.verify import Scene
+    from patchgate.verify.intent import Scene
 
     with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
         scene = Scene(repository, objects, store, built_in(), around())
@@ -82,7 +135,7 @@ def _told(
         if tip is None or tree is None:
             # What is no commit, or not here, is told by what judges the ref itself.
             return terms, GateOutcome(GATE, Outcome.NOT_APPLICABLE), []
-        after = Analysed(tree.oid, tip.oid)
+        after = _analysed(tree.oid, tip.oid)
         before = None if asking.is_first else _had(scene, remote, update, tip.oid)
         terms = _terms_of(scene, before)
         if not (asking.everywhere or terms.policy.config.verify.on_push):
@@ -123,8 +176,9 @@ def _terms_of(scene: Scene, before: Analysed | None) -> _Terms:
 def _verified(
     scene: Scene, policy: Policy, before: Analysed | None, after: Analysed, remote: Remote, asking: Asking
 ) -> tuple[GateOutcome, list[Finding]]:
+    from patchgate.intents.commits import active_here
     from patchgate.verify.intent import intent_of_commit
-    from patchgate.verify.verification_findings import findings_of
+    from patchgate.verify.verification_reasons import findings_of
     from patchgate.verify.verify import compared, held_against
 
     tip = after.commit or ""
@@ -136,7 +190,7 @@ def _verified(
         found.append(held_against(replace(scene, policy=chosen), intent, after, with_staged=False))
         if before is not None and before.tree != intent.tree and not _contains(scene, before, intent):
             # What the push brings from before the intent is not the intent's, and not nobody's either.
-            began = Analysed(intent.tree, intent.base)
+            began = _analysed(intent.tree, intent.base)
             found.append(compared(replace(scene, policy=policy), before, began))
     elif before is None:
         reason = f"{remote.shown} has nothing yet, so there is nothing to get worse from"
@@ -185,11 +239,18 @@ def _under(scene: Scene, policy: Policy, intent: Intent) -> Policy:
     committed before the intent began, the policy counts by which it was declared.
     """
     from patchgate.policy.analyses import digest_of
+    from patchgate.verify.analyze import analysis_policy
 
     if digest_of(policy.config.analyses) == intent.analyses:
         return policy
     here = analysis_policy(scene.repository, scene.objects)
     return here if digest_of(here.config.analyses) == intent.analyses else policy
+
+
+def _analysed(tree: str, commit: str | None) -> Analysed:
+    from patchgate.verify.analyze import Analysed
+
+    return Analysed(tree, commit)
 
 
 def _holds(repository: Repository, intent: Intent, tip: str) -> bool:
@@ -211,12 +272,12 @@ def _had(scene: Scene, remote: Remote, update: RefUpdate, tip: str) -> Analysed:
         base = common_ancestor(repository, tip, *known)
         tree = objects.header(base + "^{tree}") if base else None
         if tree is not None:
-            return Analysed(tree.oid, base)
+            return _analysed(tree.oid, base)
     if repository.shallow:
         raise UndecidedError(
             "this clone is shallow, and does not show where the branch begins", "git fetch --deepen=50"
         )
-    return Analysed(objects.empty_tree, None)
+    return _analysed(objects.empty_tree, None)
 
 
 def _join(

@@ -20,6 +20,7 @@ from patchgate.intents.intent import Intent, Scope, ScopeCheck, State
 from patchgate.policy.settings import Preexisting, Strictness
 from patchgate.verify import verification_reasons as reasons
 from patchgate.verify.abuse import WHILE_REGRESSIONS, triggers
+from patchgate.verify.regressions import caused_by
 from patchgate.verify.result import (
     BASELINE_ABUSE,
     GATE_FAILURES,
@@ -29,7 +30,6 @@ from patchgate.verify.result import (
     Status,
     Verification,
 )
-from patchgate.verify.thresholds import caused_by
 from patchgate.verify.verification_reasons import Obstacle
 
 Signal = TypeVar("Signal", Result, Worsened)

@@ -1,20 +1,63 @@
 """Why a verification ended as it did: one sentence and the next step for each reason, fit for a terminal.
 
 Decides the words alone; which of them is said, `verification` decides.
+
+How a signal is named for people, a finding or a metric of a symbol: one spelling for every form.
+
+What a verification says in a report of changes: its findings, by the rules of the stages scope and verify.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
-from patchgate.commands.results import AnalysisRun, ThresholdState
+from patchgate.check.case import find
+from patchgate.commands.results import AnalysisRun, Result, ThresholdState, Worsened
 from patchgate.intents.intent import ScopeCheck
 from patchgate.intents.scope import FORBIDS_CONTROLS
+from patchgate.intents.scope import findings_of as scope_findings
+from patchgate.report.rules import RULES, Level
+from patchgate.report.verdict import Finding, Fixer, Verdict
 from patchgate.report.wording import count, number, safe, show_path, some
 from patchgate.verify.abuse import GREENED, WHILE_REGRESSIONS, WITH_CODE, WITHOUT_INTENT
-from patchgate.verify.result import Verification
-from patchgate.verify.signal_words import name_result
+from patchgate.verify.result import GATE_FAILURES, REGRESSIONS, Status, Verification
+
+MOST_NAME = 100
+
+
+def place_of(result: Result) -> str:
+    """Name where a finding is: `src/a.py:3`."""
+    if result.path is None:
+        return "(no file)"
+    return show_path(result.path) + ("" if result.line is None else f":{result.line}")
+
+
+def name_result(result: Result) -> str:
+    """Name one finding: `src/a.py:3 F401`; one in no file names its tool."""
+    rule = safe(" ".join(result.rule.split()), MOST_NAME)
+    of = f" of {safe(result.tool, MOST_NAME)}" if result.path is None else ""
+    return f"{place_of(result)} {rule}{of}"
+
+
+def name_symbol(each: Worsened) -> str:
+    """Name what has a metric: `src/a.py f`, or the file alone."""
+    symbol = f" {safe(each.symbol, MOST_NAME)}" if each.symbol else ""
+    return f"{show_path(each.path)}{symbol}"
+
+
+def name_signal(signal: Result | Worsened) -> str:
+    """Name what is over a threshold; a symbol with its value: `src/a.py f 11`."""
+    if isinstance(signal, Result):
+        return name_result(signal)
+    return f"{name_symbol(signal)} {number(signal.after)}"
+
+
+def worsened_from(signal: Worsened) -> str:
+    """Say what a symbol had before."""
+    return "new" if signal.before is None else f"{number(signal.before)} before"
+
 
 _MOST_NAMED = 3
 _AGAIN = "then git patchgate verify"
@@ -165,3 +208,119 @@ def describe_state(state: ThresholdState) -> str:
 def _few(said: Sequence[str], between: str = ", ") -> str:
     more = len(said) - _MOST_NAMED
     return between.join(said[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+MOST = 20
+_MOST_LETTERS = 300
+_MOST_NOTES = 5
+_SEE_ALL = "git patchgate verify shows all of them"
+Thing = TypeVar("Thing")
+
+
+def findings_of(verification: Verification) -> Iterator[Finding]:
+    """Yield what a verification says; at most 20 findings of each rule, then one that counts the rest.
+
+    Where nothing could be verified, that is the one error: scope and abuse are told with it.
+    """
+    is_undecided = verification.status.verdict is Verdict.UNDECIDED
+    for finding in (*_scope(verification), *_abuse(verification)):
+        yield replace(finding, level=Level.WARNING) if is_undecided else finding
+    if is_undecided:
+        who = Fixer.ENVIRONMENT if verification.status is Status.UNVERIFIED else Fixer.AGENT
+        hint = verification.next_step or "git patchgate verify"
+        yield find("unverified", verification.reason, None, hint, who=who)
+    relaxed = REGRESSIONS in verification.told
+    for finding in _results("regression", verification.intent_regressions):
+        yield replace(finding, level=Level.WARNING) if relaxed else finding
+    yield from _results("regression-external", verification.external_regressions)
+    relaxed = GATE_FAILURES in verification.told
+    for finding in _thresholds("threshold-crossed", verification.caused):
+        yield replace(finding, level=Level.WARNING) if relaxed else finding
+    yield from _thresholds("threshold-external", verification.external_thresholds)
+    yield from _thresholds("threshold-preexisting", verification.preexisting)
+
+
+def _scope(verification: Verification) -> Iterator[Finding]:
+    if verification.scope is not None:
+        name = verification.intent or "the intent"
+        yield from scope_findings(verification.scope, name, lambda path: "take it out of what is pushed")
+
+
+def _abuse(verification: Verification) -> Iterator[Finding]:
+    if not verification.abuse:
+        return
+    rule = "baseline-abuse"
+    why = " and ".join(WHY_ABUSE[trigger] for trigger in verification.abuse)
+    about = {"triggers": list(verification.abuse)}
+    hint = _fix(rule)
+    for path in verification.baselines[:MOST]:
+        how = "grew" if path in verification.grown else "changed"
+        yield find(rule, f"{show_path(path)} {how} {why}", path, hint, details=about)
+    yield from _rest(rule, verification.baselines, "baseline")
+    suppressed = verification.suppressed
+    for each in suppressed[:MOST]:
+        message = f"{safe(each.rule, 100)} of {safe(each.tool, 100)} is suppressed now, {why}"
+        yield find(rule, message, each.path, hint, line=each.line, details=about)
+    yield from _rest(rule, suppressed, "suppression")
+
+
+def _results(rule: str, results: Sequence[Result]) -> Iterator[Finding]:
+    for each in results[:MOST]:
+        said = safe(" ".join(each.message.split()), _MOST_LETTERS)
+        name = safe(" ".join(each.rule.split()), 100)
+        yield find(
+            rule,
+            f"{name}: {said}" if said else name,
+            each.path,
+            _fix(rule),
+            line=each.line,
+            details={
+                "pattern": name,
+                "analysis": safe(each.analysis),
+                "tool": safe(each.tool, 100),
+                "tool_level": safe(each.level, 20),
+            },
+        )
+    yield from _rest(rule, results, "finding")
+
+
+def _thresholds(rule: str, states: Sequence[ThresholdState]) -> Iterator[Finding]:
+    for state in states[:MOST]:
+        first = state.over[0] if state.over else None
+        more = len(state.over) - _MOST_NOTES
+        notes = [_describe(signal) for signal in state.over[:_MOST_NOTES]]
+        if more > 0:
+            notes.append(f"and {more} more")
+        finding = find(
+            rule,
+            describe_state(state),
+            None if first is None else first.path,
+            _fix(rule),
+            line=first.line if isinstance(first, Result) else None,
+            details={
+                "threshold": safe(state.name),
+                "metric": safe(state.metric),
+                "limit": state.max,
+                "actual": state.after,
+                "before": state.before,
+            },
+        )
+        yield replace(finding, notes=tuple(notes))
+    yield from _rest(rule, states, "threshold")
+
+
+def _describe(signal: Result | Worsened) -> str:
+    said = name_signal(signal)
+    return said if isinstance(signal, Result) else f"{said} ({worsened_from(signal)})"
+
+
+def _fix(rule: str) -> str:
+    """Give the step that goes with a rule, as a hint is written."""
+    fix = RULES[rule].fix.replace("`", "")
+    return fix[0].lower() + fix[1:].removesuffix(".")
+
+
+def _rest(rule: str, things: Sequence[Thing], noun: str) -> Iterator[Finding]:
+    more = len(things) - MOST
+    if more > 0:
+        yield find(rule, f"and {count(more, noun)} more", None, _SEE_ALL)

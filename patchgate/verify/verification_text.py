@@ -14,7 +14,7 @@ from patchgate.commands.results import Evaluated, Result, ThresholdState, TreeRu
 from patchgate.report.verdict import Verdict
 from patchgate.report.wording import SHORT_OID, count, number, safe, show_path, some
 from patchgate.verify.result import Verification
-from patchgate.verify.signal_words import MOST_NAME, name_signal, name_symbol, place_of
+from patchgate.verify.verification_reasons import MOST_NAME, name_signal, name_symbol, place_of
 
 DEFAULT_LIMIT = 20
 _MOST_MESSAGE = 300

@@ -10,7 +10,7 @@ are kept; nothing else is written.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from patchgate.check.terms import policy_of_analyses
@@ -23,11 +23,9 @@ from patchgate.git.pushes import common_ancestor
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.git.tree_format import TREE_MODE
-from patchgate.policy.policy import Policy
 from patchgate.report.wording import SHORT_OID, safe
 from patchgate.verify.analyses import Around, runs_of
-from patchgate.verify.chosen import intent_for, set_aside, was_before
-from patchgate.verify.content import (
+from patchgate.verify.analyze import (
     REVISION,
     STAGED,
     WORKTREE,
@@ -35,6 +33,7 @@ from patchgate.verify.content import (
     analysis_policy,
     source_of,
 )
+from patchgate.verify.intent import Asked, Scene, intent_for, set_aside, was_before
 from patchgate.verify.result import ExternalCommit, Verification
 from patchgate.verify.verification import Question, damaged, decide
 from patchgate.verify.verification_reasons import Obstacle
@@ -50,29 +49,6 @@ _CUT_OFF = (
     "this clone is shallow, and shows no commit that both have: it is compared with --base itself; "
     "git fetch --unshallow shows where they part"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What is to be verified: None of `revision` is what is staged, of `intent` the one of this worktree.
-
-    `base` is a revision: the change is compared with its merge base with that one.
-    """
-
-    revision: str | None = None
-    intent: str | None = None
-    base: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """What every verification of one command shares; `objects` reads through `store`."""
-
-    repository: Repository
-    objects: Objects
-    store: PrivateStore
-    policy: Policy
-    around: Around
 
 
 def verify(repository: Repository, asked: Asked, around: Around) -> Verification:
@@ -127,7 +103,7 @@ def _unheld(scene: Scene, intent: Intent) -> tuple[str, ...]:
     """Warn where no hook holds the commits of this worktree to its intent: then they are told here alone."""
     if intent.git_dir != scene.repository.git_dir:
         return ()
-    from patchgate.intents.in_force import hooks_missing
+    from patchgate.intents.states import hooks_missing
 
     return tuple(f"{intent.id}: {each}" for each in hooks_missing(scene.repository, scene.around.environ))
 
@@ -277,7 +253,7 @@ def _since_begun(scene: Scene, question: Question, intent: Intent) -> tuple[Ques
 def _along(scene: Scene, intent: Intent, work: Work, after: Analysed) -> frozenset[RepoPath]:
     """Find the baselines of the components that an intent works on, among what it touched."""
     from patchgate.git.tree_view import TreeView
-    from patchgate.intents.scoped_baselines import baselines_in_scope
+    from patchgate.intents.commits import baselines_in_scope
 
     view = TreeView(scene.objects, after.tree)
     return baselines_in_scope(intent.scope, scene.policy.components, work.touched, view)
@@ -366,7 +342,7 @@ def _has_grown(scene: Scene, path: RepoPath, before: str, after: str) -> bool:
     if (new is not None and not new.is_file) or _is_behind_a_link(scene, path, after):
         # A symlink, a folder, a submodule: what a tool finds there, nobody knows.
         return True
-    from patchgate.verify.growth import grown
+    from patchgate.verify.abuse import grown
 
     was, now = (scene.objects.read(each.oid) if each and each.is_file else None for each in (old, new))
     return grown(was, now)

@@ -27,7 +27,7 @@ from patchgate.verify.result import ExternalCommit
 
 if TYPE_CHECKING:
     from patchgate.git.intent_commits import IntentCommit
-    from patchgate.verify.content import Analysed
+    from patchgate.verify.analyze import Analysed
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +149,7 @@ def _own(
 def _shown_as_made(repository: Repository, intent: Intent, among: Sequence[IntentCommit]) -> list[str]:
     """Name what the reflog of the worktree shows as made since, but for what names another of its intents."""
     from patchgate.git.reflog import made_in
-    from patchgate.intents.intents import Intents
-    from patchgate.intents.reservations import is_foreign
+    from patchgate.intents.intents import Intents, is_foreign
 
     place = repository.git_dir if is_foreign(intent, repository) else intent.git_dir
     since = made_in(place, intent.declared.wall)

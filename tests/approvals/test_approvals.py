@@ -13,7 +13,8 @@ import jsonschema
 import pytest
 
 from patchgate.approvals.approvals import Signed
-from patchgate.approvals.effects import LOCAL, PUSH, Grant, approve_line, honour, honoured
+from patchgate.approvals.effects import LOCAL, PUSH, approve_line, honour, honoured
+from patchgate.approvals.grants import Grant
 from patchgate.check.commits import check_revision
 from patchgate.check.pending import check_pending
 from patchgate.check.terms import Asked

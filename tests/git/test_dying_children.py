@@ -325,7 +325,7 @@ STARTERS = {
     "git/progress.py": "ps",
     "git/pushers.py": "lsof",
     "intents/verbs.py": "ps",
-    "approvals/signers.py": "ssh-keygen",
+    "approvals/approvals.py": "ssh-keygen",
     "approvals/approve.py": "ssh-keygen",
     "hooks/doctor_fast.py": "an interpreter",
     "hooks/doctor_witness.py": "a hook",

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from patchgate.intents import commits as intents
-from patchgate.intents.marker import MARKER
+from patchgate.intents.intent_form import MARKER
 from tests.hooks.fast.boring_world import HANDED_ON, RECOGNISED, Worlds
 from tests.hooks.test_pending_protocol import Session
 from tests.world import Repo
@@ -107,6 +107,6 @@ def test_a_worktree_without_a_marker_reads_nothing_of_intents(tmp_path: Path) ->
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=repo.path, env=repo.env, capture_output=True, check=False
     )
-    assert done.stdout.decode().strip() == (
-        "['patchgate.intents', 'patchgate.intents.commits', 'patchgate.intents.judging']"
-    ), done.stderr.decode()
+    assert done.stdout.decode().strip() == ("['patchgate.intents', 'patchgate.intents.commits']"), (
+        done.stderr.decode()
+    )

@@ -12,7 +12,7 @@ from patchgate.policy.settings import ThresholdSettings
 from patchgate.report.verdict import Finding
 from patchgate.verify.regressions import compare
 from patchgate.verify.verification import Question, decide
-from patchgate.verify.verification_findings import findings_of
+from patchgate.verify.verification_reasons import findings_of
 from tests.check.gate_cases import path
 
 Findings = Callable[[bytes], Sequence[Finding]]

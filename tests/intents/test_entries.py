@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from patchgate.git.path import RepoPath
-from patchgate.intents.entries import meet, taker_of, takes
+from patchgate.intents.intent import meet, taker_of, takes
 
 
 def path(name: str) -> RepoPath:

@@ -12,10 +12,10 @@ from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository, open_repository
 from patchgate.intents.intent import Intent, Moment, State
+from patchgate.intents.intent_form import MARKER, marked
 from patchgate.intents.intents import Intents, Recorded
-from patchgate.intents.marker import MARKER, marked
-from patchgate.intents.outcome import Action, Caller, Outcome
 from patchgate.intents.request import Request
+from patchgate.intents.states import Action, Caller, Outcome
 from patchgate.intents.store import Store
 from patchgate.intents.verbs import clear, declare, here, recover, renew
 from tests.world import Repo

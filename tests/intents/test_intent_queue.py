@@ -10,9 +10,9 @@ from pathlib import Path
 from patchgate.git.repository import Repository, open_repository
 from patchgate.intents.intent import Intent, Moment, State
 from patchgate.intents.intents import Intents, is_live
-from patchgate.intents.outcome import Action, Caller, Outcome
 from patchgate.intents.request import Request
-from patchgate.intents.turns import advance
+from patchgate.intents.states import Action, Caller, Outcome
+from patchgate.intents.store import advance
 from patchgate.intents.verbs import clear, declare, here, renew
 from tests.world import Repo
 

@@ -15,10 +15,10 @@ from patchgate.errors import ConfigError, UndecidedError, UsageError
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository, open_repository
 from patchgate.intents.intent import Intent, Moment, State
+from patchgate.intents.intent_form import MARKER, mark, marked
 from patchgate.intents.intents import Intents, declared_digest, is_live
-from patchgate.intents.marker import MARKER, mark, marked
-from patchgate.intents.outcome import Action, Caller, Outcome
 from patchgate.intents.request import Request, as_typed, seconds_of
+from patchgate.intents.states import Action, Caller, Outcome
 from patchgate.intents.verbs import clear, declare, everywhere, here, recover, renew
 from patchgate.ledger.ledger import Ledger
 from patchgate.policy.analyses import digest_of
@@ -30,7 +30,7 @@ KILLED = """
 import os, sys
 from patchgate.intents.intents import Intents, present
 from patchgate.intents import store, verbs
-from patchgate.intents.outcome import Caller
+from patchgate.intents.states import Caller
 from patchgate.intents.request import Request
 from patchgate.git.repository import open_repository
 

@@ -19,9 +19,19 @@ import patchgate
 from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
 from patchgate.intents.intent import Holder, Intent, Moment, Scope, State
-from patchgate.intents.intent_form import FORM, DamagedError, moment_from, moment_text, read, written
+from patchgate.intents.intent_form import (
+    FORM,
+    MARKER,
+    DamagedError,
+    mark,
+    marked,
+    moment_from,
+    moment_text,
+    read,
+    unmark,
+    written,
+)
 from patchgate.intents.intents import Intents, declared_digest, host, is_live, is_running, present
-from patchgate.intents.marker import MARKER, mark, marked, unmark
 from patchgate.ledger.ledger import Ledger
 from patchgate.storage.owner import Owner, parent_of
 
@@ -426,8 +436,8 @@ def test_reading_an_intent_loads_nothing_that_a_commit_does_not_have(tmp_path: P
     assert name == found.names()[0]
     assert sorted(each for each in loaded if each.startswith("patchgate.")) == [
         *("patchgate.errors", "patchgate.git", "patchgate.git.path", "patchgate.git.quoting"),
-        *("patchgate.intents", "patchgate.intents.entries", "patchgate.intents.intent"),
-        *("patchgate.intents.intent_form", "patchgate.intents.intents", "patchgate.intents.marker"),
+        *("patchgate.intents", "patchgate.intents.intent"),
+        *("patchgate.intents.intent_form", "patchgate.intents.intents"),
         *("patchgate.storage", "patchgate.storage.owner", "patchgate.storage.value"),
     ]
     heavy = {

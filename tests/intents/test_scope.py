@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from patchgate.git.path import RepoPath
-from patchgate.intents.entries import takes
-from patchgate.intents.intent import Intent, Moment, Scope, ScopeCheck
+from patchgate.intents.intent import Intent, Moment, Scope, ScopeCheck, takes
 from patchgate.intents.scope import MOST_NAMED, check_scope, examine, expired, queued, trailer
 from patchgate.report.rules import Level
 

@@ -15,9 +15,8 @@ from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository, open_repository
 from patchgate.policy.settings import AnalysisSettings
 from patchgate.verify import analyses as room
-from patchgate.verify.analyses import Around, runs_of, twice
-from patchgate.verify.content import source_of
-from patchgate.verify.store import AnalysisStore
+from patchgate.verify.analyses import AnalysisStore, Around, runs_of, twice
+from patchgate.verify.analyze import source_of
 from tests.world import Repo
 
 NOW = 1_700_000_000.0

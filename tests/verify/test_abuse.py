@@ -17,10 +17,10 @@ from patchgate.verify.abuse import (
     WHILE_REGRESSIONS,
     WITH_CODE,
     WITHOUT_INTENT,
+    grown,
     has_functional_code,
     triggers,
 )
-from patchgate.verify.growth import grown
 from tests.verify.analysis_cases import found, path
 
 ENTRIES = {"version": 1, "results": {"a.py": [{"rule": "F401", "line": 3}, {"rule": "E501", "line": 9}]}}

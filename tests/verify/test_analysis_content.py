@@ -15,7 +15,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository, open_repository
-from patchgate.verify.content import Analysed, analysis_policy, source_of
+from patchgate.verify.analyze import Analysed, analysis_policy, source_of
 from tests.world import Repo
 
 RUFF = '[analyses.ruff]\ncommand = ["ruff", "check", "."]\n'

@@ -13,8 +13,8 @@ from hypothesis import strategies as some
 
 from patchgate.commands.results import AnalysisRun, Evaluated, Measurement, Result
 from patchgate.git.path import RepoPath
-from patchgate.verify import store as analysis_store
-from patchgate.verify.store import AnalysisStore, settled
+from patchgate.verify import analyses as analysis_store
+from patchgate.verify.analyses import AnalysisStore, settled
 
 KEYS = [f"{number:064x}" for number in range(20)]
 NOW = 1_700_000_000.0

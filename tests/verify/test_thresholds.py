@@ -6,8 +6,7 @@ from patchgate.commands.results import Comparison, Measurement, ThresholdState, 
 from patchgate.git.path import RepoPath
 from patchgate.intents.intent import Scope
 from patchgate.policy.settings import ThresholdSettings
-from patchgate.verify.regressions import compare
-from patchgate.verify.thresholds import caused_by
+from patchgate.verify.regressions import caused_by, compare
 from patchgate.verify.verification import own_of, part
 from tests.verify.analysis_cases import found, measured, path, report, scope_of
 

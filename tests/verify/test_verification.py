@@ -18,8 +18,7 @@ from patchgate.report.verdict import Verdict
 from patchgate.verify.regressions import compare
 from patchgate.verify.result import ExternalCommit, Status, Verification
 from patchgate.verify.verification import Question, decide
-from patchgate.verify.verification_findings import MOST, findings_of
-from patchgate.verify.verification_reasons import Obstacle
+from patchgate.verify.verification_reasons import MOST, Obstacle, findings_of
 from tests.verify.analysis_cases import found, intent_of, measured, path, report, scope_of
 
 SCOPE = scope_of("in.py", related=["tests/test_in.py"])
