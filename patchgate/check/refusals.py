@@ -23,11 +23,11 @@ from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Json, Report, Verdict
 
 
-def add_receipts(receipts: Receipts, changes: Sequence[ChangeVerdict]) -> str | None:
+def add_receipts(receipts: Receipts, changes: Sequence[ChangeVerdict]) -> tuple[str, ...]:
     """Write down what was accepted: commit, its tree, its first parent (None for a root commit).
 
     Returns:
-        None, or one sentence to warn with.
+        Warnings, where they could not be written.
     """
     accepted = [each for each in changes if each.verdict is Verdict.ACCEPTED]
     lines = [
@@ -36,7 +36,8 @@ def add_receipts(receipts: Receipts, changes: Sequence[ChangeVerdict]) -> str | 
         if each.source.commit is not None
     ]
     merges = {each.source.commit for each in accepted if each.source.kind == "merge" and each.source.commit}
-    return receipts.add(lines, merges)
+    warning = receipts.add(lines, merges)
+    return (warning,) if warning else ()
 
 
 @dataclass(frozen=True, slots=True)

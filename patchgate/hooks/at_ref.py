@@ -56,7 +56,8 @@ def judge_transaction(
     known = Known.at(repository, lines)
     asked = cache(lambda: trusted(repository))
     changes: list[ChangeVerdict] = []
-    warnings: dict[str, None] = {}
+    updates = list(updates_of(repository, lines))
+    warnings = dict.fromkeys(told_of(repository, [update.ref for update in updates]))
     stopping: Update | None = None
     here = cache(lambda: active_here(repository))
     makings: list[Making] = []
@@ -71,21 +72,16 @@ def judge_transaction(
         makings.extend([found] if found is not None else [])
         return found
 
-    updates = list(updates_of(repository, lines))
-    warnings |= dict.fromkeys(told_of(repository, [update.ref for update in updates]))
     for update in updates:
         report = judge_update(repository, update, known, asked, lambda: process() == FETCH, making)
         if report.changes and update.old is not None:
             told = tell_unseen(repository, update.old, update.ref, asked)
             report = replace(report, warnings=(*report.warnings, *told))
         judged = concluded(repository, "reference-transaction", report, update.ref)
-        if judged.stops:
-            stopping = stopping or update
+        stopping = stopping or (update if judged.stops else None)
         warnings |= dict.fromkeys(judged.report.warnings)
         changes.extend(judged.report.changes)
-    warning = add_receipts(known.receipts, changes)
-    if warning:
-        warnings[warning] = None
+    warnings |= dict.fromkeys(add_receipts(known.receipts, changes))
     if makings:
         touch(repository, here())
     if stopping is None:
@@ -93,9 +89,9 @@ def judge_transaction(
     whole = Report(tuple(changes), tuple(warnings))
     if updates:
         whole = without_repeats(repository, whole, stops=stopping is not None)
-    if stopping is None:
-        return Judged(whole, stops=False)
-    return Judged(replace(whole, ways_out=ways_out(repository, stopping, command())), stops=True)
+    if stopping is not None:
+        whole = replace(whole, ways_out=ways_out(repository, stopping, command()))
+    return Judged(whole, stops=stopping is not None)
 
 
 def skip_transaction(

@@ -66,7 +66,7 @@ def _tell(
     fresh = _fresh(repository, tip, receipts, answered)
     report = judge_commits(repository, fresh, asked()) if fresh else Report(())
     report = with_approvals(repository, report, local=True)
-    warnings = [add_receipts(receipts, report.changes)]
+    warnings: list[str | None] = [*add_receipts(receipts, report.changes)]
     bad = [each for each in report.changes if each.verdict is not Verdict.ACCEPTED]
     loud = [each for each in bad if holds(each, branch)]
     for kind, changes in (("unjudged", loud), ("observed", [each for each in bad if each not in loud])):
