@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from patchgate.check.case import Case, Governance, MergedFolder
 from patchgate.check.features import Scene, facts_of
@@ -106,25 +106,19 @@ def judge_reading(reading: Reading, rules: Rules, profile: Profile, objects: Obj
     own = rules.after.policy if controls and rules.after.policy is not policy else None
     declaring, new = _declaring(rules, policy)
     scene = Scene(objects, reading.change, policy, profile, declaring, new, own, reading)
-    case = Case(
-        reading.change,
-        policy,
-        profile,
-        governance,
-        reading.folders,
+    case = replace(
+        _case(scene, reading, governance, has_budgets=not rules.is_first),
         from_text=reading.is_proposed,
         copied=reading.copied,
         behind=reading.behind,
         together=reading.together,
-        has_budgets=not rules.is_first,
-        facts=facts_of(scene),
-        links=links_near(objects, reading, policy, profile),
         merged=merged,
     )
     outcomes, findings = judge(case)
     if own is not None:
-        under_own = _judged_under_own(reading, own, declaring, profile, governance, objects)
-        outcomes, findings = _both(outcomes, findings, *under_own)
+        under_own = Scene(objects, reading.change, own, profile, own, declaring, reading=reading)
+        judged = judge(_case(under_own, reading, governance, has_budgets=False))
+        outcomes, findings = _both(outcomes, findings, *judged)
     return ChangeVerdict(
         reading.change,
         reading.source,
@@ -136,26 +130,17 @@ def judge_reading(reading: Reading, rules: Rules, profile: Profile, objects: Obj
     )
 
 
-def _judged_under_own(
-    reading: Reading,
-    own: Policy,
-    declaring: Policy,
-    profile: Profile,
-    governance: Governance,
-    objects: Objects,
-) -> tuple[tuple[GateOutcome, ...], tuple[Finding, ...]]:
-    """Judge a change to the rules under the policy that it brings, without budgets."""
-    return judge(
-        Case(
-            reading.change,
-            own,
-            profile,
-            governance,
-            reading.folders,
-            has_budgets=False,
-            facts=facts_of(Scene(objects, reading.change, own, profile, own, declaring, reading=reading)),
-            links=links_near(objects, reading, own, profile),
-        )
+def _case(scene: Scene, reading: Reading, governance: Governance, *, has_budgets: bool) -> Case:
+    """Build the case of a change under one policy."""
+    return Case(
+        change=reading.change,
+        policy=scene.policy,
+        profile=scene.profile,
+        governance=governance,
+        folders=reading.folders,
+        has_budgets=has_budgets,
+        facts=facts_of(scene),
+        links=links_near(scene.objects, reading, scene.policy, scene.profile),
     )
 
 
