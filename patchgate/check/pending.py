@@ -1,6 +1,7 @@
 """The check of what is not committed yet: the index, or everything in the working tree.
 
-The pending receipt: what pre-commit judged, so that nothing is judged twice in one commit.
+Also the pending receipt, which pre-commit leaves so that nothing is judged twice in one commit, and the patch
+ids of a report that a program reads, which no verdict needs.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +17,7 @@ from patchgate import __version__
 from patchgate.check.cases import Rules, is_control, judge_reading
 from patchgate.check.features import work_here
 from patchgate.check.terms import Asked, asked_policy, detail_for, known_history, policy_beside
+from patchgate.errors import UndecidedError
 from patchgate.git.diff import Detail
 from patchgate.git.model import NO_MODE, Change, Entry, FileChange
 from patchgate.git.objects import Objects
@@ -35,63 +38,6 @@ _QUIET = "patchgate-quiet"
 _KIND = slice(0, 3)
 
 
-def leave_pending(
-    repository: Repository, change: Change, *, status: str, head: str, branch: str, policy: tuple[str, str]
-) -> str | None:
-    """Leave a pending receipt in this worktree; return a warning where it could not be written.
-
-    Args:
-        status: `accepted` or `told`.
-        head: HEAD's commit, zeroes where it is unborn.
-        branch: the full name of the branch that HEAD names.
-        policy: a revision and path, and the blob that was read there; `-` and `-` for HEAD's own.
-    """
-    result = f"patchgate.pending/2 {__version__} {status} {change.after}\n"
-    header = f"{result}{head} {branch}\n{policy[0]} {policy[1]}\n"
-    body = os.fsencode(header) + raw_diff(change, repository.zero_oid)
-    try:
-        write_atomically(_place(repository), body, mode=0o600)
-    except OSError as error:
-        drop_pending(repository)
-        return f"the pending receipt could not be written ({error.strerror}); the commit is judged once more"
-    return None
-
-
-def drop_pending(repository: Repository) -> None:
-    """Remove what an earlier commit left."""
-    for name in (_NAME, _QUIET):
-        with suppress(OSError):
-            Path(repository.git_dir, name).unlink(missing_ok=True)
-
-
-def leave_quiet(repository: Repository) -> None:
-    """Tell the shim of commit-msg that the policy says nothing of messages, so that it ends in sh."""
-    with suppress(OSError):
-        write_atomically(Path(repository.git_dir, _QUIET), f"{__version__}\n".encode(), mode=0o600)
-
-
-def raw_diff(change: Change, zero_oid: str) -> bytes:
-    """Write a change as `git diff-tree -r --raw -z --no-renames --no-abbrev` does."""
-    return b"".join(_record(file, zero_oid) for file in change.files)
-
-
-def _record(file: FileChange, zero_oid: str) -> bytes:
-    nothing = Entry(NO_MODE, zero_oid)
-    old, new = file.old or nothing, file.new or nothing
-    if file.old is None:
-        status = "A"
-    elif file.new is None:
-        status = "D"
-    else:
-        status = "M" if old.mode[_KIND] == new.mode[_KIND] else "T"
-    about = f":{old.mode} {new.mode} {old.oid} {new.oid} {status}\0"
-    return about.encode("ascii") + file.path.raw + b"\0"
-
-
-def _place(repository: Repository) -> Path:
-    return Path(repository.git_dir, _NAME)
-
-
 def check_pending(
     repository: Repository, asked: Asked, *, whole_tree: bool = False, heads: Sequence[str] = ()
 ) -> Report:
@@ -110,7 +56,6 @@ def check_pending(
             base = pending_base(repository, objects)
             return _pending(repository, objects, base, asked, None)
     # 5 ms to import: only where git must write something to answer.
-    from patchgate.check.patch_ids import with_id_of_change
     from patchgate.git.private import PrivateStore
 
     with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
@@ -197,3 +142,113 @@ def _key_after(objects: Objects, policies: Policies, base: str, reading: Reading
     root: dict[bytes, Entry | None] = {**objects.tree(base)}
     root.update(reading.root)
     return policies.key_of(root.get(CONFIG_FILE.raw), root.get(PYPROJECT_FILE.raw))
+
+
+def leave_pending(
+    repository: Repository, change: Change, *, status: str, head: str, branch: str, policy: tuple[str, str]
+) -> str | None:
+    """Leave a pending receipt in this worktree; return a warning where it could not be written.
+
+    The shim of reference-transaction compares its bytes in sh with what git commits in the end:
+
+        patchgate.pending/2 VERSION accepted|told TREE
+        HEAD-OID BRANCH
+        POLICY-SPEC BLOB                    (- - where HEAD's own policy judged: HEAD pins it)
+        the raw bytes of a pinned `git diff-index --cached --raw -z`, built from the change that was judged
+
+    TREE is the tree that git writes for this change. The bytes of the difference are not enough: git can keep
+    a malformed tree beside the index and commit it, and show no difference. `told` is a refusal that is only
+    reported here (observed, or on a draft ref): it passes, and gets no receipt.
+
+    Args:
+        status: `accepted` or `told`.
+        head: HEAD's commit, zeroes where it is unborn.
+        branch: the full name of the branch that HEAD names.
+        policy: a revision and path, and the blob that was read there; `-` and `-` for HEAD's own.
+    """
+    result = f"patchgate.pending/2 {__version__} {status} {change.after}\n"
+    header = f"{result}{head} {branch}\n{policy[0]} {policy[1]}\n"
+    body = os.fsencode(header) + raw_diff(change, repository.zero_oid)
+    try:
+        write_atomically(_place(repository), body, mode=0o600)
+    except OSError as error:
+        drop_pending(repository)
+        return f"the pending receipt could not be written ({error.strerror}); the commit is judged once more"
+    return None
+
+
+def drop_pending(repository: Repository) -> None:
+    """Remove what an earlier commit left."""
+    for name in (_NAME, _QUIET):
+        with suppress(OSError):
+            Path(repository.git_dir, name).unlink(missing_ok=True)
+
+
+def leave_quiet(repository: Repository) -> None:
+    """Tell the shim of commit-msg that the policy says nothing of messages, so that it ends in sh."""
+    with suppress(OSError):
+        write_atomically(Path(repository.git_dir, _QUIET), f"{__version__}\n".encode(), mode=0o600)
+
+
+def raw_diff(change: Change, zero_oid: str) -> bytes:
+    """Write a change as `git diff-tree -r --raw -z --no-renames --no-abbrev` does."""
+    return b"".join(_record(file, zero_oid) for file in change.files)
+
+
+def _record(file: FileChange, zero_oid: str) -> bytes:
+    nothing = Entry(NO_MODE, zero_oid)
+    old, new = file.old or nothing, file.new or nothing
+    if file.old is None:
+        status = "A"
+    elif file.new is None:
+        status = "D"
+    else:
+        status = "M" if old.mode[_KIND] == new.mode[_KIND] else "T"
+    about = f":{old.mode} {new.mode} {old.oid} {new.oid} {status}\0"
+    return about.encode("ascii") + file.path.raw + b"\0"
+
+
+def _place(repository: Repository) -> Path:
+    return Path(repository.git_dir, _NAME)
+
+
+def with_ids_of_commits(repository: Repository, report: Report) -> Report:
+    """Add the patch ids of commits, of merges those of what they do themselves.
+
+    One whose parent this clone lacks has none, nor has a merge that changes what git merges anew.
+    """
+    commits = [
+        each.source.commit
+        for each in report.changes
+        if each.source.kind == "commit"
+        and each.source.commit
+        and each.source.commit not in repository.shallow
+    ]
+    # 5 ms to import: only for a report that a program reads.
+    from patchgate.git.patch_ids import patch_id_of, patch_ids_of
+    from patchgate.git.private import PrivateStore
+
+    try:
+        known = patch_ids_of(repository, commits)
+    except UndecidedError:
+        return report
+    changes = []
+    for each in report.changes:
+        found = known.get(each.source.commit or "")
+        if each.source.kind == "merge" and each.change.files:
+            with PrivateStore(repository) as store, suppress(UndecidedError):
+                found = patch_id_of(repository, store, each.change.files)
+        changes.append(replace(each, patch_id=found))
+    return replace(report, changes=tuple(changes))
+
+
+def with_id_of_change(repository: Repository, store: PrivateStore, report: Report) -> Report:
+    """Add the patch id of the only change, whose objects may be in the private store."""
+    from patchgate.git.patch_ids import patch_id_of
+
+    (verdict,) = report.changes
+    try:
+        known = patch_id_of(repository, store, verdict.change.files)
+    except UndecidedError:
+        return report
+    return replace(report, changes=(replace(verdict, patch_id=known),))

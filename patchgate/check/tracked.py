@@ -14,7 +14,7 @@ from patchgate.check.cases import BUILT_IN
 from patchgate.check.features import Facts, Scene, facts_of, facts_of_tree
 from patchgate.check.gate import judge
 from patchgate.check.links import all_links
-from patchgate.check.patch_ids import with_id_of_change
+from patchgate.check.pending import with_id_of_change
 from patchgate.check.terms import Asked, asked_policy, detail_for
 from patchgate.git.diff import Detail
 from patchgate.git.model import Change, FileChange, Source

@@ -107,7 +107,7 @@ def _of_commits(
     try:
         report = check_revision(repository, revision, replace(asked, counted=progress.count))
         if asked.in_full:
-            from patchgate.check.patch_ids import with_ids_of_commits
+            from patchgate.check.pending import with_ids_of_commits
 
             report = with_ids_of_commits(repository, report)
     finally:

@@ -15,10 +15,10 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from patchgate.check.externals import Externals, ends_of, parts_of
 from patchgate.components.component_cache import FactsCache, facts_at
 from patchgate.components.component_case import ContractsView
 from patchgate.components.contract_facts import ContractFacts
+from patchgate.components.externals import Externals, ends_of, parts_of
 from patchgate.components.names import Names, resolved_dependencies
 from patchgate.git.model import GITLINK, SYMLINK, FileChange
 from patchgate.git.path import RepoPath

@@ -11,7 +11,6 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from patchgate.check.externals import Externals
 from patchgate.components.component_cache import (
     ComponentCache,
     FactsCache,
@@ -21,6 +20,7 @@ from patchgate.components.component_cache import (
     key_of_entries,
 )
 from patchgate.components.drift_gathering import files_of
+from patchgate.components.externals import Externals
 from patchgate.components.names import Names, resolved_dependencies
 from patchgate.components.staleness import DAY, LastVerified
 from patchgate.components.verifications import VERIFIED_REF, Verification, verifications
