@@ -116,7 +116,7 @@ def reference() -> str:
 def _commands() -> str:
     lines = ["## Commands", ""]
     for name, module, about in COMMANDS:
-        command = importlib.import_module(f"patchgate.cli.{module}").command
+        command = getattr(importlib.import_module(f"patchgate.cli.{module}"), f"{name}_command")
         for words, each in _leaves(f"git patchgate {name}", command):
             arguments = [part.make_metavar(click.Context(each)) for part in _arguments(each)]
             lines += [f"### `{' '.join([words, *arguments])}`", ""]
@@ -129,7 +129,7 @@ def manual() -> str:
     """Write the manual page, which `git patchgate --help` opens."""
     lines = list(_MANUAL)
     for name, module, about in COMMANDS:
-        command = importlib.import_module(f"patchgate.cli.{module}").command
+        command = getattr(importlib.import_module(f"patchgate.cli.{module}"), f"{name}_command")
         for words, each in _leaves(f"git patchgate {name}", command):
             arguments = [part.make_metavar(click.Context(each)) for part in _arguments(each)]
             help_text = " ".join((each.help or about).split()).replace("\b ", "")

@@ -1,24 +1,254 @@
-"""`git patchgate apply`: the door for an agent's patch."""
+"""`git patchgate apply`, `agent reply`: the doors for what an agent proposes; `attempts` and `recover`."""
 
 from __future__ import annotations
 
 import os
+import time
+from typing import TYPE_CHECKING
 
 import click
 
 from patchgate.cli.options import (
     cache_folder,
     directory_of,
+    directory_option,
+    is_meant,
+    open_here,
     open_to_write,
+    refuse_agents,
     report_options,
+    require_person,
     with_doubts,
 )
-from patchgate.cli.output import read_input, show
-from patchgate.cli.progress import Progress
+from patchgate.cli.output import Progress, complain, read_input, show, write, write_lines
 from patchgate.errors import UsageError
 
+if TYPE_CHECKING:
+    from patchgate.patches.replies import JudgedReply
 
-@click.command("apply", context_settings={"help_option_names": ["-h", "--help"]})
+
+@click.group("agent")
+def agent_command() -> None:
+    """Hold what an agent answers against what it may ask for."""
+
+
+@agent_command.command("reply")
+@click.argument("file", required=False, metavar="FILE")
+@click.option("--describe", is_flag=True, help="Print the actions and their parameters, for a prompt.")
+@click.option("--base", metavar="REV", help="Lay the patch of a repair on REV, merge the result.")
+@click.option("--format", "form", type=click.Choice(["full", "text", "json"]), default="full")
+@directory_option
+@click.pass_context
+def judge_reply(
+    context: click.Context,
+    file: str | None,
+    describe: bool,
+    base: str | None,
+    form: str,
+    directory: str | None,
+) -> int:
+    """Judge the raw reply in FILE (- is standard input), and the patch in it; nothing is applied.
+
+    Exits 0 where the reply holds and the gate accepts what it proposes, 1 where either refuses.
+    """
+    if describe:
+        if file is not None or base is not None:
+            raise UsageError("--describe takes neither FILE nor --base", "leave them out")
+        _describe_actions(form)
+        return 0
+    if file is None:
+        raise UsageError("no reply is named", "name a file, or - for standard input; or --describe")
+    from patchgate.patches.replies import check_reply
+
+    raw = read_input(file, directory_of(context, directory))
+    judged = check_reply(raw, lambda: open_here(context, directory), base=base, now=time.time())
+    if form == "json":
+        import json
+
+        from patchgate.patches.replies import reply_document
+
+        write(json.dumps(reply_document(judged)) + "\n")
+    else:
+        _tell_reply(judged)
+    return judged.verdict.exit_code
+
+
+def _describe_actions(form: str) -> None:
+    from patchgate.patches.reply import describe, table
+
+    if form == "json":
+        import json
+
+        write(json.dumps(table(), indent=2) + "\n")
+    else:
+        write(describe())
+
+
+def _tell_reply(judged: JudgedReply) -> None:
+    """Write the findings of the protocol, or the report on what is proposed; the verdict comes last."""
+    from patchgate.report import wording
+
+    for note in judged.reading.notes:
+        write(f"note: {wording.safe(note)}\n")
+    for finding in judged.refusals:
+        write(f"{finding.level.value}[{finding.rule}]: {wording.safe(finding.message)}\n")
+        write(f"help: {wording.safe(wording.hint_of(finding) or '')}\n\n")
+    if judged.refusals:
+        write(f"rejected: {wording.count_levels(judged.refusals)} in the reply\n")
+    elif judged.report is None:
+        write(f"accepted: {judged.reading.action}\n")
+    else:
+        if judged.report.verdict == "accepted":
+            write("note: nothing is applied; git patchgate apply does that\n")
+        show(judged.report, "full", "auto", verbose=False, quiet=False)
+
+
+_form_option = click.option("--format", "form", type=click.Choice(["full", "text", "json"]), default="full")
+
+
+@click.group("attempts")
+def attempts_command() -> None:
+    """Show what apply tried, and where its evidence lies."""
+
+
+@attempts_command.command("list")
+@click.option("-n", "--max-count", "most", metavar="N", type=click.IntRange(0), help="Show the last N only.")
+@_form_option
+@directory_option
+@click.pass_context
+def list_attempts(context: click.Context, most: int | None, form: str, directory: str | None) -> int:
+    """List the attempts, the newest first: id, time, what became of it, the rules that refused it.
+
+    interrupted: it was killed before its verdict was on record; running: it goes on.
+    """
+    repository = open_here(context, directory)
+    from patchgate.apply.attempt_list import attempts, list_text
+
+    found = attempts(repository)[:most]
+    if form == "json":
+        from patchgate.apply.attempts_document import list_json
+
+        write(list_json(found))
+        return 0
+    if not found and most is None:
+        complain("there is no attempt: nothing was applied in this repository")
+    write_lines(list_text(found))
+    return 0
+
+
+@attempts_command.command("show")
+@click.argument("attempt", metavar="ID")
+@_form_option
+@directory_option
+@click.pass_context
+def show_attempt(context: click.Context, attempt: str, form: str, directory: str | None) -> int:
+    """Show one attempt: its verdict, rules, files and chain, its evidence, the ends of its logs.
+
+    ID is an attempt's id, or a beginning that only one has.
+    """
+    repository = open_here(context, directory)
+    from patchgate.apply.attempt_list import attempts, named, show_text
+
+    found = named(attempts(repository), attempt)
+    if form == "json":
+        from patchgate.apply.attempts_document import show_json
+
+        write(show_json(repository, found))
+    else:
+        write_lines(show_text(repository, found))
+    return 0
+
+
+@attempts_command.command("prune")
+@click.option("--keep", metavar="N", type=click.IntRange(0), help="Keep the evidence of the last N (100).")
+@click.option("--older-than", "age", metavar="AGE", help="Remove what is older, like 30d, 12h or 2w.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@directory_option
+@click.pass_context
+def prune_attempts(
+    context: click.Context, keep: int | None, age: str | None, dry_run: bool, directory: str | None
+) -> int:
+    """Remove the evidence of old attempts. The ledger keeps its events; a --run-dir is never touched."""
+    if keep is not None and age is not None:
+        raise UsageError("prune takes --keep or --older-than, not both", "leave one of them out")
+    repository = (open_here if dry_run else open_to_write)(context, directory)
+    from patchgate.apply.prune import prune, said, seconds_of
+
+    older_than = None if age is None else seconds_of(age)
+    pruned = prune(repository, keep=keep, older_than=older_than, now=time.time(), dry_run=dry_run)
+    for warning in pruned.warnings:
+        complain(f"warning: {warning}")
+    write_lines([*pruned.removed, said(pruned, dry_run=dry_run)])
+    return 0
+
+
+@attempts_command.command("reset")
+@click.argument("attempt", required=False, metavar="[ID]")
+@click.option("--reason", metavar="TEXT", help="Why another try will go better; others read it.")
+@directory_option
+@click.pass_context
+def reset_attempts(
+    context: click.Context, attempt: str | None, reason: str | None, directory: str | None
+) -> int:
+    """Let the retries of a chain begin again, with a reason that stays on record. For people only.
+
+    ID is any attempt of the chain; without it, the chain of the attempt that was refused last.
+    """
+    from patchgate.check.message import check_reason
+
+    example = 'say what is different now: --reason "the plan now names the file to change"'
+    reason = check_reason(reason or "", "a reset", example)
+    refuse_agents("a reset")
+    require_person("a reset needs a person at a terminal", "run it in a terminal")
+    repository = open_to_write(context, directory)
+    from patchgate.apply.prune import chain_to_reset, refused_in, reset
+    from patchgate.approvals.approvals import who_approves
+    from patchgate.report.wording import count, safe
+
+    chain = chain_to_reset(repository, attempt)
+    by = who_approves(repository, os.environ)
+    refused = refused_in(repository, chain)
+    complain(f"chain {chain}: {count(len(refused), 'refusal')}")
+    for each in refused:
+        complain(f"  {each.attempt} {safe(each.at, 40)}: {safe(', '.join(each.rules))}")
+    complain(f"reason: {safe(reason)}")
+    complain(f"by: {by}")
+    if not is_meant("Let its retries begin again?"):
+        complain("nothing was reset: the answer was not yes")
+        return 1
+    warning = reset(repository, chain, reason, by)
+    if warning:
+        complain(f"warning: {warning}")
+    last = refused[-1].attempt
+    write(f"the retries of {chain} begin again: git patchgate apply - --retry-of {last}\n")
+    return 0
+
+
+@click.command("recover")
+@click.option(
+    "--keep",
+    is_flag=True,
+    help="Leave files that were changed since as they are, keep what stood there before, undo the rest.",
+)
+@directory_option
+@click.pass_context
+def recover_command(context: click.Context, keep: bool, directory: str | None) -> int:
+    """Finish or undo what an apply has left that was killed, and remove what it used.
+
+    An apply that had not landed is undone: every file is as it was. One that had landed is finished. A file
+    that was changed since is never overwritten: then nothing is done, and every file is named.
+    """
+    repository = open_here(context, directory)
+    from patchgate.apply.left import finish_left
+
+    finished = finish_left(repository, keep=keep)
+    for warning in finished.warnings:
+        complain(f"warning: {warning}")
+    write_lines(finished.lines or ("nothing was left to recover",))
+    return 0
+
+
+@click.command("apply")
 @click.argument("file", required=False)
 @click.option("--edits", metavar="FILE", help="Apply structured edits (JSON) instead of a patch.")
 @click.option("--dry-run", is_flag=True, help="Judge and try it, and write nothing to the working tree.")
@@ -42,7 +272,7 @@ from patchgate.errors import UsageError
 @click.option("--keep-scratch", is_flag=True, help="Keep the scratch tree, and name it.")
 @report_options
 @click.pass_context
-def command(
+def apply_command(
     context: click.Context,
     file: str | None,
     edits: str | None,

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from patchgate.cli.options import directory_option, open_to_write
+from patchgate.cli.options import directory_option, is_meant, open_to_write, refuse_agents, require_person
 from patchgate.cli.output import complain, write
-from patchgate.cli.person import is_meant, refuse_agents, require_person
 from patchgate.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 _MOST_PATHS = 20
 
 
-@click.command("approve", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("approve")
 @click.argument("change", required=False, metavar="[@staged | ID]")
 @click.option("--last", is_flag=True, help="What was refused last.")
 @click.option("--reason", metavar="TEXT", help="Why this change is right all the same; others read it.")
@@ -30,7 +29,7 @@ _MOST_PATHS = 20
 @click.option("--profile", type=click.Choice(["commit", "agent"]), help="What this profile refuses.")
 @directory_option
 @click.pass_context
-def command(
+def approve_command(
     context: click.Context,
     change: str | None,
     last: bool,

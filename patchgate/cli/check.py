@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from patchgate.cli.options import directory_of, open_here, report_options, with_doubts
-from patchgate.cli.output import read_input, show
-from patchgate.cli.progress import Progress
+from patchgate.cli.output import Progress, read_input, show
 from patchgate.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from patchgate.report.verdict import Report
 
 
-@click.command("check", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("check")
 @click.argument("revision", required=False, metavar="[REV | A..B]")
 @click.option("--staged", "--cached", is_flag=True, help="Judge the staged change; this is the default.")
 @click.option("--worktree", is_flag=True, help="Judge the working tree, untracked files included.")
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 @click.option("--exit-zero", is_flag=True, help="Exit 0 also where the change is rejected.")
 @report_options
 @click.pass_context
-def command(
+def check_command(
     context: click.Context,
     revision: str | None,
     staged: bool,

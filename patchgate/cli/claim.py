@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from patchgate.git.repository import Repository
     from patchgate.placeholders.claims.claim import Adjudication, Claim
 
-_HELP: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
 _FORMATS = click.Choice(["full", "text", "json"])
 _STATS = "stats"
 
@@ -78,7 +77,9 @@ def _place_of_stats(args: Sequence[str]) -> int | None:
     """Find `stats` where a file would stand, also behind options; not where it is an option's value."""
     for place, each in enumerate(args):
         if each == _STATS and "--" not in args[:place]:
-            parser = adjudicate_claim.make_parser(click.Context(adjudicate_claim, **_HELP))
+            parser = adjudicate_claim.make_parser(
+                click.Context(adjudicate_claim, help_option_names=["-h", "--help"])
+            )
             try:
                 given, rest, _ = parser.parse_args([*args[:place]])
             except click.UsageError:
@@ -98,13 +99,13 @@ class _Adjudicate(click.Command):
             formatter.write_dl([(_STATS, "Count what became of claims. (A file of this name is ./stats.)")])
 
 
-@click.group("claim", cls=_Claim, context_settings=_HELP)
-def command() -> None:
+@click.group("claim", cls=_Claim)
+def claim_command() -> None:
     """Hold what a verifier says against the files, and tell how often that went wrong."""
 
 
 # Without a name: it is what `claim` itself does.
-@command.command("", cls=_Adjudicate, context_settings=_HELP)
+@claim_command.command("", cls=_Adjudicate)
 @click.argument("file", required=False, metavar="[FILE|-]")
 @_said_options
 @click.option("--tree", metavar="REV", help="Scan the files of REV; otherwise those of the index.")
@@ -190,7 +191,7 @@ def _show(found: Adjudication, doubts: Sequence[str], form: str, color: str, *, 
         write(as_text(found, color=wants_color(color, os.environ, sys.stdout.isatty())))
 
 
-@command.command(_STATS, context_settings=_HELP)
+@claim_command.command(_STATS)
 @click.option(
     "--since", metavar="WHEN", help="Only from then on: 2026-01-31, 2026-01-31T12:00:00Z, '2 weeks ago'."
 )

@@ -12,30 +12,30 @@ from patchgate.cli.output import asks_for_json, complain, fail
 from patchgate.errors import UsageError
 from patchgate.git.quoting import printable
 
-# Name, the module that holds it, what it does. Shown in this order.
+# Name, the module that has it as `NAME_command`, what it does. Shown in this order.
 COMMANDS = (
-    ("init", "init", "Look at the repository, write patchgate.toml, rehearse on the last commits."),
+    ("init", "install", "Look at the repository, write patchgate.toml, rehearse on the last commits."),
     ("check", "check", "Judge a change: the staged one, REV, A..B, --worktree or --all."),
     ("apply", "apply", "Judge a patch, try it, and apply it whole or not at all."),
     ("approve", "approve", "Grant one exception, with a reason."),
     ("intent", "intent", "Declare what a piece of work will touch; show, renew, clear it."),
-    ("analyze", "analyze", "Run the analyses of the policy on a tree: clean, findings, or no answer."),
+    ("analyze", "verify", "Run the analyses of the policy on a tree: clean, findings, or no answer."),
     ("verify", "verify", "Compare the analyses of two trees: did it get worse, and was it me?"),
     ("claim", "claim", "Hold a verifier's verdict against the files: does a placeholder remain?"),
     ("component", "component", "Show components, validate their contracts, make tests of them."),
-    ("baseline", "baseline", "Record what the tests of a component passed on, see what drifted."),
+    ("baseline", "component", "Record what the tests of a component passed on, see what drifted."),
     ("explain", "explain", "Say what a rule means, or which line decides about a path."),
     ("doctor", "doctor", "Tell whether the gate really runs here, in every worktree."),
     ("install", "install", "Install the hooks; what is there runs before them."),
     ("log", "log", "Show the ledger: refusals, exceptions, what was skipped and why."),
-    ("uninstall", "uninstall", "Take the hooks out; what was there before is there again."),
-    ("hook", "hook", "What the installed hooks call."),
-    ("recover", "recover", "Finish or undo what a killed apply has left."),
-    ("attempts", "attempts", "What was tried: list, show, prune, reset."),
-    ("agent", "agent", "Hold an agent's reply against the reply protocol."),
-    ("policy", "policy", "Show the policy in force, and where each key comes from."),
+    ("uninstall", "install", "Take the hooks out; what was there before is there again."),
+    ("hook", "install", "What the installed hooks call."),
+    ("recover", "apply", "Finish or undo what a killed apply has left."),
+    ("attempts", "apply", "What was tried: list, show, prune, reset."),
+    ("agent", "apply", "Hold an agent's reply against the reply protocol."),
+    ("policy", "explain", "Show the policy in force, and where each key comes from."),
     ("selftest", "selftest", "Raise every rule from its built-in case."),
-    ("schema", "schema", "Print the JSON Schema of the config or of an output."),
+    ("schema", "explain", "Print the JSON Schema of the config or of an output."),
 )
 _CLOSING = (
     "check: may this land? verify: did it get worse? claim: is the reviewer right?\n\n"
@@ -54,7 +54,7 @@ class LazyGroup(click.Group):
         """Load one command."""
         for name, module, _ in COMMANDS:
             if name == cmd_name:
-                loaded = importlib.import_module(f"patchgate.cli.{module}").command
+                loaded = getattr(importlib.import_module(f"patchgate.cli.{module}"), f"{name}_command")
                 assert isinstance(loaded, click.Command)
                 return loaded
         return None

@@ -1,27 +1,29 @@
-"""`git patchgate component`: what is declared, whether the contracts hold, and tests made of them."""
+"""`git patchgate component` and `baseline`: what is declared, whether it holds, what its tests ran on."""
 
 from __future__ import annotations
 
+import os
+import time
 from typing import TYPE_CHECKING
 
 import click
 
-from patchgate.cli.options import directory_option, open_here, report_options
-from patchgate.cli.output import complain, show, write
+from patchgate.cli.options import cache_folder, directory_option, open_here, open_to_write, report_options
+from patchgate.cli.output import Progress, complain, show, write, write_lines
 
 if TYPE_CHECKING:
     from patchgate.components.validate import Validated
 
+
 _TEXTS = frozenset({"full", "text", "concise"})
-_HELP = {"help_option_names": ["-h", "--help"]}
 
 
-@click.group("component", context_settings=_HELP)
-def command() -> None:
+@click.group("component")
+def component_command() -> None:
     """Show the components, validate their contracts, make tests of them."""
 
 
-@command.command("list", context_settings=_HELP)
+@component_command.command("list")
 @click.option("--format", "form", type=click.Choice(["full", "text", "json"]), default="full")
 @directory_option
 @click.pass_context
@@ -40,11 +42,11 @@ def list_components(context: click.Context, form: str, directory: str | None) ->
         return 0
     if not found:
         complain(none_declared(content))
-    _write_lines(list_text(found))
+    write_lines(list_text(found))
     return 0
 
 
-@command.command("validate", context_settings=_HELP)
+@component_command.command("validate")
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @click.option("--all", "everything", is_flag=True, help="Validate every component.")
 @click.option("--fail-fast", is_flag=True, help="Stop at the first error.")
@@ -91,7 +93,7 @@ def _looked_at(validated: Validated, *, fail_fast: bool) -> str:
     return f"{wording.count(validated.contracts, 'contract')} looked at{compared}{until}"
 
 
-@command.command("graph", context_settings=_HELP)
+@component_command.command("graph")
 @click.option("--format", "form", type=click.Choice(["full", "text", "json", "mermaid"]), default="full")
 @directory_option
 @click.pass_context
@@ -110,11 +112,11 @@ def graph_components(context: click.Context, form: str, directory: str | None) -
         return 0
     if not graph.parents:
         complain(none_declared(graph.content))
-    _write_lines(list(mermaid(graph)) if form == "mermaid" else graph_text(graph))
+    write_lines(list(mermaid(graph)) if form == "mermaid" else graph_text(graph))
     return 0
 
 
-@command.command("tests", context_settings=_HELP)
+@component_command.command("tests")
 @click.argument("name", metavar="ID")
 @click.option(
     "--staged", "--cached", "cached", is_flag=True, help="Take the contract from the index instead of HEAD."
@@ -139,5 +141,77 @@ def make_tests(context: click.Context, name: str, cached: bool, directory: str |
     return 0
 
 
-def _write_lines(lines: list[str]) -> None:
-    write("".join(f"{line}\n" for line in lines))
+@click.group("baseline")
+def baseline_command() -> None:
+    """Record what the tests of a component have passed on, and see what has drifted since."""
+
+
+@baseline_command.command("status")
+@click.option("--format", "form", type=click.Choice(["full", "text", "json"]), default="full")
+@directory_option
+@click.pass_context
+def show_baselines(context: click.Context, form: str, directory: str | None) -> int:
+    """Show the drift and the age of each component of HEAD. Exit code 1 where something is an error."""
+    repository = open_here(context, directory)
+    from patchgate.components.baselines import baselines_of_head, text
+
+    found = baselines_of_head(repository, time.time())
+    if form == "json":
+        from patchgate.components.baselines_document import document
+
+        write(document(found))
+    else:
+        write_lines(text(found))
+    return 1 if found.has_errors else 0
+
+
+@baseline_command.command("capture")
+@click.argument("ids", metavar="ID...", nargs=-1, required=True)
+@click.option("--worktree", is_flag=True, help="Record the working tree instead of the index.")
+@click.option(
+    "--reverify",
+    is_flag=True,
+    help="Run the tests of an unchanged component again, and record that they passed.",
+)
+@click.option(
+    "--commit-note", is_flag=True, help="With --reverify: keep it in refs/notes/patchgate-verified too."
+)
+@click.option("--format", "form", type=click.Choice(["full", "text", "json"]), default="full")
+@click.option("-q", "--quiet", is_flag=True, help="Tell no progress.")
+@directory_option
+@click.pass_context
+def capture_baselines(
+    context: click.Context,
+    ids: tuple[str, ...],
+    worktree: bool,
+    reverify: bool,
+    commit_note: bool,
+    form: str,
+    quiet: bool,
+    directory: str | None,
+) -> int:
+    """Record components whose tests pass.
+
+    What is recorded is exactly what the tests ran on: a scratch tree of the index. If the tests of any
+    component fail, are empty or cannot be run, nothing is written. The baselines are files to commit, alone
+    or with what they record.
+    """
+    repository = open_to_write(context, directory)
+    from patchgate.components.capture import capture
+    from patchgate.components.capture_run import Request, Surroundings
+    from patchgate.components.capture_telling import document, text
+
+    request = Request(ids, worktree, reverify, commit_note)
+    progress = Progress(quiet=quiet)
+    try:
+        around = Surroundings(os.environ, cache_folder(os.environ), time.time(), progress.tell)
+        done = capture(repository, request, around)
+    finally:
+        progress.end()
+    if form == "json":
+        write(document(done))
+    else:
+        for warning in done.warnings:
+            complain(f"warning: {warning}")
+        write_lines(text(done))
+    return done.exit_code

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from patchgate.cli.options import directory_option, open_here
-from patchgate.cli.output import write
+from patchgate.cli.output import write, write_lines
 from patchgate.errors import PatchgateError
 
 if TYPE_CHECKING:
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from patchgate.hooks.doctor_findings import Finding, Hook
 
 
-@click.command("doctor", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("doctor")
 @click.option("--fix", is_flag=True, help="Put back hooks that are missing, stale or cannot run.")
 @click.option("--format", "form", type=click.Choice(["full", "text", "json"]), default="full")
 @directory_option
 @click.pass_context
-def command(context: click.Context, fix: bool, form: str, directory: str | None) -> int:
+def doctor_command(context: click.Context, fix: bool, form: str, directory: str | None) -> int:
     """Say which hook runs at each event, in each worktree, and prove that it reaches patchgate.
 
     Ends with 1 if the gate would not run somewhere. Nothing of the repository changes without --fix, and
@@ -46,7 +46,7 @@ def command(context: click.Context, fix: bool, form: str, directory: str | None)
 
         write(json.dumps(document(diagnosis, done), indent=2) + "\n")
     else:
-        write("".join(f"{line}\n" for line in [*done, *_lines(diagnosis)]))
+        write_lines([*done, *_lines(diagnosis)])
     return 0 if diagnosis.runs else 1
 
 

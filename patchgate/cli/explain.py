@@ -1,27 +1,105 @@
-"""`git patchgate explain`: what a rule means and how to satisfy it; which line decides about a path."""
+"""`git patchgate explain`, `policy`, `schema`: what a rule means, what judges, what a file looks like."""
 
 from __future__ import annotations
 
+import importlib
 import textwrap
+from typing import TYPE_CHECKING
 
 import click
 
 from patchgate.cli.options import directory_option, open_here
 from patchgate.cli.output import complain, write
 from patchgate.errors import UsageError
-from patchgate.report.rules import RULES, Rule
+
+if TYPE_CHECKING:
+    from patchgate.report.rules import Rule
+
+# Name, the module that makes it, the function there. Shown in this order.
+SCHEMAS = (
+    ("config", "policy.config_schema", "json_schema"),
+    ("contract", "components.contract", "json_schema"),
+    ("baseline", "components.baseline_schema", "json_schema"),
+    ("report", "report.json", "json_schema"),
+    ("error", "report.report_schema", "error_schema"),
+    ("event", "ledger.history", "json_schema"),
+    ("doctor", "hooks.doctor_document", "json_schema"),
+    ("reply", "patches.replies", "json_schema"),
+    ("attempts", "apply.attempts_document", "list_schema"),
+    ("attempt", "apply.attempts_document", "show_schema"),
+    ("components", "components.document", "list_schema"),
+    ("component-graph", "components.document", "graph_schema"),
+    ("capture", "components.capture_telling", "json_schema"),
+    ("baselines", "components.baselines_document", "json_schema"),
+    ("intent", "intents.document", "intent_schema"),
+    ("intents", "intents.document", "intents_schema"),
+    ("analysis", "verify.analysis_document", "json_schema"),
+    ("verification", "verify.document", "json_schema"),
+    ("claim", "placeholders.claims.document", "json_schema"),
+    ("claim-stats", "placeholders.claims.claim_stats_telling", "json_schema"),
+)
+
+
+@click.command("schema")
+@click.argument("name", type=click.Choice([name for name, _, _ in SCHEMAS]))
+def schema_command(name: str) -> None:
+    """Print the JSON Schema of a file (config, contract, baseline) or of an output (report, event, …)."""
+    import json
+
+    module, function = next((module, function) for each, module, function in SCHEMAS if each == name)
+    json_schema = getattr(importlib.import_module(f"patchgate.{module}"), function)
+    write(json.dumps(json_schema(), indent=2, sort_keys=True) + "\n")
+
+
+@click.group("policy")
+def policy_command() -> None:
+    """Show the policy in force."""
+
+
+@policy_command.command("show")
+@click.option("--policy-from", metavar="REV", help="Show the policy of REV.")
+@click.option("--format", "form", type=click.Choice(["full", "text", "json"]), default="full")
+@directory_option
+@click.pass_context
+def show_policy(context: click.Context, policy_from: str | None, form: str, directory: str | None) -> None:
+    """Print every key of the policy in force with its value and its line."""
+    import json
+
+    repository = open_here(context, directory)
+    from patchgate.check.policy_in_force import differs_on_disk, policy_in_force
+    from patchgate.check.terms import Asked, trusted
+    from patchgate.git.quoting import printable
+    from patchgate.policy.policy import Profile
+
+    force = policy_in_force(repository, Asked(policy_from) if policy_from else trusted(repository))
+    other = differs_on_disk(repository, force) if policy_from is None else None
+    if other is not None:
+        complain(f"note: {other}")
+    digests = {profile.value: force.policy.digest(profile) for profile in Profile}
+    if form == "json":
+        keys = [{"key": each.key, "value": each.value, "from": each.place} for each in force.settings()]
+        document = {"schema": "patchgate.policy/1", "from": force.place, "digests": digests, "keys": keys}
+        write(json.dumps(document, indent=2) + "\n")
+        return
+    write(f"policy from {printable(force.place)}\n")
+    for setting in force.settings():
+        value = printable(json.dumps(setting.value, ensure_ascii=False), 200)
+        write(f"  {setting.key} = {value}  ({setting.place})\n")
+    for name, digest in digests.items():
+        write(f"digest for {name}: {digest}\n")
+
 
 _LISTED = 68
 
 
-@click.command("explain", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("explain")
 @click.argument("rule", required=False)
 @click.option("--path", metavar="P", help="Say which line of which file decides about P.")
 @click.option("--policy-from", metavar="REV", help="With --path: by the policy of REV.")
 @click.option("--profile", type=click.Choice(["commit", "agent"]), default="commit", help="With --path.")
 @directory_option
 @click.pass_context
-def command(
+def explain_command(
     context: click.Context,
     rule: str | None,
     path: str | None,
@@ -31,14 +109,16 @@ def command(
 ) -> None:
     """Say what RULE means: what, why, an example, the next step. Without RULE: list them all."""
     if path is not None:
-        _path(context, path, policy_from, profile, directory)
+        _decide_path(context, path, policy_from, profile, directory)
     elif rule is not None:
-        write(_rule(rule))
+        write(_rule_text(rule))
     else:
         write(_listing())
 
 
-def _rule(name: str) -> str:
+def _rule_text(name: str) -> str:
+    from patchgate.report.rules import RULES
+
     rule = RULES.get(name)
     if rule is None:
         import difflib
@@ -58,10 +138,10 @@ def _rule(name: str) -> str:
         f"example: {rule.example}",
         f"help:    {rule.fix}",
     ]
-    return "\n".join(lines) + "\n" + _more(rule)
+    return "\n".join(lines) + "\n" + _more_on(rule)
 
 
-def _more(rule: Rule) -> str:
+def _more_on(rule: Rule) -> str:
     text = ""
     if rule.invariant:
         text += "\nIt is an invariant: no policy, level, approval or suppression touches it.\n"
@@ -82,6 +162,8 @@ def _more(rule: Rule) -> str:
 
 
 def _listing() -> str:
+    from patchgate.report.rules import RULES
+
     width = max(len(name) for name in RULES)
     stages: dict[str, list[str]] = {}
     for rule in RULES.values():
@@ -92,7 +174,7 @@ def _listing() -> str:
     return f"{listed}\ngit patchgate explain RULE says more\n"
 
 
-def _path(
+def _decide_path(
     context: click.Context, path: str, policy_from: str | None, profile: str, directory: str | None
 ) -> None:
     from patchgate.check.policy_in_force import about_path, differs_on_disk, policy_in_force

@@ -26,7 +26,7 @@ from patchgate.git.repository import open_repository
 
 if TYPE_CHECKING:
     from patchgate.check.refusals import Judged
-    from patchgate.cli.progress import Progress
+    from patchgate.cli.output import Progress
     from patchgate.git.pushes import RefUpdate, Remote
     from patchgate.git.repository import Repository
     from patchgate.report.verdict import Report
@@ -187,7 +187,7 @@ def _pusher_of(repository: Repository) -> Repository | None:
 def _at_push(hook: _Hook, arguments: tuple[str, ...], directory: str) -> int:
     repository = open_repository(os.environ, directory)
     from patchgate.check.refusals import Judged, holds
-    from patchgate.cli.progress import Progress
+    from patchgate.cli.output import Progress
     from patchgate.hooks.at_push import judge_push, judge_unpushed
 
     progress = Progress(quiet=False)

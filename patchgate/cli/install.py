@@ -1,4 +1,4 @@
-"""`git patchgate install`: the hooks, where git looks for them."""
+"""`git patchgate init`, `install`, `uninstall`, `hook`: the first policy, and the hooks in their place."""
 
 from __future__ import annotations
 
@@ -10,18 +10,181 @@ from typing import TYPE_CHECKING
 
 import click
 
-from patchgate.cli.options import directory_option, open_to_write
+from patchgate.cli.options import directory_of, directory_option, open_to_write
 from patchgate.cli.output import complain, write
-from patchgate.errors import UndecidedError
+from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.quoting import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from patchgate.git.repository import Repository
     from patchgate.hooks.install import Installed
+    from patchgate.policy.policy import Policy
+
+_REHEARSED = 200
+_MOST_LISTS = 10
+
+
+@click.command("init")
+@click.option("--yes", is_flag=True, help="Take the defaults, ask nothing.")
+@click.option("--show", "only_show", is_flag=True, help="Say what is there already; write nothing.")
+@directory_option
+@click.pass_context
+def init_command(context: click.Context, yes: bool, only_show: bool, directory: str | None) -> None:
+    """Write a first patchgate.toml, rehearse it on the last 200 commits, install the hooks.
+
+    Nothing is overwritten: where there is a policy already, that one is rehearsed; a hook that is there runs
+    before ours. With CI=true in the environment no hooks are installed.
+    """
+    repository = open_to_write(context, directory)
+    from patchgate.check.policy_in_force import policy_in_force
+    from patchgate.check.terms import Asked
+    from patchgate.git.quoting import printable
+    from patchgate.hooks.policy_file import (
+        exception_lists,
+        existing_policy_file,
+        first_policy,
+        write_first_policy,
+    )
+
+    force = policy_in_force(repository, Asked())
+    policy = force.policy
+    there = printable(force.place) if policy.file else existing_policy_file(repository)
+    if only_show:
+        _show_state(repository, there)
+        return
+    adds_submodules = False
+    if not yes:
+        _confirm("Write patchgate.toml and install the hooks?" if there is None else "Install the hooks?")
+        if there is None:
+            adds_submodules = click.confirm("May commits add submodules?", default=False, err=True)
+    if policy.file:
+        write(f"there is a policy already ({there}); nothing was written\n")
+    elif there is not None:
+        write(f"{there} is there already, not committed; nothing was written ({force.place} judge)\n")
+    else:
+        lists = exception_lists(repository)
+        write_first_policy(repository, lists, adds_submodules=adds_submodules)
+        policy = first_policy(lists, adds_submodules=adds_submodules)
+        write("wrote patchgate.toml; commit it by itself: git add patchgate.toml && git commit\n")
+    _tell_lists(exception_lists(repository), policy)
+    _rehearse(repository, policy)
+    _install_hooks(repository)
+
+
+def _tell_lists(lists: Sequence[str], policy: Policy) -> None:
+    """Say which lists of exceptions the policy names, and which it does not."""
+    from patchgate.git.quoting import printable
+
+    known = policy.config.verify.baselines
+    for is_named, said in ((True, "in [verify] baselines"), (False, "could be in [verify] baselines")):
+        found = [name for name in lists if (name in known) is is_named]
+        if found:
+            more = f" and {len(found) - _MOST_LISTS} more" if len(found) > _MOST_LISTS else ""
+            write(f"lists of exceptions {said}: {', '.join(map(printable, found[:_MOST_LISTS]))}{more}\n")
+
+
+def _confirm(question: str) -> None:
+    if not sys.stdin.isatty():
+        raise UsageError("init asks before it writes, and there is nobody to ask", "add --yes")
+    if not click.confirm(question, default=True, err=True):
+        raise click.Abort
+
+
+def _show_state(repository: Repository, policy: str | None) -> None:
+    """Say what init would find: where the policy is, which hooks are in."""
+    from patchgate.git.hook_files import look_at
+    from patchgate.git.hooks_in_force import LOCAL_EVENTS
+    from patchgate.hooks.hooks_folder import hooks_folder
+
+    folder = hooks_folder(repository, os.environ)
+    ours = [name for name in LOCAL_EVENTS if look_at(str(folder.path / name)).is_ours]
+    write(f"policy: {policy or 'none yet'}\n")
+    write(f"hooks of patchgate in {folder.name}: {', '.join(ours) or 'none yet'}\n")
+
+
+def _rehearse(repository: Repository, policy: Policy) -> None:
+    from patchgate.check.commits import rehearse
+    from patchgate.git.quoting import printable
+    from patchgate.report.wording import count
+
+    try:
+        rehearsal = rehearse(repository, policy, _REHEARSED)
+    except UndecidedError as error:
+        # History that nobody can read keeps no hook from being installed.
+        write(f"rehearsal: not possible: {printable(error.message, 500)}\n")
+        return
+    if not rehearsal.commits:
+        write("rehearsal: there are no commits yet\n")
+        return
+    write(
+        f"rehearsal on the last {count(rehearsal.commits, 'commit')}: {rehearsal.refused} would be rejected, "
+        f"{rehearsal.undecided} undecided\n"
+    )
+    for tally in rehearsal.tallies:
+        write(
+            f"  {tally.rule} ({tally.level.value}): {count(tally.findings, 'finding')} in "
+            f"{count(tally.commits, 'commit')}; {printable(tally.remedy)}\n"
+        )
+
+
+def _install_hooks(repository: Repository) -> None:
+    from patchgate.hooks.install import install_hooks
+
+    if is_ci(os.environ):
+        write(f"{NOTHING_IN_CI}\n")
+    elif repository.work_tree is None:
+        write("no hooks were installed; on a server: git patchgate install --server\n")
+    else:
+        tell_installed(install_hooks(repository, os.environ, find_program()))
+
+
+@click.command("hook")
+@click.argument("name", metavar="NAME")
+@click.argument("arguments", nargs=-1, metavar="[ARGS]")
+@directory_option
+@click.pass_context
+def hook_command(context: click.Context, name: str, arguments: tuple[str, ...], directory: str | None) -> int:
+    """Judge at one of git's hooks. The installed hooks call this; people call check."""
+    from patchgate.cli.hooks import answer
+
+    return answer(name, arguments, directory_of(context, directory))
+
+
+@click.command("uninstall")
+@click.option("--global", "everywhere", is_flag=True, help="Also out of a global core.hooksPath.")
+@directory_option
+@click.pass_context
+def uninstall_command(context: click.Context, everywhere: bool, directory: str | None) -> None:
+    """Take the hooks out; what was there before is there again.
+
+    Reads no policy. What the ledger and the receipts hold stays in the git directory.
+    """
+    repository = open_to_write(context, directory)
+    from patchgate.hooks.uninstall import record_uninstall, uninstall_hooks
+
+    done = uninstall_hooks(repository, os.environ, is_global=everywhere)
+    if not done.folders:
+        write("there was no hook of patchgate here\n")
+    for folder, removed in done.folders:
+        write(f"taken out of {folder.name}: {', '.join(hook.name for hook in removed)}\n")
+        restored = [hook.name for hook in removed if hook.is_restored]
+        if restored:
+            write(f"  there again, as it was: {', '.join(restored)}\n")
+        for hook in removed:
+            for note in hook.notes:
+                write(f"  {hook.name}: {note}\n")
+    if done.trust_ref is not None:
+        write(f"the policy of {printable(done.trust_ref)} is not trusted above others any more\n")
+    for warning in record_uninstall(repository, done):
+        complain(f"warning: {warning}")
+
 
 _PROGRAM = "git-patchgate"
 
 
-@click.command("install", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("install")
 @click.option("--server", is_flag=True, help="pre-receive, in a bare repository.")
 @click.option("--global", "everywhere", is_flag=True, help="Into the folder of a global core.hooksPath.")
 @click.option(
@@ -29,7 +192,7 @@ _PROGRAM = "git-patchgate"
 )
 @directory_option
 @click.pass_context
-def command(
+def install_command(
     context: click.Context, server: bool, everywhere: bool, trust_ref: str | None, directory: str | None
 ) -> None:
     """Put the hooks where git looks for them; a hook that is there runs before ours.
@@ -51,7 +214,7 @@ def command(
         is_global=everywhere,
         trust_ref=trust_ref,
     )
-    tell(done)
+    tell_installed(done)
 
 
 NOTHING_IN_CI = "CI=true: no hooks were installed; let the build run git patchgate check"
@@ -62,7 +225,7 @@ def is_ci(environ: Mapping[str, str]) -> bool:
     return environ.get("CI", "").lower() in {"true", "1"}
 
 
-def tell(done: Installed) -> None:
+def tell_installed(done: Installed) -> None:
     """Say which hooks are where, and what there is to know about them."""
     if done.changed:
         write(f"installed in {done.folder.name}: {', '.join(done.changed)}\n")

@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from patchgate.cli.options import cache_folder, directory_option, open_here, open_to_write
-from patchgate.cli.output import complain, write
-from patchgate.cli.progress import Progress
+from patchgate.cli.output import Progress, complain, write, write_lines
 
 if TYPE_CHECKING:
     from patchgate.git.repository import Repository
     from patchgate.intents.intent import Intent
     from patchgate.intents.states import Caller, Outcome
 
-_HELP = {"help_option_names": ["-h", "--help"]}
 _Command = TypeVar("_Command", bound=Callable[..., object])
 
 
@@ -27,12 +25,12 @@ def _shared(command: _Command) -> _Command:
     return form(directory_option(command))
 
 
-@click.group("intent", context_settings=_HELP)
-def command() -> None:
+@click.group("intent")
+def intent_command() -> None:
     """Declare what a piece of work will touch; show, renew, clear and recover it."""
 
 
-@command.command("declare", context_settings=_HELP)
+@intent_command.command("declare")
 @click.option("-m", "--reason", "reason", metavar="TEXT", default="", help="Why; others read it.")
 @click.option(
     "--allow",
@@ -103,7 +101,7 @@ def _capture(repository: Repository, intent: Intent) -> tuple[str, ...]:
         progress.end()
 
 
-@command.command("show", context_settings=_HELP)
+@intent_command.command("show")
 @click.argument("name", required=False, metavar="[ID]")
 @_shared
 @click.pass_context
@@ -136,7 +134,7 @@ def show_intent(context: click.Context, name: str | None, form: str, directory: 
     )
 
 
-@command.command("list", context_settings=_HELP)
+@intent_command.command("list")
 @_shared
 @click.pass_context
 def list_intents(context: click.Context, form: str, directory: str | None) -> int:
@@ -156,7 +154,7 @@ def list_intents(context: click.Context, form: str, directory: str | None) -> in
     return 3 if damaged else 0
 
 
-@command.command("renew", context_settings=_HELP)
+@intent_command.command("renew")
 @click.argument("name", required=False, metavar="[ID]")
 @_shared
 @click.pass_context
@@ -169,7 +167,7 @@ def renew_intent(context: click.Context, name: str | None, form: str, directory:
     return _tell(renew(repository, name, caller), form)
 
 
-@command.command("clear", context_settings=_HELP)
+@intent_command.command("clear")
 @click.argument("name", required=False, metavar="[ID]")
 @_shared
 @click.pass_context
@@ -185,7 +183,7 @@ def clear_intent(context: click.Context, name: str | None, form: str, directory:
     return _tell(clear(repository, name, caller), form)
 
 
-@command.command("recover", context_settings=_HELP)
+@intent_command.command("recover")
 @click.argument("name", metavar="ID")
 @_shared
 @click.pass_context
@@ -225,7 +223,7 @@ def _tell(outcome: Outcome, form: str) -> int:
             complain(line)
         complain(f"help: {outcome.hint}")
     else:
-        write("".join(f"{line}\n" for line in lines))
+        write_lines(lines)
     return outcome.exit_code
 
 
@@ -248,5 +246,5 @@ def _list(
     else:
         for warning in warnings:
             complain(f"warning: {warning}")
-        write("".join(f"{line}\n" for line in lines(told)))
+        write_lines(lines(told))
     return 0

@@ -10,12 +10,12 @@ from __future__ import annotations
 import click
 
 from patchgate.cli.options import directory_option, open_here
-from patchgate.cli.output import complain, write
+from patchgate.cli.output import complain, write_lines
 from patchgate.errors import UsageError
 from patchgate.ledger.ledger import KINDS
 
 
-@click.command("log", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("log")
 @click.option("-n", "--max-count", "most", metavar="N", type=click.IntRange(0), help="Show the last N only.")
 @click.option("--kind", "kinds", type=click.Choice(list(KINDS)), multiple=True, help="Only these events.")
 @click.option("--verify", is_flag=True, help="Check the chain and its end; name the first fault, exit 1.")
@@ -29,7 +29,7 @@ from patchgate.ledger.ledger import KINDS
 )
 @directory_option
 @click.pass_context
-def command(
+def log_command(
     context: click.Context,
     most: int | None,
     kinds: tuple[str, ...],
@@ -56,27 +56,23 @@ def command(
         if not is_there:
             _say_that_there_is_none()
         if is_json:
-            _write_lines([found.as_json()])
+            write_lines([found.as_json()])
         elif is_there:
-            _write_lines(found.as_text())
+            write_lines(found.as_text())
         return 0 if found.is_whole else 1
     told = history.history(repository, kinds, most)
     if not told.exists and told.comparison.head is None:
         _say_that_there_is_none()
     for event in told.events:
         if is_json:
-            _write_lines([history.as_json(event)])
+            write_lines([history.as_json(event)])
         else:
-            _write_lines(history.as_text(event) if verbose else [history.as_line(event)])
+            write_lines(history.as_text(event) if verbose else [history.as_line(event)])
     for problem in told.problems:
         if problem.torn:
             complain(f"warning: {history.describe(problem)}; the next event sets it aside")
     history.require_all(told.problems, told.comparison)
     return 0
-
-
-def _write_lines(lines: list[str]) -> None:
-    write("".join(f"{line}\n" for line in lines))
 
 
 def _say_that_there_is_none() -> None:

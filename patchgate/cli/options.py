@@ -1,8 +1,9 @@
-"""The options that commands share, and the repository that they mean."""
+"""The options that commands share, the repository that they mean, and whether a person meant it."""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
@@ -10,10 +11,50 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from patchgate.cli.output import FORMATS, complain, tell_doubts
+from patchgate.errors import UsageError
 
 if TYPE_CHECKING:
     from patchgate.git.repository import Repository
     from patchgate.report.verdict import Report
+
+AGENT_MARKERS = {
+    "CLAUDECODE": "Claude Code",
+    "CURSOR_AGENT": "Cursor",
+    "CODEX_SANDBOX": "Codex",
+    "GEMINI_CLI": "Gemini CLI",
+}
+"""The variables by which coding agents mark what they start, and whose they are."""
+
+
+def refuse_agents(what: str) -> None:
+    """Make sure that no coding agent runs this.
+
+    Raises:
+        UsageError: the environment has the marker of one.
+    """
+    for name, agent in AGENT_MARKERS.items():
+        if os.environ.get(name):
+            raise UsageError(
+                f"{what} is for people, and {name} says that {agent} runs this", "run it in your own terminal"
+            )
+
+
+def require_person(message: str, hint: str) -> None:
+    """Make sure that somebody sits at a terminal.
+
+    Raises:
+        UsageError: nobody does.
+    """
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError(message, hint)
+
+
+def is_meant(question: str) -> bool:
+    """Ask, on standard error; without an answer it is no."""
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
 
 Command = TypeVar("Command", bound=Callable[..., object])
 

@@ -1,4 +1,7 @@
-"""What every command shares: the form of a report, colours, and how an error is told. Imports no click."""
+"""What every command shares: reports, colours, progress, how an error is told. Imports no click.
+
+Of an internal error a trace file is kept that can be reported, and one sentence names it.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,17 @@ import contextlib
 import itertools
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from patchgate.errors import ConfigError, PatchgateError, UndecidedError, UsageError, ended_attempt
+from patchgate.errors import (
+    ConfigError,
+    PatchgateError,
+    UndecidedError,
+    UsageError,
+    ended_attempt,
+    name_attempt,
+)
 from patchgate.git.quoting import printable
 
 if TYPE_CHECKING:
@@ -75,6 +85,11 @@ def write(text: str) -> None:
         raise UndecidedError(message, "make room, or write it elsewhere") from error
 
 
+def write_lines(lines: Iterable[str]) -> None:
+    """Write lines to standard output, as `write` does."""
+    write("".join(f"{line}\n" for line in lines))
+
+
 def complain(line: str) -> None:
     """Write a line to standard error; where nobody reads it, the exit code speaks alone."""
     with contextlib.suppress(OSError):
@@ -115,8 +130,6 @@ def tell_failed_gates(report: Report) -> None:
     for change in report.changes:
         for outcome in (*change.gates, *change.circumstances):
             if outcome.trace:
-                from patchgate.cli.internal import keep
-
                 kept = keep(outcome.trace, sys.argv[1:])
                 complain(
                     f"warning: the gate {outcome.gate} failed; " + (kept or "its traceback was not kept")
@@ -174,3 +187,93 @@ def asks_for_json(arguments: list[str]) -> bool:
     return "--format=json" in arguments or any(
         pair == ("--format", "json") for pair in itertools.pairwise(arguments)
     )
+
+
+DEBUG = "PATCHGATE_DEBUG"
+_MOST_LINE = 1000
+
+
+def internal_error(error: Exception, arguments: Sequence[str]) -> PatchgateError:
+    """Keep the traceback of an internal error, and give what to report of it.
+
+    With `PATCHGATE_DEBUG=1` the traceback is printed too.
+
+    Args:
+        arguments: the command line; `-C` in it says where the repository is.
+    """
+    import traceback
+
+    kept = keep("".join(traceback.format_exception(error)), arguments)
+    said = f"patchgate itself failed ({type(error).__name__})"
+    if isinstance(error, OSError):
+        said = f"the system refused: {printable(error.strerror or str(error))}"
+    made = PatchgateError(f"{said}; {kept}", "please report it with that file")
+    if kept is None:
+        made = PatchgateError(said, f"please report it; {DEBUG}=1 prints the traceback")
+    name_attempt(made, ended_attempt(error))
+    return made
+
+
+def keep(trace: str, arguments: Sequence[str]) -> str | None:
+    """Keep a traceback, and print it under `PATCHGATE_DEBUG=1`; say where it is, None where nowhere."""
+    from patchgate.ledger.traces import keep_trace
+
+    if os.environ.get(DEBUG) == "1":
+        for line in trace.splitlines():
+            complain(printable(line, _MOST_LINE))
+    kept = keep_trace(_common_dir(arguments), trace, os.environ)
+    return None if kept is None else f"the traceback is in {printable(kept)}"
+
+
+def _common_dir(arguments: Sequence[str]) -> str | None:
+    """Find git's common directory once more; None where that fails too."""
+    from patchgate.git.repository import open_repository
+
+    named = [value for option, value in itertools.pairwise(arguments) if option == "-C"]
+    try:
+        return open_repository(os.environ, os.path.abspath(os.path.join(os.curdir, *named))).common_dir
+    except Exception:  # noqa: BLE001 - whatever failed may fail here again, and the first error is reported
+        return None
+
+
+# To the line's beginning, and what stands there is erased (ECMA-48, EL).
+_ERASE = "\r\x1b[K"
+_SELDOM = 30.0
+"""Seconds between two lines about one command, where a line cannot be written over."""
+
+
+class Progress:
+    """Tells, from the second second on, which command runs: in one line of a terminal, elsewhere at times."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._is_terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self._told: dict[str, float] = {}
+
+    def tell(self, what: str, seconds: float) -> None:
+        """Say that a command has run, or is waited for (`waiting …`), for so many seconds."""
+        if self._quiet:
+            return
+        doing = what if what.startswith("waiting ") else f"running {what}"
+        text = f"{doing} for {seconds:.0f} s …"
+        if self._is_terminal:
+            self._told[what] = seconds
+            self._write(f"{_ERASE}{text}\r")
+        elif seconds - self._told.get(what, -_SELDOM) >= _SELDOM:
+            self._told[what] = seconds
+            complain(text)
+
+    def count(self, done: int, total: int) -> None:
+        """Say how many commits are judged; only on a terminal, where the line is written over."""
+        if self._is_terminal and not self._quiet:
+            self._told["commits"] = done
+            self._write(f"{_ERASE}{done:,} of {total:,} commits judged …\r")
+
+    def end(self) -> None:
+        """Leave no line behind on a terminal."""
+        if self._is_terminal and self._told:
+            self._write(_ERASE)
+
+    def _write(self, text: str) -> None:
+        with contextlib.suppress(OSError):
+            print(text, end="", file=sys.stderr, flush=True)

@@ -81,13 +81,13 @@ def run(arguments: list[str]) -> int:
     except _Ended:
         return _tell_end(signal.SIGTERM)
     except OSError as error:
-        from patchgate.cli.internal import internal_error
+        from patchgate.cli.output import internal_error
 
         return fail(internal_error(error, arguments), arguments)
     except Exception as error:  # noqa: BLE001 - a crash of ours must be a refusal with one sentence
         if _asked:
             return _tell_end(_asked[-1])
-        from patchgate.cli.internal import internal_error
+        from patchgate.cli.output import internal_error
 
         return fail(internal_error(error, arguments), arguments)
 

@@ -9,9 +9,9 @@ import click
 from patchgate.cli.output import write
 
 
-@click.command("selftest", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("selftest")
 @click.option("-q", "--quiet", is_flag=True, help="Print only what went wrong.")
-def command(quiet: bool) -> int:
+def selftest_command(quiet: bool) -> int:
     """Raise every rule from its built-in case, in a throw-away repository."""
     from patchgate.apply.selftest_cases import raised_by_applying
     from patchgate.cli.selftest_run import selftest, summary

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from patchgate.check.message import check_reason
-from patchgate.cli.person import AGENT_MARKERS
+from patchgate.cli.options import AGENT_MARKERS
 from patchgate.errors import UsageError
 from patchgate.ledger.ledger import Ledger
 from patchgate.storage import chain
