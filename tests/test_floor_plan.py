@@ -56,7 +56,7 @@ PURE = {
         baseline baseline_schema component_case contract contract_facts contract_reading contract_types
         contracts drift drift_contents drift_losses names python_statements python_tests staleness
     """,
-    "git": "folders model patch_names path quoting",
+    "git": "model path quoting",
     "hooks.fast": "glob_literals suspicion",
     "intents": "intent scope",
     "patches": """

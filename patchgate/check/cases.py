@@ -153,7 +153,7 @@ def _merged_folders(objects: Objects, reading: Reading) -> tuple[MergedFolder, .
     if not reading.parents:
         return ()
     # Most changes are no merge.
-    from patchgate.git.tree_sides import folders_unlike
+    from patchgate.git.tree_view import folders_unlike
 
     return tuple(
         MergedFolder(folder.path, tuple(folder.entries), folder.others)

@@ -108,7 +108,7 @@ def _brought(objects: Objects, ground: _Ground) -> set[bytes]:
     if not ground.parents:
         return set()
     # Most changes are no merge.
-    from patchgate.git.tree_sides import links_unlike
+    from patchgate.git.tree_view import links_unlike
 
     return links_unlike(objects, ground.after, ground.parents[0])
 

@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK
-from patchgate.git.patch_names import unquote
 from patchgate.git.path import RepoPath, faults
-from patchgate.git.quoting import printable
+from patchgate.git.quoting import printable, unquote
 from patchgate.policy.component import Role
 
 SCHEMA = "patchgate.baseline/1"

@@ -31,8 +31,7 @@ from patchgate.git.model import Entry
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository
-from patchgate.git.tree_paths import TreePaths
-from patchgate.git.tree_view import TreeView
+from patchgate.git.tree_view import TreePaths, TreeView
 from patchgate.ledger.since import iso
 from patchgate.policy.component import BASELINES, NONE_DECLARED, Component
 from patchgate.policy.policies import Policies, usable

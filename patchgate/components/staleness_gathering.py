@@ -28,8 +28,7 @@ from patchgate.errors import UndecidedError
 from patchgate.git.model import Entry
 from patchgate.git.objects import Objects
 from patchgate.git.touched import Touch, newest_touches
-from patchgate.git.tree_paths import TreePaths
-from patchgate.git.tree_view import TreeView
+from patchgate.git.tree_view import TreePaths, TreeView
 from patchgate.policy.component import BASELINES, Component, Components, Role
 from patchgate.policy.policies import Policies
 from patchgate.policy.policy import Policy

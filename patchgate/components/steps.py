@@ -273,8 +273,7 @@ def _components(found: Found) -> Components:
 
 
 def _difference(objects: Objects, span: Span) -> Sequence[FileChange]:
-    from patchgate.git.diff import Detail
-    from patchgate.git.pairs import read_difference
+    from patchgate.git.diff import Detail, read_difference
 
     command, trees = ("diff-tree", "-r"), [span.before, span.after]
     files, _ = read_difference(objects.repository, objects, command, trees, Detail(), span.variables or None)

@@ -238,7 +238,7 @@ def _findings(
     from patchgate.components.component_cache import ComponentCache
     from patchgate.components.staleness import examine
     from patchgate.components.staleness_gathering import Staleness
-    from patchgate.git.tree_paths import TreePaths
+    from patchgate.git.tree_view import TreePaths
 
     paths = TreePaths(objects)
     with ComponentCache.of(objects.repository) as cache:

@@ -20,10 +20,9 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from patchgate.errors import UndecidedError
-from patchgate.git.folders import Descent
 from patchgate.git.model import EXECUTABLE, REGULAR, SYMLINK
 from patchgate.git.no_follow import FILE, InTheWay, folder_above, open_file, open_root
-from patchgate.git.path import RepoPath
+from patchgate.git.path import Descent, RepoPath
 from patchgate.git.preimages import is_special, special_file
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository, failed

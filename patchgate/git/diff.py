@@ -1,21 +1,22 @@
-"""Read the raw diff of two trees, and the added lines where they were asked for, from git's plumbing.
+"""Read the raw diff of two trees, or of a tree and an index, with the added lines where they were asked for.
 
-Decides which flags are pinned and how the answer is read: `--raw -z` for paths, modes and ids (both sides
-of every rename), and beside it a patch without context for counts and added lines. Hunks are walked by
-their own counts, so no line of a file can pass for a header. Source: git-diff-tree, "Raw output format".
+`--raw -z` gives paths, modes and ids, and beside it a patch without context gives counts and added lines.
+Hunks are walked by their own counts, so no line of a file can pass for a header. Where git needs too much
+memory, large files are left out of the patch. Source: git-diff-tree, "Raw output format".
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from patchgate.errors import UndecidedError
 from patchgate.git.model import GITLINK, NO_MODE, Entry, FileChange, Line
+from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
-from patchgate.git.repository import failed
+from patchgate.git.repository import BIG_FILE, MemoryLimitError, Repository, failed
 from patchgate.git.tree_format import TREE_MODE
 from patchgate.process import Child
 
@@ -296,3 +297,78 @@ def is_text_candidate(record: FileChange) -> bool:
 
 def _unreadable(line: bytes) -> UndecidedError:
     return UndecidedError(f"git's diff has an unexpected line ({line[:40]!r})", "run git fsck")
+
+
+# Files below the size that git diffs at all need a tenth of this.
+_MEMORY = 512 << 20
+Records = tuple[list[FileChange], set[int]]
+
+
+def read_difference(
+    repository: Repository,
+    objects: Objects,
+    command: Sequence[str],
+    trees: Sequence[str],
+    detail: Detail,
+    variables: Mapping[str, str] | None = None,
+) -> Records:
+    """Read what a diff command says: the records, and the positions of those that git calls binary.
+
+    Args:
+        command: `diff-index` or `diff-tree` with its own options.
+        trees: what is compared.
+
+    Raises:
+        UndecidedError: git failed.
+    """
+    try:
+        return _read(repository, command, trees, detail, variables)
+    except MemoryLimitError:
+        if not detail.lines:
+            raise
+    records, _ = _read(repository, command, trees, Detail(), variables)
+    oids = {
+        side.oid for file in records for side in (file.old, file.new) if side is not None and side.is_file
+    }
+    sizes = objects.sizes(oids)
+    large = {
+        file.path
+        for file in records
+        if any(side is not None and sizes.get(side.oid, 0) > BIG_FILE for side in (file.old, file.new))
+    }
+    if not large:
+        raise MemoryLimitError(
+            "git needs more memory than it may have to diff this change", "split the change"
+        )
+    left_out = [
+        ":(top,exclude,literal)" + path.raw.decode("utf-8", "surrogateescape") for path in sorted(large)
+    ]
+    small, binary = _read(repository, command, [*trees, "--", ":(top)", *left_out], detail, variables)
+    read = {file.path: (file, index in binary) for index, file in enumerate(small)}
+    marked = {
+        index
+        for index, file in enumerate(records)
+        if file.path in large or read.get(file.path, (file, True))[1]
+    }
+    return [read.get(file.path, (file, True))[0] for file in records], marked
+
+
+def _read(
+    repository: Repository,
+    command: Sequence[str],
+    trees: Sequence[str],
+    detail: Detail,
+    variables: Mapping[str, str] | None,
+) -> Records:
+    arguments = (*command, *detail.flags, *trees)
+    with repository.child(*arguments, variables=variables, memory=_MEMORY) as child:
+        child.close_input()
+        reader = DiffReader(child, detail.glance)
+        records = reader.records()
+        binary: set[int] = set()
+        if detail.lines:
+            binary = reader.patches(records, lambda file: detail.watch if is_text_candidate(file) else None)
+        ended = child.finish()
+        if ended.code != 0:
+            raise failed(command[0], ended)
+    return records, binary

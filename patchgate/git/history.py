@@ -13,14 +13,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from patchgate.errors import UndecidedError, UsageError
-from patchgate.git.diff import Detail, DiffReader, is_text_candidate
+from patchgate.git.diff import Detail, DiffReader, Records, is_text_candidate, read_difference
 from patchgate.git.model import Change, FileChange, Source
 from patchgate.git.objects import Objects
-from patchgate.git.pairs import Records, read_difference
 from patchgate.git.repository import MemoryLimitError, Repository, failed
 from patchgate.git.revisions import commit_named
 from patchgate.git.sources import Reading, complete
-from patchgate.git.tree_check import FOLDERS, Touched, TreeCheck, folders_between
+from patchgate.git.trees import FOLDERS, Touched, TreeCheck, folders_between
 
 if TYPE_CHECKING:
     from patchgate.git.merges import Merged

@@ -19,12 +19,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from patchgate.git.diff import Detail
+from patchgate.git.diff import Detail, read_difference
 from patchgate.git.history import Commit, Walk, lacking
 from patchgate.git.model import Change, FileChange
 from patchgate.git.novelty import BRANCHES, Update, fetched_tips
 from patchgate.git.objects import Objects
-from patchgate.git.pairs import read_difference
 from patchgate.git.reflog import made_in
 from patchgate.git.repository import Repository
 

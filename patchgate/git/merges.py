@@ -15,13 +15,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from patchgate.errors import UndecidedError
+from patchgate.git.diff import Records
 from patchgate.git.model import Entry, FileChange
 from patchgate.git.objects import Objects
-from patchgate.git.pairs import Records
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import failed
 from patchgate.git.tree_format import TREE_MODE
-from patchgate.git.tree_sides import files_unlike
+from patchgate.git.tree_view import files_unlike
 from patchgate.process import TimeLimitError
 
 Sides = Mapping[bytes, tuple[str, ...]]

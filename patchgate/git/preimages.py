@@ -15,12 +15,11 @@ from functools import partial
 
 from patchgate.errors import UndecidedError
 from patchgate.git.diff import RAW, DiffReader
-from patchgate.git.folders import Descent, folders_above
 from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, Entry, FileChange
 from patchgate.git.objects import Objects
-from patchgate.git.patch_names import quote
-from patchgate.git.path import RepoPath
+from patchgate.git.path import Descent, RepoPath, folders_above
 from patchgate.git.private import PrivateStore
+from patchgate.git.quoting import quote
 from patchgate.git.repository import Repository, failed
 from patchgate.git.tree_format import TREE_MODE
 from patchgate.git.trees import resulting_tree

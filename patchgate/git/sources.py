@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.blobs import called_text, look_again
-from patchgate.git.diff import Detail, is_text_candidate
+from patchgate.git.diff import Detail, is_text_candidate, read_difference
 from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, Change, Entry, FileChange, Source
 from patchgate.git.objects import Objects
-from patchgate.git.pairs import read_difference
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import head_commit

@@ -1,18 +1,149 @@
-"""A tree as it would be: one that can be read, with some paths laid over it.
+"""Look at trees: one with paths laid over it, many paths of many trees at once, or one beside others.
 
 What is staged or proposed has no tree object yet; the files around it are asked all the same. Costs what is
-asked: folders that nobody asks for are not read.
+asked: a folder that nobody asks for, or that is equal on both sides, is not read.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from patchgate.git.model import Entry
+from patchgate.git.model import GITLINK, SYMLINK, Entry
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
-from patchgate.git.tree_format import TREE_MODE
+from patchgate.git.tree_format import TREE_MODE, MalformedTreeError
+
+Entries = dict[bytes, Entry]
+
+
+@dataclass(frozen=True, slots=True)
+class Unlike:
+    """One folder of a tree that differs from each other tree: its path, its entries, those of the others."""
+
+    path: bytes
+    entries: Entries
+    others: tuple[Entries, ...]
+
+    def path_of(self, name: bytes) -> bytes:
+        """Name the path of an entry."""
+        return self.path + b"/" + name if self.path else name
+
+
+def folders_unlike(objects: Objects, tree: str, others: Sequence[str]) -> Iterator[Unlike]:
+    """List the folders of `tree` that differ from the folder of the same path in each of `others`.
+
+    A folder that `tree` has not, and each of the others has, is listed too, as one without entries. A
+    malformed folder of the others counts as one without entries.
+
+    Raises:
+        UndecidedError: a tree is missing, or one below `tree` is malformed.
+    """
+    waiting: list[tuple[bytes, str | None, tuple[str | None, ...]]] = [(b"", tree, tuple(others))]
+    while waiting:
+        path, here, there = waiting.pop()
+        if here in there:
+            continue
+        entries = {} if here is None else objects.tree(here)
+        found = Unlike(path, entries, tuple(_entries(objects, each) for each in there))
+        yield found
+        sides = (found.entries, *found.others)
+        for name in {name for side in sides for name, entry in side.items() if entry.mode == TREE_MODE}:
+            below, *beside = (_folder(side, name) for side in sides)
+            waiting.append((found.path_of(name), below, tuple(beside)))
+
+
+def files_unlike(objects: Objects, tree: str, others: Sequence[str]) -> Iterator[bytes]:
+    """List the paths of files, links and submodules that `tree` has as none of `others` has them.
+
+    Raises:
+        UndecidedError: a tree is missing, or one below `tree` is malformed.
+    """
+    for folder in folders_unlike(objects, tree, others):
+        for name, entry in folder.entries.items():
+            if entry.mode != TREE_MODE and all(each.get(name) != entry for each in folder.others):
+                yield folder.path_of(name)
+
+
+def links_unlike(objects: Objects, tree: str, other: str) -> set[bytes]:
+    """List the paths at which one of two trees has a symlink or a submodule, and the other has not the same.
+
+    Raises:
+        UndecidedError: a tree is missing, or one below `tree` is malformed.
+    """
+    return {
+        folder.path_of(name)
+        for folder in folders_unlike(objects, tree, [other])
+        for entries in (folder.entries, folder.others[0])
+        for name, entry in entries.items()
+        if entry.mode in {SYMLINK, GITLINK} and folder.entries.get(name) != folder.others[0].get(name)
+    }
+
+
+def _entries(objects: Objects, tree: str | None) -> Entries:
+    try:
+        return {} if tree is None else objects.tree(tree)
+    except MalformedTreeError:
+        return {}
+
+
+def _folder(entries: Entries, name: bytes) -> str | None:
+    entry = entries.get(name)
+    return entry.oid if entry is not None and entry.mode == TREE_MODE else None
+
+
+_MOST_KEPT = 20_000
+
+
+class TreePaths:
+    """Entries of trees by their paths; what was read is remembered."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        self._listed: dict[str, dict[bytes, Entry]] = {}
+
+    def entries(self, wanted: Sequence[tuple[str, bytes]]) -> list[Entry | None]:
+        """Find what lies at each path (empty: the tree itself), given with the id of its tree.
+
+        Raises:
+            UndecidedError: a tree is missing or malformed.
+        """
+        found: list[Entry | None] = [None if path else Entry(TREE_MODE, tree) for tree, path in wanted]
+        waiting = [(number, tree, path) for number, (tree, path) in enumerate(wanted) if path]
+        while waiting:
+            self._read({tree for _, tree, _ in waiting})
+            deeper: list[tuple[int, str, bytes]] = []
+            for number, tree, path in waiting:
+                name, slash, rest = path.partition(b"/")
+                entry = self._listed[tree].get(name)
+                if not slash:
+                    found[number] = entry
+                elif entry is not None and entry.mode == TREE_MODE:
+                    deeper.append((number, entry.oid, rest))
+            waiting = deeper
+        return found
+
+    def names(self, tree: str, folder: bytes) -> dict[bytes, Entry]:
+        """List a folder of a tree; empty where there is none.
+
+        Raises:
+            UndecidedError: a tree is missing or malformed.
+        """
+        (entry,) = self.entries([(tree, folder)])
+        if entry is None or entry.mode != TREE_MODE:
+            return {}
+        self._read([entry.oid])
+        return self._listed[entry.oid]
+
+    def _read(self, trees: Collection[str]) -> None:
+        if len(self._listed) + len(trees) > _MOST_KEPT:
+            # What is asked for right now has to stay.
+            self._listed = {tree: self._listed[tree] for tree in trees if tree in self._listed}
+        known = self._listed
+        known[self._objects.empty_tree] = {}
+        for tree in self._objects.trees([tree for tree in trees if tree not in known]):
+            known[tree.oid] = tree.entries()
 
 
 class TreeView:

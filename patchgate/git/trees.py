@@ -1,20 +1,22 @@
-"""Compute the tree that a change results in, without writing an object.
+"""The tree that a change results in, and whether the trees that it brings and replaces are well formed.
 
-The id of a staged change's tree is needed for its verdict id. `git write-tree` would write objects and the
-index; this reads only the folders that the change touches, so the cost is that of the change.
-Also gives the neighbours of new names, for collisions. A malformed folder of the base is not read.
+Git trusts that trees are sorted and hold each name once, so a change is only what git says it is if every
+tree on its way has that form. Nothing is written (unlike `git write-tree`), and the cost is that of the
+change: a folder that stays as it is is not read. Git's own `fsck` would read the whole repository.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from patchgate.errors import UndecidedError
-from patchgate.git.folders import Descent
+from patchgate.git.diff import RAW, DiffReader
 from patchgate.git.model import Entry, FileChange
 from patchgate.git.objects import Objects
-from patchgate.git.tree_format import TREE_MODE, print_tree
+from patchgate.git.path import Descent, RepoPath, faults, folders_above
+from patchgate.git.repository import Repository, failed
+from patchgate.git.tree_format import TREE_MODE, MalformedTreeError, print_tree
 
 Listing = tuple[bytes, ...]
 """The names in one folder."""
@@ -96,3 +98,135 @@ def _opened(objects: Objects, base: str, touched: Mapping[bytes, Entry | None]) 
         else:
             folder.entries.pop(name, None)
     return opened.known
+
+
+_MOST_KEPT = 100_000
+_MISSING = ""
+FOLDERS = ("-r", "-t")
+"""The options by which diff-tree lists folders too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """The folders in which two trees differ: the path of each, its tree before and after (None: not there).
+
+    `place` says in words where the second tree is from, `is_past` whether that is history from before the
+    policy.
+    """
+
+    place: str
+    folders: Sequence[tuple[bytes, str | None, str | None]]
+    is_past: bool = False
+
+    @classmethod
+    def of(cls, place: str, old: str, new: str, records: Iterable[FileChange]) -> Touched:
+        """Take the records of folders between two trees; the root is none of them."""
+        below = (
+            (each.path.raw, each.old.oid if each.old else None, each.new.oid if each.new else None)
+            for each in records
+        )
+        return cls(place, [(b"", old, new), *below] if old != new else [])
+
+    def joined(self, other: Touched) -> Touched:
+        """Join what differs from two trees."""
+        return replace(self, folders=[*self.folders, *other.folders])
+
+
+class TreeCheck:
+    """Checks trees, each once, and lists the folders above new names on the way."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        # What was read as the old side may have an older form, so it counts for no new one.
+        self._old: set[str] = {objects.empty_tree}
+        self._new: set[str] = {objects.empty_tree}
+
+    def listings(self, changes: Sequence[tuple[Touched, Sequence[FileChange]]]) -> list[dict[bytes, Listing]]:
+        """Check what some changes touch; list for each the resulting tree's folders above every new name.
+
+        Each tree must have the form that git writes; one that is replaced may have an older form.
+
+        Raises:
+            MalformedTreeError: one has not; the message names it and its path.
+            UndecidedError: one is missing, or no tree.
+        """
+        wanted = [_wanted(touched, files) for touched, files in changes]
+        listed = {oid for each in wanted for oid in each.values()}
+        # A malformed tree says itself what is wrong with it.
+        names = self._check([touched for touched, _ in changes], listed)
+        for touched, _ in changes:
+            self._check_empty(touched)
+        if _MISSING in listed:
+            raise UndecidedError("a tree does not hold what its diff says", "run git fsck")
+        return [{folder: names[oid] for folder, oid in each.items()} for each in wanted]
+
+    def _check(self, touched: Sequence[Touched], listed: Collection[str]) -> dict[str, Listing]:
+        """Read what was not read before; give the names in the trees of `listed`."""
+        places: dict[str, tuple[Touched, bytes]] = {}
+        new: set[str] = set()
+        past: set[str] = set()
+        for each in touched:
+            for path, before, after in each.folders:
+                if after is not None and (after in listed or after not in self._new):
+                    places.setdefault(after, (each, path))
+                    (past if each.is_past else new).add(after)
+                if before is not None and before not in self._old and before not in self._new:
+                    places.setdefault(before, (each, path))
+        names: dict[str, Listing] = {}
+        try:
+            for tree in self._objects.trees(list(places)):
+                if tree.oid in new or tree.oid in past:
+                    tree.require_current_form(is_past=tree.oid not in new)
+                if tree.oid in listed:
+                    names[tree.oid] = tree.names
+        except MalformedTreeError as error:
+            raise error.at(_where(*places[error.oid])) from None
+        if len(self._old) + len(self._new) > _MOST_KEPT:
+            self._old, self._new = {self._objects.empty_tree}, {self._objects.empty_tree}
+        self._new |= new
+        self._old |= places.keys() - new
+        return names
+
+    def _check_empty(self, touched: Touched) -> None:
+        """Refuse a folder that no file tells of, and whose name no tree may gain; git lists only files."""
+        for path, old, new in touched.folders:
+            if new == self._objects.empty_tree and old is None and path and faults(RepoPath(path)):
+                fault = "it is an empty folder, and its name is not allowed"
+                raise MalformedTreeError(new, fault, _where(touched, path))
+
+
+def _wanted(touched: Touched, files: Iterable[FileChange]) -> dict[bytes, str]:
+    """Map the folders above new names to their resulting trees."""
+    after = {path: new for path, _, new in touched.folders}
+    found: dict[bytes, str] = {}
+    # The neighbours of a path that is too long are not compared: it is refused anyway.
+    new_paths = (file.path for file in files if file.is_introduced and not file.path.is_too_long)
+    for folder in folders_above(new_paths):
+        found[folder] = after.get(folder) or _MISSING
+    return found
+
+
+def _where(touched: Touched, path: bytes) -> str:
+    return f"{f'folder {RepoPath(path).quoted}' if path else 'root folder'} of {touched.place}"
+
+
+def folders_between(
+    repository: Repository,
+    old: str,
+    new: str,
+    place: str,
+    variables: Mapping[str, str] | None = None,
+) -> Touched:
+    """List the folders in which two trees differ.
+
+    Raises:
+        UndecidedError: git failed.
+    """
+    with repository.child("diff-tree", *FOLDERS, *RAW, old, new, variables=variables) as child:
+        child.close_input()
+        reader = DiffReader(child, has_folders=True)
+        reader.records()
+        ended = child.finish()
+        if ended.code != 0:
+            raise failed("diff-tree", ended)
+    return Touched.of(place, old, new, reader.take_folders())

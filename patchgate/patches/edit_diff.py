@@ -12,8 +12,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from patchgate.git.patch_names import DEV_NULL, quote
-from patchgate.git.quoting import printable
+from patchgate.git.quoting import DEV_NULL, printable, quote
 from patchgate.patches.diagnosis import find_places
 from patchgate.patches.edits import Edit, Edits
 from patchgate.patches.lines import FileLines, LineEnds, line_ends_of

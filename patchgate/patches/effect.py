@@ -17,10 +17,9 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 
 from patchgate.errors import UndecidedError
-from patchgate.git.diff import Detail
+from patchgate.git.diff import Detail, read_difference
 from patchgate.git.model import Entry, FileChange
 from patchgate.git.objects import Objects
-from patchgate.git.pairs import read_difference
 from patchgate.git.path import RepoPath
 from patchgate.git.private import PrivateStore, seed
 from patchgate.git.quoting import printable

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from patchgate.git.patch_names import DEV_NULL, quote, split_equal_names, unquote
+from patchgate.git.quoting import DEV_NULL, quote, split_equal_names, unquote
 from patchgate.patches.lines import FileLines, HunkLines
 from patchgate.patches.patch_hunks import is_elided
 from patchgate.patches.patch_model import Hunk, Kind, Mending, Section, mend, range_text

@@ -15,8 +15,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from patchgate.git.patch_names import DEV_NULL, quote
-from patchgate.git.quoting import printable
+from patchgate.git.quoting import DEV_NULL, printable, quote
 from patchgate.patches.patch_headers import SECTION, read_section
 from patchgate.patches.patch_hunk_faults import explain_hunk
 from patchgate.patches.patch_hunks import (

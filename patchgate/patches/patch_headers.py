@@ -9,9 +9,16 @@ from __future__ import annotations
 
 import re
 
-from patchgate.git.patch_names import DEV_NULL, quote, split_equal_names, strip_tab, unquote
 from patchgate.git.path import RepoPath
-from patchgate.git.quoting import printable, quote_path
+from patchgate.git.quoting import (
+    DEV_NULL,
+    printable,
+    quote,
+    quote_path,
+    split_equal_names,
+    strip_tab,
+    unquote,
+)
 from patchgate.patches.patch_model import Fault, Kind, Row, Section, mend
 
 # One expression is the whole closed grammar: git's headers, in git's order (diff.c, builtin_diff and

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from patchgate.git.patch_names import quote, unquote
 from patchgate.git.path import RepoPath
+from patchgate.git.quoting import quote, unquote
 from patchgate.report.json import json_schema
 from tests.apply.test_apply import apply, command
 from tests.proposals import addition

@@ -8,7 +8,7 @@ from pathlib import Path
 from patchgate.components.baselines import alike
 from patchgate.git.objects import Objects
 from patchgate.git.repository import open_repository
-from patchgate.git.tree_paths import TreePaths
+from patchgate.git.tree_view import TreePaths
 from patchgate.hooks.at_push import judge_push
 from patchgate.hooks.at_receive import judge_receive
 from patchgate.policy.policies import Policies

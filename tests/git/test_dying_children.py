@@ -19,14 +19,13 @@ import patchgate
 from patchgate.errors import UndecidedError
 from patchgate.git import history, listing, novelty, pushes, sources, staging
 from patchgate.git.checkout import is_switched_off
-from patchgate.git.diff import Detail
+from patchgate.git.diff import Detail, read_difference
 from patchgate.git.hooks_in_force import Surroundings, worktree_here
 from patchgate.git.intent_commits import commits_with_ids, replays
 from patchgate.git.merges import automatic_merges
 from patchgate.git.model import Entry
 from patchgate.git.novelty import Update
 from patchgate.git.objects import Objects
-from patchgate.git.pairs import read_difference
 from patchgate.git.patch_ids import patch_id_of, patch_ids_of
 from patchgate.git.path import RepoPath
 from patchgate.git.preimages import ground_on_disk, staged_files

@@ -10,7 +10,7 @@ from patchgate.errors import UndecidedError
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository, open_repository
 from patchgate.git.touched import Touch, newest_touches
-from patchgate.git.tree_paths import TreePaths
+from patchgate.git.tree_view import TreePaths
 from tests.world import Repo
 
 DAY = 86_400

@@ -7,8 +7,8 @@ import random
 import pytest
 
 from patchgate.errors import UsageError
-from patchgate.git.patch_names import quote
 from patchgate.git.path import RepoPath
+from patchgate.git.quoting import quote
 from patchgate.patches.narrowing import narrow, paths_to_keep, readings, untouched
 from patchgate.patches.patch import Patch, parse
 from tests.proposals import addition, change_of, deletion, moved

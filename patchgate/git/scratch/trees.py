@@ -18,9 +18,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from patchgate.errors import UndecidedError
-from patchgate.git.folders import folders_above
 from patchgate.git.objects import Objects
-from patchgate.git.path import RepoPath
+from patchgate.git.path import RepoPath, folders_above
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository
 from patchgate.git.scratch.checkout import Checkout

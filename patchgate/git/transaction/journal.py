@@ -21,8 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from patchgate.errors import UndecidedError
-from patchgate.git.folders import folders_above
-from patchgate.git.path import RepoPath, is_git_alias
+from patchgate.git.path import RepoPath, folders_above, is_git_alias
 from patchgate.git.quoting import quote_path
 from patchgate.git.transaction.places import EXECUTABLE, FILE, LINK, Place, Trace, remove_if_there
 from patchgate.storage.folder import Folder

@@ -11,8 +11,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from patchgate.git.folders import folders_above
-from patchgate.git.path import RepoPath
+from patchgate.git.path import RepoPath, folders_above
 from patchgate.git.quoting import quote_path
 from patchgate.git.transaction.places import Place, Trace, is_reachable, join, look, name_of, parent_of
 from patchgate.storage.folder import Folder, is_folder

@@ -20,7 +20,7 @@ from io import FileIO
 
 from patchgate.check.terms import asked_policy, trusted
 from patchgate.errors import UndecidedError, UsageError
-from patchgate.git.diff import Detail
+from patchgate.git.diff import Detail, read_difference
 from patchgate.git.listing import (
     index_names,
     index_records,
@@ -32,7 +32,6 @@ from patchgate.git.listing import (
 from patchgate.git.model import FileChange
 from patchgate.git.no_follow import InTheWay, Kind, folder_above, is_there, open_file, open_root
 from patchgate.git.objects import Objects
-from patchgate.git.pairs import read_difference
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import printable
 from patchgate.git.repository import ANY_CODE, Repository
