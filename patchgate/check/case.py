@@ -131,7 +131,10 @@ def undo(file: FileChange, came_from: RepoPath | None = None, *, is_moved: bool 
 
 
 def decided_by(case: Case, decision: Decision, change: str) -> str:
-    """Name the entry of the policy that decides, and for whoever may change it the smallest change to it."""
+    """Name the entry of the policy that decides, and for whoever may change it the smallest change to it.
+
+    An agent may not change the policy, and is sent to a maintainer instead.
+    """
     place = case.policy.line_of(decision.key)
     said = f"; {decision.dotted}{f' in {place}' if place else ''} denies it"
     return f"{said}. {change}" if change and case.profile is Profile.COMMIT else said

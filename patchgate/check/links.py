@@ -1,9 +1,8 @@
 """Gather where the symlinks of a change lead in the tree that results from it.
 
-Decides which links are followed: those that the change adds or changes; and, only where it adds, changes or
-removes a symlink or a submodule at all, every other link of the tree, for one may lead through what changed.
-That lists the whole tree (16 ms for 100,000 files), which no other change does. A merge also changes what it
-brings to its first parent; it answers for a link that leaves the repository in the tree of no parent.
+Only where a change adds, changes or removes a symlink or a submodule, every other link is followed too, for
+one may lead through what changed: that lists the whole tree (16 ms for 100,000 files). A merge answers for
+a link that leaves the repository in the tree of no parent.
 """
 
 from __future__ import annotations

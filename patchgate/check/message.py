@@ -1,18 +1,8 @@
-"""A commit's message: what of the file that git hands to a hook will stand in the commit.
+"""A commit message: which lines stay in the commit, what the message gate refuses, and reasons.
 
-Decides, by git's own rules, which lines git drops (comments, what lies below the scissors line, blank
-space), so that nothing is judged that nobody will read. A hook sees neither `--cleanup` nor `-v`: where they
-could differ from the config a line is kept, so that it is judged rather than missed; what a push judges is
-the commit itself. A scissors line that the config does not explain counts where an editor was used and git's
-explanation stands below it; a line above it that is no comment tells `--cleanup=scissors` from `-v`, whose
-hints stand there.
-
-Sources: git-commit (`--cleanup`, `--verbose`), git-stripspace, git-config (`core.commentChar`,
-`core.commentString`); `cleanup_message`, `wt_status_locate_end` and `adjust_comment_line_char` in git itself.
-
-The message gate: what a commit's message should be like.
-
-Whether a reason (of an approval, of a reset) says something: somebody will read it when nobody remembers.
+Git's own rules decide which lines are dropped. A hook sees neither `--cleanup` nor `-v`: where they could
+differ from the config, a line is kept and judged. Sources: git-commit, git-stripspace, git-config,
+git-interpret-trailers.
 """
 
 from __future__ import annotations
@@ -165,7 +155,12 @@ def _find_cut(raw: bytes, comment: bytes) -> int | None:
 
 
 def _is_gits(raw: bytes, cut: int, comment: bytes) -> bool:
-    """Tell whether git wrote a scissors line: it explains it right below."""
+    """Tell whether git wrote a scissors line: it explains it right below.
+
+    A scissors line that the config does not explain counts only so, and where an editor was used
+    (`cleanup_message` and `wt_status_locate_end` in git). A line above it that is no comment tells
+    `--cleanup=scissors` from `-v`.
+    """
     return raw.startswith(comment + b" ", cut + len(comment) + len(CUT_LINE))
 
 
@@ -197,6 +192,9 @@ _OF_GIT = (b"Signed-off-by: ", b"(cherry picked from commit ")
 
 def examine(message: Message) -> Iterator[Finding]:
     """Find what a reader of the message would stumble over.
+
+    Not judged are what git writes by itself, what is quoted, code, comments and trailers: a finding must be
+    something that the author can fix. Every expression is bounded.
 
     Lines are counted from 1 in the text that was given.
     """

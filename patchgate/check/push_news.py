@@ -1,12 +1,6 @@
-"""What a push brings to which refs: the commits that are new there, and the first ref that brings each.
+"""What a push brings to which refs: new commits, what is older than the first policy, what a fetch answers.
 
-Decides what counts as known to a ref. To a protected one that is what it has itself and what the default
-branch has (where that is not known, what protected refs have): its policy has judged it, or a person let it
-in, while what another ref has was judged by another policy, if by any. To any other ref it is what all refs
-have, but notes, in which commits are judged as notes; at pre-push also what another remote has, which is
-counted. One walk for each kind of ref that a push moves, and for each protected ref that knows others.
-
-What a push brings from before the first policy: one line reports it, and it refuses nothing.
+What counts as known to a ref depends on its kind (`Kind`); there is one walk for each kind that a push moves.
 """
 
 from __future__ import annotations
@@ -32,7 +26,13 @@ from patchgate.report.wording import SHORT_OID, count
 
 
 class Kind(Enum):
-    """Refs that know the same; whatever those of one kind know, those of the next ones know too."""
+    """Refs that know the same; whatever those of one kind know, those of the next ones know too.
+
+    A protected ref knows what it has itself and what the default branch has (where that is not known, what
+    protected refs have): its policy has judged that, or a maintainer let it in. What another ref has was
+    judged by another policy, if by any. Any other ref knows what all refs have, but notes, in which commits
+    are judged as notes; at pre-push also what another remote has, which is counted.
+    """
 
     PROTECTED = "protected"
     OTHER = "other"
@@ -234,6 +234,9 @@ def past_of(
     updates: Sequence[RefUpdate],
 ) -> Past:
     """Find what a push brings from before the first policy; nothing where there may be one already.
+
+    Those are the ancestors of the commit that adds the policy, on the first-parent line of a ref, as far as
+    only the built-in rules judged them. Invariants and whatever is undecided refuse all the same.
 
     Args:
         commits: the commit that each object stands for; None where it is none, or not here.

@@ -1,10 +1,8 @@
 """The terms on which a ref of another repository may move: is it protected, and whose policy judges?
 
-Decides which refs are protected (`[push] protected_refs` of the policy that the other side has, else its
-default branch), what is said about deleting or forcing one, and which commit's policy judges what goes to it.
-Which branch is the default one, and what it has, is known from refs of this clone, which anybody can write.
-What git says that a ref has there is the remote's own word: where that has a policy, nothing else counts as
-known to that ref. The commits themselves are judged in `pushes`.
+Protected are `[push] protected_refs` of the policy that the other side has, else its default branch. Refs
+of this clone say which branch that is, and anybody can write those: what git says that a ref has is the
+remote's own word, and where that has a policy, nothing else counts as known to that ref.
 """
 
 from __future__ import annotations

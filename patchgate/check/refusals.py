@@ -1,10 +1,7 @@
-"""Refusals as the hooks treat them: which of them hold, and what the ledger gets to know.
+"""What a hook makes of verdicts: approvals, which refusals stop git, ledger events, and receipts.
 
-Decides that a refusal is told only where the policy that judged says so (`[hooks] mode = "observe"`, or a
-draft ref), and that the ledger has one event for each change that was not accepted. A ledger that cannot be
-written costs a warning, never a verdict.
-
-Receipts of what was judged: one for each commit that was accepted, and for nothing else.
+A refusal is only reported where the policy that judged says so (`[hooks] mode = "observe"`, or a draft ref).
+A ledger that cannot be written costs a warning, never a verdict.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""The shape gate: how much a change brings, and which kinds of entry.
+"""The shape gate: how much a change brings, which kinds of entry, and how it may be split.
 
 Budgets never count exact renames, deletions, lock files, generated files, the first commit of a repository,
 and what a merge made by itself (it is not in the change). A limit is inclusive.
-
-How a change that is past its budget may be split: into parts that are each within every budget.
 """
 
 from __future__ import annotations

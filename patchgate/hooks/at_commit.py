@@ -1,9 +1,8 @@
 """pre-commit and pre-merge-commit: judge what git is about to commit, and leave a pending receipt.
 
-Decides what is left to the reference-transaction hook, which sees parent and commit: budgets and the scope
-of intents while commits are replayed (one commit may be put together from several, or be none of the
-intent's), and what puts a path back as it was before HEAD, for an amend looks like any commit here. For those
-no verdict is given and no receipt left; nor is one while this worktree has an intent.
+Left to the reference-transaction hook, which sees parent and commit: budgets and the scope of intents while
+commits are replayed, and what puts a path back as it was before HEAD (an amend looks like any commit here).
+For those no verdict is given and no receipt left; nor is one while this worktree has an intent.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Commits that no hook accepted on their branch: told by the next gate that runs, with their names.
+"""Commits that no hook accepted on their branch: the next gate that runs names them.
 
-Decides which commits of a branch nobody has answered for: without a receipt, on no remote, not there at
-install, and not in the ledger as skipped, observed or told before on this branch. They are judged now; what
-is accepted gets its receipt and is not spoken of, the rest is told once and recorded. How far a branch has
-been told of is noted, so that the next commit asks neither the ledger nor git.
+They have no receipt, are on no remote, were not there at install, and are not in the ledger for this
+branch. They are judged now: an accepted one gets its receipt, the rest is reported once and recorded. How
+far a branch was reported is noted, so that the next commit asks neither the ledger nor git.
 """
 
 from __future__ import annotations
