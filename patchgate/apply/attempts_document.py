@@ -14,8 +14,7 @@ from patchgate.apply.attempt_list import STATES, Told, chain_of, log_tails
 from patchgate.apply.attempts import AttemptRecord
 from patchgate.apply.evidence_folders import contents
 from patchgate.git.repository import Repository
-from patchgate.report.json import plain_json
-from patchgate.report.json_paths import BASE64, place_member
+from patchgate.report.json import BASE64, place_member, plain_json
 from patchgate.report.verdict import Json
 
 LIST_SCHEMA = "patchgate.attempts/1"

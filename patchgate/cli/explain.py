@@ -20,7 +20,7 @@ SCHEMAS = (
     ("config", "policy.config_schema", "json_schema"),
     ("contract", "components.contract", "json_schema"),
     ("baseline", "components.baseline_schema", "json_schema"),
-    ("report", "report.json", "json_schema"),
+    ("report", "report.report_schema", "json_schema"),
     ("error", "report.report_schema", "error_schema"),
     ("event", "ledger.history", "json_schema"),
     ("doctor", "hooks.doctor_document", "json_schema"),

@@ -264,10 +264,11 @@ def _too_long(number: int, frame: FrameType | None) -> None:
 
 def _show_short(report: Report) -> None:
     """Answer a push on the server: short lines, of what is no error only the number."""
-    from patchgate.report import concise, wording
+    from patchgate.report import wording
+    from patchgate.report.text import concise
 
     tell_failed_gates(report)
-    for line in concise.render(report).splitlines():
+    for line in concise(report).splitlines():
         write(f"patchgate: {line}\n")
     errors = [each for change in report.changes for each in change.findings if each.level == "error"]
     hints = dict.fromkeys(wording.hint_of(each) or "" for each in errors)

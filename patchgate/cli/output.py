@@ -113,14 +113,14 @@ def show(report: Report, form: str, color: str, *, verbose: bool, quiet: bool) -
     if quiet and report.verdict == "accepted" and form in {"full", "text", "concise"}:
         return
     if form in {"full", "text"}:
-        from patchgate.report import full
+        from patchgate.report.text import full
 
         colored = wants_color(color, os.environ, sys.stdout.isatty())
-        write(full.render(report, color=colored, verbose=verbose))
+        write(full(report, color=colored, verbose=verbose))
     elif form == "concise":
-        from patchgate.report import concise
+        from patchgate.report.text import concise
 
-        write(concise.render(report))
+        write(concise(report))
     else:
         _show_for_machines(report, form)
 
@@ -145,14 +145,11 @@ def _show_for_machines(report: Report, form: str) -> None:
         from patchgate.report import sarif
 
         write(sarif.render(report))
-    elif form == "junit":
-        from patchgate.report import junit
-
-        write(junit.render(report))
     else:
-        from patchgate.report.annotations import github, gitlab
+        from patchgate.report import builds
 
-        write(github(report) if form == "github" else gitlab(report))
+        forms = {"github": builds.github, "gitlab": builds.gitlab, "junit": builds.junit}
+        write(forms[form](report))
 
 
 def fail(error: PatchgateError, arguments: list[str]) -> int:

@@ -12,8 +12,7 @@ from typing import Any
 from patchgate.components.baseline import Hashes
 from patchgate.components.baselines import Baselines, Told
 from patchgate.components.staleness import Freshness, freshness
-from patchgate.report.json import finding_documents, plain_json
-from patchgate.report.json_paths import BASE64_LIST, path_list
+from patchgate.report.json import BASE64_LIST, finding_documents, path_list, plain_json
 from patchgate.report.report_schema import json_schema as report_schema
 from patchgate.report.verdict import Json
 

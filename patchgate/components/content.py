@@ -28,7 +28,7 @@ from patchgate.policy.component import NONE_DECLARED, TO_DECLARE, Component, Com
 from patchgate.policy.control import CONFIG_FILE, PYPROJECT_FILE
 from patchgate.policy.policies import Policies, usable
 from patchgate.policy.policy import Policy
-from patchgate.report.json_paths import as_text
+from patchgate.report.json import as_text
 
 
 @dataclass(frozen=True, slots=True)

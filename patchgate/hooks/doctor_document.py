@@ -13,7 +13,7 @@ from patchgate import __version__
 from patchgate.git.quoting import printable
 from patchgate.hooks.doctor import Diagnosis, Place
 from patchgate.hooks.doctor_findings import Finding, Hook
-from patchgate.report.json_paths import BASE64, place_member
+from patchgate.report.json import BASE64, place_member
 from patchgate.report.rules import Level
 from patchgate.report.verdict import Json
 

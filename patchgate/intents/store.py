@@ -28,7 +28,7 @@ from patchgate.intents.intent_form import git_dirs, mark, marked, unmark
 from patchgate.intents.intents import KIND, Intents, Recorded, has_files, is_foreign, is_gone, is_live
 from patchgate.intents.states import Caller, Conflict, Told, control_entries, told_of
 from patchgate.ledger.ledger import Ledger
-from patchgate.report.json_paths import path_list, place_member
+from patchgate.report.json import path_list, place_member
 from patchgate.storage.record import Json
 
 _MOST_ID = 60

@@ -14,7 +14,7 @@ from typing import Any
 
 from patchgate.git.path import RepoPath
 from patchgate.ledger.ledger import Event
-from patchgate.report.json_paths import path_member
+from patchgate.report.json import path_member
 from patchgate.storage.record import Json, canonical_event
 
 

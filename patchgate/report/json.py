@@ -1,27 +1,31 @@
-"""The report as JSON, `patchgate.report/1`: one object for every source, every key always present.
+"""The report as JSON, `patchgate.report/1`, and what every JSON document shares: plain values, paths as text.
 
-Decides keys and values, not a verdict. The text is pure ASCII, so any standard output can carry it, and no
-lone surrogate gets into it: strict readers refuse those. `report_schema` describes the same object.
+Where a path is not UTF-8 or holds control characters, `path` is as git quotes it, and `path_b64` has its
+bytes. A list `files` has such a list `files_b64` beside it, where one of its paths is such a one; null
+stands there for the others, and in `details`, where lists may lie in lists, for a list of exact paths.
 """
 
 from __future__ import annotations
 
 import json
+from binascii import b2a_base64
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
+from typing import Any
 
 from patchgate import __version__
 from patchgate.errors import ConfigError, PatchgateError, ended_attempt
 from patchgate.git.model import GITLINK, FileChange, Status, change_id
 from patchgate.git.path import RepoPath
+from patchgate.git.quoting import exact_text, quote_path
 from patchgate.report import wording
-from patchgate.report.json_paths import path_member, place_member, with_paths
-from patchgate.report.report_schema import ERROR_SCHEMA, REPORT_SCHEMA, json_schema
+from patchgate.report.report_schema import ERROR_SCHEMA, REPORT_SCHEMA
 from patchgate.report.rules import RULES_VERSION
 from patchgate.report.verdict import (
     Attempt,
     ChangeVerdict,
+    Detail,
     Finding,
     GateOutcome,
     Json,
@@ -31,7 +35,66 @@ from patchgate.report.verdict import (
     fingerprints,
 )
 
-__all__ = ["document", "error_document", "finding_documents", "json_schema", "plain_json", "render"]
+BASE64: dict[str, Any] = {"type": "string", "contentEncoding": "base64"}
+"""The schema of the bytes of one path."""
+BASE64_LIST: dict[str, Any] = {
+    "type": "array",
+    "items": {"type": ["string", "null"], "contentEncoding": "base64"},
+}
+"""The schema of those of a list."""
+
+
+def path_member(key: str, path: RepoPath | None) -> dict[str, Json]:
+    """Write a path of a repository under a key."""
+    if path is None:
+        return {key: None}
+    encoded = _encoded(path.raw)
+    return {key: as_text(path)} if encoded is None else {key: as_text(path), f"{key}_b64": encoded}
+
+
+def place_member(key: str, place: str | None) -> dict[str, Json]:
+    """Write a place of the file system under a key."""
+    return path_member(key, None if place is None else RepoPath(place.encode("utf-8", "surrogateescape")))
+
+
+def path_list(key: str, paths: Sequence[RepoPath]) -> dict[str, Json]:
+    """Write paths of a repository under a key, in their order."""
+    encoded: list[Json] = [_encoded(path.raw) for path in paths]
+    found: dict[str, Json] = {key: [as_text(path) for path in paths]}
+    return {**found, f"{key}_b64": encoded} if any(encoded) else found
+
+
+def with_paths(details: Mapping[str, Detail]) -> dict[str, Json]:
+    """Write the paths among the details of a finding, wherever they lie; everything else stays."""
+    found: dict[str, Json] = {}
+    for key, value in details.items():
+        found[key], encoded = _written(value)
+        if encoded is not None:
+            found[f"{key}_b64"] = encoded
+    return found
+
+
+def _written(value: Detail) -> tuple[Json, Json]:
+    """Write a detail, and beside it the bytes of its paths; None where all of it is exact."""
+    if isinstance(value, RepoPath):
+        return as_text(value), _encoded(value.raw)
+    if isinstance(value, Mapping):
+        return with_paths(value), None
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        both = [_written(item) for item in value]
+        beside = [encoded for _, encoded in both]
+        return [text for text, _ in both], beside if any(beside) else None
+    return value, None
+
+
+def as_text(path: RepoPath) -> str:
+    """Write a path as text alone, for a format that has no place for its bytes."""
+    text = exact_text(path.raw)
+    return quote_path(path.raw) if text is None else text
+
+
+def _encoded(raw: bytes) -> str | None:
+    return None if exact_text(raw) is not None else b2a_base64(raw, newline=False).decode("ascii")
 
 
 def render(report: Report) -> str:
@@ -44,16 +107,8 @@ def error_document(error: PatchgateError) -> str:
     body: dict[str, Json] = {"kind": error.kind, "message": error.message, "hint": error.hint}
     ended = ended_attempt(error)
     if isinstance(error, ConfigError):
-        body["mistakes"] = [
-            {
-                "file": each.file,
-                "line": each.line,
-                "key": each.key,
-                "message": each.message,
-                "hint": each.hint,
-            }
-            for each in error.mistakes
-        ]
+        keys = ("file", "line", "key", "message", "hint")
+        body["mistakes"] = [{key: getattr(each, key) for key in keys} for each in error.mistakes]
     attempt = None if ended is None else Attempt(ended.id, ended.dir, False, error.kind, ended.temp_path)
     whole = {"schema": ERROR_SCHEMA, "error": body, "attempt": _attempt(attempt)}
     return json.dumps(plain_json(whole)) + "\n"

@@ -13,8 +13,7 @@ from urllib.parse import quote_from_bytes
 from patchgate import __version__
 from patchgate.git.path import RepoPath
 from patchgate.report import wording
-from patchgate.report.json import plain_json
-from patchgate.report.json_paths import path_member
+from patchgate.report.json import path_member, plain_json
 from patchgate.report.rules import RULES, Rule
 from patchgate.report.verdict import ChangeVerdict, Finding, Json, Report, fingerprints
 

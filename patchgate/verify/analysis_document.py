@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from patchgate.commands.results import AnalysisRun, Evaluated, Measurement, Result
-from patchgate.report.json import plain_json
-from patchgate.report.json_paths import BASE64, path_member
+from patchgate.report.json import BASE64, path_member, plain_json
 from patchgate.report.sarif import SCHEMA as SARIF_SCHEMA
 from patchgate.report.verdict import Json
 from patchgate.report.wording import SHORT_OID, count, number, safe, show_path

@@ -12,8 +12,7 @@ from typing import Any
 
 from patchgate.commands.results import AnalysisRun, Evaluated, Result, ThresholdState, TreeRuns, Worsened
 from patchgate.intents.intent import ScopeCheck
-from patchgate.report.json import plain_json
-from patchgate.report.json_paths import BASE64, BASE64_LIST, path_list, path_member
+from patchgate.report.json import BASE64, BASE64_LIST, path_list, path_member, plain_json
 from patchgate.report.verdict import Json, Verdict
 from patchgate.verify.abuse import TRIGGERS
 from patchgate.verify.result import Status, Verification

@@ -14,8 +14,7 @@ from collections.abc import Iterable, Sequence
 
 from patchgate import __version__
 from patchgate.commands.results import AnalysisRun, Evaluated, Result
-from patchgate.report.json import plain_json
-from patchgate.report.json_paths import path_list
+from patchgate.report.json import path_list, plain_json
 from patchgate.report.sarif import ROOT, SCHEMA, location_of, message_text
 from patchgate.report.verdict import Json, Verdict
 from patchgate.verify.result import Verification

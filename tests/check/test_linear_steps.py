@@ -27,8 +27,8 @@ from patchgate.placeholders.placeholder_matches import matches_in
 from patchgate.policy.config import parse as parse_config
 from patchgate.policy.content import ContentRules
 from patchgate.policy.patterns import PatternError, PatternSet
-from patchgate.report import concise, full
 from patchgate.report import json as json_report
+from patchgate.report.text import concise, full
 from tests.check.gate_cases import added, agents, case
 from tests.proposals import addition
 from tests.report.verdict_reports import finding, report
@@ -213,8 +213,8 @@ CASES: dict[str, Make] = {
     "placeholders: calls that never end": lambda size: (
         lambda: matches_in(b"raise NotImplementedError(\n" * size, b"f.py", case().policy.markers)
     ),
-    "reports: text": reporting(lambda whole: full.render(whole, color=False)),
-    "reports: concise": reporting(concise.render),
+    "reports: text": reporting(lambda whole: full(whole, color=False)),
+    "reports: concise": reporting(concise),
     "reports: JSON": reporting(json_report.render),
 }
 

@@ -11,7 +11,7 @@ from patchgate.check.case import Case
 from patchgate.check.shape import budgets, stays_inside
 from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, Entry
 from patchgate.policy.policy import Profile
-from patchgate.report.json_paths import with_paths
+from patchgate.report.json import with_paths
 from patchgate.report.rules import Level
 from patchgate.report.verdict import Budget, Outcome, Verdict
 from tests.check.gate_cases import (

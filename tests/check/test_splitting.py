@@ -9,7 +9,7 @@ from typing import Any
 from patchgate.check.case import Case
 from patchgate.git.model import FileChange
 from patchgate.git.path import RepoPath
-from patchgate.report.json_paths import with_paths
+from patchgate.report.json import with_paths
 from tests.check.gate_cases import added, agents, case, deleted, findings, modified
 
 POLICY = """

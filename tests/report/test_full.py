@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 from patchgate.git.model import FileChange
-from patchgate.report import concise, full
 from patchgate.report.rules import Level
+from patchgate.report.text import concise, full
 from patchgate.report.verdict import (
     Attempt,
     ChangeVerdict,
@@ -116,7 +116,7 @@ undecided: content could not decide (object 9af3 is missing); shape was not run 
 
 
 def plain(given: Report, limit: int = 20) -> str:
-    return full.render(given, color=False, limit=limit)
+    return full(given, color=False, limit=limit)
 
 
 def last_line(given: Report) -> str:
@@ -126,7 +126,7 @@ def last_line(given: Report) -> str:
 def test_a_refusal_reads_from_rule_to_help_and_ends_with_verdict_and_retry() -> None:
     again = "git patchgate apply - --retry-of a-7f3a"
     refused = replace(REFUSED, retry=Retry(True, 2, 5, again))
-    assert full.render(refused, color=False) == REFUSED_TEXT
+    assert full(refused, color=False) == REFUSED_TEXT
 
 
 def test_a_range_names_the_commits_that_have_something_to_say() -> None:
@@ -134,15 +134,15 @@ def test_a_range_names_the_commits_that_have_something_to_say() -> None:
 
 
 def test_verbose_adds_the_evidence() -> None:
-    text = full.render(Report((judged(gates=BLIND),)), color=False, verbose=True)
+    text = full(Report((judged(gates=BLIND),)), color=False, verbose=True)
     assert text == VERBOSE_TEXT
 
 
 def test_the_text_is_the_same_without_colour() -> None:
     for given in (REFUSED, RANGE, report()):
-        coloured = full.render(given, color=True, verbose=True)
+        coloured = full(given, color=True, verbose=True)
         assert "\x1b[" in coloured
-        uncoloured = full.render(given, color=False, verbose=True)
+        uncoloured = full(given, color=False, verbose=True)
         assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == uncoloured
         assert "\x1b" not in uncoloured
 
@@ -233,7 +233,7 @@ def test_exactly_as_many_findings_as_the_limit_are_not_summed_up() -> None:
 
 def test_a_secret_is_never_shown_whichever_rule_points_at_its_line() -> None:
     line = b"token = 'ghp_0123456789'"
-    text = full.render(
+    text = full(
         report(
             finding("secret", "a.py", 3, excerpt=line, details={"pattern": "github-token"}),
             finding("deny-content", "a.py", 3, excerpt=line, details={"pattern": "token"}),
@@ -280,7 +280,7 @@ def test_an_agent_is_offered_no_suppression() -> None:
 
 
 def test_an_accepted_change_has_nothing_to_retry() -> None:
-    assert "retry" not in full.render(report(), color=False)
+    assert "retry" not in full(report(), color=False)
 
 
 def test_where_no_retry_is_left_a_person_is_named_the_command() -> None:
@@ -295,11 +295,11 @@ def test_where_no_retry_is_left_a_person_is_named_the_command() -> None:
 )
 def test_an_attempt_is_named_with_its_evidence(applied: bool, what: str) -> None:
     given = replace(report(), attempt=Attempt("a-7f3a", "/evidence", applied))
-    assert f"attempt a-7f3a: {what}; evidence: /evidence\n" in full.render(given, color=False)
+    assert f"attempt a-7f3a: {what}; evidence: /evidence\n" in full(given, color=False)
 
 
 def test_concise_has_a_line_for_each_finding_and_the_verdict() -> None:
-    assert concise.render(REFUSED) == (
+    assert concise(REFUSED) == (
         "-: warning max-files 51 files, limit 50\n"
         "runs/x: error deny-prefix runs/ is denied\n"
         "src/app.py:112: error conflict-marker a left-over conflict marker\n"
@@ -309,7 +309,7 @@ def test_concise_has_a_line_for_each_finding_and_the_verdict() -> None:
 
 
 def test_concise_names_the_commit_in_a_range() -> None:
-    assert concise.render(RANGE).splitlines()[:4] == [
+    assert concise(RANGE).splitlines()[:4] == [
         "runs/x: error deny-prefix runs/ is denied (commit 200000000000)",
         "-: undecided content could not decide (object 9af3 is missing) (commit c0ffee000000)",
         "-: undecided shape was not run (commit c0ffee000000)",
@@ -320,7 +320,7 @@ def test_concise_names_the_commit_in_a_range() -> None:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_nothing_foreign_reaches_a_terminal_or_a_build_log_unescaped(name: str) -> None:
     raw = HOSTILE[name]
-    for text in (full.render(hostile(raw), color=False, verbose=True), concise.render(hostile(raw))):
+    for text in (full(hostile(raw), color=False, verbose=True), concise(hostile(raw))):
         text.encode("utf-8")
         assert not set(text) & {"\x1b", "\x07", "\r", "\u202e", "\u009b", "\u2028"}
         assert not any(line.lstrip().startswith("::") for line in text.split("\n"))
@@ -330,7 +330,7 @@ def test_nothing_foreign_reaches_a_terminal_or_a_build_log_unescaped(name: str) 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_text_adds_no_line(name: str) -> None:
     harmless = hostile(b"harmless")
-    for write in (lambda given: full.render(given, color=False), concise.render):
+    for write in (lambda given: full(given, color=False), concise):
         assert write(hostile(HOSTILE[name])).count("\n") == write(harmless).count("\n")
 
 
@@ -347,16 +347,16 @@ def test_a_hostile_text_adds_no_line(name: str) -> None:
     ],
 )
 def test_a_place_is_quoted_as_git_would(raw: bytes, shown: str) -> None:
-    assert concise.render(report(finding(name=raw, line=1))).startswith(f"{shown}:1: error")
+    assert concise(report(finding(name=raw, line=1))).startswith(f"{shown}:1: error")
 
 
 def test_a_message_is_bounded() -> None:
-    assert len(concise.render(report(finding(message="x" * 1_000_000)))) < 1_200
+    assert len(concise(report(finding(message="x" * 1_000_000)))) < 1_200
 
 
 def test_the_forms_for_a_terminal_load_neither_json_nor_xml() -> None:
     code = (
-        "import sys; import patchgate.report.full, patchgate.report.concise; "
+        "import sys; import patchgate.report.text; "
         "print([name for name in ('json', 'xml', 'urllib', 'base64') if name in sys.modules])"
     )
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

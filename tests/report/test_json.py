@@ -13,6 +13,7 @@ from patchgate import __version__
 from patchgate.errors import ConfigError, Mistake, UndecidedError
 from patchgate.git.model import Change, FileChange, Source, change_id
 from patchgate.report import json
+from patchgate.report.report_schema import json_schema
 from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Finding, Fix, Json, Report, fingerprints
 from tests.report.verdict_reports import (
@@ -32,7 +33,7 @@ from tests.report.verdict_reports import (
     report,
 )
 
-VALIDATOR = Draft202012Validator(json.json_schema())
+VALIDATOR = Draft202012Validator(json_schema())
 
 
 def read(given: Report) -> Any:
@@ -60,7 +61,7 @@ def renamed(old: bytes, new: bytes) -> tuple[FileChange, FileChange]:
 
 
 def test_the_schema_is_a_schema() -> None:
-    Draft202012Validator.check_schema(json.json_schema())
+    Draft202012Validator.check_schema(json_schema())
 
 
 def test_a_report_has_every_key_of_the_design() -> None:

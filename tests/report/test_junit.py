@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from patchgate.report import junit
+from patchgate.report.builds import junit
 from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, GateOutcome, Outcome, Report
 from tests.report.verdict_reports import BLIND, HOSTILE, commits, finding, hostile, judged, report
@@ -14,7 +14,7 @@ from tests.report.verdict_reports import BLIND, HOSTILE, commits, finding, hosti
 
 def parse(given: Report) -> ElementTree.Element:
     """Read the XML back, and check that the counts are those of the elements."""
-    text = junit.render(given)
+    text = junit(given)
     assert text.isascii()
     root = ElementTree.fromstring(text)
     for element in (root, *root.iter("testsuite")):
@@ -95,6 +95,6 @@ def test_a_hostile_text_stays_text(name: str) -> None:
 
 
 def test_characters_that_xml_forbids_are_left_out() -> None:
-    text = junit.render(report(finding(message="a\ufffeb\uffffc]]>")))
+    text = junit(report(finding(message="a\ufffeb\uffffc]]>")))
     assert "abc]]&gt;" in text
     assert "&#65534;" not in text

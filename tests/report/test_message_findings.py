@@ -11,10 +11,12 @@ import jsonschema
 import pytest
 
 from patchgate.git.model import Change, Source
-from patchgate.report import concise, full, junit, sarif
 from patchgate.report import json as report_json
-from patchgate.report.annotations import github, gitlab
+from patchgate.report import sarif
+from patchgate.report.builds import github, gitlab, junit
+from patchgate.report.report_schema import json_schema
 from patchgate.report.rules import Level
+from patchgate.report.text import concise, full
 from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome, Report
 from tests.report.verdict_reports import HOSTILE, POLICY, finding, judged
 
@@ -40,13 +42,13 @@ def report(*findings: Finding) -> Report:
 def only_change(given: Report) -> dict[str, Any]:
     """Write a report as JSON, hold it against its schema, and give its only change."""
     made = json.loads(report_json.render(given))
-    jsonschema.validate(made, report_json.json_schema())
+    jsonschema.validate(made, json_schema())
     (change,) = made["changes"]
     return dict(change)
 
 
 def test_people_read_the_line_and_its_words() -> None:
-    assert full.render(report(vague()), color=False) == (
+    assert full(report(vague()), color=False) == (
         f"""\
 error[message-vague]: {SAID}
  --> message:3
@@ -59,11 +61,11 @@ help: say what
 rejected: 1 error (policy HEAD:patchgate.toml)
 """
     )
-    assert full.render(report(), color=False) == "accepted: 0 files, no findings\n"
+    assert full(report(), color=False) == "accepted: 0 files, no findings\n"
 
 
 def test_a_line_for_editors_names_the_message() -> None:
-    line = concise.render(report(vague(Level.WARNING))).splitlines()[0]
+    line = concise(report(vague(Level.WARNING))).splitlines()[0]
     assert line == f"message:3: warning message-vague {SAID}"
 
 
@@ -82,7 +84,7 @@ def test_as_a_circumstance_of_a_commit_it_changes_no_verdict_id() -> None:
     change = only_change(Report((held,)))
     assert change["circumstances"] == [{"gate": "message", "outcome": "fail"}]
     assert change["code"] == "MESSAGE_REFUSED"
-    assert "message:3" in full.render(Report((held, plain)), color=False)
+    assert "message:3" in full(Report((held, plain)), color=False)
 
 
 def test_a_refusal_by_a_gate_comes_before_that_of_the_message() -> None:
@@ -103,7 +105,7 @@ def test_build_services_are_told_the_line_in_words() -> None:
 
 
 def test_junit_has_a_test_case_of_the_gate() -> None:
-    (case,) = ElementTree.fromstring(junit.render(report(vague()))).iter("testcase")
+    (case,) = ElementTree.fromstring(junit(report(vague()))).iter("testcase")
     assert case.get("name") == "message"
     failure = case.find("failure")
     assert failure is not None
@@ -112,6 +114,6 @@ def test_junit_has_a_test_case_of_the_gate() -> None:
 
 @pytest.mark.parametrize("raw", HOSTILE.values(), ids=list(HOSTILE))
 def test_a_hostile_line_of_a_message_is_shown_escaped(raw: bytes) -> None:
-    text = full.render(report(vague(excerpt=raw)), color=False)
+    text = full(report(vague(excerpt=raw)), color=False)
     assert not set(text) & {"\x1b", "\r", "\x07", "\u202e", "\u009b", "\u2028"}
-    assert len(text.splitlines()) == len(full.render(report(vague()), color=False).splitlines())
+    assert len(text.splitlines()) == len(full(report(vague()), color=False).splitlines())

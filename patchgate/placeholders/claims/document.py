@@ -22,8 +22,7 @@ from patchgate.placeholders.claims.claim import (
     Tier,
     Unscanned,
 )
-from patchgate.report.json import plain_json
-from patchgate.report.json_paths import BASE64, path_member
+from patchgate.report.json import BASE64, path_member, plain_json
 from patchgate.report.verdict import Json
 
 

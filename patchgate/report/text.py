@@ -1,6 +1,6 @@
-"""The report as people read it in a terminal: rule, place, source line, help, and the verdict in words.
+"""The report as text: in full, as people read it in a terminal, or concise, with a line for each finding.
 
-Decides the layout alone. Every finding is a block; more than `limit` of them are summed up by rule.
+Decides the layout alone. In full, every finding is a block; more than `limit` of them are summed up by rule.
 All foreign text is escaped, and a line that holds a secret is never shown, whichever rule points at it.
 """
 
@@ -18,6 +18,7 @@ from patchgate.report.verdict import ChangeVerdict, Finding, Report, Verdict
 DEFAULT_LIMIT = 20
 EXCERPT_LENGTH = 160
 SECRET = "secret"
+_NO_PLACE = "-"
 
 _BOLD = "1"
 _GRAPHICS = {
@@ -42,13 +43,7 @@ class _Ink:
         return f"\x1b[{_GRAPHICS.get(kind, _BOLD)}m{text}\x1b[0m" if self.color else text
 
 
-def render(
-    report: Report,
-    *,
-    color: bool,
-    limit: int = DEFAULT_LIMIT,
-    verbose: bool = False,
-) -> str:
+def full(report: Report, *, color: bool, limit: int = DEFAULT_LIMIT, verbose: bool = False) -> str:
     """Write a report for a terminal; the text ends with a line feed.
 
     Args:
@@ -207,3 +202,33 @@ def _is_by_policy(finding: Finding) -> bool:
     rule = finding.definition
     is_about_files = rule.gate != "refs"
     return rule.stage is Stage.POLICY and is_about_files and not (rule.invariant or rule.inline)
+
+
+def concise(report: Report) -> str:
+    """Write every finding on one line, then the closing lines; the text ends with a line feed.
+
+    A finding about the change as a whole stands at `-`. In a range each line ends with its commit.
+    """
+    ranged = len(report.changes) > 1
+    lines: list[str] = []
+    for change in report.changes:
+        where = f" ({wording.name_change(change)})" if ranged else ""
+        for finding in change.findings:
+            place = wording.show_place(finding) or _NO_PLACE
+            message = wording.safe(finding.message)
+            lines.append(f"{place}: {finding.level.value} {finding.rule} {message}{where}")
+        if ranged:
+            lines += [
+                f"{_NO_PLACE}: undecided {wording.describe_gate(gate)}{where}"
+                for gate in wording.unanswered(change)
+            ]
+    lines += [f"warning: {wording.safe(warning)}" for warning in report.warnings]
+    if report.attempt is not None:
+        lines.append(wording.safe(wording.attempt_line(report.attempt)))
+    tally = wording.tally_line(report)
+    if tally is not None:
+        lines.append(tally)
+    lines.append(wording.verdict_line(report))
+    if report.retry is not None:
+        lines.append(wording.safe(wording.retry_line(report.retry)))
+    return "\n".join(lines) + "\n"
