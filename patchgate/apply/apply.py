@@ -1,12 +1,7 @@
-"""Apply: a patch is judged, tried, and written whole or not at all; whatever comes of it leaves its evidence.
+"""Apply a patch: judge it, try it, and write it whole or not at all; each attempt leaves its evidence.
 
-Decides the order: the judgement, the retry rule and duplicates, the commands of the policy in a scratch tree,
-the transaction, the record. Nothing is written to the working tree before all of it has passed. How each step
-is done is its own module's.
-
-Where the evidence of one attempt may be kept: `--run-dir`.
-
-Duplicates: a patch that an earlier attempt has applied here, and whose effect is still there.
+The order: the judgement, the retry rule and duplicates, the commands of the policy in a scratch tree, the
+transaction, the record. Nothing is written to the working tree before all of it has passed.
 """
 
 from __future__ import annotations

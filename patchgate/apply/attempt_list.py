@@ -1,8 +1,8 @@
-"""Tell what was tried: each attempt with its state, its chain, and where its evidence lies.
+"""The attempts at changes: list them, show one, remove the evidence of old ones.
 
-Decides which attempts there are (what the ledger records, and folders whose attempt never got that far), in
-which state each is, and how a list of them and a single one read; `attempts_document` writes them as JSON.
-Reads only. Every value is foreign: whoever can write `.git` could have put it there.
+Attempts are what the ledger records, and folders whose attempt never got that far. Removes no folder that
+only has the right name, that an attempt in progress uses, or that lies elsewhere. Every value is foreign:
+whoever can write `.git` could have put it there.
 """
 
 from __future__ import annotations
@@ -10,10 +10,18 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from patchgate.apply.attempts import AttemptRecord, RecoveredRecord, ResetRecord, TouchedFile, past
-from patchgate.apply.evidence_folders import Folder, contents, folders, read_evidence
+from patchgate.apply.attempts import (
+    AttemptRecord,
+    RecoveredRecord,
+    ResetRecord,
+    TouchedFile,
+    age,
+    past,
+    records,
+)
+from patchgate.apply.evidence_folders import Folder, contents, folders, read_evidence, remove
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.quoting import printable, quote_path
 from patchgate.git.repository import Repository
@@ -23,11 +31,16 @@ from patchgate.report.wording import count, safe, show_path
 
 STATES = ("applied", "accepted", "rejected", "undecided", "interrupted", "running")
 
+KEPT = 100
+"""How many attempts keep their evidence where nothing else is said."""
+
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", re.ASCII)
 _TAIL_BYTES = 4096
 _TAIL_LINES = 20
 _MOST_FILES = 50
 _MOST_RULES = 5
+_AGE = re.compile(r"([0-9]{1,6})([smhdw])", re.ASCII)
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +101,7 @@ def attempts(repository: Repository) -> list[Told]:
             records[each.attempt] = each
         elif isinstance(each, RecoveredRecord):
             outcomes[each.attempt] = each.outcome
-    try:
-        lying = {each.id: each for each in folders(repository.common_dir)}
-    except OSError as error:
-        raise UndecidedError(
-            f"the evidence of the attempts cannot be read: {error.strerror or error}",
-            "mend the mode of the folder patchgate/attempts in the git directory",
-        ) from error
+    lying = {each.id: each for each in _folders(repository)}
     names = [*records, *(name for name, folder in lying.items() if name not in records and folder.says)]
     found = [Told(name, records.get(name), lying.get(name), outcomes.get(name)) for name in names]
     # The ledger is in the order in which things happened; what is of the same second stays in it.
@@ -249,3 +256,92 @@ def log_tails(place: str, kept: Sequence[tuple[str, int]]) -> list[tuple[str, li
         whole = lines[1:] if size > _TAIL_BYTES and len(lines) > 1 else lines
         found.append((name, [printable(line, 400) for line in whole[-_TAIL_LINES:]]))
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What prune did, or would do: whose evidence goes, how many keep it, and why some of it stays."""
+
+    removed: tuple[str, ...]
+    kept: int
+    warnings: tuple[str, ...]
+
+
+def seconds_of(text: str) -> int:
+    """Read an age, like `30d`: a number and s, m, h, d or w.
+
+    Raises:
+        UsageError: it is none.
+    """
+    match = _AGE.fullmatch(text)
+    if match is None:
+        raise UsageError(f"{printable(text, 40)} is no age", "write a number and s, m, h, d or w, like 30d")
+    return int(match[1]) * _SECONDS[match[2]]
+
+
+def prune(
+    repository: Repository,
+    *,
+    keep: int | None = None,
+    older_than: int | None = None,
+    now: float,
+    dry_run: bool = False,
+) -> Pruned:
+    """Remove the evidence of old attempts.
+
+    Args:
+        repository: where.
+        keep: the evidence of so many attempts stays, the newest; `KEPT` where neither is given.
+        older_than: only what is older than so many seconds goes.
+        now: seconds since the epoch.
+        dry_run: only say what would go.
+
+    Raises:
+        UndecidedError: the folder of all evidence cannot be read.
+    """
+    ours = _ours(repository)
+    if older_than is not None:
+        old = [each for each in ours if age(each.at, now) > older_than]
+    else:
+        old = ours[KEPT if keep is None else keep :]
+    going = [each for each in old if not each.is_held]
+    removed: list[str] = []
+    warnings: list[str] = []
+    for each in reversed(going):
+        why = None if dry_run else remove(each)
+        if why is None:
+            removed.append(each.id)
+        else:
+            warnings.append(f"the evidence of {each.id} stays: {printable(why)}")
+    return Pruned(tuple(removed), len(ours) - len(removed), tuple(warnings))
+
+
+def _folders(repository: Repository) -> list[Folder]:
+    try:
+        return folders(repository.common_dir)
+    except OSError as error:
+        raise UndecidedError(
+            f"the evidence of the attempts cannot be read: {error.strerror or error}",
+            "mend the mode of the folder patchgate/attempts in the git directory",
+        ) from error
+
+
+def _ours(repository: Repository) -> list[Folder]:
+    """List the folders that a marker in them, or the ledger, names as an attempt's, the newest first."""
+    recorded = {each.attempt: each for each in records(Ledger(repository.common_dir))}
+    ours: list[Folder] = []
+    for each in _folders(repository):
+        record = recorded.get(each.id)
+        if each.says is not None:
+            ours.append(each)
+        elif record is not None and record.dir == each.path:
+            ours.append(replace(each, at=record.at))
+    # Of the same second, the ledger knows the order; what it does not know yet is the newest.
+    order = {name: number for number, name in enumerate(recorded)}
+    return sorted(ours, key=lambda each: (each.at, order.get(each.id, len(order))), reverse=True)
+
+
+def said(pruned: Pruned, *, dry_run: bool) -> str:
+    """Say in a line what prune did."""
+    what = "would remove" if dry_run else "removed"
+    return f"{what} the evidence of {count(len(pruned.removed), 'attempt')}; {pruned.kept} kept"

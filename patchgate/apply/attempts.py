@@ -1,13 +1,8 @@
 """The ledger's record of attempts: one `attempted` event for each `apply`, `reset` and `recovered` beside it.
 
-Decides the keys of these events and which lines of the ledger are such events: what is foreign, damaged or of
-a newer form is left out, for a reader asks what happened and judges nothing by it. What a chain of attempts
-means for the next one, and whether an earlier effect is still there, it does not decide.
-
-A list of files that one record cannot hold is shared out over several events; reading puts it together. A
-record of which a part is missing counts as an attempt, but has neither files nor a patch id, so that nothing
-is concluded from half a list. A journal's note is one record: where the files do not fit into it, it has
-neither, and what recovery records of such an attempt is that it landed, not what it touched.
+What is foreign, damaged or of a newer form is left out. A list of files too long for one record is shared
+out over several events; where a part is missing, the attempt has neither files nor a patch id, so that
+nothing is concluded from half a list.
 """
 
 from __future__ import annotations

@@ -1,18 +1,8 @@
-"""The evidence of one attempt: the candidate byte for byte, the report, the review, the feedback, the logs.
+"""The evidence of one attempt: where it lies, in which order it is written, what a failed write means.
 
-Decides where they lie, in which order they are written, and what becomes of a write that fails: before
-anything was judged it ends the command, afterwards it is one sentence to warn with. It does not decide what
-a report or a review says. What folders there are, and which may go, is `evidence_folders`.
-
-`<git common dir>/patchgate/attempts/<id>/` holds `artifacts/diff.patch`, `artifacts/report.json`,
-`reviews/review_patch.md`, `outbox/feedback.md`, `logs/`, after a refusal `failure_bundle.zip`, and the marker
-`attempt.json`, which is locked as long as the attempt goes on. With a folder of the caller's own
-(`--run-dir`) all of it but the marker goes there.
-
-The candidate is flushed, with the names of all folders above it: it is what cannot be made again. The rest is
-not: the verdict and its rules stand in the ledger's event, which is, and five more flushes would cost a small
-patch more than its judgement. What looks like a secret is masked in all but the candidate, and no log holds a
-control that a terminal would obey.
+`<git common dir>/patchgate/attempts/<id>/` holds it; with `--run-dir` only the marker `attempt.json`, locked
+as long as the attempt goes on. The candidate is flushed: it cannot be made again. The rest is not, for the
+ledger's event is. Secrets are masked in all but the candidate; a log holds no control of a terminal.
 """
 
 from __future__ import annotations

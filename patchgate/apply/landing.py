@@ -1,10 +1,8 @@
 """Landing: a patch that was accepted and tried gets written, if everything is still as it was judged.
 
-Decides what is looked at once more (files, HEAD, index), under the locks too, and which finding each obstacle
-is: the patch's fault, or nobody's. Which bytes are written is `disk_forms`'s, how they are is
-`git/transaction`'s.
-
-The attributes that a patch brings: what git will store, once it has landed, for the files that it writes.
+Files, HEAD and index are looked at once more, under the locks too; an obstacle is a finding. Which bytes are
+written is `disk_forms`'s, how they are is `git.transaction`'s. Where a patch brings a `.gitattributes`, git
+is asked in a copy of the tree as it will be what it will store.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
-"""One attempt as it goes on, and what stays of it: the ledger's event, the report, the review, the feedback.
+"""One attempt as it goes on, and what is recorded of it: the ledger's event, report, review and feedback.
 
-Decides what is recorded of an attempt, when it has come to its end or could not be judged. It does not decide
-what becomes of a patch.
-
-What is shown of a verdict: the same that is kept, without secrets.
+What is shown of a verdict is what is kept of it, without secrets.
 """
 
 from __future__ import annotations

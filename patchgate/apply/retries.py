@@ -1,10 +1,8 @@
 """The retry rule: what may be sent after a refusal, how often, and what the last line says of it.
 
-Decides to which chain an attempt belongs, whether it may be judged at all, whether it is the very change that
-was refused, and what others did to the chain meanwhile. A chain is what `--retry-of` joins; without it, an
-attempt belongs to a chain of the same worktree that was refused within the hour, where it sends the same
-patch again or changes a file of it, and else begins a new one. Only refusals count: not what could not be
-decided, not a dry run, not `check`. Whether a patch is good is not asked here.
+Attempts at one change are a chain: joined by `--retry-of`, or sent within an hour of a refusal in the same
+worktree with the same patch or a file of it. Only refusals count: not what could not be decided, not a dry
+run, not `check`; a reset by a person sets them aside.
 """
 
 from __future__ import annotations
@@ -17,14 +15,19 @@ from dataclasses import dataclass, replace
 
 from patchgate.apply.attempts import (
     AttemptRecord,
+    ResetRecord,
     age,
     chain_since_reset,
     find,
+    past,
+    pick,
+    record_reset,
     records,
 )
-from patchgate.errors import UsageError
+from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import printable
+from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import Ledger
 from patchgate.patches.effect import finding_of
 from patchgate.patches.patch import parse
@@ -320,3 +323,50 @@ def _refuse(
     known: dict[str, Json] = {"pattern": None, "limit": None, "actual": None, **(details or {})}
     fix = like.fix if like is not None else None
     return Finding(rule, RULES[rule].level, message, hint=hint, who_can_fix=who, details=known, fix=fix)
+
+
+def chain_to_reset(repository: Repository, text: str | None) -> str:
+    """Find the chain whose retries are to begin again: of an attempt, or of the one that was refused last.
+
+    Raises:
+        UsageError: there is no such attempt, or nothing in its chain was refused since.
+    """
+    ledger = Ledger(repository.common_dir)
+    known = records(ledger)
+    if text is not None:
+        chosen = pick(known, text)
+    else:
+        chosen = next((each for each in reversed(known) if each.counts), None)
+    if chosen is None:
+        what = "no attempt was refused" if text is None else f"there is no attempt {printable(text, 60)}"
+        raise UsageError(what, "git patchgate attempts list shows them")
+    if not any(each.counts for each in chain_since_reset(ledger, chosen.chain)):
+        raise UsageError(
+            f"nothing was refused in the chain {chosen.chain} since it began", "go on with --retry-of"
+        )
+    return chosen.chain
+
+
+def refused_in(repository: Repository, chain: str) -> Sequence[AttemptRecord]:
+    """List the refusals in a chain that a reset would set aside, oldest first."""
+    return [each for each in chain_since_reset(Ledger(repository.common_dir), chain) if each.counts]
+
+
+def reset(repository: Repository, chain: str, reason: str, by: str) -> str | None:
+    """Let the retries of a chain begin again.
+
+    None, or one sentence to warn with.
+
+    Raises:
+        UndecidedError: the ledger cannot be written, so that nothing would begin again.
+    """
+    ledger = Ledger(repository.common_dir)
+    before = _resets(ledger, chain)
+    warning = record_reset(ledger, ResetRecord(chain, reason, by))
+    if _resets(ledger, chain) == before:
+        raise UndecidedError(f"nothing was reset: {warning}", "mend that, then reset again")
+    return warning
+
+
+def _resets(ledger: Ledger, chain: str) -> int:
+    return sum(isinstance(each, ResetRecord) and each.chain == chain for each in past(ledger, chain))

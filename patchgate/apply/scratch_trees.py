@@ -1,9 +1,8 @@
-"""The scratch trees of one attempt: everything tracked as it stands, with the patch's effect or without.
+"""The scratch trees of one attempt, and what failed without its patch.
 
-Decides in which tree a command of a scope runs, how long a tree is used, and what is read when the command
-has ended. Only one tree of a repository is used at a time, so who needs the other gives this one up before.
-
-What failed before: a command that fails with a patch is run once without it, and the two are compared.
+A tree holds everything tracked as it stands, with the patch's effect or without. Only one tree of a
+repository is used at a time. A command that fails with the patch is run once without it (`Before`): where
+nothing new fails, the failure is not the patch's; what cannot be compared counts as the patch's.
 """
 
 from __future__ import annotations

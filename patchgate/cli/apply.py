@@ -172,7 +172,7 @@ def prune_attempts(
     if keep is not None and age is not None:
         raise UsageError("prune takes --keep or --older-than, not both", "leave one of them out")
     repository = (open_here if dry_run else open_to_write)(context, directory)
-    from patchgate.apply.prune import prune, said, seconds_of
+    from patchgate.apply.attempt_list import prune, said, seconds_of
 
     older_than = None if age is None else seconds_of(age)
     pruned = prune(repository, keep=keep, older_than=older_than, now=time.time(), dry_run=dry_run)
@@ -201,7 +201,7 @@ def reset_attempts(
     refuse_agents("a reset")
     require_person("a reset needs a person at a terminal", "run it in a terminal")
     repository = open_to_write(context, directory)
-    from patchgate.apply.prune import chain_to_reset, refused_in, reset
+    from patchgate.apply.retries import chain_to_reset, refused_in, reset
     from patchgate.approvals.approvals import who_approves
     from patchgate.report.wording import count, safe
 
