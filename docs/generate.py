@@ -31,8 +31,8 @@ from docs.places import (
     output,
 )
 from patchgate.cli.cli import COMMANDS
-from patchgate.policy.classes import CLASSES
 from patchgate.policy.config_schema import json_schema
+from patchgate.policy.file_kinds import CLASSES
 from patchgate.report.rules import RULES, Rule
 
 ROOT = Path(__file__).parent.parent

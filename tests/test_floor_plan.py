@@ -74,8 +74,8 @@ PURE = {
         placeholder_names
     """,
     "policy": """
-        analyses analysis_tables analysis_texts claim_tables claims classes command component
-        component_texts config config_schema config_tables content control exception_lists glob
+        analyses analysis_tables analysis_texts claim_tables claims command component
+        component_texts config config_schema config_tables content file_kinds glob
         json_places literals marker_forms markers mistakes patterns policy refs settings table texts
         time_limit toml_lines
     """,

@@ -22,7 +22,7 @@ from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.objects import Objects
 from patchgate.git.quoting import is_printable, printable
 from patchgate.git.repository import ANY_CODE, Repository
-from patchgate.policy.control import ALLOWED_SIGNERS
+from patchgate.policy.file_kinds import ALLOWED_SIGNERS
 from patchgate.process import Completed, run
 from patchgate.report.verdict import ChangeVerdict
 from patchgate.storage import chain

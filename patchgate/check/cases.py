@@ -19,7 +19,7 @@ from patchgate.errors import PatchgateError, UndecidedError
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.sources import Reading
-from patchgate.policy.control import PRE_COMMIT_FILE, PYPROJECT_FILE, is_control_by_name
+from patchgate.policy.file_kinds import PRE_COMMIT_FILE, PYPROJECT_FILE, is_control_by_name
 from patchgate.policy.policies import Found, Policies, built_in, require_version
 from patchgate.policy.policy import Policy, Profile
 from patchgate.report.verdict import Budget, ChangeVerdict, Finding, GateOutcome, Outcome, PolicyReference

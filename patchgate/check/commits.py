@@ -14,7 +14,7 @@ from patchgate.git.history import Commit, Walk, commits_of, recent_commits
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
 from patchgate.git.sources import Reading
-from patchgate.policy.control import (
+from patchgate.policy.file_kinds import (
     CONFIG_FILE,
     PRE_COMMIT_FILE,
     PYPROJECT_FILE,

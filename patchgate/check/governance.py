@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from patchgate.check.case import Case, find
-from patchgate.policy.control import CONFIG_FILE, PYPROJECT_FILE
+from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
 from patchgate.report.verdict import Finding, Fixer
 
 

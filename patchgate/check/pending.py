@@ -23,7 +23,7 @@ from patchgate.git.model import NO_MODE, Change, Entry, FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
 from patchgate.git.sources import Base, Reading, is_merging, pending_base, staged, worktree
-from patchgate.policy.control import CONFIG_FILE, PYPROJECT_FILE
+from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
 from patchgate.policy.policies import Found, Key, Policies, built_in
 from patchgate.policy.policy import Profile
 from patchgate.report.verdict import Report

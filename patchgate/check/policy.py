@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from patchgate.check.case import Case, decided_by, find, or_add, or_take_out, undo
 from patchgate.git.model import FileChange
 from patchgate.git.quoting import printable
-from patchgate.policy.classes import MANIFESTS
+from patchgate.policy.file_kinds import MANIFESTS
 from patchgate.policy.policy import Decision, PathRuling
 from patchgate.report.rules import Level
 from patchgate.report.verdict import Finding, Fixer

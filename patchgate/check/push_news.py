@@ -19,7 +19,7 @@ from patchgate.git.history import Commit, count_lacking, lacking
 from patchgate.git.pushes import NOTES, RefUpdate, Remote, first_parents_at
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
-from patchgate.policy.control import CONFIG_FILE, PYPROJECT_FILE
+from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
 from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Finding, Outcome, Report, Verdict
 from patchgate.report.wording import SHORT_OID, count

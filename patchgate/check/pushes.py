@@ -24,7 +24,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.pushes import NOTES, RefUpdate, Remote, peel, refs_below
 from patchgate.git.repository import Repository
 from patchgate.git.roots import has_commits
-from patchgate.policy.control import CONFIG_FILE, PYPROJECT_FILE
+from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
 from patchgate.policy.policies import Key
 from patchgate.policy.policy import Policy, Profile
 from patchgate.report.verdict import ChangeVerdict, Report, Verdict, WayOut

@@ -27,7 +27,7 @@ from patchgate.git.pushes import (
 )
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
-from patchgate.policy.control import ALLOWED_SIGNERS
+from patchgate.policy.file_kinds import ALLOWED_SIGNERS
 from patchgate.policy.policies import Found, Key, Policies, built_in
 from patchgate.policy.policy import Decision, Policy, Profile
 from patchgate.policy.refs import matches

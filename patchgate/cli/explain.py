@@ -150,7 +150,7 @@ def _more_on(rule: Rule) -> str:
     if rule.inline:
         text += f"On the line, in the commits of people: patchgate: allow {rule.id} REASON\n"
     if rule.id == "deny-class":
-        from patchgate.policy.classes import CLASSES
+        from patchgate.policy.file_kinds import CLASSES
 
         for name, patterns in CLASSES.items():
             text += f"\n{name}: {' '.join(patterns)}\n"

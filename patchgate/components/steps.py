@@ -23,7 +23,7 @@ from patchgate.git.pushes import common_ancestor, is_ancestor
 from patchgate.git.repository import Repository
 from patchgate.git.tree_view import TreeView
 from patchgate.policy.component import Component, Components, Role
-from patchgate.policy.control import CONFIG_FILE, PYPROJECT_FILE
+from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
 from patchgate.policy.policies import Found, Policies, built_in
 from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.refs import matches

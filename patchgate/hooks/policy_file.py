@@ -14,7 +14,7 @@ from patchgate.git.listing import index_names
 from patchgate.git.path import RepoPath, faults
 from patchgate.git.repository import Repository
 from patchgate.policy.config import MAX_PYPROJECT_BYTES, parse, parse_pyproject
-from patchgate.policy.exception_lists import is_exception_list
+from patchgate.policy.file_kinds import is_exception_list
 from patchgate.policy.policy import Policy
 from patchgate.storage.replace import write_atomically
 

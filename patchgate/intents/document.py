@@ -17,7 +17,7 @@ from patchgate.git.path import RepoPath
 from patchgate.git.quoting import quote_path
 from patchgate.intents.intent import Intent, Moment, State, is_folder, may_be_many
 from patchgate.intents.states import Action, Outcome, Standing, Told
-from patchgate.policy.control import PYPROJECT_FILE
+from patchgate.policy.file_kinds import PYPROJECT_FILE
 from patchgate.report.json import BASE64, BASE64_LIST, path_list, path_member, place_member, plain_json
 from patchgate.report.verdict import Json
 from patchgate.report.wording import SHORT_OID, count, length, safe, show_path, some

@@ -28,7 +28,7 @@ from patchgate.intents.intent import (
     is_glob,
     takes,
 )
-from patchgate.policy.control import is_control_by_name
+from patchgate.policy.file_kinds import is_control_by_name
 from patchgate.report.wording import count, show_path, some
 
 MOST_REASON = 1000

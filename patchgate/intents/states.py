@@ -22,7 +22,7 @@ from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository
 from patchgate.intents.intent import Intent, Moment, State
 from patchgate.intents.intents import is_foreign, is_gone, is_live, is_running
-from patchgate.policy.control import CONTROLS_BY_NAME, PRE_COMMIT_FILE, PYPROJECT_FILE
+from patchgate.policy.file_kinds import CONTROLS_BY_NAME, PRE_COMMIT_FILE, PYPROJECT_FILE
 from patchgate.policy.policies import Policies
 
 _EVENTS = ("commit-msg", "reference-transaction")

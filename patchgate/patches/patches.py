@@ -32,7 +32,7 @@ from patchgate.patches.effect import PatchId, with_returns_again
 from patchgate.patches.patch import parse, without_returns
 from patchgate.patches.patch_model import Fault
 from patchgate.patches.trial import Trial
-from patchgate.policy.control import is_control_by_name
+from patchgate.policy.file_kinds import is_control_by_name
 from patchgate.policy.policies import built_in
 from patchgate.policy.policy import Policy, Profile
 from patchgate.report.verdict import ChangeVerdict, Report

@@ -30,7 +30,7 @@ from patchgate.git.sources import Reading, is_merging, pending_base, staged
 from patchgate.intents.commits import active_here, profile_under
 from patchgate.placeholders.placeholders import examine
 from patchgate.placeholders.search import placeholders_near
-from patchgate.policy.control import PRE_COMMIT_FILE, is_control_by_name
+from patchgate.policy.file_kinds import PRE_COMMIT_FILE, is_control_by_name
 from patchgate.policy.policies import Policies, require_version, usable
 from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.settings import PlaceholdersSettings

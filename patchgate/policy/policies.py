@@ -22,7 +22,7 @@ from patchgate.git.model import Entry
 from patchgate.git.objects import Objects
 from patchgate.git.repository import BIG_FILE
 from patchgate.git.tree_format import TREE_MODE
-from patchgate.policy.control import CONFIG_FILE, PRE_COMMIT_FILE, PYPROJECT_FILE
+from patchgate.policy.file_kinds import CONFIG_FILE, PRE_COMMIT_FILE, PYPROJECT_FILE
 from patchgate.policy.policy import Decision, Policy
 from patchgate.policy.sealed_file import SealedFile, drop_oldest
 from patchgate.policy.settings import Config, settings_from

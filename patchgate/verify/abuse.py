@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 from patchgate.commands.results import Comparison
 from patchgate.git.path import RepoPath
-from patchgate.policy.control import is_control_by_name
+from patchgate.policy.file_kinds import is_control_by_name
 
 _MOST_TRIED = 1_000_000
 _Place: TypeAlias = tuple[Any, ...]

@@ -24,7 +24,7 @@ from patchgate.git.path import RepoPath
 from patchgate.placeholders.placeholder_matches import matches_in
 from patchgate.placeholders.placeholders import Marked, PlaceholdersNear
 from patchgate.policy.config import parse
-from patchgate.policy.control import is_control_by_name
+from patchgate.policy.file_kinds import is_control_by_name
 from patchgate.policy.policy import Policy, Profile
 from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, PolicyReference
 

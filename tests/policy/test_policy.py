@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from patchgate.git.path import RepoPath
 from patchgate.policy import policy as policy_module
-from patchgate.policy.classes import CLASSES, MANIFESTS
 from patchgate.policy.config import parse, parse_pyproject
-from patchgate.policy.control import is_control_by_name
+from patchgate.policy.file_kinds import CLASSES, MANIFESTS, is_control_by_name
 from patchgate.policy.policy import Decision, Policy, Profile
 from patchgate.report.rules import RULES, RULES_VERSION, Level
 from tests.amount import often

@@ -166,7 +166,7 @@ def stamp_of(place: str) -> Stamp:
 
 def key_of(root: Mapping[bytes, Entry]) -> str:
     """Name the policy of a root folder by the two entries that can hold one."""
-    from patchgate.policy.control import CONFIG_FILE, PYPROJECT_FILE
+    from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
 
     entries = (root.get(CONFIG_FILE.raw), root.get(PYPROJECT_FILE.raw))
     return "-".join("none" if entry is None else f"{entry.mode}.{entry.oid}" for entry in entries)

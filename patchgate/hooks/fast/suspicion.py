@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from patchgate import __version__
 from patchgate.git.path import fold
 from patchgate.hooks.fast.glob_literals import Check, checks_of
-from patchgate.policy.classes import CLASSES
 from patchgate.policy.component import anchored
 from patchgate.policy.content import SECRET_FORMS
+from patchgate.policy.file_kinds import CLASSES
 from patchgate.policy.literals import literals_of
 from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.texts import version_satisfies

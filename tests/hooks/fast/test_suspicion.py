@@ -19,10 +19,9 @@ from patchgate.git.path import RepoPath
 from patchgate.hooks.fast.glob_literals import checks_of
 from patchgate.hooks.fast.suspicion import ADDED_LINE, Suspicion, suspicion_of
 from patchgate.placeholders.placeholder_matches import matches_in
-from patchgate.policy.classes import CLASSES, MANIFESTS
 from patchgate.policy.config import parse
 from patchgate.policy.content import SECRET_FORMS, is_conflict_marker
-from patchgate.policy.control import is_control_by_name
+from patchgate.policy.file_kinds import CLASSES, MANIFESTS, is_control_by_name
 from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.settings import (
     ClaimsSettings,

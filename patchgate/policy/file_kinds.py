@@ -1,11 +1,37 @@
-"""The classes of files that `deny_classes` and `deny_new_classes` name: data, compared without case.
+"""What kind of file a path is by its name: its classes, a control file, a list of exceptions.
 
-A class says what kind of thing a file is by its name; `binary` is also what git's own rule finds in the
-bytes, unless the name is one of `media`. Names that people also give to sources (`build/`, `out/`) are
-only in `output`, which is for what is new.
+`deny_classes` and `deny_new_classes` name the classes, which are compared without case; `binary` is also what
+git's own rule finds in the bytes, unless the name is one of `media`. Names that people also give to sources
+(`build/`, `out/`) are only in `output`, which is for what is new.
 """
 
 from __future__ import annotations
+
+import re
+
+from patchgate.git.path import RepoPath
+
+# What else decides whether the gate runs depends on content (`pyproject.toml`, `.pre-commit-config.yaml`):
+# whoever has the bytes asks.
+CONFIG_FILE = RepoPath(b"patchgate.toml")
+PYPROJECT_FILE = RepoPath(b"pyproject.toml")
+PRE_COMMIT_FILE = RepoPath(b".pre-commit-config.yaml")
+ALLOWED_SIGNERS = RepoPath(b".patchgate/allowed_signers")
+_FOLDER = b".patchgate"
+_BASELINES = b".patchgate/baselines/"
+_STARTS = (CONFIG_FILE.raw, _FOLDER)
+CONTROLS_BY_NAME = (CONFIG_FILE, RepoPath(_FOLDER + b"/"))
+"""What names the control files that are so whatever they hold, for people: a file, and a folder."""
+
+
+def is_control_by_name(path: RepoPath) -> bool:
+    """Tell whether a path is a control file whatever it holds; baselines are none."""
+    raw = path.raw
+    # Asked of every file of a range: most names fail the first comparison of bytes.
+    if not raw.startswith(_STARTS):
+        return False
+    return raw == CONFIG_FILE.raw or (path.is_within(_FOLDER) and not raw.startswith(_BASELINES))
+
 
 MANIFESTS: dict[str, tuple[str, ...]] = {
     "bun.lock": ("package.json",),
@@ -82,3 +108,21 @@ CLASSES: dict[str, tuple[str, ...]] = {
     "output": ("*.lock", "*.log", "build/", "dist/", "out/", "target/"),
 }
 """Each class, and the gitignore patterns of the files in it."""
+
+
+# detect-secrets, gitleaks, RuboCop and its kin, PHPStan, Psalm, detekt, ktlint, Android lint, mypy-baseline,
+# ruff, ESLint, Betterer, bandit; basedpyright's is found by its folder.
+_EXCEPTION_NAMES = (
+    rb"\.secrets\.baseline|\.gitleaksignore|\.betterer\.results|eslint-suppressions\.json"
+    rb"|\.[a-z_-]{1,40}_todo\.yml|phpstan-baseline\.(?:neon|php)|mypy-baseline\.txt|\.ruff-baseline.{0,200}"
+    rb"|.{1,200}-baseline\.(?:json|xml|ya?ml)"
+)
+_EXCEPTION_PATHS = rb"(?s:.*/)?(?:\.basedpyright/baseline\.json|config/(?:detekt|ktlint)/baseline\.xml)"
+
+
+def is_exception_list(path: RepoPath) -> bool:
+    """Tell whether a file is a list of exceptions by its name; what is patchgate's own is none."""
+    if is_control_by_name(path) or path.raw.startswith(b".patchgate/"):
+        return False
+    # Compiled here: a commit does without.
+    return bool(re.fullmatch(_EXCEPTION_NAMES, path.name) or re.fullmatch(_EXCEPTION_PATHS, path.raw))
