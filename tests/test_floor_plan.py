@@ -35,6 +35,8 @@ APART_IMPORTS = {"posix", "sys", "_imp.source_hash", "marshal.loads", "typing.An
     *("_sha1.sha1", "hashlib.sha1", "hashlib.sha256")
 }
 APART_MOST_LINES = 330
+# Copied into the tests that `component tests` makes, never imported: what it imports is for those tests.
+TEMPLATE = "patchgate.components.made_support"
 # The pipeline knows features by the table there alone.
 FEATURES_TABLE = "patchgate.check.features"
 HOMES = {
@@ -158,7 +160,7 @@ def imports_of(module: str, path: Path) -> Iterator[Import]:
             assert node.level == 0, f"{module}:{node.lineno}: a relative import"
             for alias in node.names:
                 yield Import(module, node.lineno, f"{node.module}.{alias.name}")
-        elif module == FEATURES_TABLE:
+        elif module in {FEATURES_TABLE, TEMPLATE}:
             continue
         elif isinstance(node, ast.Call) and name_of(node.func) in {"import_module", "__import__"}:
             yield Import(module, node.lineno, constant_start(node.args[0]))
@@ -244,11 +246,18 @@ def test_what_the_fast_path_imports_for_types_is_never_imported() -> None:
     assert "typing" not in {each.module for each in imported if isinstance(each, ast.ImportFrom)}
 
 
+def test_nothing_imports_what_is_only_copied() -> None:
+    assert TEMPLATE in MODULES
+    assert [str(each) for each in IMPORTS if TEMPLATE in {each.names, module_of(each.names)}] == []
+    assert {each.target for each in IMPORTS if each.module == TEMPLATE} == {None}
+
+
 def test_each_third_party_has_one_home() -> None:
     wrong = [
         str(each)
         for each in IMPORTS
         if each.target is None
+        and each.module != TEMPLATE
         and ((package := each.names.split(".")[0]) in HOMES or package not in sys.stdlib_module_names)
         and each.folder not in HOMES.get(package, set())
     ]

@@ -1,13 +1,40 @@
-"""The functions that stand in every generated module of tests, as text.
+"""The functions that stand in generated modules of tests: this file is read and copied, never imported.
 
-Decides how a function is found, how it is called, and when a result is what the contract says. Each text is
-laid out so that `ruff format` leaves it alone under any length of lines from 79 on: no line is broken that
-could be joined. Nothing of a contract is in here.
+Decides how a function is found, how it is called, and when a result is what the contract says. `made_tests`
+takes the parts that it needs, of a test only the body, and writes constants of its own. The layout is the
+same under any length of lines from 79 on: no line is broken that could be joined.
 """
 
 from __future__ import annotations
 
-FIND = '''\
+# Part imports
+import asyncio
+import builtins
+import copy
+import functools
+import importlib
+import inspect
+import math
+import pkgutil
+import sys
+import time
+import tracemalloc
+from collections.abc import Collection, Iterator, Mapping, Set
+from decimal import Decimal
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# Part constants
+CONTRACT = ""
+SOURCE_ROOTS: list[str] = []
+MODULES: list[str] = []
+TYPES: dict[str, dict[str, list[str]]] = {}
+
+
+# Part find
 Case = dict[str, Any]
 
 
@@ -77,18 +104,18 @@ def run(function: Any, inputs: Case) -> Any:
     if inspect.iscoroutine(result):
         result = asyncio.run(result)
     return list(result) if isinstance(result, Iterator) else result
-'''
 
-FRESH = '''\
+
+# Part fresh
 def fresh(case: Case, number: int = 0) -> Case:
     """Copy inputs of a case, so that no call sees what another did to them."""
     given = case["inputs"]
     chosen = given[number % len(given)] if isinstance(given, list) else given
     return dict(copy.deepcopy(chosen))
-'''
 
-FRESH_AND_MADE = '''\
-def fresh(case: Case, number: int = 0) -> Case:
+
+# Part fresh_made
+def fresh_made(case: Case, number: int = 0) -> Case:
     """Copy inputs of a case, and make of them what the contract's types say."""
     given = case["inputs"]
     chosen = given[number % len(given)] if isinstance(given, list) else given
@@ -130,9 +157,9 @@ COLLECTIONS: dict[str, Any] = {
     "set": set,
     "frozenset": frozenset,
 }
-'''
 
-SAME = '''\
+
+# Part same
 def same(actual: Any, expected: Any) -> bool:
     """Tell whether a result is what is expected, which is often written as JSON."""
     actual = plain(actual)
@@ -204,9 +231,9 @@ def same_items(actual: Any, expected: list[Any]) -> bool:
             return False
         left.remove(matching[0])
     return True
-'''
 
-ERROR = '''\
+
+# Part error_class
 def error_class(name: str) -> Any:
     """Find an error: of the module that is named, of Python, of the implementation."""
     module, _, last = name.rpartition(".")
@@ -216,18 +243,18 @@ def error_class(name: str) -> Any:
     is_error = isinstance(error, type) and issubclass(error, BaseException)
     assert is_error, f"no error {name} in Python or in {', '.join(MODULES)}"
     return error
-'''
 
-IDEMPOTENCE = '''\
+
+# Part kept
 def kept(value: Any) -> Any:
     """Copy a result, so that the next call cannot change it; some cannot be copied."""
     try:
         return copy.deepcopy(value)
     except Exception:
         return value
-'''
 
-LATENCY = '''\
+
+# Part measure_latency
 def measure_latency(case: Case) -> float:
     """Give the 95th percentile of repeated calls in milliseconds, after a warm-up."""
     function = find(case["function"])
@@ -242,9 +269,9 @@ def measure_latency(case: Case) -> float:
         times.append((time.perf_counter() - start) * 1000)
     times.sort()
     return times[math.ceil(len(times) * 0.95) - 1]
-'''
 
-MEMORY = '''\
+
+# Part measure_memory
 def measure_memory(case: Case) -> float:
     """Give the most memory that a call holds at a time, in MiB (tracemalloc)."""
     function = find(case["function"])
@@ -266,4 +293,46 @@ def peak(function: Any, inputs: Case) -> float:
         if not was_tracing:
             tracemalloc.stop()
     return (most - before) / 2**20
-'''
+
+
+# Part is_there
+def test_is_there(case: Case) -> None:
+    assert find(case["function"]) is not None
+
+
+# Part example
+def test_example(case: Case) -> None:
+    result = run(find(case["function"]), fresh(case))
+    expected = case["output"]
+    assert same(result, expected), f"{result!r} is not {expected!r}"
+
+
+# Part error
+# What is not the function's own call stands before `raises`: its errors prove nothing.
+def test_error(case: Case) -> None:
+    function = find(case["function"])
+    error = error_class(case["error"])
+    inputs = fresh(case)
+    with pytest.raises(error):
+        run(function, inputs)
+
+
+# Part is_idempotent
+def test_is_idempotent(case: Case) -> None:
+    function = find(case["function"])
+    for number in range(len(case["inputs"])):
+        first = kept(run(function, fresh(case, number)))
+        second = run(function, fresh(case, number))
+        assert same(second, first), f"first {first!r}, then {second!r}"
+
+
+# Part p95_latency_ms
+def test_p95_latency_ms(case: Case) -> None:
+    measured = measure_latency(case)
+    assert measured <= case["p95_latency_ms"], f"{measured:.3f} ms"
+
+
+# Part max_memory_mb
+def test_max_memory_mb(case: Case) -> None:
+    measured = measure_memory(case)
+    assert measured <= case["max_memory_mb"], f"{measured:.3f} MiB"
