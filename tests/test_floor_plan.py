@@ -59,7 +59,7 @@ PURE = {
         contracts drift drift_contents drift_losses names python_statements python_tests staleness
     """,
     "git": "model path quoting",
-    "hooks.fast": "glob_literals suspicion",
+    "hooks.fast": "suspicion",
     "intents": "intent scope",
     "patches": """
         diagnosis edit_diff edits lines

@@ -96,7 +96,7 @@ def _show_state(repository: Repository, policy: str | None) -> None:
     """Say what init would find: where the policy is, which hooks are in."""
     from patchgate.git.hook_files import look_at
     from patchgate.git.hooks_in_force import LOCAL_EVENTS
-    from patchgate.hooks.hooks_folder import hooks_folder
+    from patchgate.hooks.hook_places import hooks_folder
 
     folder = hooks_folder(repository, os.environ)
     ours = [name for name in LOCAL_EVENTS if look_at(str(folder.path / name)).is_ours]
@@ -162,7 +162,7 @@ def uninstall_command(context: click.Context, everywhere: bool, directory: str |
     Reads no policy. What the ledger and the receipts hold stays in the git directory.
     """
     repository = open_to_write(context, directory)
-    from patchgate.hooks.uninstall import record_uninstall, uninstall_hooks
+    from patchgate.hooks.install import record_uninstall, uninstall_hooks
 
     done = uninstall_hooks(repository, os.environ, is_global=everywhere)
     if not done.folders:

@@ -18,9 +18,8 @@ from patchgate.git.novelty import current_branch, merged_in
 from patchgate.git.objects import Objects
 from patchgate.git.progress import is_replaying
 from patchgate.git.repository import ANY_CODE, Repository
-from patchgate.hooks.repeats import drop_shown, note_shown
 from patchgate.hooks.unseen import tell_unseen
-from patchgate.hooks.ways_out import way_out_of_commit
+from patchgate.hooks.ways_out import drop_shown, note_shown, way_out_of_commit
 from patchgate.intents.commits import active_here
 from patchgate.ledger.ledger import Ledger
 from patchgate.report.rules import Level

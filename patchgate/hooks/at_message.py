@@ -11,7 +11,7 @@ from patchgate.check.message_check import check_message
 from patchgate.check.refusals import Judged, concluded
 from patchgate.git.novelty import current_branch
 from patchgate.git.repository import Repository
-from patchgate.hooks.repeats import note_shown
+from patchgate.hooks.ways_out import note_shown
 from patchgate.intents.commits import active_here, profile_under, touch
 from patchgate.report.verdict import Verdict
 

@@ -19,9 +19,8 @@ from patchgate.git.novelty import BRANCHES, Update, brought_by, has_had, value_o
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.git.symrefs import told_of
-from patchgate.hooks.repeats import without_repeats
 from patchgate.hooks.unseen import tell_unseen
-from patchgate.hooks.ways_out import ways_out
+from patchgate.hooks.ways_out import ways_out, without_repeats
 from patchgate.intents.commits import Here, active_here, touch
 from patchgate.ledger.ledger import Ledger
 from patchgate.report.verdict import ChangeVerdict, Json, Report

@@ -23,8 +23,10 @@ from patchgate.git.hooks_in_force import (
 from patchgate.git.repository import Repository
 from patchgate.hooks.doctor_fast import fast_findings
 from patchgate.hooks.doctor_findings import (
+    BARE_PATH,
     Finding,
     Hook,
+    Witness,
     bare_path_finding,
     config_findings,
     git_at,
@@ -41,7 +43,6 @@ from patchgate.hooks.doctor_repository import (
     symbolic_findings,
     unseen_findings,
 )
-from patchgate.hooks.doctor_witness import BARE_PATH, Witness
 from patchgate.report.rules import Level
 from patchgate.report.wording import safe
 

@@ -1,7 +1,7 @@
-"""Install the hooks: which ones, what is remembered of the state before, and that twice is like once.
+"""Install the hooks, and take them out: twice is like once, and what was there before comes back.
 
-Decides which hooks a repository gets and what is settled with it. The folder is found by `hooks_folder`, one
-hook's place is kept by `hook_places`; its text is a shim of `hooks/shims`, made to fit this machine.
+Decides which hooks a repository gets and what is settled with it, also the ref whose policy is trusted above
+all (`patchgate.trustRef`). Taking out imports nothing that judges: it has to work when all else is broken.
 """
 
 from __future__ import annotations
@@ -9,23 +9,34 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from patchgate import __version__
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.hooks_in_force import LOCAL_EVENTS, SERVER_EVENTS
-from patchgate.git.repository import Repository
-from patchgate.hooks.fast.prepare import put_copy_here
-from patchgate.hooks.hook_places import Placed, put_in
-from patchgate.hooks.hooks_folder import (
+from patchgate.git.objects import Objects
+from patchgate.git.quoting import printable
+from patchgate.git.repository import ANY_CODE, Repository
+from patchgate.git.revisions import is_name, resolve
+from patchgate.hooks.fast.prepare import drop_copy, put_copy_here
+from patchgate.hooks.hook_places import (
     HooksFolder,
+    Placed,
+    Removed,
     folder_notes,
     hooks_folder,
     lock_folder,
+    own_folder,
+    put_in,
     require_ours,
+    take_out,
 )
-from patchgate.hooks.trusted_ref import full_name, trust
+
+_KEY = "patchgate.trustRef"
+_LIKE = "name a branch in full, like refs/remotes/origin/main"
+
 
 _SHIMS = Path(__file__).parent / "shims"
 _BLANK = re.compile(rb"@(hook|version|patchgate|mend)@")
@@ -148,3 +159,125 @@ def _settle_tips(repository: Repository) -> tuple[str, ...]:
     oids = [oid.decode("ascii") for oid in (*tips.split(), *heads) if oid.strip(b"0")]
     warning = settle(repository.common_dir, oids)
     return (warning,) if warning else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Uninstalled:
+    """What was taken out, for each folder where something of ours was; and the ref that was trusted."""
+
+    folders: tuple[tuple[HooksFolder, tuple[Removed, ...]], ...]
+    trust_ref: str | None = None
+
+
+def uninstall_hooks(repository: Repository, environ: Mapping[str, str], *, is_global: bool) -> Uninstalled:
+    """Take every hook of ours out of the folder in force and out of git's own; what was there comes back.
+
+    Ledger, receipts and what was settled stay.
+
+    Raises:
+        UsageError: the only hooks of ours are in a folder that every repository shares, and it was not meant.
+        UndecidedError: the system refused, or an install is at work.
+    """
+    in_force = hooks_folder(repository, environ)
+    own = own_folder(repository)
+    folders = [own]
+    if os.path.realpath(in_force.path) != os.path.realpath(own.path):
+        folders.insert(0, in_force)
+    found = []
+    for folder in folders:
+        if folder.is_shared and not is_global:
+            continue
+        if not folder.path.is_dir():
+            continue
+        with lock_folder(repository, folder):
+            removed = tuple(
+                gone
+                for name in (*LOCAL_EVENTS, *SERVER_EVENTS)
+                if (gone := take_out(folder.path, name)) is not None
+            )
+        if removed:
+            found.append((folder, removed))
+    if not found and in_force.is_shared and not is_global:
+        raise UsageError(
+            f"no hook of patchgate is in this repository; git runs those in {in_force.name}, for all of them",
+            "git patchgate uninstall --global",
+        )
+    drop_every_pending(repository)
+    drop_copy(repository.common_dir)
+    return Uninstalled(tuple(found), forget(repository))
+
+
+def record_uninstall(repository: Repository, done: Uninstalled) -> tuple[str, ...]:
+    """Write into the ledger that the hooks are gone; return warnings. It comes last: it may be broken."""
+    from patchgate.ledger.ledger import Ledger
+
+    ledger = Ledger(repository.common_dir)
+    warnings = [
+        ledger.record("uninstalled", {"folder": folder.name, "hooks": [hook.name for hook in removed]})
+        for folder, removed in done.folders
+    ]
+    return tuple(warning for warning in warnings if warning)
+
+
+def full_name(repository: Repository, ref: str) -> str:
+    """Find the full name of a ref that names a commit.
+
+    Raises:
+        UsageError: there is none, or the name is ambiguous.
+    """
+    shown = printable(ref)
+    if not is_name(ref):
+        raise UsageError(f"{shown} is no name of a ref", _LIKE)
+    with Objects(repository) as objects:
+        found = resolve(objects, ref)
+        if found is None:
+            remote, _, branch = ref.removeprefix("refs/remotes/").partition("/")
+            fetch = f"git fetch {remote} {branch}" if branch else "git branch --all lists what there is"
+            raise UsageError(f"there is no ref {shown} here", printable(fetch))
+        if found.ref is None:
+            raise UsageError(f"{shown} is no ref, so it would stay where it is", _LIKE)
+        if objects.header(found.oid + "^{commit}") is None:
+            raise UsageError(f"{shown} names no commit", _LIKE)
+    return found.ref
+
+
+def trust(repository: Repository, ref: str) -> bool:
+    """Write the trusted ref into the repository's config; tell whether it was another before.
+
+    What the other policy has judged for the next commit is judged anew.
+    """
+    if _trusted(repository) == ref:
+        return False
+    done = repository.git("config", "--local", "--replace-all", _KEY, ref, answers=ANY_CODE)
+    if done.code != 0:
+        raise UndecidedError(f"git config could not write {_KEY}", f"git config {_KEY} REF")
+    counts = os.fsdecode(repository.git("config", "--get", _KEY, answers=ANY_CODE).out.rstrip(b"\n"))
+    if counts != ref:
+        raise UndecidedError(
+            f"another config file sets {_KEY} to {printable(counts)}, and git reads that one last",
+            f"git config --show-origin --get-all {_KEY}",
+        )
+    drop_every_pending(repository)
+    return True
+
+
+def _trusted(repository: Repository) -> str | None:
+    done = repository.git("config", "--local", "--get", _KEY, answers=(0, 1))
+    return os.fsdecode(done.out.rstrip(b"\n")) if done.code == 0 else None
+
+
+def forget(repository: Repository) -> str | None:
+    """Take the trusted ref out of the repository's config; return which one it was."""
+    ref = _trusted(repository)
+    if ref is not None:
+        repository.git("config", "--local", "--unset-all", _KEY)
+    return ref
+
+
+def drop_every_pending(repository: Repository) -> None:
+    """Remove what pre-commit has left for the transaction, in every worktree."""
+    common = Path(repository.common_dir)
+    for git_dir in (common, *common.glob("worktrees/*")):
+        for name in ("patchgate-pending", "patchgate-landing", "patchgate-shown"):
+            with suppress(OSError):
+                (git_dir / name).unlink(missing_ok=True)

@@ -1,21 +1,22 @@
-"""How to come back after the reference-transaction hook refused.
-
-Decides by what git is in the middle of, for often it has moved files and index before it asks. Each command
-leads back to where one was, keeps what is staged or edited besides, and stands for itself: run it as it is.
-Where nothing was moved (a commit, a branch by name) there is nothing to lead back from.
-"""
+"""What a hook says besides its findings: how to come back after a refusal, and nothing twice."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shlex
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
 
 from patchgate.errors import UndecidedError
 from patchgate.git.novelty import BRANCHES, Update, value_of
 from patchgate.git.progress import Operation, is_past_aborting, operation_in_progress
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
-from patchgate.report.verdict import WayOut
+from patchgate.report.rules import Level, Stage
+from patchgate.report.verdict import ChangeVerdict, Finding, Report, Verdict, WayOut
 
 _MOVED_FILES = frozenset({"merge", "pull", "reset", "checkout", "switch", "revert", "cherry-pick"})
 _UNLIKE_INDEX = ("diff-files", "--ignore-submodules=all", "--name-only", "-z")
@@ -34,7 +35,10 @@ _CONTINUE = WayOut(
 
 
 def ways_out(repository: Repository, update: Update, command: str) -> tuple[WayOut, ...]:
-    """Give the commands that lead back from a refused update.
+    """Give the commands that lead back from a refused update, by what git is in the middle of.
+
+    Git has often moved files and index before it asks. Each keeps what is staged or edited besides, and
+    stands for itself. Where nothing was moved (a commit, a branch by name) there is none.
 
     Args:
         repository: where it happened.
@@ -88,3 +92,83 @@ def way_out_of_commit(repository: Repository, hook: str) -> tuple[WayOut, ...]:
         return (_ABORT[Operation.MERGE],)
     operation = operation_in_progress(repository)
     return () if operation is None else (_ABORT[operation],)
+
+
+_NAME = "patchgate-shown"
+_MOST = 1 << 20
+
+
+def note_shown(repository: Repository, report: Report, *, begins: bool) -> None:
+    """Note what a hook shows, so that a later hook of the same commit does not repeat it.
+
+    A note that is lost or forged costs a repetition or a warning, never a verdict.
+
+    Args:
+        begins: this is the first hook of a commit; a later one adds to what is there.
+    """
+    keys = [*_keys(report), *map(_of_text, repository.doubts)]
+    place = Path(repository.git_dir, _NAME)
+    with suppress(OSError):
+        if not begins and not place.exists():
+            return
+        with place.open("w" if begins else "a", encoding="ascii") as file:
+            file.writelines(f"{key}\n" for key in keys)
+
+
+def drop_shown(repository: Repository) -> None:
+    """Forget what was shown for an earlier commit."""
+    with suppress(OSError):
+        Path(repository.git_dir, _NAME).unlink(missing_ok=True)
+
+
+def without_repeats(repository: Repository, report: Report, *, stops: bool) -> Report:
+    """Leave out what was shown for this commit just now, and forget it; it decides and is recorded still.
+
+    Args:
+        stops: git is stopped by this report, so its errors are shown.
+    """
+    known: frozenset[str] = frozenset()
+    with suppress(OSError), Path(repository.git_dir, _NAME).open("rb") as file:
+        known = frozenset(file.read(_MOST).decode("ascii", "replace").split("\n"))
+    if not known:
+        return report
+    drop_shown(repository)
+    repository.doubts[:] = [each for each in repository.doubts if _of_text(each) not in known]
+    pairs = [(each, _trimmed(each, known, stops)) for each in report.changes]
+    # A refusal that is only reported here (`[hooks] mode`, a draft ref) is not reported again either.
+    changes = tuple(
+        left for each, left in pairs if stops or left.findings or each.verdict is not Verdict.REJECTED
+    )
+    warnings = tuple(each for each in report.warnings if _of_text(each) not in known)
+    return replace(report, changes=changes, warnings=warnings)
+
+
+def _trimmed(change: ChangeVerdict, known: frozenset[str], stops: bool) -> ChangeVerdict:
+    left = tuple(
+        each
+        for each in change.findings
+        if (stops and each.level is Level.ERROR) or _of_finding(change, each) not in known
+    )
+    return change if len(left) == len(change.findings) else replace(change, findings=left)
+
+
+def _keys(report: Report) -> Iterator[str]:
+    yield from map(_of_text, report.warnings)
+    for change in report.changes:
+        yield from (_of_finding(change, each) for each in change.findings)
+
+
+def _of_finding(change: ChangeVerdict, finding: Finding) -> str:
+    # commit-msg knows no tree yet.
+    tree = "" if finding.definition.stage is Stage.MESSAGE else change.change.after
+    path = finding.path.raw if finding.path is not None else b""
+    about = (tree, finding.rule, finding.level.value, str(finding.line), finding.message)
+    return _digest([path, *(each.encode("utf-8", "surrogateescape") for each in about)])
+
+
+def _of_text(text: str) -> str:
+    return _digest([text.encode("utf-8", "surrogateescape")])
+
+
+def _digest(parts: Iterable[bytes]) -> str:
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()

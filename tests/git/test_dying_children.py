@@ -327,7 +327,7 @@ STARTERS = {
     "approvals/approvals.py": "ssh-keygen",
     "approvals/approve.py": "ssh-keygen",
     "hooks/doctor_fast.py": "an interpreter",
-    "hooks/doctor_witness.py": "a hook",
+    "hooks/doctor_findings.py": "a hook",
     "cli/selftest_verify.py": "git init of a built-in case",
     "apply/selftest_cases.py": "git init of a built-in case",
     "cli/selftest_run.py": "git init of a built-in case",

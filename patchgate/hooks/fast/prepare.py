@@ -1,19 +1,14 @@
 """What the full tier does for the next commit: it keeps ready what the fast path needs.
 
-Decides when the copy and the compiled policy are made anew, and where: only where a hook of ours runs, for
-nobody else would read them. It changes no verdict and stops nothing: what cannot be written costs time alone.
-
-Choice: hooks that many repositories share (a global core.hooksPath) were installed in one of them, so in the
-others nothing of the fast path is there. The first commit that is judged in full makes it, after asking git
-whether the hook that it runs is ours. Price: two short git children, in that one commit; and in every commit
-of a repository whose own script calls patchgate.
-
-The compiled policies of the fast path: kept for the commits to come.
+Decides when the copy of the recogniser and the compiled policy are made anew, and where: only where a hook of
+ours runs, for nobody else would read them. It changes no verdict: what cannot be written costs time alone.
 """
 
 from __future__ import annotations
 
+import marshal
 import os
+import re
 import sys
 from contextlib import suppress
 from dataclasses import dataclass, fields
@@ -23,14 +18,20 @@ from typing import TYPE_CHECKING
 from patchgate import __version__
 from patchgate.errors import PatchgateError
 from patchgate.git.hook_files import displaced_by, look_at
+from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
-from patchgate.hooks.fast.copy import is_current, put_copy
 from patchgate.hooks.fast.files import (
     ACTIVE,
+    COPY,
+    active_line,
+    is_copy_current,
     is_policy,
     is_policy_current,
+    is_version,
     key_of,
     place_of,
+    recogniser,
+    sealed_copy,
     sealed_policy,
     stamp,
     tool,
@@ -39,6 +40,86 @@ from patchgate.storage.replace import write_atomically
 
 if TYPE_CHECKING:
     from patchgate.policy.policy import Policy
+
+_TEMPORARY = re.compile(r"\.patchgate-[0-9a-f-]+\.(?:new|old)")
+
+
+def is_current(common_dir: str) -> bool:
+    """Tell whether the hooks run the copy that this patchgate would make; cheap enough for every commit."""
+    return is_copy_current(common_dir, sys.executable)
+
+
+def put_copy(common_dir: str, interpreter: str) -> str | None:
+    """Make the copy, and then let the hooks run it; return a warning where that could not be done.
+
+    Args:
+        common_dir: git's common directory.
+        interpreter: the absolute path of the Python that runs this, which is to run the copy too.
+    """
+    if not _is_recordable(interpreter):
+        what = f"a hook cannot start this Python by its name ({printable(interpreter) or 'it has none'})"
+        return f"{what}; every commit is judged in full"
+    try:
+        name, source = recogniser()
+        # No path of this machine is in it: it may be moved with its repository.
+        code = marshal.dumps(compile(source, name, "exec", dont_inherit=True))
+        # The policies that were compiled for another build of this version may not be what this copy reads.
+        _drop_folder(place_of(common_dir, __version__))
+        for folder in _folders(common_dir):
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+        write_atomically(Path(place_of(common_dir, __version__, COPY)), sealed_copy(source, code), mode=0o600)
+        write_atomically(Path(place_of(common_dir, ACTIVE)), active_line(interpreter), mode=0o600)
+        _drop_versions(common_dir, but=__version__)
+    except OSError as error:
+        why = printable(error.strerror or str(error))
+        return f"what makes a clean commit fast could not be written ({why}); every commit is judged in full"
+    except (SyntaxError, ValueError):
+        return "this patchgate is damaged, so every commit is judged in full; install patchgate again"
+    return None
+
+
+def drop_copy(common_dir: str) -> None:
+    """Remove everything of the fast path, first what makes the hooks use it; what is not ours stays."""
+    with suppress(OSError):
+        os.unlink(place_of(common_dir, ACTIVE))
+    _drop_versions(common_dir)
+    with suppress(OSError):
+        _drop_temporary(place_of(common_dir))
+        os.rmdir(place_of(common_dir))
+
+
+def _is_recordable(interpreter: str) -> bool:
+    """Tell whether the shim, which reads three words of a line, gets the very path."""
+    is_plain = interpreter == interpreter.strip(" \t") and "\n" not in interpreter
+    return is_plain and os.path.isabs(interpreter) and os.path.isfile(interpreter)
+
+
+def _folders(common_dir: str) -> tuple[str, str, str]:
+    return os.path.join(common_dir, "patchgate"), place_of(common_dir), place_of(common_dir, __version__)
+
+
+def _drop_versions(common_dir: str, but: str | None = None) -> None:
+    """Remove the folders of versions, as far as what is in them is ours."""
+    with suppress(OSError):
+        for entry in list(os.scandir(place_of(common_dir))):
+            if entry.name != but and is_version(entry.name) and entry.is_dir(follow_symlinks=False):
+                _drop_folder(entry.path)
+
+
+def _drop_folder(folder: str) -> None:
+    with suppress(OSError):
+        _drop_temporary(folder)
+        for name in os.listdir(folder):
+            if name == COPY or is_policy(name):
+                os.unlink(os.path.join(folder, name))
+        os.rmdir(folder)
+
+
+def _drop_temporary(folder: str) -> None:
+    for name in os.listdir(folder):
+        if _TEMPORARY.fullmatch(name):
+            os.unlink(os.path.join(folder, name))
+
 
 MOST_KEPT = 32
 
@@ -125,6 +206,8 @@ def renew_at_head(repository: Repository) -> None:
 
 def put_copy_here(repository: Repository) -> Prepared:
     """Make the copy, where it is not what this patchgate makes; twice is like once."""
+    # By the name that it was started by (a virtual environment's own), not the file behind it: that one lives
+    # and dies with the program, an upgrade of Python moves it along, and both start in 6 ms.
     if is_current(repository.common_dir):
         return Prepared()
     warning = put_copy(repository.common_dir, sys.executable)
@@ -154,9 +237,11 @@ def _is_put(common_dir: str) -> bool:
 
 def _is_used(repository: Repository) -> bool:
     """Tell whether a hook of ours reads this: it did before, or git runs one here."""
+    # Hooks that many repositories share were installed in one of them: in each of the others the first commit
+    # that is judged in full asks git, at the price of two short children.
     if os.path.lexists(place_of(repository.common_dir, ACTIVE)):
         return True
-    from patchgate.hooks.hooks_folder import hooks_folder
+    from patchgate.hooks.hook_places import hooks_folder
 
     folder = hooks_folder(repository, repository.environment).path
     hook = look_at(os.path.join(folder, "pre-commit"))

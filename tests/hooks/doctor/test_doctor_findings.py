@@ -24,7 +24,7 @@ from patchgate.git.hooks_in_force import (
 from patchgate.git.repository import open_repository
 from patchgate.hooks.doctor import Diagnosis, examine
 from patchgate.hooks.doctor_findings import Finding, quoted
-from patchgate.hooks.fast.copy import put_copy
+from patchgate.hooks.fast.prepare import put_copy
 from patchgate.intents.intent_form import MARKER
 from patchgate.ledger.ledger import Ledger
 from patchgate.ledger.receipts import Receipts, settle

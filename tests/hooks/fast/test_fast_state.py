@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from patchgate import __version__
 from patchgate.git.model import Entry
 from patchgate.git.repository import Repository, open_repository
-from patchgate.hooks.fast.copy import drop_copy, is_current, put_copy
 from patchgate.hooks.fast.files import (
     active_in,
     is_whole_copy,
@@ -28,7 +27,17 @@ from patchgate.hooks.fast.files import (
     stamp,
     tool,
 )
-from patchgate.hooks.fast.prepare import MOST_KEPT, current, keep, prepare, renew, renew_at_head
+from patchgate.hooks.fast.prepare import (
+    MOST_KEPT,
+    current,
+    drop_copy,
+    is_current,
+    keep,
+    prepare,
+    put_copy,
+    renew,
+    renew_at_head,
+)
 from patchgate.hooks.fast.suspicion import suspicion_of
 from patchgate.policy.config import parse
 from patchgate.policy.policy import Policy

@@ -16,8 +16,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from patchgate.git.path import RepoPath
-from patchgate.hooks.fast.glob_literals import checks_of
-from patchgate.hooks.fast.suspicion import ADDED_LINE, Suspicion, suspicion_of
+from patchgate.hooks.fast.suspicion import ADDED_LINE, Suspicion, checks_of, suspicion_of
 from patchgate.placeholders.placeholder_matches import matches_in
 from patchgate.policy.config import parse
 from patchgate.policy.content import SECRET_FORMS, is_conflict_marker
