@@ -68,11 +68,11 @@ PURE = {
         reply_grammar
     """,
     "placeholders": """
-        placeholder_matches placeholder_places placeholder_values
+        placeholder_matches placeholder_places
         placeholder_words placeholders python_bodies text_kinds
     """,
     "placeholders.claims": """
-        claim claim_reasons claim_scan claim_text claim_walk claim_wording claim_words claims
+        claim claim_scan claim_wording claims
         placeholder_names
     """,
     "policy": """

@@ -186,7 +186,7 @@ def _show(found: Adjudication, doubts: Sequence[str], form: str, color: str, *, 
 
         write(as_json(found, doubts))
     elif not (quiet and found.outcome.exit_code == 0):
-        from patchgate.placeholders.claims.claim_text import render as as_text
+        from patchgate.placeholders.claims.claim_wording import render as as_text
 
         write(as_text(found, color=wants_color(color, os.environ, sys.stdout.isatty())))
 
@@ -206,8 +206,8 @@ def claim_stats(context: click.Context, since: str | None, form: str, directory:
     repository = open_here(context, directory)
     from patchgate.ledger.history import describe, require_all
     from patchgate.ledger.since import moment_of
+    from patchgate.placeholders.claims.claim_stats import as_json, as_text
     from patchgate.placeholders.claims.claim_stats import claim_stats as counted
-    from patchgate.placeholders.claims.claim_stats_telling import as_json, as_text
 
     stats = counted(repository, None if since is None else moment_of(since, time.time()))
     if not stats.exists and stats.comparison.head is None:

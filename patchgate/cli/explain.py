@@ -36,7 +36,7 @@ SCHEMAS = (
     ("analysis", "verify.analysis_document", "json_schema"),
     ("verification", "verify.document", "json_schema"),
     ("claim", "placeholders.claims.document", "json_schema"),
-    ("claim-stats", "placeholders.claims.claim_stats_telling", "json_schema"),
+    ("claim-stats", "placeholders.claims.claim_stats", "json_schema"),
 )
 
 

@@ -1,13 +1,8 @@
 """Where the placeholders of one text stand, each with what stays the same when its line is moved.
 
-Decides what is text, and which lines hold a placeholder. When a word is a mark, `placeholder_words` decides,
-when one in brackets, the functions on brackets; whether a function has a body, `python_bodies` and the
-bodies of other languages below. It reads no file and knows no change. Time is asked of whoever calls: no
-text is too long to be left in the middle.
-
-Which lines of other languages than Python stand for a body that was not written.
-
-When a word such as TODO in brackets is a placeholder, and when a link, a subscript, a list, a usage line.
+Decides what is text, which lines hold a placeholder, when one in brackets is a link, a subscript, a list or a
+usage line, and which lines of other languages than Python stand for a body that was not written. It reads no
+file and knows no change. Time is asked of whoever calls: no text is too long to be left in the middle.
 """
 
 from __future__ import annotations

@@ -1,22 +1,15 @@
-"""Where a word such as TODO stands, and whether what follows it leaves it a mark.
+"""Where a word such as TODO stands, whether what follows leaves it a mark, and whether it is all that is said.
 
-Decides by the words and signs behind it: "TODO handle it" is a mark where it stands first, "TODO app" is the
-name of a thing. Where it has to stand, is decided in `placeholder_words` and `placeholder_values`.
-
-Choice: first in a comment, in upper case, only what TODO is usual for makes a name of it (an app, a list, an
-item, a comment, a tracker, a board). Elsewhere more words do: those that speak of marks always, others where
-they end the sentence. In lower case, where it may be the name of a variable, and at the beginning of a
-line of prose, all of them. Price: now and then
-one warning too many; a claim that is wrongly contradicted is worse.
-
-No expression here repeats what repeats, and none sees more than `NEAR` bytes on either side.
+Decides by the words and signs on both sides: "TODO handle it" is a mark where it stands first, "TODO app" is
+the name of a thing; a value, a cell, an element, the text of a tag is a mark by itself. No expression here
+repeats what repeats, and none sees more than `NEAR` bytes on either side.
 """
 
 from __future__ import annotations
 
 import re
 
-from patchgate.placeholders.text_kinds import NEAR, Around, Language
+from patchgate.placeholders.text_kinds import NEAR, Around, Kind, Language, opening
 
 ANOTHER = re.compile(rb"(?:TODO|FIXME|TBD|XXX|HACK|PLACEHOLDER|BUG|NOTE|WIP|OPTIMIZE|MISSING)S?\b")
 _ANOTHER_SMALL = re.compile(rb"(?:todo|fixme|tbd|xxx|hack|placeholder|bug|note|wip)s?\b", re.IGNORECASE)
@@ -151,3 +144,246 @@ class Place:
     def is_in_row(self) -> bool:
         """Tell whether a bar begins the line; elsewhere it may begin a substitution: `|XXX|`."""
         return self.is_begun and self.before.lstrip(b" \t#*/").startswith(b"|")
+
+
+_LABEL = re.compile(
+    rb"(?P<sign>:|=>|:=|=|\xef\xbc\x9a)[*_~]{0,3}(?P<space>[ \t]*)(?:[!&][^ \t]{0,40}[ \t]+){0,2}"
+    rb"[*_~]{0,3}(?P<quote>[\"'`]?)[*_~ ]{0,3}$"
+)
+_COMPARED = re.compile(rb"[=!<>+*/|&%~^-]=$|[?&][\w.-]{0,60}=$")
+_PATH = re.compile(rb"::$")
+_VALUE_ENDS = re.compile(
+    rb"[*_~]{0,3}[\"'`)\]}]{0,3}[*_~]{0,3}[ \t]*(?:$|[.!?][\"')*_]{0,3}(?:[ \t]|$)|[,;|<>}\])]|/>"
+    rb"|[ \t](?:#|//|/\*|[-(])"
+    rb"|\xe2\x80[\x93\x94])"
+)
+_RETURNED = re.compile(rb"\breturn[ \t]+(?:[\"'`])$")
+# Names whose values are words, not texts: `status = "TODO"`.
+_WORDY = re.compile(
+    rb"(?:status|state|stage|kind|type|label|tag|column|list|category|name|marker|keyword|word|prefix|token|todo"
+    rb"|fixme|tbd|xxx|placeholder|key|value|level|pattern|section|heading|enum|default|class|id|for|href|rel)s?"
+    rb"[\"'\]]{0,2}[ \t]*(?::[ \t]*[\w.\[\], ]{1,40})?[ \t]*(?:=>|:=|[:=])[ \t]*\{?[\"'`]?$",
+    re.IGNORECASE,
+)
+_NAMED = re.compile(rb"[ \t]*(?:[-*+>][ \t]+){0,3}[A-Z][\w ]{0,40}:$")
+_TEXT_ENDS = re.compile(rb"[ \t]*(?:</|<br\b)")
+_DIRECTIVE = re.compile(rb"[ \t]*[\w.-]{1,60}[ \t]+[\"']?$")
+_DIRECTIVE_ENDS = re.compile(rb"[\"']?[ \t]*;?$")
+_CONFIGS = frozenset({b"conf", b"cfg"})
+_VALUES = re.compile(rb"\bvalues\b|^[ \t]*\(", re.IGNORECASE)
+_ROW = re.compile(rb"[(,][ \t]*[\"']$")
+_ROW_ENDS = re.compile(rb"[\"'][ \t]*[,)]")
+_CELL = re.compile(rb"(?:^|[,;\t|])[ \t]*[\"']?$")
+_CELL_ENDS = re.compile(rb"[\"']?[ \t]*(?:[,;\t|]|$)")
+_BAR = re.compile(rb"\|[ \t]*[*_~]{0,3}(?P<quote>`?)$")
+_BAR_ENDS = re.compile(rb"`?[*_~]{0,3}[.?!]?[ \t]*(?:\||$)")
+_TAG = re.compile(rb"<[A-Za-z/!][^<>]{0,150}>(?:[ \t]|&#?\w{1,8};){0,12}$")
+_COMMAND = re.compile(
+    rb"\\(?:textbf|textit|emph|underline|hl|footnote|caption|textcolor\{[a-z]{1,20}\})\{[ \t]*$"
+)
+_ASIDE = re.compile(rb"(?:^|[ \t*_\"'])\([ \t]*[*_~]{0,3}$")
+_ASIDE_ENDS = re.compile(rb"[*_~]{0,3}[.?!]?[ \t]*\)")
+_DASH = re.compile(rb"[^ \t][ \t]{1,8}(?:-{1,3}>?|=+>|\xe2\x80[\x93\x94]|\xe2\x86\x92)[ \t]+[*_~]{0,3}$")
+_STILL = re.compile(rb"\b(?:is|are|still|remains?|currently|both|all)[ \t]+[\"'*_]{0,3}$", re.IGNORECASE)
+_TITLE = re.compile(rb"[ \t]*(?:#{1,6}|[-*+]|[0-9]{1,3}[.)])[ \t]+(?:[^\s]+[ \t]+){1,5}$")
+_DENIED = re.compile(
+    rb"\b(?:no|not|without|never|a|an|any|the|of|as|or|and|like|use|than|word|mark|tag|write)[ \t]+$",
+    re.IGNORECASE,
+)
+_WRAPPED = re.compile(rb"(?:[ \t\"'{}()<>*_~]|\xe2\x80[\x98-\x9f]|\xc2[\xab\xbb]){0,12}")
+_WRAPPED_ENDS = re.compile(rb"(?:[ \t\"'{}()<>*_~.!?]|\xe2\x80[\x98-\x9f]|\xc2[\xab\xbb]){0,12}")
+_LISTED = re.compile(rb"(?P<mark>[\[,])[ \t]*(?P<quote>[\"']?)$")
+_LIST_BEGINS = re.compile(rb"(?:^|[:=(\[{-])[ \t]*$")
+_LISTED_ENDS = re.compile(rb"[\"']?[ \t]*(?:,|\]|$)")
+_ONLY_ENDS = re.compile(rb"[\"']?[ \t]*\]")
+_LINE_ENDS = re.compile(rb"[\"'][ \t]*,?")
+_SIGNS_OF_VALUE = frozenset({b":", b"=", b">", b"\x9a"})
+_SIGNS_OF_DASH = frozenset({b"-", b">", b"\x92", b"\x93", b"\x94"})
+
+
+def is_said(place: Place) -> bool:
+    """Tell whether a word in upper case is all that is said where it stands."""
+    sign, kind = place.sign, place.kind
+    if (sign in _SIGNS_OF_VALUE or place.language.kind is Kind.DATA) and is_value(place):
+        return True
+    if kind is Kind.DATA and not place.language.is_script and (is_element(place) or _begins_string(place)):
+        return True
+    if (sign in {b"", b"|", b",", b";"} or kind is Kind.TABLE) and is_cell(place):
+        return True
+    if place.language.suffix == b"sql" and sign in {b"(", b","} and _is_in_values(place):
+        return True
+    if sign in {b">", b";", b"{"} and _is_text_of_tag(place):
+        return True
+    if sign == b"(" and _is_aside(place):
+        return True
+    if place.before.endswith((b'"', b"'", b"`")) and _is_returned(place):
+        return True
+    return _ends_title(place)
+
+
+def is_alone(place: Place) -> bool:
+    """Tell whether nothing but quotes and brackets stands beside a word on its line, in prose."""
+    return (
+        place.kind is Kind.PROSE
+        and not place.is_piece
+        and len(place.before) <= 12
+        and _WRAPPED.fullmatch(place.before) is not None
+        and _WRAPPED_ENDS.fullmatch(place.after) is not None
+    )
+
+
+def is_value(place: Place) -> bool:
+    """Tell whether a word is a value: `Owner: TBD`, `"owner": "TBD"`; in data also what begins one."""
+    label = _LABEL.search(place.before)
+    if label is None:
+        return _is_directive(place)
+    quote, signed, after = label["quote"], place.before[: label.end("sign")], place.after
+    if _COMPARED.search(signed) or (place.kind is not Kind.PROSE and _PATH.search(signed)):
+        return False
+    if not _VALUE_ENDS.match(after):
+        return _begins_value(place, quote) if label.start() else False
+    if quote and not after.lstrip(b"*_~ ").startswith(quote):
+        return _begins_value(place, quote) or (place.is_cut and not after)
+    if ANOTHER.match(after.lstrip(b" \t,;/|\"'`")):
+        return False
+    if place.is_code:
+        if quote:
+            return place.word == b"TBD" or not _WORDY.search(signed)
+        return label["sign"] == b":" and bool(label["space"]) and _TEXT_ENDS.match(after) is not None
+    is_apart = bool(label["space"] or quote) or (place.kind is Kind.DATA and label["sign"] == b"=")
+    return label.start() > 0 and (is_apart or _is_named(place, signed))
+
+
+def _is_named(place: Place, signed: bytes) -> bool:
+    """Tell of `Owner:TBD`."""
+    return (
+        place.kind is Kind.PROSE
+        and not place.after.strip(b"*_~.!?")
+        and (place.word == b"TBD" or (place.is_begun and _NAMED.fullmatch(signed) is not None))
+    )
+
+
+def _begins_value(place: Place, quote: bytes) -> bool:
+    """Tell of `owner: TODO ask Ann`, in data."""
+    if place.kind is not Kind.DATA or place.language.is_script or place.word == b"XXX":
+        return False
+    after = place.after
+    if quote:
+        after, closing, rest = after.partition(quote)
+        if closing and rest.lstrip().startswith(b":"):
+            return False
+    return place.is_followed(after.rstrip(b"\\ "))
+
+
+def _is_directive(place: Place) -> bool:
+    """Tell of `owner "TBD";`, in the config of a server."""
+    return (
+        place.language.suffix in _CONFIGS
+        and place.is_begun
+        and _DIRECTIVE.fullmatch(place.before) is not None
+        and _DIRECTIVE_ENDS.fullmatch(place.after) is not None
+    )
+
+
+def is_element(place: Place) -> bool:
+    """Tell of `["TBD"]`: TBD in any list, another word where it is the only element."""
+    is_sure = place.word == b"TBD"
+    if (found := _LISTED.search(place.before)) is None:
+        return _is_line_of_list(place, is_sure)
+    if not _LISTED_ENDS.match(place.after) and not (place.is_cut and not place.after):
+        return False
+    within = place.before[: found.start() + 1]
+    if is_sure:
+        begin = within.rfind(b"[")
+        is_bare = begin > within.rfind(b"]") and _LIST_BEGINS.search(within[:begin]) is not None
+        return bool(found["quote"]) or is_bare
+    is_only = found["mark"] == b"[" and _ONLY_ENDS.match(place.after) is not None
+    return is_only and not _WORDY.search(within[:-1])
+
+
+def _is_line_of_list(place: Place, is_sure: bool) -> bool:
+    """Tell of a line that is one element."""
+    if place.before.strip() not in {b'"', b"'"} or not _LINE_ENDS.fullmatch(place.after):
+        return False
+    above = place.around.before
+    if is_sure or not above.endswith(b"["):
+        return is_sure
+    return place.around.after.startswith(b"]") and not _WORDY.search(above[:-1])
+
+
+def _begins_string(place: Place) -> bool:
+    """Tell of `["TODO fix it"]` and `"# TODO fix it"`: what begins a text in a list of texts."""
+    begin = place.before.rfind(b'"')
+    within = place.before[begin + 1 :]
+    if begin < 0 or within.lstrip()[:1] in {b",", b":", b"]", b"}"}:
+        return False
+    if place.is_begun and (place.before.count(b'"') - place.before.count(b'\\"')) % 2 == 0:
+        return False
+    after, closing, rest = place.after.partition(b'"')
+    if (closing and rest.lstrip().startswith(b":")) or place.word == b"XXX":
+        return False
+    after = after.rstrip(b"\\ ")
+    if not within.strip():
+        return after.strip(b".,!? ") != b"" and place.is_followed(after)
+    return opening(within, place.language.in_strings, True, b"")[1] and place.is_followed(after)
+
+
+def is_cell(place: Place) -> bool:
+    """Tell whether a word is a cell of a table, or begins one."""
+    if place.kind is Kind.TABLE and _CELL.search(place.before):
+        return _CELL_ENDS.match(place.after) is not None or place.is_followed(place.after)
+    bar = _BAR.search(place.before)
+    if place.is_code or bar is None or (place.before.endswith(b"|") and not place.is_in_row()):
+        return False
+    if _BAR_ENDS.match(place.after):
+        return True
+    cell, closing, _ = place.after.partition(b"|")
+    return bool(closing) and not bar["quote"] and place.is_in_row() and place.is_followed(cell.rstrip())
+
+
+def _is_in_values(place: Place) -> bool:
+    """Tell of `VALUES (1, 'TODO')`, in SQL; a row on a line of its own may be one of an enumeration."""
+    if _ROW.search(place.before) is None or _ROW_ENDS.match(place.after) is None:
+        return False
+    found = _VALUES.search(place.before)
+    return found is not None and (place.word == b"TBD" or not found[0].endswith(b"("))
+
+
+def _is_text_of_tag(place: Place) -> bool:
+    if place.language.suffix == b"tex":
+        return place.after.startswith(b"}") and _COMMAND.search(place.before) is not None
+    if place.kind not in {Kind.MARKUP, Kind.PROSE} and place.language.suffix not in {b"js", b"php"}:
+        return False
+    if not _TAG.search(place.before):
+        return False
+    return place.after.lstrip().startswith(b"<") or place.is_followed(place.after)
+
+
+def _is_returned(place: Place) -> bool:
+    return _RETURNED.search(place.before) is not None and place.after.startswith(place.before[-1:])
+
+
+def _is_aside(place: Place) -> bool:
+    """Tell of `Results (TODO)`, in prose and comments."""
+    if place.is_code or not _ASIDE.search(place.before):
+        return False
+    return _ASIDE_ENDS.match(place.after) is not None or (
+        b")" in place.after and place.is_followed(place.after)
+    )
+
+
+def _ends_title(place: Place) -> bool:
+    """Tell of `Phase 3 - TBD`, of `- Venue TBD`, and of "The date is TBD."."""
+    is_sure = place.word == b"TBD"
+    if not is_sure and place.sign not in _SIGNS_OF_DASH:
+        return False
+    if place.is_code or not _VALUE_ENDS.match(place.after):
+        return False
+    if is_sure and _STILL.search(place.before):
+        return True
+    if place.after.strip(b"*_~.!? \t"):
+        return False
+    if _DASH.search(place.before):
+        return True
+    is_title = is_sure and place.is_begun and _TITLE.match(place.before) is not None
+    return is_title and not _DENIED.search(place.before)

@@ -1,18 +1,23 @@
 """When a word such as TODO is a mark, and when it is prose.
 
-Decides it by where the word stands on its line, and by the kind of the file; of other lines only the next
-ones are asked, and only where the word begins its line. A mark stands first in a comment, a heading, a list
-element, a cell, or on a line; it is a whole value (`placeholder_values`); or a colon follows. Everything else
-is prose: "a TODO app" (`placeholder_places`). Where that cannot be told, it is a mark: a claim that is
-wrongly contradicted is worse than one warning.
+Decides it by where the word stands on its line, and by the kind of the file: first in a comment, a heading, a
+list element, a cell, or on a line; as a whole value (`placeholder_places`); or before a colon. All else is
+prose: "a TODO app". Where that cannot be told it is a mark: a claim that is wrongly contradicted is worse.
 """
 
 from __future__ import annotations
 
 import re
 
-from patchgate.placeholders.placeholder_places import CLOSED, COLON, Place
-from patchgate.placeholders.placeholder_values import is_alone, is_cell, is_said, is_value
+from patchgate.placeholders.placeholder_places import (
+    CLOSED,
+    COLON,
+    Place,
+    is_alone,
+    is_cell,
+    is_said,
+    is_value,
+)
 from patchgate.placeholders.text_kinds import NEAR, Around, Kind, Language, opening, without_strings
 from patchgate.policy.marker_forms import Marker
 

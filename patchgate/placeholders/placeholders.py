@@ -1,9 +1,8 @@
 """The placeholder gate: what the added lines of a change leave for later.
 
-Decides which of the placeholders that were found in a change are new: those on added lines, and bodies whose
-function begins on one, but for the ones that the change only moves. Legacy ones stay. Control files are
-exempt, and a file that is moved as it is brings nothing new. What a placeholder looks like is decided in
-`policy.markers` and `placeholder_matches`; what was suspected and not read is never taken for clean.
+Decides which of the placeholders that were found are new: those on added lines, and bodies whose function
+begins on one, but for those that the change only moves. Control files are exempt. What a placeholder looks
+like, `placeholder_matches` decides; what was suspected and not read is never taken for clean.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Which functions of a Python file do nothing: they raise NotImplementedError, or are only `...` or `pass`.
 
 Decides it by the statements that `python_tokens` cuts, not by Python's own parser, whose answer would depend
-on the version that runs; nor by what a docstring or a message says. Functions only: what stands in a class, a
-handler or a loop is none, nor what is abstract, overridden, an overload, a method of a Protocol, or for type
-checkers. The file is cut into statements only where a line is seen that may be such a body.
+on the version that runs. What is abstract, overridden, an overload, a method of a Protocol, or for type
+checkers is none. The file is cut only where a line is seen that may be such a body.
 """
 
 from __future__ import annotations

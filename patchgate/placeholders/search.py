@@ -1,18 +1,8 @@
 """Look for placeholders in a change: which files are read for it, and what of them only moves.
 
-Decides which of its texts are read: the new ones with a suspicious added line, and only where one of these
-holds a placeholder also the old ones that lost lines. What a placeholder is, is decided in `placeholders`.
-Files above the size that git diffs are judged by their lines alone, and so is a patch whose effect could not
-be made; of that nothing is told that one of its files held before.
-
-Choice: UTF-16 is binary to git, so it has no added lines. There a placeholder counts as added where the file
-holds more of its kind than before. Price: under a policy that speaks of placeholders the binary files of a
-change are read.
-
-Choice: a function is new where its header is, for git aligns a new one's `pass` with any old one. Price:
-every file of Python to which a function is added is read. What only removed lines make is not seen.
-
-The texts in which the gate looks for placeholders: which sides of files are read, and what of them.
+Decides which texts are read: the new ones with a suspicious added line, and only where one of these holds a
+placeholder the old ones that lost lines. Files above the size that git diffs, and a patch whose effect could
+not be made, are judged by their lines alone.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
 """`claim`: hold what a verifier said against the files, and remember what became of it.
 
-Decides the order: the policy, whether a scan could change anything, the files, the scan, the record. What a
-claim is, what follows from a scan (`placeholders.claims.claims`) and how it is told are others'.
-
-What is remembered of an adjudication: counts and places, no content.
-
-Which files a claim is about, tier by tier: as they were given, else as intents, git and the ledger tell.
+Decides the order (policy, whether a scan could change anything, files, scan, record), and which files a claim
+is about, tier by tier: as they were given, else as intents, git and the ledger tell. What is remembered are
+counts and places, no content.
 """
 
 from __future__ import annotations
@@ -43,7 +40,7 @@ from patchgate.placeholders.claims.judged import (
     content_of_work,
     judged_of,
 )
-from patchgate.placeholders.claims.named import named
+from patchgate.placeholders.claims.snapshots import named
 from patchgate.policy.markers import Markers
 from patchgate.policy.settings import ClaimsSettings
 from patchgate.report.wording import safe

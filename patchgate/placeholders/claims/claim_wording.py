@@ -1,16 +1,32 @@
-"""The words for what an adjudication tells of files: their tiers, why one was not scanned, what is missing.
+"""An adjudication in words: why, the smallest next step, and how people read the whole.
 
-Decides words alone, one for each thing, so that the sentence that says why, the lists and the coverage never
-say the same in two ways. Every name that is given back is safe to print, and cut where it is very long.
+Decides words and layout alone, one word for each thing. The outcome stands first, what the verdict is now
+last; a place is told without what stands there. Every name that is given back is safe to print.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from patchgate.git.path import RepoPath
-from patchgate.placeholders.claims.claim import Candidate, Tier, Unscanned
-from patchgate.report.wording import safe, show_path
+from patchgate.git.quoting import printable
+from patchgate.placeholders.claims.claim import (
+    Adjudication,
+    Candidate,
+    Claim,
+    ClaimOutcome,
+    Content,
+    Coverage,
+    Place,
+    Scan,
+    Skipped,
+    Tier,
+    Unscanned,
+)
+from patchgate.policy.settings import ClaimsSettings
+from patchgate.report.wording import count, number, safe, show_path
 
 MOST_NAME = 200
 _END = 80
@@ -90,3 +106,344 @@ def name_of_path(path: RepoPath) -> str:
     """Write a path as every report does; of a very long one the beginning and the end."""
     text = show_path(path)
     return text if len(text) <= MOST_NAME else f"{text[: MOST_NAME - _END - 1]}…{text[-_END:]}"
+
+
+_FILES = "claims.contradiction_scan_max_files"
+_TOTAL = "claims.contradiction_scan_max_total_bytes"
+_FEWEST = "claims.contradiction_scan_min_files_for_sufficiency"
+_SUFFIXES = "claims.contradiction_scan_allowed_suffixes"
+_TIME = "claims.contradiction_scan_timeout_seconds"
+_GUARD = "claims.contradiction_guard_enabled"
+_EARLIER = "name the earlier files that still count: `--prior PATH`, or `prior_changed_files` in the verdict"
+_EXCLUDE = "claims.exclude"
+_TOO_FEW = "minimum_file_coverage_not_met"
+_CUT = "cap_exhausted_in_fallback"
+
+
+def why(
+    claim: Claim,
+    outcome: ClaimOutcome,
+    is_claim: bool,
+    scan: Scan | None,
+    coverage: Coverage | None,
+    settings: ClaimsSettings,
+) -> str:
+    """Say in one sentence why a verdict became what it became."""
+    if outcome is ClaimOutcome.PASSED:
+        return "the verdict had passed, and nothing was scanned"
+    if scan is None or coverage is None:
+        if outcome is ClaimOutcome.UPHELD:
+            return f"{_invariant(claim)} always blocks, whatever a scan says"
+        if not is_claim:
+            return "the verdict does not claim that a placeholder is what is wrong, so nothing was scanned"
+        return f"the guard is off (`{_GUARD} = false`), so the claim stands and nothing was scanned"
+    if scan.places:
+        return _found(claim, scan)
+    seen = f"no placeholder was found in {count(len(scan.scanned), 'file')}"
+    if outcome is ClaimOutcome.CONTRADICTED:
+        if settings.contradiction_guard_strict_coverage:
+            return f"{seen}, and every file that the claim is about was read whole"
+        return f"{seen}; strict coverage is off, so files that were not read did not count"
+    return f"{seen}, but that is not enough: {_missing(scan, coverage, settings)}"
+
+
+def _invariant(claim: Claim) -> str:
+    code = printable((claim.reason_code or "").strip(), 80)
+    return f"a hard invariant (`{code}`)" if code else "a hard invariant"
+
+
+def _found(claim: Claim, scan: Scan) -> str:
+    first, more = scan.places[0], len(scan.places) - 1
+    others = f", and {count(more, 'more place')}" if more else ""
+    is_elsewhere = first.tier is Tier.FALLBACK and claim.files
+    where = "; this is none of the claim's files, so the claim is not corroborated" if is_elsewhere else ""
+    place = f"{name_of_path(first.path)}:{first.line}"
+    return f"a placeholder stands in {place} ({first.rule}){others}{where}"
+
+
+def _first_unread(scan: Scan) -> tuple[Skipped | None, int]:
+    """Pick the first file of high priority that was not scanned whole, and count the others."""
+    unread = [each for each in scan.unread if each.candidate.tier.is_high_priority]
+    return (unread[0] if unread else None), len(unread) - 1
+
+
+def _missing(scan: Scan, coverage: Coverage, settings: ClaimsSettings) -> str:
+    """Say what a scan lacks: of all that is missing, what the next step mends."""
+    if settings.has_unusable_markers:
+        return _put("marker_unusable")
+    if settings.contradiction_guard_strict_coverage:
+        first, others = _first_unread(scan)
+        if first is not None:
+            more = f", nor {'was' if others == 1 else 'were'} {count(others, 'other file')}" if others else ""
+            return f"{name_of(first.candidate)} was not scanned whole ({why_unscanned(first.reason)}){more}"
+    if scan.timed_out:
+        return _put("scan_timed_out")
+    if coverage.reasons[:1] == (_TOO_FEW,):
+        return f"{_put(_TOO_FEW)} ({settings.contradiction_scan_min_files_for_sufficiency:,})"
+    return _put(*coverage.reasons[:1])
+
+
+def _put(*reasons: str) -> str:
+    return "; ".join(why_insufficient(reasons))
+
+
+def next_step(
+    outcome: ClaimOutcome,
+    is_claim: bool,
+    scan: Scan | None,
+    coverage: Coverage | None,
+    settings: ClaimsSettings,
+    read_from: str,
+) -> str | None:
+    """Say the smallest next step; None where there is none to say."""
+    if outcome is ClaimOutcome.PASSED:
+        return None
+    if scan is None or coverage is None:
+        if outcome is ClaimOutcome.UNCHANGED and is_claim:
+            return f"set `{_GUARD} = true` to have the claim held against the files"
+        return "mend what the verdict says, and ask the verifier again"
+    if scan.places and scan.places[0].tier is Tier.FALLBACK:
+        return (
+            "replace the placeholder, or ask the verifier for the file and the line that it means; "
+            f"`{_EXCLUDE}` leaves files out that no claim is about"
+        )
+    if scan.places:
+        return "replace the placeholder, and ask the verifier again"
+    if outcome is ClaimOutcome.CONTRADICTED:
+        return "ask the verifier again, for the file and the line; this is no pass"
+    if settings.has_unusable_markers:
+        return "mend the marker that the warnings name"
+    if settings.contradiction_guard_strict_coverage:
+        first, _ = _first_unread(scan)
+        if first is not None:
+            return _to_read(first, scan, settings, read_from)
+    if scan.timed_out:
+        return f"raise `{_TIME}`, or name fewer files"
+    if not scan.scanned or "no_canonical_or_changed_candidate_scanned" in coverage.reasons:
+        return "name the deliverable: `--deliverable PATH`, or `deliverables` in the verdict"
+    if _CUT in coverage.reasons:
+        reached = _caps_reached(scan, settings)
+        return f"raise {reached}, or leave out by `{_EXCLUDE}` the files that no claim is about"
+    return f"name the other files that belong to the work, or lower `{_FEWEST}`"
+
+
+def _to_read(skipped: Skipped, scan: Scan, settings: ClaimsSettings, read_from: str) -> str:
+    """Say how a file of high priority can be scanned the next time."""
+    name = name_of(skipped.candidate)
+    match skipped.reason:
+        case Unscanned.TOO_LARGE:
+            return f"raise `{_TOTAL}`, or split {name}"
+        case Unscanned.BINARY:
+            return (
+                f"look into {name} yourself: only UTF-8, and UTF-16 with a byte-order mark, are text here; "
+                "what Git LFS stores is read with --worktree"
+            )
+        case Unscanned.SUFFIX:
+            return f"add {_suffix(skipped.candidate)} to `{_SUFFIXES}`"
+        case Unscanned.MISSING:
+            return _to_find(skipped.candidate, read_from)
+        case Unscanned.UNSTAGED:
+            return _to_add(skipped.candidate)
+        case Unscanned.SYMLINK:
+            return f"name the file itself instead of {name}; no symlink is followed"
+        case Unscanned.OUTSIDE:
+            return f"name a file of this repository instead of {name}"
+        case Unscanned.UNREADABLE:
+            return _to_open(skipped.candidate, read_from)
+        case Unscanned.CAP:
+            return f"raise {_caps_reached(scan, settings)}, or name fewer files"
+        case _:
+            return f"raise `{_TIME}`, or name fewer files"
+
+
+def _to_open(candidate: Candidate, read_from: str) -> str:
+    if candidate.path is None:
+        return f"run git patchgate log --verify, or {_EARLIER}"
+    name = name_of(candidate)
+    if read_from == Content.WORKING_TREE:
+        return f"make {name} readable, and let nothing change it during the scan"
+    return f"run git fsck: what {name} holds cannot be read"
+
+
+def _to_find(candidate: Candidate, read_from: str) -> str:
+    if candidate.tier is Tier.PRIOR:
+        # One that is gone for good cannot be added; and no claim of its subject could be judged any more.
+        return _EARLIER
+    name = name_of(candidate)
+    if read_from == Content.WORKING_TREE:
+        return f"write {name}, or correct its name; a folder is no file"
+    if read_from in {Content.INDEX, ""}:
+        return _to_add(candidate)
+    return f"name a revision that has {name}, or correct its name"
+
+
+def _to_add(candidate: Candidate) -> str:
+    return f"git add {_argument(candidate)}, or scan the working tree: --worktree"
+
+
+def _argument(candidate: Candidate) -> str:
+    """Write a path for a shell; one that would have to be escaped for a terminal, or cut, is not written."""
+    text = candidate.path.raw.decode("utf-8", "surrogateescape") if candidate.path is not None else ""
+    if not text or len(text) > MOST_NAME or printable(text) != text:
+        return "PATH"
+    # git takes a dash for an option, a colon for the magic of a pathspec.
+    return shlex.quote(f"./{text}" if text.startswith(("-", ":")) else text)
+
+
+def _suffix(candidate: Candidate) -> str:
+    name = candidate.path.name if candidate.path is not None else b""
+    dot = name.rfind(b".")
+    if dot <= 0:
+        return '"" (names without a suffix)'
+    return f'"{printable(name[dot:], 80)}"'
+
+
+def _caps_reached(scan: Scan, settings: ClaimsSettings) -> str:
+    """Name the caps that are used up; one file that would not fit into the rest uses it up."""
+    read = len(scan.scanned) + sum(each.reason is Unscanned.BINARY for each in scan.skipped)
+    read += scan.passed_by.get(Unscanned.BINARY, 0)
+    reached = [f"`{_FILES}`"] if read >= settings.contradiction_scan_max_files else []
+    if scan.total_bytes >= settings.contradiction_scan_max_total_bytes or not reached:
+        reached.append(f"`{_TOTAL}`")
+    return " and ".join(reached)
+
+
+DEFAULT_LIMIT = 20
+_MOST_PART = 100
+_GRAPHICS = {
+    ClaimOutcome.PASSED: "1;32",
+    ClaimOutcome.UPHELD: "1;31",
+    ClaimOutcome.CONTRADICTED: "1;33",
+    ClaimOutcome.UNDECIDED: "1;33",
+    ClaimOutcome.UNCHANGED: "1;31",
+}
+
+
+def render(adjudication: Adjudication, *, color: bool, limit: int = DEFAULT_LIMIT) -> str:
+    """Write an adjudication for a terminal; the text ends with a line feed.
+
+    Args:
+        adjudication: what became of a claim.
+        color: whether to add ANSI colours.
+        limit: how many entries of each list are written out; the others are counted.
+    """
+    outcome = adjudication.outcome
+    sentence = safe(adjudication.why or _stands(adjudication)).rstrip(".")
+    first = f"{_ink(outcome.value, outcome, color)}: {sentence}"
+    blocks = [[first], *_scanned(adjudication, limit), _closing(adjudication, color)]
+    return "\n\n".join("\n".join(lines) for lines in blocks if lines) + "\n"
+
+
+def _ink(word: str, outcome: ClaimOutcome, color: bool) -> str:
+    return f"\x1b[{_GRAPHICS[outcome]}m{word}\x1b[0m" if color else word
+
+
+def _scanned(adjudication: Adjudication, limit: int) -> Iterator[list[str]]:
+    """Tell where placeholders stand, what was looked at, what was not, and whether that is enough."""
+    scan = adjudication.scan
+    if scan is None:
+        return
+    places, unread = scan.places, scan.unread
+    yield _listed("placeholders", [_place(each) for each in places[:limit]], len(places))
+    yield [_extent(scan, adjudication.read_from), *_coverage(adjudication)]
+    # Those that count come first: for their sake the next step is told.
+    first = [_unread(each, adjudication) for each in unread[:limit]]
+    yield _listed("not scanned whole", first, len(unread))
+    yield _others(scan)
+
+
+def _place(place: Place) -> str:
+    kinds = dict.fromkeys(safe(each, _MOST_PART) for each in (place.rule, place.marker) if each)
+    where = "" if place.tier.is_high_priority else f"  ({tier_name(place.tier)})"
+    return f"{name_of_path(place.path)}:{place.line}  {'  '.join(kinds)}{where}"
+
+
+def _extent(scan: Scan, read_from: str) -> str:
+    """Say how much was read, and of what."""
+    where = f" in {safe(read_from, _MOST_PART)}" if read_from else ""
+    if not scan.scanned and not scan.total_bytes:
+        return f"scanned{where}: nothing"
+    tiers = Counter(each.tier for each in scan.scanned)
+    parts = ", ".join(count_of_tier(tiers[tier], tier) for tier in Tier if tiers[tier])
+    read = f"{count(len(scan.scanned), 'file')}, {count(scan.total_bytes, 'byte')}"
+    return f"scanned{where}: {read}" + (f" ({parts})" if parts else "")
+
+
+def _coverage(adjudication: Adjudication) -> Iterator[str]:
+    """Say whether that is enough; not where something was found, for that stands whatever was looked at."""
+    coverage = adjudication.coverage
+    if coverage is None or adjudication.marker_found:
+        return
+    strict = adjudication.strict_coverage
+    rule = (
+        ""
+        if strict
+        else " by contradiction_guard_strict_coverage = false: any file that was scanned is enough"
+    )
+    if coverage.is_sufficient:
+        yield f"coverage: sufficient{rule}"
+    else:
+        yield f"coverage: insufficient: {'; '.join(why_insufficient(coverage.reasons))}"
+    answer = adjudication.strict_outcome
+    if adjudication.strict is not None and answer is not adjudication.outcome:
+        lacking = "; ".join(why_insufficient(adjudication.strict.reasons))
+        yield f"strict coverage: insufficient: {lacking}; the strict answer is {answer}"
+
+
+def _unread(skipped: Skipped, adjudication: Adjudication) -> str:
+    reason = why_unscanned(skipped.reason)
+    if skipped.reason is Unscanned.MISSING and adjudication.read_from:
+        reason += f" in {safe(adjudication.read_from, _MOST_PART)}"
+    return f"{name_of(skipped.candidate)}: {reason} ({tier_name(skipped.candidate.tier)})"
+
+
+def _others(scan: Scan) -> list[str]:
+    """Count the tracked files beside the named ones that were passed by."""
+    passed_by = {reason: scan.passed_by[reason] for reason in Unscanned if scan.passed_by.get(reason)}
+    if not passed_by:
+        return []
+    # Where a cap or the time ends the scan, nobody lists or counts what comes after that file.
+    ended = {Unscanned.CAP, Unscanned.TIMEOUT} & passed_by.keys()
+    lines = [
+        f"  {times:,}{' and all that follow' if reason in ended else ''}: {why_unscanned(reason)}"
+        for reason, times in passed_by.items()
+    ]
+    total = f"{sum(passed_by.values()):,}{' or more' if ended else ''}"
+    return [f"other tracked files that were passed by ({total}):", *lines]
+
+
+def _listed(title: str, lines: Sequence[str], total: int) -> list[str]:
+    """Write the first entries of a list, and how many there are besides."""
+    if not total:
+        return []
+    more = [f"  … and {total - len(lines):,} more"] if total > len(lines) else []
+    return [f"{title} ({total:,}):", *(f"  {line}" for line in lines), *more]
+
+
+def _closing(adjudication: Adjudication, color: bool) -> list[str]:
+    """Write the end in its fixed order: help, what the verdict is now."""
+    lines = []
+    if adjudication.next_step:
+        lines.append(f"help: {safe(adjudication.next_step)}")
+    word, colon, rest = _stands(adjudication).partition(": ")
+    lines.append(_ink(word, adjudication.outcome, color) + colon + rest)
+    return lines
+
+
+def _stands(adjudication: Adjudication) -> str:
+    """Say what the verdict is now, and what it was where that is something else."""
+    claim = adjudication.claim
+    if adjudication.passed:
+        return "passed: as the verifier said"
+    reason = safe(adjudication.reason_code or "no reason code", _MOST_PART)
+    if claim.passed:
+        named = f" ({reason})" if adjudication.reason_code else ""
+        return f"not passed: a hard invariant{named} blocks, though the verifier passed it"
+    if not adjudication.is_contradicted:
+        return f"not passed: {reason}, as the verifier said"
+    before = safe(adjudication.contradicted_reason_code or "no reason code", _MOST_PART)
+    said = f"inconclusive, not passed: {reason} instead of {before}"
+    if claim.confidence != adjudication.confidence:
+        said += f"; confidence {number(adjudication.confidence)}"
+        said += "" if claim.confidence is None else f" instead of {number(claim.confidence)}"
+    return said

@@ -1,14 +1,8 @@
 """What follows from a claim and a scan: whether enough was looked at, and what becomes of the verdict.
 
-Decides which claims are about placeholders, which may never be contradicted, and the outcome. It does not
-decide what is scanned (`placeholders.claims.claim_scan`), what the words of a claim mean
-(`placeholders.claims.claim_words`, `placeholders.claims.other_failures`), or how the outcome is put
-(`placeholders.claims.claim_reasons`).
-
-A claim is contradicted only where all of this holds: it is one, no placeholder was found, and every file that
+Decides which claims are about placeholders, which name another failure too, which may never be contradicted,
+and the outcome. A claim is contradicted only where it is one, no placeholder was found, and every file that
 could hold it was read whole. Whatever is in doubt lets it stand.
-
-Whether a verifier's words name a failure that is no placeholder: tests that fail, a sum that is wrong.
 """
 
 from __future__ import annotations
@@ -26,16 +20,17 @@ from patchgate.placeholders.claims.claim import (
     Unscanned,
     outcome_of,
 )
-from patchgate.placeholders.claims.claim_reasons import next_step, why
-from patchgate.placeholders.claims.claim_words import (
+from patchgate.placeholders.claims.claim_wording import next_step, why
+from patchgate.placeholders.claims.placeholder_names import (
     LONG,
     MOST_TEXT,
+    NAME,
     asserts,
     asserts_placeholder,
     clauses_of,
+    quotations,
     sentences_of,
 )
-from patchgate.placeholders.claims.placeholder_names import NAME, quotations
 from patchgate.policy.settings import ClaimsSettings
 from patchgate.report.rules import RULES, Stage
 

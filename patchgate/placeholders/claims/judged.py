@@ -1,9 +1,8 @@
 """The content that a claim is held against: the index, the working tree or a revision; and by whose policy.
 
-Decides which tree each of these is, what is read of it, what differs there from an earlier tree, and whose
-`[claims]` count: the trusted ref's, else HEAD's, or those of the revision's first parent.
-
-What can be read of the working tree: regular files inside it, no link followed on the way or at the end.
+Decides which tree each of these is, what is read of it (on disk: regular files, no link followed), what
+differs there from an earlier tree, and whose `[claims]` count: the trusted ref's, else HEAD's, or those of
+the revision's first parent.
 """
 
 from __future__ import annotations
@@ -38,10 +37,8 @@ from patchgate.git.repository import ANY_CODE, Repository
 from patchgate.git.revisions import tree_named
 from patchgate.git.sources import Base, pending_base, staged, worktree
 from patchgate.placeholders.claims.claim import Content, Unscanned
-from patchgate.placeholders.claims.claim_scan import Looked, Snapshot
-from patchgate.placeholders.claims.claim_walk import Walk
-from patchgate.placeholders.claims.named import is_in_git
-from patchgate.placeholders.claims.snapshots import ObjectSnapshot
+from patchgate.placeholders.claims.claim_scan import Looked, Snapshot, Walk
+from patchgate.placeholders.claims.snapshots import ObjectSnapshot, is_in_git
 from patchgate.policy.policies import Policies, usable
 from patchgate.policy.policy import Policy
 

@@ -17,7 +17,7 @@ from patchgate.placeholders.claims.claim import (
     Tier,
     Unscanned,
 )
-from patchgate.placeholders.claims.claim_reasons import next_step, why
+from patchgate.placeholders.claims.claim_wording import next_step, why
 from patchgate.placeholders.claims.claims import coverage_of
 from patchgate.policy.settings import ClaimsSettings
 

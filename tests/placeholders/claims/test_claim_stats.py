@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 from patchgate.git.path import RepoPath
 from patchgate.ledger.adjudications import KIND, Adjudicated
 from patchgate.ledger.ledger import Ledger
-from patchgate.placeholders.claims.claim_stats_telling import json_schema
+from patchgate.placeholders.claims.claim_stats import json_schema
 from patchgate.storage.record import Json
 from tests.world import Answer, Repo
 

@@ -19,7 +19,7 @@ from patchgate.placeholders.claims.claim import (
     Tier,
     Unscanned,
 )
-from patchgate.placeholders.claims.claim_text import render
+from patchgate.placeholders.claims.claim_wording import render
 from tests.placeholders.claims.adjudications import (
     CLAIM,
     CONTRADICTED,

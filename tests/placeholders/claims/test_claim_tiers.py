@@ -12,7 +12,7 @@ from patchgate.ledger.adjudications import KIND, Adjudicated
 from patchgate.ledger.ledger import Ledger
 from patchgate.placeholders.claims.adjudicate import Asked
 from patchgate.placeholders.claims.claim import ClaimOutcome
-from patchgate.placeholders.claims.named import named
+from patchgate.placeholders.claims.snapshots import named
 from tests.placeholders.claims.claim_world import (
     CODE,
     MARK,

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from patchgate.placeholders.claims.claim import Unscanned
-from patchgate.placeholders.claims.claim_walk import HEAVY_FOLDERS, Walk, is_passed_by
+from patchgate.placeholders.claims.claim_scan import HEAVY_FOLDERS, Walk, is_passed_by
 from patchgate.policy.claims import suffix_test
 
 ALLOWED = suffix_test((".md", ""))
