@@ -1,4 +1,4 @@
-"""Where a word such as TODO stands, whether what follows leaves it a mark, and whether it is all that is said.
+"""Where a word such as TODO stands, whether what follows leaves it a mark, whether it is all that is said.
 
 Decides by the words and signs on both sides: "TODO handle it" is a mark where it stands first, "TODO app" is
 the name of a thing; a value, a cell, an element, the text of a tag is a mark by itself. No expression here
