@@ -8,13 +8,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 from patchgate.apply.attempt_list import STATES, Told, chain_of, log_tails
 from patchgate.apply.attempts import AttemptRecord
 from patchgate.apply.evidence_folders import contents
 from patchgate.git.repository import Repository
-from patchgate.report.json import BASE64, place_member, plain_json
+from patchgate.report.json import place_member, plain_json
+from patchgate.report.schema import (
+    COUNT,
+    Schema,
+    Shape,
+    document_schema,
+    one_of,
+    path_key,
+)
 from patchgate.report.verdict import Json
 
 LIST_SCHEMA = "patchgate.attempts/1"
@@ -70,61 +77,39 @@ def _entry(told: Told) -> dict[str, Json]:
     return {key: plain_json(value) for key, value in entry.items()}
 
 
-_TEXT: dict[str, Any] = {"type": "string"}
-_MAYBE_TEXT: dict[str, Any] = {"type": ["string", "null"]}
-_MAYBE_FLAG: dict[str, Any] = {"type": ["boolean", "null"]}
-_PLACES: dict[str, Any] = {"dir_b64": BASE64, "work_tree_b64": BASE64}
-_MAYBE_COUNT: dict[str, Any] = {"type": ["integer", "null"]}
+_ENTRY: dict[str, Shape] = {
+    "attempt": str,
+    "state": one_of(*STATES),
+    "is_recorded": bool,
+    **dict.fromkeys(("chain", "retry_of", "verdict", "source", "patch_sha256", "patch_id"), str | None),
+    **dict.fromkeys(("base", "after", "policy", "stage", "code"), str | None),
+    **path_key("dir", str | None),
+    **path_key("work_tree", str | None),
+    **dict.fromkeys(("at", "recovered", "fallback_reason", "temp_path"), str | None),
+    **dict.fromkeys(("applied", "counts", "dry_run"), bool | None),
+    **dict.fromkeys(("number", "n_hunks", "added_lines", "removed_lines"), int | None),
+    "rules": [str],
+    "files": [
+        {
+            "path": str,
+            **dict.fromkeys(("old_mode", "old_oid", "new_mode", "new_oid"), str | None),
+            "path_b64?": str,
+        }
+    ],
+}
 
 
-def list_schema() -> dict[str, Any]:
+def list_schema() -> Schema:
     """Build the JSON Schema of `attempts list --format json`."""
-    entry = _object(_entry_schema(), _PLACES)
-    listed = {"schema": {"const": LIST_SCHEMA}, "attempts": {"type": "array", "items": entry}}
-    return _document("attempts", "What was tried, the newest first", listed)
+    return document_schema(LIST_SCHEMA, "What was tried, the newest first", {"attempts": [_ENTRY]})
 
 
-def show_schema() -> dict[str, Any]:
+def show_schema() -> Schema:
     """Build the JSON Schema of `attempts show --format json`."""
-    kept = _object({"name": _TEXT, "bytes": {"type": "integer", "minimum": 0}})
-    shown = {
-        "schema": {"const": ATTEMPT_SCHEMA},
-        **_entry_schema(),
-        "attempts_of_chain": {"type": "array", "items": _TEXT},
-        "evidence": {"type": "array", "items": kept},
-        "logs": {"type": "array", "items": _object({"name": _TEXT, "tail": _TEXT})},
+    shown: dict[str, Shape] = {
+        **_ENTRY,
+        "attempts_of_chain": [str],
+        "evidence": [{"name": str, "bytes": COUNT}],
+        "logs": [{"name": str, "tail": str}],
     }
-    return _document("attempt", "One attempt, its chain and its evidence", shown, _PLACES)
-
-
-def _document(
-    name: str, title: str, properties: dict[str, Any], optional: dict[str, Any] | None = None
-) -> dict[str, Any]:
-    first = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"urn:patchgate:{name}:1"}
-    return {**first, "title": title, **_object(properties, optional)}
-
-
-def _entry_schema() -> dict[str, Any]:
-    sides = ("old_mode", "old_oid", "new_mode", "new_oid")
-    file = _object({"path": _TEXT, **dict.fromkeys(sides, _MAYBE_TEXT)}, {"path_b64": _TEXT})
-    texts = ("chain", "retry_of", "verdict", "source", "patch_sha256", "patch_id", "base", "after", "policy")
-    more = ("stage", "code", "dir", "work_tree", "at", "recovered", "fallback_reason", "temp_path")
-    return {
-        "attempt": _TEXT,
-        "state": {"enum": list(STATES)},
-        "is_recorded": {"type": "boolean"},
-        **dict.fromkeys((*texts, *more), _MAYBE_TEXT),
-        **dict.fromkeys(("applied", "counts", "dry_run"), _MAYBE_FLAG),
-        **dict.fromkeys(("number", "n_hunks", "added_lines", "removed_lines"), _MAYBE_COUNT),
-        "rules": {"type": "array", "items": _TEXT},
-        "files": {"type": "array", "items": file},
-    }
-
-
-def _object(properties: dict[str, Any], optional: dict[str, Any] | None = None) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": {**properties, **(optional or {})},
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    return document_schema(ATTEMPT_SCHEMA, "One attempt, its chain and its evidence", shown)

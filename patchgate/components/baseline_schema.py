@@ -2,47 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from patchgate.components.baseline import SCHEMA
 from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK
 from patchgate.policy.component import Role
 from patchgate.policy.component_texts import COMPONENT_ID
+from patchgate.report.schema import HEX, OID, Schema, Shape, about, document_schema, map_of, maybe, one_of
 
 
-def json_schema() -> dict[str, Any]:
+def json_schema() -> Schema:
     """Give the JSON Schema of a baseline."""
-    file = {
-        "mode": {"enum": [REGULAR, EXECUTABLE, SYMLINK, GITLINK]},
-        "oid": {"type": "string", "pattern": "^[0-9a-f]{40}([0-9a-f]{24})?$"},
-        "role": {"enum": [role.value for role in Role]},
-        "sha256": {
-            "anyOf": [{"type": "string", "pattern": "^[0-9a-f]{64}$"}, {"type": "null"}],
-            "description": "of the content; null for a gitlink",
-        },
+    file: Shape = {
+        "mode": one_of(REGULAR, EXECUTABLE, SYMLINK, GITLINK),
+        "oid": OID,
+        "role": Role,
+        "sha256": about(maybe(HEX), "of the content; null for a gitlink"),
     }
-    properties = {
-        "component": {"type": "string", "pattern": f"^{COMPONENT_ID}$"},
-        "files": {
-            "type": "object",
-            "description": "by path; one that is not plain is written as git quotes it",
-            "propertyNames": {"minLength": 1},
-            "additionalProperties": _object(file),
-        },
-        "schema": {"const": SCHEMA},
+    files = about(map_of(file), "by path; one that is not plain is written as git quotes it")
+    baseline: dict[str, Shape] = {
+        "component": Schema(type="string", pattern=f"^{COMPONENT_ID}$"),
+        "files": Schema(files, propertyNames={"minLength": 1}),
     }
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": "urn:patchgate:baseline:1",
-        "title": "The baseline of a component",
-        **_object(properties),
-    }
-
-
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    schema = document_schema(SCHEMA, "The baseline of a component", baseline)
+    # The file is written with its keys in this order.
+    return Schema(schema, required=sorted(schema["required"]))

@@ -7,13 +7,24 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Any
 
 from patchgate.components.baseline import Hashes
 from patchgate.components.baselines import Baselines, Told
 from patchgate.components.staleness import Freshness, freshness
-from patchgate.report.json import BASE64_LIST, finding_documents, path_list, plain_json
-from patchgate.report.report_schema import json_schema as report_schema
+from patchgate.report.json import finding_documents, path_list, plain_json
+from patchgate.report.schema import (
+    COUNT,
+    FINDING,
+    HEX,
+    MAYBE_COUNT,
+    Schema,
+    Shape,
+    about,
+    document_schema,
+    one_of,
+    or_null,
+    path_keys,
+)
 from patchgate.report.verdict import Json
 
 SCHEMA = "patchgate.baselines/1"
@@ -71,55 +82,33 @@ def _iso(seconds: int) -> str | None:
         return None
 
 
-_TEXT: dict[str, Any] = {"type": "string"}
-_MAYBE_TEXT: dict[str, Any] = {"type": ["string", "null"]}
-_TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
-_COUNT: dict[str, Any] = {"type": "integer", "minimum": 0}
-
-
-def json_schema() -> dict[str, Any]:
+def json_schema() -> Schema:
     """Build the JSON Schema of `baseline status --format json`."""
-    component = _object(
-        {
-            "id": _TEXT,
-            "parent": _MAYBE_TEXT,
-            "baseline": _MAYBE_TEXT,
-            **{name: {"type": ["string", "null"], "pattern": "^[0-9a-f]{64}$"} for name in Hashes().named()},
-            "drifted": {"type": ["boolean", "null"]},
-            "staleness": {"enum": [*(each.value for each in Freshness), None]},
-            "reason": _MAYBE_TEXT,
-            "verified_at": _MAYBE_TEXT,
-            "verified_by": {"enum": ["commit", "note", "ledger", None]},
-            "verified_commit": _MAYBE_TEXT,
-            "days": {"type": ["integer", "null"], "minimum": 0},
-            "dependencies": _TEXTS,
-            "changed_dependencies": _TEXTS,
-            "tests": {
-                **_object(dict.fromkeys(("passed", "failed", "errors", "skipped"), _COUNT)),
-                "type": ["object", "null"],
-                "description": "of the newest run on what the baseline records; null: no numbers are known",
-            },
-            "tests_at": _MAYBE_TEXT,
-            "tests_by": {"enum": ["note", "ledger", None]},
-            "findings": {"type": "array", "items": report_schema()["$defs"]["finding"]},
-        }
-    )
-    properties = {
-        "schema": {"const": SCHEMA},
-        "commit": _TEXT,
-        "window_days": {"type": "integer", "minimum": 0},
-        "has_errors": {"type": "boolean"},
-        "components": {"type": "array", "items": component},
-        "strays": _TEXTS,
+    tests = or_null(dict.fromkeys(("passed", "failed", "errors", "skipped"), COUNT))
+    component: Shape = {
+        "id": str,
+        "parent": str | None,
+        "baseline": str | None,
+        **dict.fromkeys(Hashes().named(), or_null(HEX)),
+        "drifted": bool | None,
+        "staleness": Freshness | None,
+        "reason": str | None,
+        "verified_at": str | None,
+        "verified_by": one_of("commit", "note", "ledger", None),
+        "verified_commit": str | None,
+        "days": MAYBE_COUNT,
+        "dependencies": [str],
+        "changed_dependencies": [str],
+        "tests": about(tests, "of the newest run on what the baseline records; null: no numbers are known"),
+        "tests_at": str | None,
+        "tests_by": one_of("note", "ledger", None),
+        "findings": [FINDING],
     }
-    first = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:patchgate:baselines:1"}
-    return {**first, "title": "How the baselines stand", **_object(properties, {"strays_b64": BASE64_LIST})}
-
-
-def _object(properties: dict[str, Any], optional: dict[str, Any] | None = None) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": {**properties, **(optional or {})},
-        "required": list(properties),
-        "additionalProperties": False,
+    baselines: dict[str, Shape] = {
+        "commit": str,
+        "window_days": COUNT,
+        "has_errors": bool,
+        "components": [component],
+        **path_keys("strays"),
     }
+    return document_schema(SCHEMA, "How the baselines stand", baselines)

@@ -5,13 +5,22 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from patchgate.components.baseline import Hashes
 from patchgate.components.capture_run import Capture, Captured, Result
 from patchgate.components.verifications import VERIFIED_REF
 from patchgate.git.path import RepoPath
 from patchgate.report.json import plain_json
+from patchgate.report.schema import (
+    COUNT,
+    DRAFT,
+    HEX,
+    Schema,
+    Shape,
+    about,
+    or_null,
+    schema_of,
+)
 from patchgate.report.verdict import Json
 
 SCHEMA = "patchgate.capture/1"
@@ -111,44 +120,24 @@ def _entry(each: Captured) -> Mapping[str, Json]:
     }
 
 
-def json_schema() -> dict[str, Any]:
+def json_schema() -> Schema:
     """Make the JSON Schema of the document."""
-    digest = {"type": ["string", "null"], "pattern": "^[0-9a-f]{64}$"}
-    number = {"type": "integer", "minimum": 0}
-    entry = {
-        "component": {"type": "string"},
-        "result": {"enum": [each.value for each in Result]},
-        "reason": {"type": "string"},
-        "hint": {"type": ["string", "null"]},
-        "baseline": {"type": "string"},
-        "is_staged": {"type": "boolean", "description": "Whether the index has this very baseline."},
-        "is_committed": {"type": "boolean", "description": "Whether HEAD has this very baseline."},
-        "mistakes": {
-            "type": "array",
-            "items": {"type": "string"},
-            "description": "The first mistakes of a contract that cannot be read.",
-        },
-        **dict.fromkeys(Hashes().named(), digest),
-        "tests": {
-            **_object(dict.fromkeys(("passed", "failed", "errors", "skipped"), number)),
-            "type": ["object", "null"],
-            "description": "Null where the command told no numbers.",
-        },
-        "seconds": {"type": ["number", "null"]},
-        "tail": {"type": "array", "items": {"type": "string"}},
+    entry: Shape = {
+        "component": str,
+        "result": Result,
+        "reason": str,
+        "hint": str | None,
+        "baseline": str,
+        "is_staged": about(bool, "Whether the index has this very baseline."),
+        "is_committed": about(bool, "Whether HEAD has this very baseline."),
+        "mistakes": about([str], "The first mistakes of a contract that cannot be read."),
+        **dict.fromkeys(Hashes().named(), or_null(HEX)),
+        "tests": about(
+            or_null(dict.fromkeys(("passed", "failed", "errors", "skipped"), COUNT)),
+            "Null where the command told no numbers.",
+        ),
+        "seconds": float | None,
+        "tail": [str],
     }
-    whole = {
-        "schema": {"const": SCHEMA},
-        "components": {"type": "array", "items": _object(entry)},
-        "warnings": {"type": "array", "items": {"type": "string"}},
-    }
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": SCHEMA, **_object(whole)}
-
-
-def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": dict(properties),
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    whole = schema_of({"schema": Schema(const=SCHEMA), "components": [entry], "warnings": [str]})
+    return Schema({"$schema": DRAFT, "title": SCHEMA, **whole})

@@ -7,13 +7,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from patchgate.components.content import ComponentGraph, Dependency, Listed
 from patchgate.components.names import How
 from patchgate.git.quoting import printable
 from patchgate.report.json import plain_json
+from patchgate.report.schema import (
+    COUNT,
+    Schema,
+    Shape,
+    document_schema,
+    one_of,
+)
 from patchgate.report.wording import safe
 
 LIST_SCHEMA = "patchgate.components/1"
@@ -143,55 +149,39 @@ def _escaped(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9_./ -]", lambda match: f"#{ord(match[0])};", shown)
 
 
-_TEXT: dict[str, Any] = {"type": "string"}
-_MAYBE_TEXT: dict[str, Any] = {"type": ["string", "null"]}
-_FLAG: dict[str, Any] = {"type": "boolean"}
-_NUMBER: dict[str, Any] = {"type": "integer", "minimum": 0}
-_CONTENT: dict[str, Any] = {"enum": ["index", "HEAD"]}
+_CONTENT = one_of("index", "HEAD")
 
 
-def list_schema() -> dict[str, Any]:
+def list_schema() -> Schema:
     """Build the JSON Schema of `component list --format json`."""
-    contract = _object({"path": _TEXT, "state": {"enum": list(_STATES)}, "version": _MAYBE_TEXT})
-    numbers = {"tests": _NUMBER, "implementation": _NUMBER}
-    row = _object({"id": _TEXT, "parent": _MAYBE_TEXT, "contract": contract, **numbers, "baseline": _FLAG})
-    listed = {"schema": {"const": LIST_SCHEMA}, "from": _CONTENT, "components": _list(row)}
-    return _document("components", "The components, with what there is of each", listed)
+    row: Shape = {
+        "id": str,
+        "parent": str | None,
+        "contract": {"path": str, "state": one_of(*_STATES), "version": str | None},
+        "tests": COUNT,
+        "implementation": COUNT,
+        "baseline": bool,
+    }
+    title = "The components, with what there is of each"
+    return document_schema(LIST_SCHEMA, title, {"from": _CONTENT, "components": [row]})
 
 
-def graph_schema() -> dict[str, Any]:
+def graph_schema() -> Schema:
     """Build the JSON Schema of `component graph --format json`."""
-    edge = {
-        "from": _TEXT,
-        "name": _TEXT,
-        "to": _MAYBE_TEXT,
-        "how": {"enum": [*(each.value for each in How), None]},
-        **dict.fromkeys(("is_external", "is_across", "is_in_cycle"), _FLAG),
+    edge: Shape = {
+        "from": str,
+        "name": str,
+        "to": str | None,
+        "how": How | None,
+        "is_external": bool,
+        "is_across": bool,
+        "is_in_cycle": bool,
     }
-    graph = {
-        "schema": {"const": GRAPH_SCHEMA},
+    graph: dict[str, Shape] = {
         "from": _CONTENT,
-        "components": _list(_object({"id": _TEXT, "parent": _MAYBE_TEXT})),
-        "groups": _list(_TEXT),
-        "dependencies": _list(_object(edge)),
-        "cycles": _list(_list(_TEXT)),
+        "components": [{"id": str, "parent": str | None}],
+        "groups": [str],
+        "dependencies": [edge],
+        "cycles": [[str]],
     }
-    return _document("component-graph", "The component tree, dependencies and cycles", graph)
-
-
-def _document(name: str, title: str, properties: Mapping[str, Any]) -> dict[str, Any]:
-    first = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"urn:patchgate:{name}:1"}
-    return {**first, "title": title, **_object(properties)}
-
-
-def _list(items: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "items": items}
-
-
-def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": dict(properties),
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    return document_schema(GRAPH_SCHEMA, "The component tree, dependencies and cycles", graph)

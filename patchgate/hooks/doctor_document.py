@@ -7,24 +7,24 @@ base64 beside it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from patchgate import __version__
 from patchgate.git.quoting import printable
 from patchgate.hooks.doctor import Diagnosis, Place
 from patchgate.hooks.doctor_findings import Finding, Hook
-from patchgate.report.json import BASE64, place_member
+from patchgate.report.json import place_member
 from patchgate.report.rules import Level
+from patchgate.report.schema import (
+    Schema,
+    Shape,
+    document_schema,
+    maybe,
+    path_key,
+)
 from patchgate.report.verdict import Json
 
 DOCTOR_SCHEMA = "patchgate.doctor/1"
 _MOST_TEXT = 4000
-
-_TEXT = {"type": "string"}
-_MAYBE_TEXT = {"type": ["string", "null"]}
-_FLAG = {"type": "boolean"}
-
-Schema = dict[str, Any]
 
 
 def document(diagnosis: Diagnosis, fixed: Sequence[str] = ()) -> dict[str, Json]:
@@ -103,75 +103,36 @@ def _text(text: str) -> str:
 
 def json_schema() -> Schema:
     """Build the JSON Schema of `patchgate.doctor/1`."""
-    finding = _object(
-        {
-            "level": {"enum": [level.value for level in Level]},
-            "events": _list(_TEXT),
-            "what": _TEXT,
-            "remedy": _MAYBE_TEXT,
-            "safe": _FLAG,
-        }
-    )
-    hook = _object(
-        {
-            "event": _TEXT,
-            "file": _TEXT,
-            "exists": _FLAG,
-            "executable": _FLAG,
-            "by": _MAYBE_TEXT,
-            "format": {"type": ["integer", "null"]},
-            "before": _maybe(_object({"file": _TEXT, "by": _TEXT}, {"file_b64": BASE64})),
-            "displaced": _maybe(_object({"file": _TEXT}, {"file_b64": BASE64})),
-            "reaches": _MAYBE_TEXT,
-            "through": _maybe(_object({"by": _TEXT, "config": _TEXT}, {"config_b64": BASE64})),
-        },
-        {"file_b64": BASE64},
-    )
-    hooks_path = _object({"value": _TEXT, "scope": _TEXT, "file": _MAYBE_TEXT}, {"file_b64": BASE64})
-    named = {"name": _TEXT, "command": _TEXT, "events": _list(_TEXT), "scope": _TEXT, "enabled": _FLAG}
-    worktree = _object(
-        {
-            "path": _TEXT,
-            "bare": _FLAG,
-            "runs": _FLAG,
-            "hooks_folder": _MAYBE_TEXT,
-            "hooks_path": _maybe(hooks_path),
-            "config_hooks": _list(_object(named)),
-            "hooks": _list(hook),
-            "findings": _list(finding),
-        },
-        {"path_b64": BASE64, "hooks_folder_b64": BASE64},
-    )
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": "urn:patchgate:doctor:1",
-        "title": "Whether the hooks of a repository really run",
-        **_object(
-            {
-                "schema": {"const": DOCTOR_SCHEMA},
-                "tool": _object({"version": _TEXT}),
-                "git": _TEXT,
-                "runs": _FLAG,
-                "fixed": _list(_TEXT),
-                "worktrees": _list(worktree),
-                "findings": _list(finding),
-            }
-        ),
+    finding: Shape = {"level": Level, "events": [str], "what": str, "remedy": str | None, "safe": bool}
+    hook: Shape = {
+        "event": str,
+        **path_key("file"),
+        "exists": bool,
+        "executable": bool,
+        "by": str | None,
+        "format": int | None,
+        "before": maybe({**path_key("file"), "by": str}),
+        "displaced": maybe(path_key("file")),
+        "reaches": str | None,
+        "through": maybe({"by": str, **path_key("config")}),
     }
-
-
-def _object(properties: Schema, optional: Schema | None = None) -> Schema:
-    return {
-        "type": "object",
-        "properties": {**properties, **(optional or {})},
-        "required": list(properties),
-        "additionalProperties": False,
+    config_hook: Shape = {"name": str, "command": str, "events": [str], "scope": str, "enabled": bool}
+    worktree: Shape = {
+        **path_key("path"),
+        "bare": bool,
+        "runs": bool,
+        **path_key("hooks_folder", str | None),
+        "hooks_path": maybe({"value": str, "scope": str, **path_key("file", str | None)}),
+        "config_hooks": [config_hook],
+        "hooks": [hook],
+        "findings": [finding],
     }
-
-
-def _list(items: Schema) -> Schema:
-    return {"type": "array", "items": items}
-
-
-def _maybe(value: Schema) -> Schema:
-    return {"anyOf": [value, {"type": "null"}]}
+    diagnosis: dict[str, Shape] = {
+        "tool": {"version": str},
+        "git": str,
+        "runs": bool,
+        "fixed": [str],
+        "worktrees": [worktree],
+        "findings": [finding],
+    }
+    return document_schema(DOCTOR_SCHEMA, "Whether the hooks of a repository really run", diagnosis)

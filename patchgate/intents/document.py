@@ -11,14 +11,23 @@ import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import quote_path
 from patchgate.intents.intent import Intent, Moment, State, is_folder, may_be_many
 from patchgate.intents.states import Action, Outcome, Standing, Told
 from patchgate.policy.file_kinds import PYPROJECT_FILE
-from patchgate.report.json import BASE64, BASE64_LIST, path_list, path_member, place_member, plain_json
+from patchgate.report.json import path_list, path_member, place_member, plain_json
+from patchgate.report.schema import (
+    COUNT,
+    Schema,
+    Shape,
+    document_schema,
+    maybe,
+    path_key,
+    path_keys,
+    schema_of,
+)
 from patchgate.report.verdict import Json
 from patchgate.report.wording import SHORT_OID, count, length, safe, show_path, some
 
@@ -233,73 +242,44 @@ def _iso(seconds: float) -> str:
         return "1970-01-01T00:00:00Z"
 
 
-_TEXT: dict[str, Any] = {"type": "string"}
-_MAYBE_TEXT: dict[str, Any] = {"type": ["string", "null"]}
-_FLAG: dict[str, Any] = {"type": "boolean"}
-_NUMBER: dict[str, Any] = {"type": "integer", "minimum": 0}
-_TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
-
-
-def intent_schema() -> dict[str, Any]:
+def intent_schema() -> Schema:
     """Build the JSON Schema of what `intent declare`, `renew`, `clear` and `recover` write."""
-    conflict = _object(
-        {"id": _TEXT, "reason": _TEXT, "worktree": _TEXT, "entries": _TEXTS, "expires_at": _TEXT},
-        {"worktree_b64": BASE64, "entries_b64": BASE64_LIST},
-    )
-    value = {
-        "schema": {"const": INTENT_SCHEMA},
-        "action": {"enum": [each.value for each in Action]},
-        "intent": {"anyOf": [_one(), {"type": "null"}]},
-        "conflicts": {"type": "array", "items": conflict},
-        "promoted": _TEXTS,
-        "reason": _MAYBE_TEXT,
-        "hint": _MAYBE_TEXT,
-        "warnings": _TEXTS,
+    conflict: Shape = {
+        "id": str,
+        "reason": str,
+        **path_key("worktree"),
+        **path_keys("entries"),
+        "expires_at": str,
     }
-    return _document("intent", "What was done with an intent, or why not", value)
+    outcome: dict[str, Shape] = {
+        "action": Action,
+        "intent": maybe(_INTENT),
+        "conflicts": [conflict],
+        "promoted": [str],
+        "reason": str | None,
+        "hint": str | None,
+        "warnings": [str],
+    }
+    return document_schema(INTENT_SCHEMA, "What was done with an intent, or why not", outcome)
 
 
-def intents_schema() -> dict[str, Any]:
+def intents_schema() -> Schema:
     """Build the JSON Schema of what `intent list` and `intent show` write."""
-    value = {
-        "schema": {"const": INTENTS_SCHEMA},
-        "intents": {"type": "array", "items": _one()},
-        "warnings": _TEXTS,
-    }
-    return _document("intents", "Intents, the oldest first", value)
+    listed: dict[str, Shape] = {"intents": [_INTENT], "warnings": [str]}
+    return document_schema(INTENTS_SCHEMA, "Intents, the oldest first", listed)
 
 
-def _one() -> dict[str, Any]:
-    holder = _object({"host": _TEXT, "pid": _NUMBER, "is_running": _FLAG})
-    oids = {"type": "array", "items": _MAYBE_TEXT, "minItems": 1}
-    dirty = _object({"path": _TEXT, "oids": oids}, {"path_b64": BASE64})
-    lists = ("allowed", "related", "forbidden", "control_files")
-    return _object(
-        {
-            **dict.fromkeys(("id", "reason", "worktree", "tree", "analyses", "digest"), _TEXT),
-            **dict.fromkeys(("declared_at", "expires_at"), _TEXT),
-            **dict.fromkeys(("base", "before", "renewed_at", "seen_at"), _MAYBE_TEXT),
-            **dict.fromkeys(lists, _TEXTS),
-            **dict.fromkeys(("is_here", "is_worktree_gone"), _FLAG),
-            **dict.fromkeys(("seconds_left", "ttl", "lease"), _NUMBER),
-            "state": {"enum": [each.value for each in Standing]},
-            "stored_state": {"enum": [each.value for each in State]},
-            "holder": {"anyOf": [holder, {"type": "null"}]},
-            "dirty": {"type": "array", "items": dirty},
-        },
-        {"worktree_b64": BASE64, **{f"{name}_b64": BASE64_LIST for name in lists}},
-    )
-
-
-def _document(name: str, title: str, properties: dict[str, Any]) -> dict[str, Any]:
-    first = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"urn:patchgate:{name}:1"}
-    return {**first, "title": title, **_object(properties)}
-
-
-def _object(properties: dict[str, Any], optional: dict[str, Any] | None = None) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": {**properties, **(optional or {})},
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+_INTENT: Shape = {
+    "id": str,
+    "reason": str,
+    **path_key("worktree"),
+    **dict.fromkeys(("tree", "analyses", "digest", "declared_at", "expires_at"), str),
+    **dict.fromkeys(("base", "before", "renewed_at", "seen_at"), str | None),
+    **path_keys("allowed", "related", "forbidden", "control_files"),
+    **dict.fromkeys(("is_here", "is_worktree_gone"), bool),
+    **dict.fromkeys(("seconds_left", "ttl", "lease"), COUNT),
+    "state": Standing,
+    "stored_state": State,
+    "holder": maybe({"host": str, "pid": COUNT, "is_running": bool}),
+    "dirty": [{**path_key("path"), "oids": Schema(schema_of([str | None]), minItems=1)}],
+}

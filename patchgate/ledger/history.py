@@ -14,13 +14,13 @@ from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from patchgate.errors import UndecidedError
 from patchgate.git.repository import Repository
 from patchgate.ledger import adjudications
 from patchgate.ledger.ledger import EVENT_SCHEMA, Event, Ledger
 from patchgate.report.json import plain_json
+from patchgate.report.schema import DIGEST, Schema, Shape, document_schema
 from patchgate.report.wording import SHORT_OID, count, safe
 from patchgate.storage.chain import Problem
 from patchgate.storage.head import AT_END, BEFORE_END, CONTRADICTED, Comparison, path_of
@@ -273,26 +273,11 @@ def as_text(event: Event) -> list[str]:
     return [" ".join(words), *(f"    {_word(key)}: {safe(_shown(rest[key]))}" for key in order)]
 
 
-def json_schema() -> dict[str, Any]:
+def json_schema() -> Schema:
     """Build the JSON Schema of one line of `log --format json`."""
-    text = {"type": "string"}
-    properties = {
-        "schema": {"const": EVENT_SCHEMA},
-        "hash": {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"},
-        "kind": text,
-        "at": text,
-        "version": text,
-    }
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": "urn:patchgate:event:1",
-        "title": "One event of the ledger",
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        # Each kind has keys of its own, and the file may be older or newer than this program.
-        "additionalProperties": True,
-    }
+    event: dict[str, Shape] = {"hash": DIGEST, "kind": str, "at": str, "version": str}
+    # Each kind has keys of its own, and the file may be older or newer than this program.
+    return Schema(document_schema(EVENT_SCHEMA, "One event of the ledger", event), additionalProperties=True)
 
 
 def _confirmed(ledger: Ledger, problems: Sequence[Problem]) -> Sequence[Problem]:

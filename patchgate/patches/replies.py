@@ -9,22 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from patchgate.patches.patch_model import Fault
 from patchgate.patches.reply import read_reply
 from patchgate.patches.reply_grammar import Kind, Reading
 from patchgate.report.json import document, finding_documents, plain_json
-from patchgate.report.report_schema import json_schema as report_schema
 from patchgate.report.rules import RULES
+from patchgate.report.schema import Schema, Shape, about, document_schema, maybe
+from patchgate.report.schema import json_schema as report_schema
 from patchgate.report.verdict import Detail, Finding, Json, Report, Verdict
 
 if TYPE_CHECKING:
     from patchgate.git.repository import Repository
 
 REPLY_SCHEMA = "patchgate.reply/1"
-
-Schema = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,23 +97,14 @@ def reply_document(judged: JudgedReply) -> dict[str, Json]:
 def json_schema() -> Schema:
     """Build the JSON Schema of `patchgate.reply/1`."""
     report = report_schema()
-    body = {key: value for key, value in report.items() if key in {"type", "properties", "required"}}
-    properties = {
-        "schema": {"const": REPLY_SCHEMA},
-        "verdict": {"enum": [verdict.value for verdict in Verdict]},
-        "action": {"type": ["string", "null"], "description": "null where it is unknown"},
-        "params": {"type": "object", "description": "what could be read, defaults included"},
-        "notes": {"type": "array", "items": {"type": "string"}},
-        "findings": {"type": "array", "items": {"$ref": "#/$defs/finding"}},
-        "report": {"anyOf": [{**body, "additionalProperties": False}, {"type": "null"}]},
+    body = {key: report[key] for key in ("type", "properties", "required", "additionalProperties")}
+    reply: dict[str, Shape] = {
+        "verdict": Verdict,
+        "action": about(str | None, "null where it is unknown"),
+        "params": Schema(type="object", description="what could be read, defaults included"),
+        "notes": [str],
+        "findings": [Schema({"$ref": "#/$defs/finding"})],
+        "report": maybe(Schema(body)),
     }
-    return {
-        "$schema": report["$schema"],
-        "$id": "urn:patchgate:reply:1",
-        "title": "What patchgate says about an agent's reply",
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-        "$defs": report["$defs"],
-    }
+    schema = document_schema(REPLY_SCHEMA, "What patchgate says about an agent's reply", reply)
+    return Schema(schema, **{"$defs": report["$defs"]})

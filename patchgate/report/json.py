@@ -12,7 +12,6 @@ from binascii import b2a_base64
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any
 
 from patchgate import __version__
 from patchgate.errors import ConfigError, PatchgateError, ended_attempt
@@ -20,8 +19,8 @@ from patchgate.git.model import GITLINK, FileChange, Status, change_id
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import exact_text, quote_path
 from patchgate.report import wording
-from patchgate.report.report_schema import ERROR_SCHEMA, REPORT_SCHEMA
 from patchgate.report.rules import RULES_VERSION
+from patchgate.report.schema import ERROR_SCHEMA, REPORT_SCHEMA
 from patchgate.report.verdict import (
     Attempt,
     ChangeVerdict,
@@ -34,14 +33,6 @@ from patchgate.report.verdict import (
     Verdict,
     fingerprints,
 )
-
-BASE64: dict[str, Any] = {"type": "string", "contentEncoding": "base64"}
-"""The schema of the bytes of one path."""
-BASE64_LIST: dict[str, Any] = {
-    "type": "array",
-    "items": {"type": ["string", "null"], "contentEncoding": "base64"},
-}
-"""The schema of those of a list."""
 
 
 def path_member(key: str, path: RepoPath | None) -> dict[str, Json]:

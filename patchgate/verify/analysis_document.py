@@ -10,15 +10,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
 from patchgate.commands.results import AnalysisRun, Evaluated, Measurement, Result
-from patchgate.report.json import BASE64, path_member, plain_json
+from patchgate.report.json import path_member, plain_json
 from patchgate.report.sarif import SCHEMA as SARIF_SCHEMA
+from patchgate.report.schema import (
+    DIGEST,
+    OID,
+    Schema,
+    Shape,
+    about,
+    document_schema,
+    maybe,
+    one_of,
+    path_key,
+)
 from patchgate.report.verdict import Json
 from patchgate.report.wording import SHORT_OID, count, number, safe, show_path
 from patchgate.verify.analyze import Analysis, Unstable
-from patchgate.verify.document import result_document, result_schema
+from patchgate.verify.document import RESULT, result_document
 from patchgate.verify.sarif import analysis_runs
 from patchgate.verify.verification_reasons import MOST_NAME
 from patchgate.verify.verification_text import list_results, show_result
@@ -168,51 +178,30 @@ def _measured(each: Measurement) -> Json:
     return {**path_member("path", each.path), "symbol": each.symbol, "name": each.name, "value": each.value}
 
 
-_TEXT: dict[str, Any] = {"type": "string"}
-_MAYBE_TEXT: dict[str, Any] = {"type": ["string", "null"]}
-_TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
-_DIGEST: dict[str, Any] = {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"}
-_OID: dict[str, Any] = {"type": "string", "pattern": "^[0-9a-f]{40}([0-9a-f]{24})?$"}
-
-
-def json_schema() -> dict[str, Any]:
+def json_schema() -> Schema:
     """Build the JSON Schema (draft 2020-12) of `analyze --format json`."""
-    results = {"type": "array", "items": result_schema()}
-    metric = _object({"path": _TEXT, "symbol": _TEXT, "name": _TEXT, "value": {"type": "number"}})
-    metric["properties"]["path_b64"] = BASE64
-    run = {
-        "analysis": _TEXT,
-        "outcome": {"enum": [each.value for each in Evaluated]},
-        "tool": {**_TEXT, "description": "the file of the program"},
-        "key": {**_MAYBE_TEXT, "description": "what the run follows from: tree, settings, program"},
-        "digest": {"anyOf": [_DIGEST, {"type": "null"}], "description": "of what was told"},
-        "reason": _MAYBE_TEXT,
-        "hint": _MAYBE_TEXT,
-        "results": results,
-        "suppressed": results,
-        "metrics": {"type": "array", "items": metric},
-        "warnings": _TEXTS,
+    run: Shape = {
+        "analysis": str,
+        "outcome": Evaluated,
+        "tool": about(str, "the file of the program"),
+        "key": about(str | None, "what the run follows from: tree, settings, program"),
+        "digest": about(maybe(DIGEST), "of what was told"),
+        "reason": str | None,
+        "hint": str | None,
+        "results": [RESULT],
+        "suppressed": [RESULT],
+        "metrics": [{**path_key("path"), "symbol": str, "name": str, "value": float}],
+        "warnings": [str],
     }
-    document = {
-        "schema": {"const": SCHEMA},
-        "outcome": {"enum": list(_WORDS)},
-        "what": _TEXT,
-        "commit": {"anyOf": [_OID, {"type": "null"}], "description": "HEAD, or the commit that was named"},
-        "tree": _OID,
-        "analyses": {**_DIGEST, "description": "of the settings and the programs together"},
-        "digest": {**_DIGEST, "description": "of the tree and all that was told"},
-        "is_stable": {"type": ["boolean", "null"], "description": "null: nothing ran twice"},
-        "unstable": _TEXTS,
-        "runs": {"type": "array", "items": _object(run)},
+    analysis: dict[str, Shape] = {
+        "outcome": one_of(*_WORDS),
+        "what": str,
+        "commit": about(maybe(OID), "HEAD, or the commit that was named"),
+        "tree": OID,
+        "analyses": about(DIGEST, "of the settings and the programs together"),
+        "digest": about(DIGEST, "of the tree and all that was told"),
+        "is_stable": about(bool | None, "null: nothing ran twice"),
+        "unstable": [str],
+        "runs": [run],
     }
-    first = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:patchgate:analysis:1"}
-    return {**first, "title": "What the analyses tell of one tree", **_object(document)}
-
-
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": dict(properties),
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    return document_schema(SCHEMA, "What the analyses tell of one tree", analysis)

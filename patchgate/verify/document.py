@@ -7,12 +7,27 @@ people. The text is pure ASCII.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any
 
 from patchgate.commands.results import AnalysisRun, Evaluated, Result, ThresholdState, TreeRuns, Worsened
 from patchgate.intents.intent import ScopeCheck
-from patchgate.report.json import BASE64, BASE64_LIST, path_list, path_member, plain_json
+from patchgate.report.json import path_list, path_member, plain_json
+from patchgate.report.schema import (
+    COUNT,
+    DIGEST,
+    MAYBE_COUNT,
+    OID,
+    ORDINAL,
+    Schema,
+    Shape,
+    about,
+    document_schema,
+    maybe,
+    one_of,
+    or_null,
+    path_key,
+    path_keys,
+    schema_of,
+)
 from patchgate.report.verdict import Json, Verdict
 from patchgate.verify.abuse import TRIGGERS
 from patchgate.verify.result import Status, Verification
@@ -147,144 +162,88 @@ def _scope(check: ScopeCheck | None) -> Json:
     }
 
 
-_TEXT: dict[str, Any] = {"type": "string"}
-_MAYBE_TEXT: dict[str, Any] = {"type": ["string", "null"]}
-_TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
-_BOOL: dict[str, Any] = {"type": "boolean"}
-_MAYBE_BOOL: dict[str, Any] = {"type": ["boolean", "null"]}
-_COUNT: dict[str, Any] = {"type": "integer", "minimum": 0}
-_MAYBE_COUNT: dict[str, Any] = {"type": ["integer", "null"], "minimum": 0}
-_NUMBER: dict[str, Any] = {"type": "number"}
-_MAYBE_NUMBER: dict[str, Any] = {"type": ["number", "null"]}
-_DIGEST: dict[str, Any] = {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"}
-_OID: dict[str, Any] = {"type": "string", "pattern": "^[0-9a-f]{40}([0-9a-f]{24})?$"}
-_BASE64: dict[str, Any] = {"path_b64": BASE64}
+RESULT: Shape = {
+    "analysis": str,
+    "tool": str,
+    "rule": str,
+    "level": one_of("error", "warning", "note", "none"),
+    "message": str,
+    **path_key("path", str | None),
+    "line": or_null(ORDINAL),
+    **path_keys("paths"),
+}
+_RUN: Shape = {
+    "analysis": str,
+    "tool": str,
+    "outcome": Evaluated,
+    "digest": str | None,
+    "reason": str | None,
+    "hint": str | None,
+    "findings": COUNT,
+    "suppressed": COUNT,
+    "metrics": COUNT,
+    "warnings": [str],
+}
+_RUNS = maybe({"tree": OID, "digest": DIGEST, "analyses": str, "is_evaluated": bool, "runs": [_RUN]})
+_WORSENED: Shape = {
+    **path_key("path"),
+    "symbol": str,
+    "metric": str,
+    "before": about(float | None, "null: the symbol is new"),
+    "after": float,
+}
+_THRESHOLD: Shape = {
+    "name": str,
+    "metric": str,
+    "max": float,
+    "before": float | None,
+    "after": float | None,
+    "failed_before": bool,
+    "fails_after": bool,
+    "preexisting": about(bool, "it fails as it did before"),
+    "over": [Schema(anyOf=[schema_of(RESULT), schema_of(_WORSENED)])],
+}
+_SCOPE: Shape = {
+    "is_clean": bool,
+    **path_keys("unexpected_files", "forbidden_touched", "expanded", "untouched"),
+}
+_ABUSE: Shape = {
+    "detected": bool,
+    "triggers": [one_of(*TRIGGERS)],
+    **path_keys("baselines"),
+    "baselines": about([str], "the listed files that grew; with new findings, that changed"),
+    "suppressed": [RESULT],
+}
 
 
-def json_schema() -> dict[str, Any]:
+def json_schema() -> Schema:
     """Build the JSON Schema (draft 2020-12) of `verify --format json`."""
-    abuse = {
-        "detected": _BOOL,
-        "triggers": {"type": "array", "items": {"enum": list(TRIGGERS)}},
-        "baselines": {**_TEXTS, "description": "the listed files that grew; with new findings, that changed"},
-        "suppressed": _list(result_schema()),
+    verification: dict[str, Shape] = {
+        "verdict": Verdict,
+        "status": Status,
+        "reason": str,
+        "intent": str | None,
+        "base": about(maybe(OID), "where it leaves what --base named"),
+        "before": _RUNS,
+        "after": _RUNS,
+        "intent_regressions": [RESULT],
+        "external_regressions": [RESULT],
+        "fixed": MAYBE_COUNT,
+        "unchanged": MAYBE_COUNT,
+        "intent_worsened": [_WORSENED],
+        "external_worsened": [_WORSENED],
+        "thresholds": [_THRESHOLD],
+        "gate_worsened": bool,
+        "before_gate": about(bool | None, "whether a threshold failed; null: not compared"),
+        "after_gate": about(bool | None, "whether a threshold fails; null: not compared"),
+        "intent_caused_gate": bool,
+        "scope": maybe(_SCOPE),
+        "baseline_abuse": _ABUSE,
+        "contract_violations": [str],
+        "told": about([str], "violations that strictness relaxed only tells"),
+        "next_step": str | None,
+        "external_commits": [{"commit": OID, "subject": str}],
+        **path_keys("dirty_before"),
+        "warnings": [str],
     }
-    properties = {
-        "schema": {"const": SCHEMA},
-        "verdict": {"enum": [each.value for each in Verdict]},
-        "status": {"enum": [each.value for each in Status]},
-        "reason": _TEXT,
-        "intent": _MAYBE_TEXT,
-        "base": {**_maybe(_OID), "description": "where it leaves what --base named"},
-        "before": _maybe(_runs_schema()),
-        "after": _maybe(_runs_schema()),
-        "intent_regressions": _list(result_schema()),
-        "external_regressions": _list(result_schema()),
-        "fixed": _MAYBE_COUNT,
-        "unchanged": _MAYBE_COUNT,
-        "intent_worsened": _list(_worsened_schema()),
-        "external_worsened": _list(_worsened_schema()),
-        "thresholds": _list(_threshold_schema()),
-        "gate_worsened": _BOOL,
-        "before_gate": {
-            **_MAYBE_BOOL,
-            "description": "whether a threshold failed; null: not compared",
-        },
-        "after_gate": {**_MAYBE_BOOL, "description": "whether a threshold fails; null: not compared"},
-        "intent_caused_gate": _BOOL,
-        "scope": _maybe(_scope_schema()),
-        "baseline_abuse": _object(abuse, {"baselines_b64": BASE64_LIST}),
-        "contract_violations": _TEXTS,
-        "told": {**_TEXTS, "description": "violations that strictness relaxed only tells"},
-        "next_step": _MAYBE_TEXT,
-        "external_commits": _list(_object({"commit": _OID, "subject": _TEXT})),
-        "dirty_before": _TEXTS,
-        "warnings": _TEXTS,
-    }
-    first = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:patchgate:verification:1"}
-    return {
-        **first,
-        "title": "Whether it got worse, and whose regression it is",
-        **_object(properties, {"dirty_before_b64": BASE64_LIST}),
-    }
-
-
-def _object(properties: dict[str, Any], optional: dict[str, Any] | None = None) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": {**properties, **(optional or {})},
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
-def _list(items: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "items": items}
-
-
-def _maybe(*schemas: dict[str, Any]) -> dict[str, Any]:
-    return {"anyOf": [*schemas, {"type": "null"}]}
-
-
-def _runs_schema() -> dict[str, Any]:
-    run = {
-        "analysis": _TEXT,
-        "tool": _TEXT,
-        "outcome": {"enum": [each.value for each in Evaluated]},
-        "digest": _MAYBE_TEXT,
-        "reason": _MAYBE_TEXT,
-        "hint": _MAYBE_TEXT,
-        "findings": _COUNT,
-        "suppressed": _COUNT,
-        "metrics": _COUNT,
-        "warnings": _TEXTS,
-    }
-    runs = {"tree": _OID, "digest": _DIGEST, "analyses": _TEXT, "is_evaluated": _BOOL}
-    return _object({**runs, "runs": _list(_object(run))})
-
-
-def result_schema() -> dict[str, Any]:
-    properties = {
-        "analysis": _TEXT,
-        "tool": _TEXT,
-        "rule": _TEXT,
-        "level": {"enum": ["error", "warning", "note", "none"]},
-        "message": _TEXT,
-        "path": _MAYBE_TEXT,
-        "line": {"type": ["integer", "null"], "minimum": 1},
-        "paths": _TEXTS,
-    }
-    return _object(properties, {**_BASE64, "paths_b64": BASE64_LIST})
-
-
-def _worsened_schema() -> dict[str, Any]:
-    properties = {
-        "path": _TEXT,
-        "symbol": _TEXT,
-        "metric": _TEXT,
-        "before": {**_MAYBE_NUMBER, "description": "null: the symbol is new"},
-        "after": _NUMBER,
-    }
-    return _object(properties, _BASE64)
-
-
-def _threshold_schema() -> dict[str, Any]:
-    over: Sequence[dict[str, Any]] = (result_schema(), _worsened_schema())
-    properties = {
-        "name": _TEXT,
-        "metric": _TEXT,
-        "max": _NUMBER,
-        "before": _MAYBE_NUMBER,
-        "after": _MAYBE_NUMBER,
-        "failed_before": _BOOL,
-        "fails_after": _BOOL,
-        "preexisting": {**_BOOL, "description": "it fails as it did before"},
-        "over": _list({"anyOf": list(over)}),
-    }
-    return _object(properties)
-
-
-def _scope_schema() -> dict[str, Any]:
-    names = ("unexpected_files", "forbidden_touched", "expanded", "untouched")
-    encoded = {f"{name}_b64": BASE64_LIST for name in names}
-    return _object({"is_clean": _BOOL, **dict.fromkeys(names, _TEXTS)}, encoded)
+    return document_schema(SCHEMA, "Whether it got worse, and whose regression it is", verification)

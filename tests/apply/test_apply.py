@@ -12,7 +12,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from patchgate.report.report_schema import json_schema
+from patchgate.report.schema import json_schema
 from tests.proposals import ABC, PERMISSIVE, addition, change_of, deletion, moved
 from tests.world import EXECUTABLE, Answer, Repo
 

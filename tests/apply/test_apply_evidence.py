@@ -9,7 +9,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from patchgate.report.report_schema import json_schema
+from patchgate.report.schema import json_schema
 from tests.proposals import ABC, change_of
 from tests.world import Answer, Repo
 

@@ -11,7 +11,7 @@ from unittest import mock
 import jsonschema
 import pytest
 
-from patchgate.report.report_schema import json_schema
+from patchgate.report.schema import json_schema
 from tests.apply.test_apply import apply, attempt_of, command
 from tests.proposals import ABC, addition, change_of, moved
 from tests.world import Answer, Repo

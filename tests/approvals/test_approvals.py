@@ -22,8 +22,8 @@ from patchgate.git.model import Source, change_id
 from patchgate.git.notes import add_line, anchor_of, read_notes
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository, open_repository
-from patchgate.report.report_schema import json_schema
 from patchgate.report.rules import Level
+from patchgate.report.schema import json_schema
 from patchgate.report.verdict import ChangeVerdict, GateOutcome, Outcome, Report, Verdict
 from tests.signing import (
     REF,

@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import quote, unquote
-from patchgate.report.report_schema import json_schema
+from patchgate.report.schema import json_schema
 from tests.apply.test_apply import apply, command
 from tests.proposals import addition
 from tests.world import Answer, Repo

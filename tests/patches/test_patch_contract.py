@@ -10,8 +10,8 @@ import pytest
 from patchgate.apply.selftest_cases import RULES_WITH_A_CASE
 from patchgate.cli.selftest_run import CASES
 from patchgate.cli.selftest_verify import RULES_OF_WORK
-from patchgate.report.report_schema import json_schema
 from patchgate.report.rules import RULES, Level
+from patchgate.report.schema import json_schema
 from tests.proposals import check
 from tests.world import Repo
 

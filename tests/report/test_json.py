@@ -13,8 +13,8 @@ from patchgate import __version__
 from patchgate.errors import ConfigError, Mistake, UndecidedError
 from patchgate.git.model import Change, FileChange, Source, change_id
 from patchgate.report import json
-from patchgate.report.report_schema import json_schema
 from patchgate.report.rules import Level
+from patchgate.report.schema import json_schema
 from patchgate.report.verdict import ChangeVerdict, Finding, Fix, Json, Report, fingerprints
 from tests.report.verdict_reports import (
     AFTER,

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from patchgate.git.path import RepoPath
 from patchgate.intents.document import intent_schema, intents_schema
 from patchgate.report.json import path_list, path_member
-from patchgate.report.report_schema import json_schema as report_schema
+from patchgate.report.schema import json_schema as report_schema
 from patchgate.verify.document import json_schema as verification_schema
 from tests.verify.verify_world import Workshop
 

@@ -14,8 +14,8 @@ from patchgate.git.model import Change, Source
 from patchgate.report import json as report_json
 from patchgate.report import sarif
 from patchgate.report.builds import github, gitlab, junit
-from patchgate.report.report_schema import json_schema
 from patchgate.report.rules import Level
+from patchgate.report.schema import json_schema
 from patchgate.report.text import concise, full
 from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome, Report
 from tests.report.verdict_reports import HOSTILE, POLICY, finding, judged

@@ -11,7 +11,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from patchgate.git.repository import Repository
 from patchgate.ledger.adjudications import KIND, Adjudicated, adjudications
@@ -19,6 +18,15 @@ from patchgate.ledger.history import history
 from patchgate.ledger.since import iso
 from patchgate.placeholders.claims.claim import ClaimOutcome
 from patchgate.report.json import plain_json
+from patchgate.report.schema import (
+    COUNT,
+    Schema,
+    Shape,
+    about,
+    document_schema,
+    or_null,
+    schema_of,
+)
 from patchgate.report.verdict import Json
 from patchgate.report.wording import count, safe
 from patchgate.storage.chain import Problem
@@ -226,48 +234,30 @@ def _rate(part: int, whole: int) -> float | None:
     return round(part / whole, 6) if whole else None
 
 
-def json_schema() -> dict[str, Any]:
+def json_schema() -> Schema:
     """Build the JSON Schema (draft 2020-12) of `claim stats --format json`."""
-    number: dict[str, Any] = {"type": "integer", "minimum": 0}
-    rate: dict[str, Any] = {"type": ["number", "null"], "minimum": 0, "maximum": 1}
-    reversal = _object({"subject": {"type": "string"}, "downgrades": number, "reversed": number})
-    outcomes = {each.value: number for each in ClaimOutcome}
-    properties = {
-        "schema": {"const": SCHEMA},
-        "since": {"type": ["string", "null"]},
-        "adjudications": number,
+    rate = or_null(Schema(type="number", minimum=0, maximum=1))
+    stats: dict[str, Shape] = {
+        "since": str | None,
+        "adjudications": COUNT,
         # A newer program may have written outcomes that this one does not know.
-        "outcomes": {**_object(outcomes), "additionalProperties": number},
-        "scans": {**number, "description": "the adjudications that scanned files"},
-        "contradiction_downgrade_count": number,
-        "contradiction_detected_no_downgrade_count": number,
-        "cap_exhaustion_count": {**number, "description": "a cap left a file unread"},
-        "corroborated_count": {**number, "description": "a placeholder was in the claim's own files"},
-        "uncorroborated_count": {**number, "description": "one was in other tracked files alone"},
-        "permissive_downgrade_count": {
-            **number,
-            "description": "contradicted where the strict rule would not have done so",
-        },
-        "downgrade_rate": {**rate, "description": "of the scans; null: there is none"},
-        "cap_exhaustion_rate": {**rate, "description": "of the scans; null: there is none"},
-        "reversal_count": {**number, "description": "a placeholder was found later in the same subject"},
-        "reversal_rate": {**rate, "description": "of the downgrades with a subject; null: there is none"},
-        "reversals": {"type": "array", "items": reversal},
-        "unattributed_downgrade_count": {**number, "description": "downgrades without a subject"},
-        "undated_count": {**number, "description": "events without a time; `since` leaves them out"},
-        "is_whole": {
-            "type": "boolean",
-            "description": "false: the ledger is damaged or cut",
-        },
+        "outcomes": Schema(schema_of(dict.fromkeys(ClaimOutcome, COUNT)), additionalProperties=COUNT),
+        "scans": about(COUNT, "the adjudications that scanned files"),
+        "contradiction_downgrade_count": COUNT,
+        "contradiction_detected_no_downgrade_count": COUNT,
+        "cap_exhaustion_count": about(COUNT, "a cap left a file unread"),
+        "corroborated_count": about(COUNT, "a placeholder was in the claim's own files"),
+        "uncorroborated_count": about(COUNT, "one was in other tracked files alone"),
+        "permissive_downgrade_count": about(
+            COUNT, "contradicted where the strict rule would not have done so"
+        ),
+        "downgrade_rate": about(rate, "of the scans; null: there is none"),
+        "cap_exhaustion_rate": about(rate, "of the scans; null: there is none"),
+        "reversal_count": about(COUNT, "a placeholder was found later in the same subject"),
+        "reversal_rate": about(rate, "of the downgrades with a subject; null: there is none"),
+        "reversals": [{"subject": str, "downgrades": COUNT, "reversed": COUNT}],
+        "unattributed_downgrade_count": about(COUNT, "downgrades without a subject"),
+        "undated_count": about(COUNT, "events without a time; `since` leaves them out"),
+        "is_whole": about(bool, "false: the ledger is damaged or cut"),
     }
-    first = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:patchgate:claim-stats:1"}
-    return {**first, "title": "What became of claims", **_object(properties)}
-
-
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    return document_schema(SCHEMA, "What became of claims", stats)

@@ -22,7 +22,16 @@ from patchgate.placeholders.claims.claim import (
     Tier,
     Unscanned,
 )
-from patchgate.report.json import BASE64, path_member, plain_json
+from patchgate.report.json import path_member, plain_json
+from patchgate.report.schema import (
+    COUNT,
+    DRAFT,
+    Schema,
+    Shape,
+    about,
+    path_key,
+    schema_of,
+)
 from patchgate.report.verdict import Json
 
 
@@ -108,89 +117,66 @@ def _skipped(each: Skipped) -> Json:
     }
 
 
-_TEXT: dict[str, Any] = {"type": "string"}
-_MAYBE_TEXT: dict[str, Any] = {"type": ["string", "null"]}
-_TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
-_FLAG: dict[str, Any] = {"type": "boolean"}
-_COUNT: dict[str, Any] = {"type": "integer", "minimum": 0}
+_SKIPPED: Shape = {**path_key("path"), "tier": Tier, "reason": Unscanned}
+_METADATA: Shape = {
+    "contradiction_detected": bool,
+    "contradiction_marker_found": bool,
+    "corroborated": about(
+        bool | None,
+        "whether a placeholder is in the claim's own files, or it names none; null: none was found",
+    ),
+    "contradiction_detected_no_downgrade": bool,
+    "scan_mode": about(ScanMode | None, "null: nothing was scanned"),
+    "coverage_sufficient": about(bool | None, "null: nothing was scanned"),
+    "coverage_insufficient_reason": about(str | None, "several are joined by `;`"),
+    "cap_exhausted": about(bool, "a cap left a file of the claim or the fallback unread"),
+    "scanned_file_count": COUNT,
+    "scanned_total_bytes": COUNT,
+    "matched_file_count": COUNT,
+    "candidate_source_counts": dict.fromkeys(Tier, COUNT),
+    "skipped_counts": dict.fromkeys(Unscanned, COUNT),
+    "skipped_samples": Schema(schema_of([_SKIPPED]), maxItems=MOST_SAMPLES),
+    "samples": Schema(about([str], "`path:line` of placeholders"), maxItems=MOST_SAMPLES),
+    "places_total": COUNT,
+    "guard_enabled": bool,
+    "strict_coverage": about(bool, "whether the strict rule decided"),
+    "strict_outcome": about(
+        ClaimOutcome | None,
+        "what the strict rule says, whichever decided; null: nothing was scanned",
+    ),
+    "strict_insufficient_reason": str | None,
+    "read_from": about(str | None, "the tree that was scanned"),
+    "why": str,
+    "next_step": str | None,
+    "warnings": [str],
+}
 
 
-def json_schema() -> dict[str, Any]:
+def json_schema() -> Schema:
     """Build the JSON Schema (draft 2020-12) of `claim --format json`: a verdict that was adjudicated."""
-    properties = {
-        "passed": _FLAG,
-        "outcome": {"enum": [each.value for each in ClaimOutcome]},
-        "reason_code": _MAYBE_TEXT,
-        "severity_class": _MAYBE_TEXT,
-        "confidence": {"type": ["number", "null"]},
-        "contradicted_reason_code": {
-            **_MAYBE_TEXT,
-            "description": "what the verifier's reason_code was, where it was contradicted",
-        },
-        "metadata": {
-            **_open(_metadata_schema()),
-            "description": "what was scanned; a verifier's keys are kept",
-        },
+    contradicted = "what the verifier's reason_code was, where it was contradicted"
+    verdict: Shape = {
+        "passed": bool,
+        "outcome": ClaimOutcome,
+        "reason_code": str | None,
+        "severity_class": str | None,
+        "confidence": float | None,
+        "contradicted_reason_code": about(str | None, contradicted),
+        "metadata": about(_open(_METADATA), "what was scanned; a verifier's keys are kept"),
     }
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": "urn:patchgate:claim:1",
-        "title": "A verifier's verdict, amended by what was scanned",
-        # What else the verifier wrote is handed back.
-        **_open(properties),
-    }
+    return Schema(
+        {
+            "$schema": DRAFT,
+            "$id": "urn:patchgate:claim:1",
+            "title": "A verifier's verdict, amended by what was scanned",
+            # What else the verifier wrote is handed back.
+            **_open(verdict),
+        }
+    )
 
 
-def _metadata_schema() -> dict[str, Any]:
-    skipped = {
-        "path": _TEXT,
-        "tier": {"enum": [each.value for each in Tier]},
-        "reason": {"enum": [each.value for each in Unscanned]},
-    }
-    return {
-        "contradiction_detected": _FLAG,
-        "contradiction_marker_found": _FLAG,
-        "corroborated": {
-            "type": ["boolean", "null"],
-            "description": "whether a placeholder is in the claim's own files, or it names none; "
-            "null: none was found",
-        },
-        "contradiction_detected_no_downgrade": _FLAG,
-        "scan_mode": {
-            "enum": [*(each.value for each in ScanMode), None],
-            "description": "null: nothing was scanned",
-        },
-        "coverage_sufficient": {"type": ["boolean", "null"], "description": "null: nothing was scanned"},
-        "coverage_insufficient_reason": {**_MAYBE_TEXT, "description": "several are joined by `;`"},
-        "cap_exhausted": {**_FLAG, "description": "a cap left a file of the claim or the fallback unread"},
-        **dict.fromkeys(("scanned_file_count", "scanned_total_bytes", "matched_file_count"), _COUNT),
-        "candidate_source_counts": _closed({tier.value: _COUNT for tier in Tier}),
-        "skipped_counts": _closed({reason.value: _COUNT for reason in Unscanned}),
-        "skipped_samples": {
-            "type": "array",
-            "items": _closed(skipped, {"path_b64": BASE64}),
-            "maxItems": MOST_SAMPLES,
-        },
-        "samples": {**_TEXTS, "maxItems": MOST_SAMPLES, "description": "`path:line` of placeholders"},
-        "places_total": _COUNT,
-        "guard_enabled": _FLAG,
-        "strict_coverage": {**_FLAG, "description": "whether the strict rule decided"},
-        "strict_outcome": {
-            "enum": [*(each.value for each in ClaimOutcome), None],
-            "description": "what the strict rule says, whichever decided; null: nothing was scanned",
-        },
-        "strict_insufficient_reason": _MAYBE_TEXT,
-        "read_from": {**_MAYBE_TEXT, "description": "the tree that was scanned"},
-        "why": _TEXT,
-        "next_step": _MAYBE_TEXT,
-        "warnings": _TEXTS,
-    }
-
-
-def _open(properties: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": list(properties)}
-
-
-def _closed(properties: dict[str, Any], optional: dict[str, Any] | None = None) -> dict[str, Any]:
-    known = {**properties, **(optional or {})}
-    return {**_open(properties), "properties": known, "additionalProperties": False}
+def _open(shape: Shape) -> Schema:
+    """Allow other keys as well."""
+    schema = schema_of(shape)
+    del schema["additionalProperties"]
+    return schema
