@@ -19,10 +19,9 @@ from patchgate.errors import UndecidedError
 from patchgate.git.model import REGULAR, SYMLINK, Entry, FileChange
 from patchgate.git.path import RepoPath, folders_above
 from patchgate.git.preimages import read_files
-from patchgate.git.private import PrivateStore
+from patchgate.git.private import PrivateStore, changed_since
 from patchgate.git.repository import Repository
 from patchgate.git.staging import StagedIndex, index_differs, index_entries, keep_objects, new_index
-from patchgate.git.standing import changed_since
 from patchgate.git.transaction import (
     ConcurrentChangeError,
     DirtyWorkspaceError,

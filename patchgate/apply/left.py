@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-from patchgate.git.left_over import is_any_left
 from patchgate.git.quoting import printable
-from patchgate.git.repository import Repository
+from patchgate.git.repository import Repository, is_any_left
 from patchgate.storage.replace import sweep
 from patchgate.storage.steps import Steps
 from patchgate.storage.temporary import sweep_temporary_folders

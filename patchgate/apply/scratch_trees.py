@@ -24,10 +24,10 @@ from patchgate.errors import UndecidedError
 from patchgate.git.blobs import lines_of
 from patchgate.git.model import FileChange
 from patchgate.git.path import RepoPath
+from patchgate.git.private import tried_tree
 from patchgate.git.quoting import neutral
 from patchgate.git.repository import Repository
 from patchgate.git.scratch import Scratch, touched_files, whole_tree
-from patchgate.git.standing import tried_tree
 from patchgate.ledger.masking import Masks
 from patchgate.patches.patches import Judged
 from patchgate.policy.command import expand

@@ -147,7 +147,7 @@ class _History:
         if self._firsts is not None:
             return commit.oid in self._firsts
         if commit.oid not in self._is_first:
-            from patchgate.git.roots import is_first
+            from patchgate.git.revisions import is_first
 
             known = known_history(self._walk.objects, self._terms)
             self._is_first[commit.oid] = is_first(self._repository, commit.oid, commit.tree, known=known)

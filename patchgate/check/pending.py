@@ -88,7 +88,7 @@ def _pending(
     )
     place, is_first, is_borrowed = asked.place or "HEAD", False, False
     if base.commit is None:
-        from patchgate.git.roots import has_commits
+        from patchgate.git.revisions import has_commits
 
         is_first = not (known_history(objects, asked) or has_commits(repository))
         beside = policy_beside(objects, policies) if before.is_absent else None
@@ -225,8 +225,7 @@ def with_ids_of_commits(repository: Repository, report: Report) -> Report:
         and each.source.commit not in repository.shallow
     ]
     # 5 ms to import: only for a report that a program reads.
-    from patchgate.git.patch_ids import patch_id_of, patch_ids_of
-    from patchgate.git.private import PrivateStore
+    from patchgate.git.private import PrivateStore, patch_id_of, patch_ids_of
 
     try:
         known = patch_ids_of(repository, commits)
@@ -244,7 +243,7 @@ def with_ids_of_commits(repository: Repository, report: Report) -> Report:
 
 def with_id_of_change(repository: Repository, store: PrivateStore, report: Report) -> Report:
     """Add the patch id of the only change, whose objects may be in the private store."""
-    from patchgate.git.patch_ids import patch_id_of
+    from patchgate.git.private import patch_id_of
 
     (verdict,) = report.changes
     try:

@@ -136,7 +136,7 @@ class News:
         if any(self._peeled.get(oid) for oid in had):
             return notes
         # Few pushes bring a root commit.
-        from patchgate.git.roots import is_first
+        from patchgate.git.revisions import is_first
 
         firsts = {
             each.oid for each in roots if is_first(self._repository, each.oid, each.tree, known=known)
@@ -371,7 +371,7 @@ def _tracked(repository: Repository, commits: Sequence[str]) -> set[str]:
 def _foreign(repository: Repository, commits: Sequence[str]) -> set[str]:
     """Find those of some commits that are older than the hooks, or were not made here by the reflogs."""
     # Only where something is refused.
-    from patchgate.git.reflog import git_dirs, made_in
+    from patchgate.git.refs import git_dirs, made_in
     from patchgate.ledger.receipts import settled
 
     later = {each.oid for each in lacking(repository, commits, settled(repository.common_dir))}

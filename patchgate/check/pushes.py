@@ -23,7 +23,7 @@ from patchgate.git.model import Source
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import NOTES, RefUpdate, Remote, peel, refs_below
 from patchgate.git.repository import Repository
-from patchgate.git.roots import has_commits
+from patchgate.git.revisions import has_commits
 from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
 from patchgate.policy.policies import Key
 from patchgate.policy.policy import Policy, Profile

@@ -192,7 +192,7 @@ def policy_beside(objects: Objects, policies: Policies) -> tuple[Found, str] | N
             main line, and their policies are not alike.
     """
     # A commit without a parent is rare.
-    from patchgate.git.roots import main_lines
+    from patchgate.git.revisions import main_lines
 
     commits = main_lines(objects.repository)
     headers = objects.headers([commit + "^{tree}" for commit in commits])
@@ -221,7 +221,7 @@ def _no_main_line(repository: Repository, commits: Sequence[str]) -> UndecidedEr
 
 def _require_untracked(repository: Repository, file: str) -> None:
     """Refuse a trusted ref that a file of a working tree names: a change could replace it."""
-    from patchgate.git.reflog import work_trees
+    from patchgate.git.refs import work_trees
 
     place = os.path.realpath(os.path.join(repository.git_dir, file))
     git_dir = os.path.realpath(repository.common_dir)

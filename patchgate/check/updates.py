@@ -126,7 +126,7 @@ def _firsts(
     roots = [commit for commit in commits if not commit.parents]
     if not roots:
         return frozenset()
-    from patchgate.git.roots import is_first
+    from patchgate.git.revisions import is_first
 
     with Objects(repository) as objects:
         known = known_history(objects, asked)

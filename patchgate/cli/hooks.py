@@ -179,7 +179,7 @@ def _process_above() -> str:
 
 def _pusher_of(repository: Repository) -> Repository | None:
     # Only a push into a repository that has intents asks.
-    from patchgate.git.pushers import pusher_of
+    from patchgate.git.progress import pusher_of
 
     return pusher_of(repository, os.getppid())
 

@@ -2,8 +2,8 @@
 
 Belongs here: opening repositories, reading objects and lists, turning them into `Change` values; what is
 written to a working tree and its index, whole or not at all (`transaction`, `staging`, `checkout`); the
-scratch trees in which a patch is tried (`scratch`, `standing`). `path`, `quoting` and `model`
-are pure values. Does not: policy, verdicts, wording of refusals. The only home of pygit2.
+scratch trees in which a patch is tried (`scratch`, `private`). `path`, `quoting` and `model` are pure
+values. Does not: policy, verdicts, wording of refusals. The only home of pygit2.
 
 Decision: git's plumbing is the truth for lists, trees and bytes; libgit2 diffs pairs of buffers that git's
 attributes hide. Context: libgit2 1.9 reads no SHA-256, reftable, split- or sparse-index repository, ignores

@@ -21,12 +21,12 @@ from types import TracebackType
 
 from patchgate.errors import UndecidedError
 from patchgate.git.model import EXECUTABLE, REGULAR, SYMLINK
-from patchgate.git.no_follow import FILE, InTheWay, folder_above, open_file, open_root
 from patchgate.git.path import Descent, RepoPath
 from patchgate.git.preimages import is_special, special_file
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository, failed
 from patchgate.git.transaction.places import Content
+from patchgate.git.working_tree import FILE, InTheWay, folder_above, open_file, open_root
 from patchgate.process import Child
 
 MOST_BYTES = 256 << 20

@@ -13,11 +13,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from patchgate.errors import UndecidedError
-from patchgate.git.model import GITLINK, NO_MODE, Entry, FileChange, Line
+from patchgate.git.model import GITLINK, NO_MODE, TREE_MODE, Entry, FileChange, Line
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import BIG_FILE, MemoryLimitError, Repository, failed
-from patchgate.git.tree_format import TREE_MODE
 from patchgate.process import Child
 
 Watch = Callable[[Sequence[bytes]], Iterable[int]]

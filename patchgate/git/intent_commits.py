@@ -1,13 +1,9 @@
-"""Commits as intents see them: what their trailers name, which are new here, which were there already.
+"""Commits as intents see them: what their trailers name, which are new, how a trailer gets into a message.
 
-Decides which commits of a range name an intent, which of those that an update brings were made by nobody else
-(no branch, no remote and no fetch has them), which are replays (the same change as one that the update
-replaces, as after a rebase), and what one undoes that takes the place of another. What follows from it is
-decided in `intents`.
-
-A change counts as the same where every line that goes and comes is, wherever it stands: whitespace counts, so
-that nothing slips through as a replay. Where a person solved a conflict, git's own map of the rebase at work
-tells what became of a commit, as far as it touches no other files.
+A commit is new if no branch, no remote and no fetch has it, and a replay if it is the same change as one that
+the update replaces, as after a rebase: every line that goes and comes is the same, whitespace too, so that
+nothing slips through. Where a conflict was solved, git's own map of the rebase at work tells what became of a
+commit, as far as it touches no other files. What follows from all this is decided in `intents`.
 """
 
 from __future__ import annotations
@@ -24,8 +20,66 @@ from patchgate.git.history import Commit, Walk, lacking
 from patchgate.git.model import Change, FileChange
 from patchgate.git.novelty import BRANCHES, Update, fetched_tips
 from patchgate.git.objects import Objects
-from patchgate.git.reflog import made_in
-from patchgate.git.repository import Repository
+from patchgate.git.refs import made_in
+from patchgate.git.repository import Repository, failed
+from patchgate.process import run
+
+# A comment in a message that has none: git wants one byte, and no text begins a line with this.
+_NO_COMMENT = b"\x01"
+
+
+def with_trailer(repository: Repository, raw: bytes, trailer: str, comment: bytes | None) -> bytes | None:
+    """Give a message with a trailer; None where git would not take it, and as it is where it has it already.
+
+    Args:
+        raw: the file of a message, as a hook finds it.
+        trailer: `Key: value`, plain ASCII.
+        comment: what begins a comment there; None: nothing does.
+
+    Raises:
+        UndecidedError: git could not be started, took too long, or was killed.
+    """
+    sign = os.fsdecode(comment or _NO_COMMENT)
+    key = "core.commentChar" if len(comment or _NO_COMMENT) == 1 else "core.commentString"
+    environment = {
+        name: repository.environment[name]
+        for name in ("PATH", "LC_ALL", "TMPDIR")
+        if name in repository.environment
+    }
+    # Without HOME there is no config of a user's.
+    environment["GIT_CONFIG_NOSYSTEM"] = "1"
+    nowhere = os.path.join(repository.git_dir, "no-repository")
+    settings = ("-c", f"{key}={sign}", "-c", "trailer.separators=:")
+    how = ("--no-divider", "--where", "end", "--if-exists", "addIfDifferent", "--if-missing", "add")
+    command = ["git", f"--git-dir={nowhere}", *settings, "interpret-trailers", *how, "--trailer", trailer]
+    # Without its last LF git takes one line for no paragraph, and makes the trailer a part of the subject.
+    whole = raw if raw.endswith(b"\n") else raw + b"\n"
+    done = run(command, cwd=repository.git_dir, env=environment, stdin=whole)
+    if done.code < 0:
+        raise failed("interpret-trailers", done)
+    if done.code != 0:
+        return None
+    return _inserted(raw, done.out, trailer.encode("ascii"))
+
+
+def _inserted(raw: bytes, made: bytes, trailer: bytes) -> bytes | None:
+    """Put the trailer where git has put it, and leave every other line as it was.
+
+    What git lets stand below it, comments and scissors, it copies byte for byte, so that tells the place.
+    """
+    before, after = raw.removesuffix(b"\n").split(b"\n"), made.removesuffix(b"\n").split(b"\n")
+    if before.count(trailer) == after.count(trailer):
+        return raw
+    for at in reversed([index for index, line in enumerate(after) if line == trailer]):
+        below = after[at + 1 :]
+        start = len(before) - len(below)
+        if start < 1 or before[start:] != below:
+            continue
+        is_apart = at > 0 and not after[at - 1].strip() and before[start - 1].strip()
+        gap = [b""] if is_apart else []
+        return b"\n".join([*before[:start], *gap, trailer, *below]) + b"\n"
+    return None
+
 
 _TRAILERS = "%(trailers:key=Patchgate-Intent,valueonly,unfold,separator=%x1F)"
 _FORMAT = f"%H %T %P%x00%s%x00{_TRAILERS}%x00"

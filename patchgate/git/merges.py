@@ -16,11 +16,10 @@ from dataclasses import dataclass, field
 
 from patchgate.errors import UndecidedError
 from patchgate.git.diff import Records
-from patchgate.git.model import Entry, FileChange
+from patchgate.git.model import TREE_MODE, Entry, FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import failed
-from patchgate.git.tree_format import TREE_MODE
 from patchgate.git.tree_view import files_unlike
 from patchgate.process import TimeLimitError
 

@@ -11,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from patchgate.errors import UndecidedError
-from patchgate.git.model import REGULAR, Entry, FileChange
+from patchgate.git.model import REGULAR, TREE_MODE, Entry, FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import ANY_CODE, Repository, failed
 from patchgate.git.revisions import tree_named
-from patchgate.git.tree_format import TREE_MODE
 from patchgate.git.trees import resulting_tree
 
 APPROVALS_REF = "refs/notes/patchgate-approvals"

@@ -14,9 +14,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from patchgate.git.history import Commit, lacking
-from patchgate.git.reflog import git_dirs, made_in, work_trees
+from patchgate.git.refs import git_dirs, made_in, target_of, work_trees
 from patchgate.git.repository import Repository, failed
-from patchgate.git.symrefs import target_of
 
 BRANCHES = "refs/heads/"
 _MOST_REMOTES = 20

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from patchgate.errors import UndecidedError
-from patchgate.git.model import Entry
+from patchgate.git.model import TREE_MODE, Entry, TreeObject, parse_tree
 from patchgate.git.quoting import printable
 from patchgate.git.repository import BIG_FILE, Repository, failed
-from patchgate.git.tree_format import TREE_MODE, TreeObject, parse_tree
 
 # 400 questions and their answers stay below the 64 KiB that a pipe holds.
 _AT_ONCE = 400

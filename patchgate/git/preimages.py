@@ -15,13 +15,12 @@ from functools import partial
 
 from patchgate.errors import UndecidedError
 from patchgate.git.diff import RAW, DiffReader
-from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, Entry, FileChange
+from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, TREE_MODE, Entry, FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.path import Descent, RepoPath, folders_above
 from patchgate.git.private import PrivateStore
 from patchgate.git.quoting import quote
 from patchgate.git.repository import Repository, failed
-from patchgate.git.tree_format import TREE_MODE
 from patchgate.git.trees import resulting_tree
 
 # What git would only warn of in `git add` must not keep a file from being read.

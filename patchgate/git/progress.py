@@ -1,7 +1,8 @@
-"""What git is in the middle of: a rebase, a merge, a cherry-pick; and which command is at work now.
+"""What git is in the middle of (a rebase, a merge), which command is at work now, and who pushes.
 
-Decides by the files that git leaves in the git directory (git's own `wt-status.c` reads the same). Which
-command is at work can only be read off its arguments: single reverts, resets and switches leave no file.
+An operation shows by the files in the git directory (`wt-status.c` reads the same). A single revert, reset or
+switch leaves none: it can only be read off the arguments of a process above the hook. So can a push from a
+worktree of the same repository; whoever starts `git receive-pack` apart is not found: a witness and no proof.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ import os
 from collections.abc import Sequence
 from enum import StrEnum
 
-from patchgate.errors import UndecidedError
-from patchgate.git.repository import Repository
+from patchgate.errors import PatchgateError, UndecidedError
+from patchgate.git.repository import Repository, open_repository
 from patchgate.process import run
 
 _FOREBEARS = 5
@@ -129,3 +130,72 @@ def options_of(words: Sequence[str]) -> dict[str, str]:
         found[name] = value
         place += 1
     return found
+
+
+_PUSHING_FOREBEARS = 32
+_PUSHES = frozenset({"push", "send-pack"})
+_TELLING = frozenset({"GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE"})
+
+
+def pusher_of(repository: Repository, process: int) -> Repository | None:
+    """Open the repository as the worktree has it that pushes into it; None where another one pushes.
+
+    Args:
+        repository: what is pushed into; given back where nobody can tell which worktree pushes.
+        process: the process that runs the hook.
+    """
+    for _ in range(_PUSHING_FOREBEARS):
+        above, arguments = about_process(process)
+        if not arguments:
+            return repository
+        if command_named(arguments) in _PUSHES:
+            return _opened(repository, process, arguments)
+        if above <= 1:
+            return None
+        process = above
+    return repository
+
+
+def _opened(repository: Repository, process: int, arguments: Sequence[str]) -> Repository | None:
+    folder = directory_of(process)
+    if folder is None:
+        return repository
+    environment = {name: value for name, value in repository.environment.items() if name not in _TELLING}
+    environment |= _environment_of(process)
+    for option, name in (("--git-dir", "GIT_DIR"), ("--work-tree", "GIT_WORK_TREE")):
+        if option in (given := options_of(arguments)):
+            environment[name] = given[option]
+    try:
+        pusher = open_repository(environment, folder)
+        is_same = os.path.samefile(pusher.common_dir, repository.common_dir)
+    except (PatchgateError, OSError):
+        return repository
+    return pusher if is_same else None
+
+
+def _environment_of(process: int) -> dict[str, str]:
+    """Read the variables with which a process was told of a repository; none without /proc."""
+    try:
+        with open(f"/proc/{process}/environ", "rb") as file:
+            pairs = [os.fsdecode(each).partition("=") for each in file.read().split(b"\0")]
+    except OSError:
+        return {}
+    return {name: value for name, _, value in pairs if name in _TELLING}
+
+
+def directory_of(process: int) -> str | None:
+    """Find the folder in which a process works: by /proc, else by `lsof`; None where neither tells."""
+    try:
+        return os.readlink(f"/proc/{process}/cwd")
+    except OSError:
+        return directory_by_lsof(process)
+
+
+def directory_by_lsof(process: int) -> str | None:
+    """Ask `lsof` for the folder in which a process works; None where it does not tell."""
+    try:
+        done = run(["lsof", "-a", "-p", str(process), "-d", "cwd", "-F", "n"], cwd=None, env=PS_ENVIRONMENT)
+    except UndecidedError:
+        return None
+    named = [line[1:] for line in done.out.split(b"\n") if line.startswith(b"n/")]
+    return os.fsdecode(named[0]) if len(named) == 1 else None

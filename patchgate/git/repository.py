@@ -16,6 +16,17 @@ from patchgate.git.quoting import printable
 from patchgate.process import DEFAULT_MEMORY, DEFAULT_SECONDS, Child, Completed, allowed_environment, run
 from patchgate.process.cpu_time import CpuAllowance
 
+TRANSACTIONS = "patchgate/transactions"
+
+
+def is_any_left(common_dir: str) -> bool:
+    """Tell whether a landing is under way, or was cut short."""
+    try:
+        return bool(os.listdir(os.path.join(common_dir, TRANSACTIONS)))
+    except OSError:
+        return False
+
+
 MINIMUM_GIT = (2, 39, 2)
 _PINNED = (
     "core.fsmonitor=false",

@@ -1,8 +1,8 @@
-"""Which commit made files what they are: for each, the newest one of a history that did, and its date.
+"""Where files came from: under which name an older tree had them, and which commit made them what they are.
 
-Decides what counts as making it: the commit changed the file (a merge: from every parent), and left it with
-the very content and kind that is asked for. So what a side branch did and a merge threw away does not count,
-and a change that was taken back counts as new. What a date means is not decided here.
+A commit made a file if it changed it (a merge: from every parent) and left it with the very content and kind
+that is asked for. So what a side branch did and a merge threw away does not count, and a change that was
+taken back counts as new.
 """
 
 from __future__ import annotations
@@ -12,8 +12,57 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from patchgate.errors import UndecidedError
-from patchgate.git.repository import Repository, failed
+from patchgate.git.path import RepoPath
+from patchgate.git.repository import MemoryLimitError, Repository, failed
 from patchgate.process import Child
+
+_FILES = frozenset({b"100644", b"100755"})
+# git compares each new file with each that is gone; above this many it looks for exact renames only.
+_MOST_PAIRED = 1000
+_LOOSE, _EXACT = "-M50%", "-M100%"
+
+
+def renames(
+    repository: Repository, before: str, after: str, variables: Mapping[str, str] | None = None
+) -> dict[RepoPath, RepoPath]:
+    """Find the regular files of a tree that have another name in an older one: new name to old.
+
+    Args:
+        before: the id of the older tree.
+        after: the id of the newer one.
+        variables: lead git to trees that the repository does not have.
+
+    Raises:
+        UndecidedError: git failed, or a tree is missing.
+    """
+    if before == after:
+        return {}
+    try:
+        return _read(_listed(repository, before, after, _LOOSE, variables))
+    except MemoryLimitError:
+        # Only large files that are alike cost so much; those of one content need not be read.
+        return _read(_listed(repository, before, after, _EXACT, variables))
+
+
+def _listed(
+    repository: Repository, before: str, after: str, likeness: str, variables: Mapping[str, str] | None
+) -> bytes:
+    flags = ("-r", "-z", "--raw", "--no-abbrev", likeness, f"-l{_MOST_PAIRED}", "--diff-filter=R")
+    return repository.output("diff-tree", *flags, before, after, variables=variables)
+
+
+def _read(listed: bytes) -> dict[RepoPath, RepoPath]:
+    """Read records of `:mode mode oid oid Rscore NUL old NUL new NUL` (git-diff-tree, raw output)."""
+    words = listed.split(b"\0")[:-1]
+    if len(words) % 3:
+        raise UndecidedError("git lists renames in a form that is not known", "run git fsck")
+    found = {}
+    for about, old, new in zip(words[::3], words[1::3], words[2::3], strict=True):
+        modes = about.lstrip(b":").split(b" ")[:2]
+        if _FILES.issuperset(modes):
+            found[RepoPath.from_git(new)] = RepoPath.from_git(old)
+    return found
+
 
 _CHUNK = 1 << 16
 # Everything that a user's config could change about the walk or its form is said.

@@ -10,10 +10,9 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from patchgate.git.model import GITLINK, SYMLINK, Entry
+from patchgate.git.model import GITLINK, SYMLINK, TREE_MODE, Entry, MalformedTreeError
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
-from patchgate.git.tree_format import TREE_MODE, MalformedTreeError
 
 Entries = dict[bytes, Entry]
 

@@ -12,11 +12,10 @@ from dataclasses import dataclass, field, replace
 
 from patchgate.errors import UndecidedError
 from patchgate.git.diff import RAW, DiffReader
-from patchgate.git.model import Entry, FileChange
+from patchgate.git.model import TREE_MODE, Entry, FileChange, MalformedTreeError, print_tree
 from patchgate.git.objects import Objects
 from patchgate.git.path import Descent, RepoPath, faults, folders_above
 from patchgate.git.repository import Repository, failed
-from patchgate.git.tree_format import TREE_MODE, MalformedTreeError, print_tree
 
 Listing = tuple[bytes, ...]
 """The names in one folder."""

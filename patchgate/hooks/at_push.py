@@ -28,8 +28,8 @@ from patchgate.git.pushes import (
     remote_of,
 )
 from patchgate.git.quoting import printable
+from patchgate.git.refs import as_known, is_default_at, is_empty_at, symbolic_refs_at, told_of
 from patchgate.git.repository import Repository
-from patchgate.git.symrefs import as_known, is_default_at, is_empty_at, symbolic_refs_at, told_of
 from patchgate.ledger.ledger import Event, Ledger
 from patchgate.ledger.receipts import Receipts, settled
 from patchgate.report.verdict import Report

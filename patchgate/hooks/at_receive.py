@@ -19,8 +19,8 @@ from patchgate.errors import UndecidedError
 from patchgate.git.notes import APPROVALS_REF
 from patchgate.git.pushes import BRANCHES, RefUpdate, default_branch, read_received, refs_below
 from patchgate.git.quoting import printable
+from patchgate.git.refs import as_written, symbolic_refs
 from patchgate.git.repository import QUARANTINE, Repository
-from patchgate.git.symrefs import as_written, symbolic_refs
 from patchgate.process.cpu_time import RECEIVE_SECONDS, CpuAllowance
 from patchgate.report.verdict import Report
 from patchgate.report.wording import SHORT_OID

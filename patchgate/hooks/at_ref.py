@@ -17,8 +17,8 @@ from patchgate.check.updates import Known, judge_update
 from patchgate.errors import UndecidedError
 from patchgate.git.novelty import BRANCHES, Update, brought_by, has_had, value_of
 from patchgate.git.quoting import printable
+from patchgate.git.refs import told_of
 from patchgate.git.repository import Repository
-from patchgate.git.symrefs import told_of
 from patchgate.hooks.unseen import tell_unseen
 from patchgate.hooks.ways_out import ways_out, without_repeats
 from patchgate.intents.commits import Here, active_here, touch
@@ -167,7 +167,7 @@ def made_by(
         whose = active_here(source)
         if whose is not None and whose.binds:
             return whose, commits
-    from patchgate.git.reflog import made_in
+    from patchgate.git.refs import made_in
 
     made = made_in(repository.git_dir, 0)
     return here, [oid for oid in commits if oid in made]

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from patchgate.git.hook_files import displaced_by, previous_of
-from patchgate.git.hook_managers import FRAMEWORKS, managers_of
+from patchgate.git.hook_files import FRAMEWORKS, displaced_by, managers_of, previous_of
 from patchgate.git.hooks_in_force import (
     LOCAL_EVENTS,
     SERVER_EVENTS,

@@ -18,8 +18,7 @@ from pathlib import Path
 
 from patchgate import __version__
 from patchgate.errors import PatchgateError
-from patchgate.git.hook_files import HOOK_FORMAT, HookFile
-from patchgate.git.hook_managers import Managed
+from patchgate.git.hook_files import HOOK_FORMAT, HookFile, Managed
 from patchgate.git.hooks_in_force import CONFIG_HOOKS_SINCE, Setting, Surroundings, Worktree
 from patchgate.process import run
 from patchgate.report.rules import Level

@@ -19,8 +19,8 @@ from patchgate.errors import PatchgateError
 from patchgate.git.history import Commit, listed
 from patchgate.git.hooks_in_force import Worktree
 from patchgate.git.objects import Objects
+from patchgate.git.refs import sentence_on, symbolic_refs
 from patchgate.git.repository import Repository
-from patchgate.git.symrefs import sentence_on, symbolic_refs
 from patchgate.hooks.doctor_findings import Finding, git_in, quoted
 from patchgate.intents.intent_form import MARKER, marked
 from patchgate.intents.intents import Intents

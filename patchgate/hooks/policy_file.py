@@ -10,9 +10,9 @@ from itertools import accumulate
 from pathlib import Path
 
 from patchgate.errors import ConfigError, UndecidedError, UsageError
-from patchgate.git.listing import index_names
 from patchgate.git.path import RepoPath, faults
 from patchgate.git.repository import Repository
+from patchgate.git.working_tree import index_names
 from patchgate.policy.config import MAX_PYPROJECT_BYTES, parse, parse_pyproject
 from patchgate.policy.file_kinds import is_exception_list
 from patchgate.policy.policy import Policy

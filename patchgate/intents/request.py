@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 from patchgate.check.vague import vague_phrases
 from patchgate.errors import UsageError
+from patchgate.git.model import TREE_MODE
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath, faults
 from patchgate.git.quoting import is_printable, printable
 from patchgate.git.repository import Repository
-from patchgate.git.tree_format import TREE_MODE
 from patchgate.intents.intent import (
     DEFAULT_LEASE,
     DEFAULT_TTL,

@@ -16,12 +16,12 @@ from patchgate.check.message import STRIP, Cleanup, clean, comment_of, is_abando
 from patchgate.check.message_check import message_settings, read_message
 from patchgate.check.pending import pending_change
 from patchgate.errors import UndecidedError
+from patchgate.git.intent_commits import with_trailer
 from patchgate.git.novelty import value_of
 from patchgate.git.objects import Objects
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import BIG_FILE, Repository
 from patchgate.git.sources import is_merging
-from patchgate.git.trailers import with_trailer
 from patchgate.intents.commits import binding_of
 from patchgate.intents.intent import Intent
 from patchgate.intents.scope import TRAILER

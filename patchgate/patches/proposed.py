@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from patchgate.git.diff import Detail
-from patchgate.git.model import GITLINK, REGULAR, SYMLINK, Entry, FileChange, Line
+from patchgate.git.model import GITLINK, REGULAR, SYMLINK, TREE_MODE, Entry, FileChange, Line
 from patchgate.git.objects import Objects
 from patchgate.git.path import Descent, RepoPath, faults, folders_above
 from patchgate.git.preimages import Ground
-from patchgate.git.tree_format import TREE_MODE
 from patchgate.patches.patch_model import Kind, Patch, Section
 from patchgate.patches.planning import Preimage
 

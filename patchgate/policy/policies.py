@@ -18,10 +18,9 @@ from typing import TypeVar
 
 from patchgate import __version__
 from patchgate.errors import ConfigError, Mistake, OutOfTimeError, UndecidedError
-from patchgate.git.model import Entry
+from patchgate.git.model import TREE_MODE, Entry
 from patchgate.git.objects import Objects
 from patchgate.git.repository import BIG_FILE
-from patchgate.git.tree_format import TREE_MODE
 from patchgate.policy.file_kinds import CONFIG_FILE, PRE_COMMIT_FILE, PYPROJECT_FILE
 from patchgate.policy.policy import Decision, Policy
 from patchgate.policy.sealed_file import SealedFile, drop_oldest

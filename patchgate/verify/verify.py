@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 from patchgate.check.terms import policy_of_analyses
 from patchgate.commands.results import Comparison, Evaluated, TreeRuns
 from patchgate.errors import DamagedIntentError, UndecidedError, UsageError
+from patchgate.git.model import TREE_MODE
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.private import PrivateStore
 from patchgate.git.pushes import common_ancestor
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
-from patchgate.git.tree_format import TREE_MODE
 from patchgate.report.wording import SHORT_OID, safe
 from patchgate.verify.analyses import Around, runs_of
 from patchgate.verify.analyze import (
@@ -298,7 +298,7 @@ def _runs(scene: Scene, analysed: Analysed) -> TreeRuns:
 
 
 def _comparison(scene: Scene, before: TreeRuns, after: TreeRuns) -> Comparison:
-    from patchgate.git.renames import renames
+    from patchgate.git.touched import renames
     from patchgate.verify.regressions import compare
 
     moved = renames(scene.repository, before.tree, after.tree, scene.store.variables)

@@ -148,7 +148,7 @@ def _own(
 
 def _shown_as_made(repository: Repository, intent: Intent, among: Sequence[IntentCommit]) -> list[str]:
     """Name what the reflog of the worktree shows as made since, but for what names another of its intents."""
-    from patchgate.git.reflog import made_in
+    from patchgate.git.refs import made_in
     from patchgate.intents.intents import Intents, is_foreign
 
     place = repository.git_dir if is_foreign(intent, repository) else intent.git_dir

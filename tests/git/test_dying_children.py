@@ -17,7 +17,7 @@ import pytest
 
 import patchgate
 from patchgate.errors import UndecidedError
-from patchgate.git import history, listing, novelty, pushes, sources, staging
+from patchgate.git import history, novelty, pushes, sources, staging, working_tree
 from patchgate.git.checkout import is_switched_off
 from patchgate.git.diff import Detail, read_difference
 from patchgate.git.hooks_in_force import Surroundings, worktree_here
@@ -26,15 +26,12 @@ from patchgate.git.merges import automatic_merges
 from patchgate.git.model import Entry
 from patchgate.git.novelty import Update
 from patchgate.git.objects import Objects
-from patchgate.git.patch_ids import patch_id_of, patch_ids_of
 from patchgate.git.path import RepoPath
 from patchgate.git.preimages import ground_on_disk, staged_files
-from patchgate.git.private import PrivateStore
-from patchgate.git.renames import renames
+from patchgate.git.private import PrivateStore, patch_id_of, patch_ids_of, tried_tree
+from patchgate.git.refs import is_default_at, is_empty_at
 from patchgate.git.repository import open_repository
-from patchgate.git.standing import tried_tree
-from patchgate.git.symrefs import is_default_at, is_empty_at
-from patchgate.git.touched import newest_touches
+from patchgate.git.touched import newest_touches, renames
 from patchgate.patches.effect import Making, PatchId
 from tests.cut_git import CutGit
 from tests.world import Repo
@@ -80,7 +77,7 @@ def _walked(world: World, objects: Objects, detail: Detail) -> object:
         return [(commit, reading.change) for commit, reading in walk.read(commits, detail)]
 
 
-def _listed(records: listing.Records) -> object:
+def _listed(records: working_tree.Records) -> object:
     with closing(records) as pieces:
         return [record for piece in pieces for record in piece]
 
@@ -184,11 +181,13 @@ READERS: dict[str, Callable[[World], Any]] = {
     "staged_files": lambda w: staged_files(w.opened, w.last),
     "ground_on_disk": _ground,
     "tried_tree": _standing,
-    "index_records": lambda w: _listed(listing.index_records(w.opened)),
-    "index_names": lambda w: _listed(listing.index_names(w.opened)),
-    "untracked_names": lambda w: _listed(listing.untracked_names(w.opened)),
-    "unlike_index": lambda w: sorted(listing.unlike_index(w.opened, [RepoPath(b"a"), RepoPath(b"none")])),
-    "tree_records": lambda w: _listed(listing.tree_records(w.opened, w.last)),
+    "index_records": lambda w: _listed(working_tree.index_records(w.opened)),
+    "index_names": lambda w: _listed(working_tree.index_names(w.opened)),
+    "untracked_names": lambda w: _listed(working_tree.untracked_names(w.opened)),
+    "unlike_index": lambda w: sorted(
+        working_tree.unlike_index(w.opened, [RepoPath(b"a"), RepoPath(b"none")])
+    ),
+    "tree_records": lambda w: _listed(working_tree.tree_records(w.opened, w.last)),
     "index_entries": lambda w: staging.index_entries(w.opened, [RepoPath(b"a"), RepoPath(b"z")]),
     "new_index": _new_index,
     "renames": lambda w: renames(w.opened, f"{w.first}^{{tree}}", f"{w.last}^{{tree}}"),
@@ -317,12 +316,11 @@ STARTERS = {
     "git/checkout.py": "cat-file in the working tree",
     "git/scratch/checkout.py": "diff-files in a scratch tree",
     "git/hooks_in_force.py": "git as the user calls it",
-    "git/trailers.py": "interpret-trailers",
+    "git/intent_commits.py": "interpret-trailers",
     "git/diff.py": "a type only",
     "patches/effect.py": "a type only",
     "git/touched.py": "a type only",
-    "git/progress.py": "ps",
-    "git/pushers.py": "lsof",
+    "git/progress.py": "ps and lsof",
     "intents/verbs.py": "ps",
     "approvals/approvals.py": "ssh-keygen",
     "approvals/approve.py": "ssh-keygen",

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from patchgate.errors import UndecidedError
-from patchgate.git.listing import (
+from patchgate.git.objects import Header, Objects
+from patchgate.git.path import RepoPath
+from patchgate.git.repository import Repository, open_repository
+from patchgate.git.working_tree import (
     entry_of,
     index_names,
     index_records,
@@ -18,9 +21,6 @@ from patchgate.git.listing import (
     unlike_index,
     untracked_names,
 )
-from patchgate.git.objects import Header, Objects
-from patchgate.git.path import RepoPath
-from patchgate.git.repository import Repository, open_repository
 from tests.world import Repo
 
 ODD = [b"a b.md", b"a/b\xff.md", b"a/line\nfeed.md", b"a0", b"tab\tbed", b"z"]

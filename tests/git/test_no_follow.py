@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.git.no_follow import InTheWay, Kind, folder_above, open_file, open_root
 from patchgate.git.path import RepoPath
+from patchgate.git.working_tree import InTheWay, Kind, folder_above, open_file, open_root
 
 
 @pytest.fixture

@@ -9,13 +9,12 @@ from pathlib import Path
 import pytest
 
 from patchgate.errors import UndecidedError
-from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, Entry
+from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, TREE_MODE, Entry
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.preimages import Ground, ground_of_tree, ground_on_disk
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import open_repository
-from patchgate.git.tree_format import TREE_MODE
 from tests.world import Repo
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from patchgate.errors import UndecidedError
-from patchgate.git import reflog
-from patchgate.git.reflog import git_dirs, made_in
+from patchgate.git import refs as reflog
+from patchgate.git.refs import git_dirs, made_in
 from patchgate.git.repository import open_repository
 from tests.world import Repo
 

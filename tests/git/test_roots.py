@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from patchgate.git.repository import Repository, open_repository
-from patchgate.git.roots import has_commits, is_first, main_lines
+from patchgate.git.revisions import has_commits, is_first, main_lines
 from tests.world import Repo
 
 

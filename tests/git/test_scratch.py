@@ -20,11 +20,10 @@ from patchgate.errors import UndecidedError
 from patchgate.git.model import REGULAR, Entry, FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
-from patchgate.git.private import PrivateStore
+from patchgate.git.private import PrivateStore, tried_tree
 from patchgate.git.repository import open_repository
 from patchgate.git.scratch import Scratch, kept_places, sweep, touched_files, whole_tree
-from patchgate.git.scratch.folders import let_time_pass
-from patchgate.git.standing import tried_tree
+from patchgate.git.scratch.checkout import let_time_pass
 from tests.world import Repo
 
 Snapshot = dict[str, bytes]

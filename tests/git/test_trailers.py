@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from patchgate.git.intent_commits import with_trailer
 from patchgate.git.repository import Repository, open_repository
-from patchgate.git.trailers import with_trailer
 from tests.amount import often
 from tests.world import Repo
 

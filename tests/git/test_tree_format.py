@@ -6,8 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, Entry
-from patchgate.git.tree_format import TREE_MODE, MalformedTreeError, TreeObject, parse_tree, print_tree
+from patchgate.git.model import (
+    EXECUTABLE,
+    GITLINK,
+    REGULAR,
+    SYMLINK,
+    TREE_MODE,
+    Entry,
+    MalformedTreeError,
+    TreeObject,
+    parse_tree,
+    print_tree,
+)
 
 OID, OTHER, NAME = "1" * 40, "2" * 40, "f" * 40
 MODES = (REGULAR, EXECUTABLE, SYMLINK, GITLINK, TREE_MODE)

@@ -1,8 +1,8 @@
 """Scratch trees: where the policy's commands try a patch.
 
 `trees` hands them out: the touched files alone in a fresh folder, or the whole tree, which `kept` keeps and
-moves at the cost of the change. `checkout` is our own index and git for it, and the repository that the
-commands see there, `folders` what finds names that nobody wrote for us, `places` the records by which a
+moves at the cost of the change. `checkout` is our own index and git for it, the repository that the
+commands see there, and what finds names that nobody wrote for us; `places` are the records by which a
 killed attempt's folders are swept, never by their name alone. Public: what stands below.
 """
 

@@ -27,8 +27,7 @@ from patchgate.errors import UndecidedError
 from patchgate.git.private import PrivateStore
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
-from patchgate.git.scratch.checkout import Checkout
-from patchgate.git.scratch.folders import Marks, let_time_pass, look, tidy, written_to
+from patchgate.git.scratch.checkout import Checkout, Marks, let_time_pass, look, tidy, written_to
 from patchgate.git.scratch.places import identity_of, records_folder, remove, telling
 from patchgate.storage.filesystem import flush_folder
 from patchgate.storage.lock import hold

@@ -18,12 +18,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from patchgate.errors import UndecidedError
+from patchgate.git.model import TREE_MODE
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath, folders_above
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository
-from patchgate.git.scratch.checkout import Checkout
-from patchgate.git.scratch.folders import let_time_pass
+from patchgate.git.scratch.checkout import Checkout, let_time_pass
 from patchgate.git.scratch.kept import KeptTree, home_of, sweep_trees
 from patchgate.git.scratch.places import (
     identity_of,
@@ -33,7 +33,6 @@ from patchgate.git.scratch.places import (
     telling,
     temporary,
 )
-from patchgate.git.tree_format import TREE_MODE
 from patchgate.storage.lock import hold
 
 # What git's own look at files depends on; the rest of the user's config stays at home.

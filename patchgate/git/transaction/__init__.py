@@ -1,10 +1,9 @@
 """The transaction: files of a working tree, and its index, are written whole or not at all.
 
-`landing` tells the order of steps; `journal` what is written down before; `survey` and `site` look at places
-and change what stands there; `rollback` is the way back, `tidying` what remains once it is in force,
-`recovery` what a later process does, `believing` and `belonging` whether it may; `index_lock` shuts git out
-meanwhile. Public: `land`, `recover`, `left` and the values and errors below. Whether a killed one has left
-anything, `git/left_over` tells without loading this.
+`landing` tells the order of steps; `journal` what is written down before; `survey` looks at what is there,
+`site` changes it and shuts git out meanwhile; `rollback` is the way back, or tidies what is in force;
+`recovery` is what a later process does. Public: `land`, `recover`, `left` and the values and errors below.
+Whether a killed one has left anything, `repository.is_any_left` tells without loading this.
 
 Decisions:
 
@@ -24,13 +23,13 @@ Decisions:
 from __future__ import annotations
 
 from patchgate.git.transaction.landing import Landing, land
-from patchgate.git.transaction.obstacles import (
+from patchgate.git.transaction.places import Content, Write
+from patchgate.git.transaction.recovery import Left, Recovered, left, recover
+from patchgate.git.transaction.survey import (
     ConcurrentChangeError,
     DirtyWorkspaceError,
     WriteFailedError,
 )
-from patchgate.git.transaction.places import Content, Write
-from patchgate.git.transaction.recovery import Left, Recovered, left, recover
 
 __all__ = [
     "ConcurrentChangeError",

@@ -23,22 +23,28 @@ from dataclasses import dataclass
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.quoting import quote_path
 from patchgate.git.repository import Repository
-from patchgate.git.transaction import index_lock
-from patchgate.git.transaction.belonging import own_index
 from patchgate.git.transaction.journal import JOURNAL, LANDED, PREPARED, Journal, discard, identity_of
-from patchgate.git.transaction.keeping import Keeping
-from patchgate.git.transaction.obstacles import (
+from patchgate.git.transaction.places import EXECUTABLE, LINK, Content, Place, Write
+from patchgate.git.transaction.recovery import open_transactions, own_index
+from patchgate.git.transaction.rollback import Rollback, tidy
+from patchgate.git.transaction.site import (
+    Keeping,
+    Site,
+    prepare_lock,
+    release_lock,
+    release_lock_quietly,
+    take_lock,
+)
+from patchgate.git.transaction.survey import (
     ConcurrentChangeError,
     DirtyWorkspaceError,
+    Survey,
     WriteFailedError,
     said,
+    survey,
+    verify,
+    verify_kept,
 )
-from patchgate.git.transaction.places import EXECUTABLE, LINK, Content, Place, Write
-from patchgate.git.transaction.recovery import open_transactions
-from patchgate.git.transaction.rollback import Rollback
-from patchgate.git.transaction.site import Site
-from patchgate.git.transaction.survey import Survey, survey, verify, verify_kept
-from patchgate.git.transaction.tidying import tidy
 from patchgate.storage import lock
 from patchgate.storage.folder import Folder
 from patchgate.storage.owner import Owner
@@ -149,11 +155,11 @@ class _Work:
             undo.callback(self._discard, name)
             self._transactions.make(name, 0o700)
             with self._transactions.child(name) as folder:
-                index_lock.prepare(folder, self._id)
+                prepare_lock(folder, self._id)
                 journal.write(folder)
                 self._transactions.flush()
                 with self._undone_on_error(folder, journal, undo):
-                    index_lock.take(self._site, folder, journal, patience_seconds)
+                    take_lock(self._site, folder, journal, patience_seconds)
                     look()
                     verify(self._site, journal.places)
                     self._prepare(journal, contents, index)
@@ -286,16 +292,16 @@ class _Work:
             try:
                 self._site.forget_gone()
                 Rollback(self._site, journal, self._keeping, self._untouched.values()).run()
-                index_lock.release(self._site, folder, journal)
+                release_lock(self._site, folder, journal)
                 self._site.touch_index()
                 self._site.flush()
             except DirtyWorkspaceError:
                 undo.pop_all()
-                index_lock.release_quietly(self._site, folder, journal)
+                release_lock_quietly(self._site, folder, journal)
                 raise
             except OSError as second:
                 undo.pop_all()
-                index_lock.release_quietly(self._site, folder, journal)
+                release_lock_quietly(self._site, folder, journal)
                 first = f"{said(error)}, and " if isinstance(error, OSError) else ""
                 raise DirtyWorkspaceError(
                     f"{first}the way back failed: {said(second)}",

@@ -1,7 +1,8 @@
-"""What a killed landing left, and how it ends: all old, or all new.
+"""What a killed landing left, whether it is of a working tree of this repository, and how it ends.
 
-Decides which transactions are to be looked at, and hands each back with its outcome, for the caller to
-record. Nothing is guessed: what cannot be believed, or stands in the way, is told.
+It is undone or tidied only in the very folder that it wrote (device and inode, as the journal has them),
+wherever that is now. A copy has other folders and no say in the tree that it was copied from. Nothing is
+guessed: what cannot be believed, or stands in the way, is told. The caller records each outcome.
 """
 
 from __future__ import annotations
@@ -13,11 +14,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from patchgate.errors import UndecidedError
-from patchgate.git.left_over import FOLDER
 from patchgate.git.path import RepoPath
-from patchgate.git.repository import Repository
-from patchgate.git.transaction import index_lock
-from patchgate.git.transaction.belonging import find
+from patchgate.git.quoting import quote_path
+from patchgate.git.repository import TRANSACTIONS, Repository
 from patchgate.git.transaction.journal import (
     JOURNAL,
     LANDED,
@@ -25,19 +24,131 @@ from patchgate.git.transaction.journal import (
     UNDONE,
     Journal,
     discard,
+    identity_of,
     read_journal,
 )
-from patchgate.git.transaction.keeping import Keeping
-from patchgate.git.transaction.obstacles import DirtyWorkspaceError, WriteFailedError
-from patchgate.git.transaction.rollback import Rollback
-from patchgate.git.transaction.site import Site
-from patchgate.git.transaction.tidying import tidy
+from patchgate.git.transaction.rollback import Rollback, tidy
+from patchgate.git.transaction.site import Keeping, Site, release_lock, release_lock_quietly, take_lock
+from patchgate.git.transaction.survey import DirtyWorkspaceError, WriteFailedError
 from patchgate.storage import lock
 from patchgate.storage.folder import Folder, is_folder
 from patchgate.storage.owner import Owner
 from patchgate.storage.record import Json
 from patchgate.storage.steps import Steps
 from patchgate.storage.unbroken import unbroken
+
+_MOST_BYTES = 1 << 14
+
+
+def own_index(repository: Repository) -> str:
+    """Name the index as a journal has it: by its name alone in the git directory, else by where it is."""
+    folder, name = os.path.split(repository.index_file)
+    is_own = "index" in name and _is_same(folder, repository.git_dir)
+    return name if is_own else repository.index_file
+
+
+def find(repository: Repository, journal: Journal, record: Folder) -> tuple[str, str]:
+    """Find the working tree that a journal is about, and the index.
+
+    Raises:
+        UndecidedError: it is no working tree of this repository, or is gone, or the index is elsewhere.
+    """
+    for tree, git_dir in _candidates(repository, journal):
+        if _is_meant(repository, journal, tree):
+            return tree, _index_of(repository, journal, git_dir, record)
+    shown, own = quote_path(os.fsencode(journal.work_tree)), quote_path(record.path)
+    if not os.path.isdir(journal.work_tree):
+        raise UndecidedError(
+            f"the working tree {shown} of an interrupted apply is gone",
+            f"put it back, or run the command where it is now, or remove the record {own}",
+        )
+    raise UndecidedError(
+        f"the record {own} of an interrupted apply belongs to another working tree ({shown})",
+        "if this is a copy, or that tree was made anew, look with git status at what the apply left here"
+        " (.patchgate-*, git's index.lock), then remove that record; else run git patchgate recover there",
+    )
+
+
+def _candidates(repository: Repository, journal: Journal) -> Iterator[tuple[str, str]]:
+    """Yield the working trees of this repository, each with its git directory; the likeliest first."""
+    if repository.work_tree is not None:
+        yield repository.work_tree, repository.git_dir
+    linked = os.path.join(repository.common_dir, "worktrees")
+    names = sorted(os.listdir(linked)) if os.path.isdir(linked) else []
+    pointers = [_line(os.path.join(linked, name, "gitdir")) for name in names]
+    for tree in (journal.work_tree, os.path.dirname(repository.common_dir), *map(os.path.dirname, pointers)):
+        git_dir = _git_dir_of(tree, repository.common_dir)
+        if git_dir is not None:
+            yield tree, git_dir
+
+
+def _git_dir_of(tree: str, common_dir: str) -> str | None:
+    """Follow a tree's `.git` to its git directory; None where that is not one of this repository.
+
+    Source: gitrepository-layout(5), `gitdir` and `commondir`.
+    """
+    place = os.path.join(tree, ".git")
+    git_dir = place
+    if not os.path.isdir(place):
+        told = _line(place)
+        if not told.startswith("gitdir: "):
+            return None
+        git_dir = os.path.join(tree, told.removeprefix("gitdir: "))
+    if _is_same(git_dir, common_dir):
+        return git_dir
+    is_linked = _is_same(os.path.dirname(git_dir), os.path.join(common_dir, "worktrees"))
+    leads_back = _is_same(os.path.join(git_dir, _line(os.path.join(git_dir, "gitdir"))), place)
+    return git_dir if is_linked and leads_back else None
+
+
+def _is_meant(repository: Repository, journal: Journal, tree: str) -> bool:
+    try:
+        found = identity_of(os.stat(tree)), identity_of(os.stat(repository.common_dir))
+    except OSError:
+        return False
+    known = journal.tree, journal.common
+    if journal.owner.boot_id != Owner.current().boot_id:
+        # The number of a device may be another after a restart.
+        found, known = (_inode(found[0]), _inode(found[1])), (_inode(known[0]), _inode(known[1]))
+    is_other = found[0] != known[0] and found[1] != known[1]
+    is_whole = _is_same(os.path.join(tree, ".git"), repository.common_dir)
+    return found == known or (is_other and is_whole and tree == journal.work_tree)
+
+
+def _index_of(repository: Repository, journal: Journal, git_dir: str, record: Folder) -> str:
+    if os.path.isabs(journal.index_file):
+        if journal.index_file != repository.index_file:
+            shown = quote_path(os.fsencode(journal.index_file))
+            raise UndecidedError(
+                f"an interrupted apply wrote an index elsewhere: {shown}",
+                "run git patchgate recover with GIT_INDEX_FILE set to it, or, if it is gone, remove the"
+                f" record {quote_path(record.path)}",
+            )
+        return journal.index_file
+    return os.path.join(git_dir, journal.index_file)
+
+
+def _inode(identity: str) -> str:
+    return identity.partition(":")[2]
+
+
+def _is_same(path: str, other: str) -> bool:
+    try:
+        return os.path.samefile(path, other)
+    except (OSError, ValueError):
+        return False
+
+
+def _line(path: str) -> str:
+    """Read a file of one line; empty where there is none."""
+    try:
+        if os.path.isfile(path):
+            with open(path, "rb") as file:
+                return os.fsdecode(file.read(_MOST_BYTES).rstrip(b"\r\n"))
+    except (OSError, ValueError):
+        pass
+    return ""
+
 
 _LOCK = "patchgate/apply.lock"
 _PATIENCE_SECONDS = 5.0
@@ -77,7 +188,7 @@ class Recovered:
 def open_transactions(common_dir: str, steps: Steps) -> Iterator[Folder]:
     """Open the folder in which each transaction has its own; it is made where it is missing."""
     with Folder.open(common_dir, steps) as root:
-        above, _, name = FOLDER.partition("/")
+        above, _, name = TRANSACTIONS.partition("/")
         with root.child(above.encode()) as own:
             if own.status(name.encode()) is None:
                 own.make(name.encode(), 0o700)
@@ -190,16 +301,16 @@ def _recover_one(
 def _undo(
     site: Site, folder: Folder, journal: Journal, keeping: Keeping, keep: bool, patience_seconds: float
 ) -> tuple[RepoPath, ...]:
-    index_lock.take(site, folder, journal, patience_seconds)
+    take_lock(site, folder, journal, patience_seconds)
     # Without the mark nothing has changed places, whatever stands there now: a person may have put it there.
     untouched = () if folder.status(PREPARED) is not None else journal.places
     rollback = Rollback(site, journal, keeping, untouched)
     try:
         rollback.run(keep=keep)
     except (DirtyWorkspaceError, OSError):
-        index_lock.release_quietly(site, folder, journal)
+        release_lock_quietly(site, folder, journal)
         raise
-    index_lock.release(site, folder, journal)
+    release_lock(site, folder, journal)
     site.touch_index()
     site.flush()
     folder.rename(JOURNAL, UNDONE)
@@ -209,13 +320,13 @@ def _undo(
 
 def _names(repository: Repository) -> list[bytes]:
     try:
-        return sorted(os.listdir(os.fsencode(os.path.join(repository.common_dir, FOLDER))))
+        return sorted(os.listdir(os.fsencode(os.path.join(repository.common_dir, TRANSACTIONS))))
     except FileNotFoundError:
         return []
 
 
 def _path(repository: Repository, name: bytes) -> bytes:
-    return os.path.join(os.fsencode(repository.common_dir), FOLDER.encode(), name)
+    return os.path.join(os.fsencode(repository.common_dir), TRANSACTIONS.encode(), name)
 
 
 def _state(name: str) -> Literal["interrupted", "landed", "undone"]:

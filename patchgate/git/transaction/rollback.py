@@ -1,4 +1,4 @@
-"""The way back: from a journal and what stands at its places, to what stood there before.
+"""The way back, from a journal and what stands at its places; and what is tidied once a landing is in force.
 
 Decides for each place what has to happen, from what is found alone, so that it can be begun again at any
 point, by any process. It undoes only what is exactly ours. What a person wrote since stays: then nothing is
@@ -8,14 +8,14 @@ undone, or, where that is asked for, everything else is.
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum, auto
 
 from patchgate.git.transaction.journal import Journal
-from patchgate.git.transaction.keeping import Keeping
-from patchgate.git.transaction.obstacles import DirtyWorkspaceError
 from patchgate.git.transaction.places import FOLDER, Place, is_reachable, is_same_file, join, parent_of
-from patchgate.git.transaction.site import Site
+from patchgate.git.transaction.site import Keeping, Site, release_lock, release_lock_quietly
+from patchgate.git.transaction.survey import DirtyWorkspaceError
 from patchgate.storage.folder import Folder, is_folder
 
 _REASON = "not everything of an interrupted apply can be taken back"
@@ -253,3 +253,49 @@ def emptied(journal: Journal) -> list[bytes]:
                 found.add(folder)
             folder = parent_of(folder)
     return sorted(found, reverse=True)
+
+
+_STAYING = {
+    errno.ENOTEMPTY,
+    errno.EEXIST,
+    errno.EBUSY,
+    errno.EINVAL,
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+}
+
+
+def tidy(site: Site, transaction: Folder, journal: Journal, keeping: Keeping) -> tuple[str, ...]:
+    """Remove what a landing left, on the disk when this returns; name what was kept, for it was a person's.
+
+    Raises:
+        OSError: a step failed; the rest is for another time.
+    """
+    kept = []
+    try:
+        for place in journal.places:
+            if is_reachable(site.root(place), place.folder):
+                saved = drop_aside(site, place, keeping)
+                if saved is not None:
+                    kept.append(os.fsdecode(saved))
+        _remove_emptied(site, journal)
+    except OSError:
+        # What is in force need not keep git out.
+        release_lock_quietly(site, transaction, journal)
+        raise
+    release_lock(site, transaction, journal)
+    site.touch_index()
+    site.flush()
+    return tuple(kept)
+
+
+def _remove_emptied(site: Site, journal: Journal) -> None:
+    """Remove the folders that deletions left empty; one that must stay, stays, as git leaves it."""
+    for path in emptied(journal):
+        if is_reachable(site.tree, path):
+            try:
+                site.remove_folder(path)
+            except OSError as error:
+                if error.errno not in _STAYING:
+                    raise

@@ -1,21 +1,88 @@
-"""Where a transaction writes: the working tree and the folder of the index, both open.
+"""Where a transaction writes: the working tree and the index's folder, git's lock, and what is kept aside.
 
-Decides how contents change places: every such step is one rename, exchange or folder of `storage`, and the
-folders in which names changed are remembered until they are flushed. It does not decide the order.
+Every change of contents is one rename, exchange or folder of `storage`, and the folders in which names
+changed are remembered until they are flushed. The order is decided elsewhere. Git makes the same lock file
+(`O_EXCL`) for all that writes the index, so git is shut out meanwhile, and shuts us out.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
+import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
+from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath, folders_above
 from patchgate.git.quoting import quote_path
-from patchgate.git.transaction.places import Place, Trace, is_reachable, join, look, name_of, parent_of
+from patchgate.git.transaction.journal import LOCK, Journal
+from patchgate.git.transaction.places import (
+    EXECUTABLE,
+    LINK,
+    PART,
+    Place,
+    Trace,
+    is_reachable,
+    is_same_file,
+    join,
+    look,
+    name_of,
+    parent_of,
+    remove_if_there,
+    standing,
+)
 from patchgate.storage.folder import Folder, is_folder
 from patchgate.storage.steps import Steps
+from patchgate.storage.unbroken import is_asked_to_end
+
+_KEPT = b"patchgate/kept"
+
+
+class Keeping:
+    """The folder of one transaction's kept contents; it is made when the first one comes."""
+
+    def __init__(self, common_dir: str, identity: str, steps: Steps) -> None:
+        self._common_dir = common_dir
+        self._folder = join(_KEPT, os.fsencode(identity))
+        self._steps = steps
+
+    def save(self, folder: Folder, name: bytes, path: bytes) -> bytes:
+        """Copy a file or a link, as it is, under the path that it had; return where it is now.
+
+        It is on the disk when this returns. The same content, kept before, is kept once.
+        """
+        found = standing(folder, name)
+        with Folder.open(self._common_dir, self._steps) as root:
+            below = join(self._folder, parent_of(path)) if parent_of(path) else self._folder
+            _make_below(root, below)
+            with root.child(below) as kept:
+                free = name_of(path)
+                while (there := standing(kept, free)) is not None and there != found:
+                    free += b"~"
+                if there is None:
+                    if found is not None and found.mode == LINK:
+                        kept.symlink(free, folder.read_link(name))
+                    else:
+                        mode = 0o700 if found is not None and found.mode == EXECUTABLE else 0o600
+                        growing = free + b".part"
+                        with suppress(FileNotFoundError):
+                            kept.unlink(growing)
+                        kept.write(growing, folder.read(name), mode=mode)
+                        kept.rename(growing, free)
+                    kept.flush()
+                return kept.at(free)
+
+
+def _make_below(root: Folder, path: bytes) -> None:
+    """Make every folder of a path that is missing, each name on the disk."""
+    parts = path.split(b"/")
+    for depth in range(len(parts)):
+        with root.child(b"/".join(parts[:depth])) as above:
+            if above.status(parts[depth]) is None:
+                above.make(parts[depth], 0o700)
+                above.flush()
 
 
 class Site:
@@ -146,3 +213,91 @@ class Site:
 
     def _touch_both(self, place: Place) -> None:
         self._touched |= {(place.is_index, place.parent), (place.is_index, place.folder)}
+
+
+_LOCK_MODE = 0o644
+_POLL_SECONDS = 0.02
+_NO_LINK = {errno.EXDEV, errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+
+
+def prepare_lock(transaction: Folder, identity: str) -> None:
+    """Make the file that becomes the lock. The flush of its folder is the journal's, its text for people."""
+    transaction.write(LOCK, _token(identity), mode=_LOCK_MODE, flushed=False)
+
+
+def take_lock(site: Site, transaction: Folder, journal: Journal, patience_seconds: float) -> None:
+    """Take the lock, or find that we hold it already.
+
+    Raises:
+        UndecidedError: somebody else holds it for longer than we wait, or a signal asks us to end.
+    """
+    deadline = time.monotonic() + patience_seconds
+    while not is_lock_ours(site, transaction, journal):
+        try:
+            _try_to_take(site, transaction, journal)
+        except FileExistsError:
+            if time.monotonic() >= deadline or is_asked_to_end():
+                raise _held(site) from None
+            time.sleep(_POLL_SECONDS)
+
+
+def release_lock(site: Site, transaction: Folder, journal: Journal) -> None:
+    """Remove the lock if it is ours, and what making it left; the folder's flush is the caller's."""
+    for name in (journal.lock_aside + PART, journal.lock_aside):
+        remove_if_there(site.index, name)
+    if is_lock_ours(site, transaction, journal):
+        remove_if_there(site.index, _lock_name(site))
+
+
+def release_lock_quietly(site: Site, transaction: Folder, journal: Journal) -> None:
+    """Let git work again, so that a person can put right what is in the way; `recover` takes it anew."""
+    with suppress(OSError):
+        release_lock(site, transaction, journal)
+
+
+def is_lock_ours(site: Site, transaction: Folder, journal: Journal) -> bool:
+    """Tell whether the lock is there and ours."""
+    if is_same_file(transaction, LOCK, site.index, _lock_name(site)):
+        return True
+    token = _token(journal.id)
+    status = site.index.status(_lock_name(site))
+    if status is None or status.st_size != len(token):
+        return False
+    try:
+        return site.index.read(_lock_name(site)) == token
+    except OSError:
+        return False
+
+
+def _try_to_take(site: Site, transaction: Folder, journal: Journal) -> None:
+    if transaction.status(LOCK) is not None:
+        try:
+            transaction.link(LOCK, site.index, _lock_name(site))
+        except OSError as error:
+            if error.errno not in _NO_LINK:
+                raise
+        else:
+            return
+    # Another file system than the transaction's, or one without hard links: by its content, which is on the
+    # disk before the name is.
+    if site.index.status(_lock_name(site)) is not None:
+        raise FileExistsError(errno.EEXIST, "held", site.index.at(_lock_name(site)))
+    remove_if_there(site.index, journal.lock_aside)
+    site.index.write(journal.lock_aside, _token(journal.id), mode=_LOCK_MODE)
+    site.index.move(journal.lock_aside, site.index, _lock_name(site))
+
+
+def _lock_name(site: Site) -> bytes:
+    return site.index_name + b".lock"
+
+
+def _token(identity: str) -> bytes:
+    return f"patchgate transaction {identity}\n".encode()
+
+
+def _held(site: Site) -> UndecidedError:
+    name = quote_path(site.index.at(_lock_name(site)))
+    return UndecidedError(
+        f"git's lock {name} is held: another git command runs in this repository, or one was killed",
+        f"wait until it has ended; if none runs, remove {name}; then run the command again",
+    )

@@ -20,22 +20,27 @@ from io import FileIO
 from patchgate.check.terms import asked_policy, trusted
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.diff import Detail, read_difference
-from patchgate.git.listing import (
-    index_names,
-    index_records,
-    name_of,
-    tree_records,
-    unlike_index,
-    untracked_names,
-)
 from patchgate.git.model import FileChange
-from patchgate.git.no_follow import InTheWay, Kind, folder_above, is_there, open_file, open_root
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import printable
 from patchgate.git.repository import ANY_CODE, Repository
 from patchgate.git.revisions import tree_named
 from patchgate.git.sources import Base, pending_base, staged, worktree
+from patchgate.git.working_tree import (
+    InTheWay,
+    Kind,
+    folder_above,
+    index_names,
+    index_records,
+    is_there,
+    name_of,
+    open_file,
+    open_root,
+    tree_records,
+    unlike_index,
+    untracked_names,
+)
 from patchgate.placeholders.claims.claim import Content, Unscanned
 from patchgate.placeholders.claims.claim_scan import Looked, Snapshot, Walk
 from patchgate.placeholders.claims.snapshots import ObjectSnapshot, is_in_git

@@ -13,11 +13,10 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
-from patchgate.git.listing import Records, entry_of, name_of
-from patchgate.git.model import GITLINK, SYMLINK, Entry
+from patchgate.git.model import GITLINK, SYMLINK, TREE_MODE, Entry
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath, is_git_alias
-from patchgate.git.tree_format import TREE_MODE
+from patchgate.git.working_tree import Records, entry_of, name_of
 from patchgate.placeholders.claims.claim import Unscanned
 from patchgate.placeholders.claims.claim_scan import Looked, Walk
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from patchgate.errors import UndecidedError
-from patchgate.git.listing import tree_records
 from patchgate.git.model import Entry
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
+from patchgate.git.working_tree import tree_records
 from patchgate.placeholders.claims.adjudicate import Asked
 from patchgate.placeholders.claims.claim import ClaimOutcome, Unscanned
 from patchgate.placeholders.claims.judged import disk_snapshot, judged_of
