@@ -76,10 +76,9 @@ PURE = {
         placeholder_names
     """,
     "policy": """
-        analyses analysis_tables analysis_texts claim_tables claims command component
-        component_texts config config_schema config_tables content file_kinds glob
-        json_places literals marker_forms markers mistakes patterns policy refs settings table texts
-        time_limit toml_lines
+        analysis_tables claim_tables claims command command_texts component config config_schema
+        config_tables content expressions file_kinds glob json_places marker_forms markers mistakes
+        patterns policy settings table texts toml_lines
     """,
     "report": "*",
     "report.rules": "*",

@@ -28,9 +28,9 @@ from patchgate.git.pushes import (
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.policy.file_kinds import ALLOWED_SIGNERS
+from patchgate.policy.patterns import matches_ref
 from patchgate.policy.policies import Found, Key, Policies, built_in
 from patchgate.policy.policy import Decision, Policy, Profile
-from patchgate.policy.refs import matches
 from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome
 
@@ -134,7 +134,7 @@ class RefTerms:
             is_usual = ref in USUAL_BRANCHES and self._names_itself(ref, USUAL_BRANCHES)
             return True if is_usual or any(name in self._defaults for name in names) else None
         for number, pattern in enumerate(listed):
-            if any(matches([pattern], name) for name in names):
+            if any(matches_ref([pattern], name) for name in names):
                 return Decision(("push", "protected_refs", number), pattern)
         return None
 
@@ -149,8 +149,8 @@ class RefTerms:
             return False
         listed = found.policy.config.push.protected_refs if found.policy is not None else None
         if listed is None:
-            return not self._destination.is_witnessed and matches(unlisted, ref)
-        return matches(listed, ref)
+            return not self._destination.is_witnessed and matches_ref(unlisted, ref)
+        return matches_ref(listed, ref)
 
     def _is_unseen(self, ref: str) -> bool:
         """Tell whether git says that a ref has what is not here."""
@@ -160,7 +160,7 @@ class RefTerms:
     def _is_shared(self, ref: str) -> bool:
         """Tell whether a ref may be a default branch by its name, and has a policy, or may have one."""
         if self._is_unseen(ref):
-            return not self._destination.is_witnessed and matches(_SHARED_BRANCHES, ref)
+            return not self._destination.is_witnessed and matches_ref(_SHARED_BRANCHES, ref)
         return self._names_itself(ref, _SHARED_BRANCHES)
 
     def is_governed(self, update: RefUpdate) -> bool:

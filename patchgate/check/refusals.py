@@ -15,7 +15,7 @@ from patchgate.git.notes import APPROVALS_REF
 from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import Ledger
 from patchgate.ledger.receipts import Receipts
-from patchgate.policy.refs import matches
+from patchgate.policy.patterns import matches_ref
 from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Json, Report, Verdict
 
@@ -49,7 +49,7 @@ def holds(change: ChangeVerdict, branch: str | None) -> bool:
     """Tell whether a local hook stops for this change, were it to land on `branch`."""
     if change.verdict is Verdict.ACCEPTED or change.policy.observes:
         return False
-    return branch is None or not matches(change.policy.draft_refs, branch)
+    return branch is None or not matches_ref(change.policy.draft_refs, branch)
 
 
 def with_approvals(

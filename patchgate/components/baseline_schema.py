@@ -5,7 +5,7 @@ from __future__ import annotations
 from patchgate.components.baseline import SCHEMA
 from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK
 from patchgate.policy.component import Role
-from patchgate.policy.component_texts import COMPONENT_ID
+from patchgate.policy.texts import COMPONENT_ID
 from patchgate.report.schema import HEX, OID, Schema, Shape, about, document_schema, map_of, maybe, one_of
 
 

@@ -18,9 +18,8 @@ from patchgate.components.baseline import Hashes
 from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import printable
-from patchgate.policy.command import FILES
+from patchgate.policy.command_texts import FILES, TESTS
 from patchgate.policy.component import Component
-from patchgate.policy.component_texts import TESTS
 from patchgate.policy.settings import CommandSettings
 
 MOST_SECONDS = 3600.0

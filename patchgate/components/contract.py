@@ -14,9 +14,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from patchgate.components.contract_facts import VERSION, ContractMistake, is_version
 from patchgate.git.quoting import printable
-from patchgate.policy.component_texts import COMPONENT_ID, check_id
 from patchgate.policy.json_places import JsonDocument, Place, dotted
-from patchgate.policy.texts import TextError
+from patchgate.policy.texts import COMPONENT_ID, TextError, check_id
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

@@ -24,9 +24,9 @@ from patchgate.git.repository import Repository
 from patchgate.git.tree_view import TreeView
 from patchgate.policy.component import Component, Components, Role
 from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
+from patchgate.policy.patterns import matches_ref
 from patchgate.policy.policies import Found, Policies, built_in
 from patchgate.policy.policy import Policy, Profile
-from patchgate.policy.refs import matches
 from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome, Report
 from patchgate.report.wording import SHORT_OID
@@ -360,7 +360,7 @@ def with_landing(
 
 def _is_protected(policy: Policy, ref: str) -> bool:
     listed = policy.config.push.protected_refs
-    return ref in USUAL_BRANCHES if listed is None else matches(listed, ref)
+    return ref in USUAL_BRANCHES if listed is None else matches_ref(listed, ref)
 
 
 def _parting(repository: Repository, one: str, other: str) -> str:

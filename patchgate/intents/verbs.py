@@ -33,7 +33,7 @@ from patchgate.intents.intents import Intents, Recorded, has_files, host, is_for
 from patchgate.intents.request import Request, checked
 from patchgate.intents.states import Action, Caller, Conflict, Outcome, Told, hooks_missing
 from patchgate.intents.store import Store, existing, in_the_way, moved, promote, told_here
-from patchgate.policy.analyses import digest_of
+from patchgate.policy.command import digest_of
 from patchgate.policy.policy import Profile
 from patchgate.process import run
 from patchgate.report.wording import count, some

@@ -6,15 +6,15 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from patchgate.policy.analysis_texts import (
+from patchgate.policy.command_texts import (
     check_analysis,
     check_analysis_argument,
     check_analysis_command,
     check_baseline_file,
     check_metric,
     check_most,
+    check_words,
 )
-from patchgate.policy.command import check_words
 from patchgate.policy.settings import (
     AnalysisFormat,
     AnalysisSettings,

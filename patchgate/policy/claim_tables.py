@@ -20,9 +20,9 @@ from pydantic import (
 )
 
 from patchgate.policy.claims import BOUNDS, MARKER_NAME, MAX_EXAMPLE, MAX_MARKERS, MAX_NAME, MAX_SUFFIX
+from patchgate.policy.expressions import MAX_EXPRESSION
 from patchgate.policy.settings import ClaimsSettings, MessageLevel
 from patchgate.policy.table import Section
-from patchgate.policy.texts import MAX_EXPRESSION
 
 _DEFAULTS = ClaimsSettings()
 _BEYOND = 2**63

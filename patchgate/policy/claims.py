@@ -221,7 +221,8 @@ def _faulty(marker: Any, others: Mapping[str, MarkerSettings]) -> tuple[str | No
 def _expression_fault(pattern: str) -> str | None:
     from importlib import import_module
 
-    from patchgate.policy.texts import TextError, check_expression
+    from patchgate.policy.expressions import check_expression
+    from patchgate.policy.texts import TextError
 
     try:
         check_expression(pattern)

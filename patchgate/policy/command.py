@@ -1,188 +1,26 @@
-"""A command of the user's: what its texts may be, in which order commands run, what `{files}` stands for.
+"""A command of the user's: in which order commands run, what `{files}` stands for; which analyses there are.
 
-Decides the names, arguments, timeouts and variables that `[commands.NAME]` takes, and the argument list that
-comes of a command and the files of a change. Does not run anything, nor look for a program (`commands`).
+Decides the argument list that comes of a command and the files of a change, and the digest by which two
+declarations of analyses are known to be the same. Does not run anything, nor look for a program (`commands`).
 """
 
 from __future__ import annotations
 
-import re
+import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from patchgate.git.quoting import printable
-from patchgate.policy.texts import TextError
+from patchgate.policy.command_texts import FILES
 
 if TYPE_CHECKING:
     from patchgate.git.model import FileChange
     from patchgate.git.path import RepoPath
-    from patchgate.policy.settings import CommandSettings
+    from patchgate.policy.settings import AnalysisSettings, CommandSettings
 
-FILES = "{files}"
-NAME = "[a-z0-9][a-z0-9_-]{0,40}"
-TIMEOUT = "[0-9]{1,6}(?:\\.[0-9]{1,3})?[smh]"
-MAX_SECONDS = 24 * 3600
-_UNITS = {"s": 1, "m": 60, "h": 3600}
 # A tool may take what begins so for an option, a file of arguments (ruff, javac) or an order (vim).
 _SPECIAL = (b"-", b"@", b"+")
-
-
-def check_name(text: str) -> str:
-    """Give the name of a command back; it also names its log.
-
-    Raises:
-        ValueError: it is no such name.
-    """
-    if not re.fullmatch(NAME, text):
-        raise TextError(
-            f"`{printable(text, 60)}` cannot name a command",
-            "a name has up to 41 of a-z, 0-9, - and _, and begins with a letter or digit",
-        )
-    return text
-
-
-def check_words(value: object) -> object:
-    """Refuse a command that is one string: no shell takes it apart.
-
-    Raises:
-        ValueError: it is a string.
-    """
-    if isinstance(value, str):
-        raise TextError(
-            "a command is a list of arguments, and no shell takes a string apart",
-            'write each argument by itself, like ["ruff", "check", "--no-fix", "{files}"]',
-        )
-    return value
-
-
-def argument_with(text: str, placeholder: str) -> str:
-    """Give one argument of a command back.
-
-    Args:
-        placeholder: the one that this command knows.
-
-    Raises:
-        ValueError: the system or the placeholder does not allow it.
-    """
-    without_nul(text)
-    if text == placeholder:
-        return text
-    if placeholder in text:
-        raise TextError(
-            f"`{placeholder}` stands within a longer argument",
-            f'write it as an argument of its own: "{placeholder}"',
-        )
-    if re.fullmatch(r"\{[A-Za-z_]*\}", text) and text != "{}":
-        raise TextError(
-            f"unknown placeholder `{printable(text, 60)}`",
-            f"did you mean `{placeholder}`? there is no other",
-        )
-    return text
-
-
-def command_with(words: tuple[str, ...], placeholder: str, like: str) -> tuple[str, ...]:
-    """Give the arguments of a command back.
-
-    Args:
-        placeholder: the one that this command knows.
-        like: a command that is right, for the hint.
-
-    Raises:
-        ValueError: they name no program, or the placeholder twice.
-    """
-    if not words or words[0] in {"", placeholder}:
-        raise TextError("a command begins with its program", f"like {like}")
-    if words.count(placeholder) > 1:
-        raise TextError(f"`{placeholder}` may stand only once in a command", "take the others out")
-    return words
-
-
-def check_argument(text: str) -> str:
-    """Give one argument of a command on files back.
-
-    Raises:
-        ValueError: the system or the placeholder does not allow it.
-    """
-    return argument_with(text, FILES)
-
-
-def check_command(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Give the arguments of a command on files back.
-
-    Raises:
-        ValueError: they name no program, or the files twice.
-    """
-    return command_with(words, FILES, '["ruff", "check", "--no-fix", "{files}"]')
-
-
-def check_timeout(value: float | str) -> float | str:
-    """Give a timeout back as it is written.
-
-    Raises:
-        ValueError: it cannot be read, or is no time between 0 and 24 hours.
-    """
-    if isinstance(value, str) and not re.fullmatch(TIMEOUT, value):
-        raise TextError(
-            f'"{printable(value, 40)}" is not a time', 'write it as seconds, or like "90s", "5m" or "1h"'
-        )
-    # So written that what is not a number is refused too.
-    if not 0 < seconds(value) <= MAX_SECONDS:
-        raise TextError("a timeout is more than 0 and at most 24 hours", 'write it like "90s", "5m" or "1h"')
-    return value
-
-
-def seconds(value: float | str) -> float:
-    """Read a timeout that was checked, in seconds."""
-    return float(value[:-1]) * _UNITS[value[-1]] if isinstance(value, str) else float(value)
-
-
-def check_variable(text: str) -> str:
-    """Give the name of a variable back.
-
-    Raises:
-        ValueError: the system does not allow it, or it is git's.
-    """
-    without_nul(text)
-    if not text or "=" in text:
-        raise TextError("the name of a variable is not empty and has no `=`", "name the variable alone")
-    if text.startswith("GIT_"):
-        raise TextError(
-            "git's variables are not handed to a command",
-            "take it out, or let the command be a script that sets it",
-        )
-    return text
-
-
-def check_value(text: str) -> str:
-    """Give the value of a variable back.
-
-    Raises:
-        ValueError: the system does not allow it.
-    """
-    return without_nul(text)
-
-
-def check_tool(text: str) -> str:
-    """Give the name of a program back that is looked up on PATH.
-
-    Raises:
-        ValueError: no such lookup could find it.
-    """
-    without_nul(text)
-    if not text or "/" in text:
-        raise TextError("a tool is the bare name of a program on PATH", 'write it like "ruff"')
-    return text
-
-
-def without_nul(text: str) -> str:
-    """Give a text back that is handed to the system.
-
-    Raises:
-        ValueError: it holds a NUL.
-    """
-    if "\0" in text:
-        raise TextError("the system takes no NUL here", "take it out")
-    return text
+FORM = "patchgate.analyses/1"
 
 
 def in_order(commands: Mapping[str, CommandSettings]) -> list[tuple[str, CommandSettings]]:
@@ -215,3 +53,23 @@ def expand(settings: CommandSettings, files: Iterable[RepoPath]) -> list[bytes]:
     for word in settings.command:
         words += paths if word == FILES else [word.encode()]
     return words
+
+
+def digest_of(analyses: Mapping[str, AnalysisSettings]) -> str:
+    """Give the digest of some analyses, `sha256:…`; their order is no part of it."""
+    lines = [f"{written(name, analyses[name])}\n" for name in sorted(analyses)]
+    text = f"{FORM}\n" + "".join(lines)
+    return "sha256:" + hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def written(name: str, settings: AnalysisSettings) -> str:
+    """Write one analysis as one line of canonical JSON, in ASCII."""
+    plain = {
+        "name": name,
+        "command": list(settings.command),
+        "format": settings.format,
+        "timeout": float(settings.timeout),
+        "env": dict(settings.env),
+        "required_tools": list(settings.required_tools),
+    }
+    return json.dumps(plain, sort_keys=True, separators=(",", ":"))

@@ -7,30 +7,24 @@ must be is checked in `texts` (of a command in `command`); how a mistake is told
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from patchgate.policy.analysis_tables import AnalysisTable, ThresholdTable, VerifyTable
-from patchgate.policy.analysis_texts import check_analysis, check_thresholds
 from patchgate.policy.claim_tables import Claims, ClaimsTable, PlaceholdersTable
-from patchgate.policy.command import (
+from patchgate.policy.command_texts import (
     NAME,
+    check_analysis,
     check_argument,
     check_command,
     check_name,
-    check_words,
-)
-from patchgate.policy.component_texts import (
-    COMPONENT_ID,
-    check_components,
-    check_contract,
-    check_id,
-    check_root,
     check_test_argument,
     check_test_command,
+    check_words,
 )
-from patchgate.policy.refs import check_ref
+from patchgate.policy.expressions import check_expression
 from patchgate.policy.settings import (
     AGENT,
     COMMIT,
@@ -54,12 +48,18 @@ from patchgate.policy.settings import (
 )
 from patchgate.policy.table import ENV_TEXT, TIMEOUT_TEXT, TOOLS_TEXT, Section, Timeout, Tools, Variables
 from patchgate.policy.texts import (
-    check_expression,
+    COMPONENT_ID,
+    TextError,
+    check_contract,
+    check_id,
     check_pattern,
     check_prefix,
+    check_ref,
+    check_root,
     check_rule,
     check_specifier,
     check_suffix,
+    refuse_circle,
 )
 
 MAX_INTEGER = 2**63 - 1
@@ -312,6 +312,40 @@ class IntentsTable(Section):
         description="How a file is reported that is changed without an intent while an active intent of "
         "another worktree declares it.",
     )
+
+
+MAX_THRESHOLDS = 100
+
+
+def check_components(tables: dict[str, ComponentTable]) -> dict[str, ComponentTable]:
+    """Give the components back.
+
+    Raises:
+        ValueError: two baselines would share a file on some system, or somebody is his own ancestor.
+    """
+    folded: dict[str, str] = {}
+    for name in tables:
+        other = folded.setdefault(name.lower(), name)
+        if other != name:
+            raise TextError(f"`{other}` and `{name}` differ in case alone", "give one of them another id")
+    parents = {name: table.parent for name, table in tables.items()}
+    refuse_circle(parents)
+    return tables
+
+
+def check_thresholds(tables: Sequence[ThresholdTable]) -> Sequence[ThresholdTable]:
+    """Give the thresholds back.
+
+    Raises:
+        ValueError: there are too many, or two have one name.
+    """
+    if len(tables) > MAX_THRESHOLDS:
+        raise TextError(f"there are {len(tables)} thresholds, and at most {MAX_THRESHOLDS} are read")
+    names = [table.name for table in tables]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise TextError(f"two thresholds are named `{twice}`", "give each a name of its own")
+    return tables
 
 
 class ConfigDocument(Section):

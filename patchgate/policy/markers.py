@@ -18,10 +18,10 @@ from itertools import accumulate
 from operator import or_
 
 from patchgate.errors import OutOfTimeError
-from patchgate.policy.literals import literals_of
+from patchgate.policy.content import NoLimit, TimeLimit, earned_by, too_slow
+from patchgate.policy.expressions import literals_of
 from patchgate.policy.marker_forms import EMPTY_BODY, MARKERS, NOT_IMPLEMENTED, OWN, Marker
 from patchgate.policy.settings import MarkerSettings
-from patchgate.policy.time_limit import NoLimit, TimeLimit, earned_by, too_slow
 
 
 def _needed(markers: Sequence[Marker]) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:

@@ -293,3 +293,23 @@ class PrefixSet:
             best = min(best, self._indexes.get(text[:position], _NONE))
             position = text.find("/", position + 1)
         return None if best == _NONE else best
+
+
+def matches_ref(refs: Sequence[str], name: str) -> bool:
+    """Tell whether a ref's full name is one of these, or fits a pattern among them."""
+    return any(_fits(ref, name) for ref in refs)
+
+
+def _fits(ref: str, name: str) -> bool:
+    first, *rest = ref.split("*")
+    if not rest:
+        return ref == name
+    if not name.startswith(first):
+        return False
+    position = len(first)
+    for part in rest[:-1]:
+        position = name.find(part, position)
+        if position < 0:
+            return False
+        position += len(part)
+    return len(name) - position >= len(rest[-1]) and name.endswith(rest[-1])

@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, Any
 from patchgate.git.path import RepoPath, bounded, fold
 from patchgate.git.quoting import printable
 from patchgate.policy.component import Components
-from patchgate.policy.content import ContentRules
+from patchgate.policy.content import ContentRules, NoLimit, TimeLimit
 from patchgate.policy.file_kinds import CLASSES, is_control_by_name
 from patchgate.policy.patterns import PatternSet, PrefixSet
 from patchgate.policy.settings import Config, ProfileSettings
-from patchgate.policy.time_limit import NoLimit, TimeLimit
 from patchgate.report.rules import RULES, RULES_VERSION, Level, Stage
 from patchgate.report.rules.scope import MESSAGE_RULES, PLACEHOLDER_RULES
 

@@ -324,7 +324,7 @@ def _claims(written: Mapping[str, Any]) -> tuple[ClaimsSettings, tuple[Doubt, ..
 
 def _command(defaults: Runnable, written: Mapping[str, Any]) -> Runnable:
     # Only where there is a command: what checks its texts is not loaded for a plain commit.
-    from patchgate.policy.command import seconds
+    from patchgate.policy.command_texts import seconds
 
     settings = _filled(defaults, written)
     return replace(settings, timeout=seconds(settings.timeout), env=dict(settings.env))

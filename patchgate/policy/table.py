@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 
-from patchgate.policy.command import (
+from patchgate.policy.command_texts import (
     MAX_SECONDS,
     TIMEOUT,
     check_timeout,

@@ -1,24 +1,26 @@
-"""What a single text of a config must be: a version clause, a pattern, a prefix, an expression, a rule …
+"""What a single text of a config must be: a version clause, a pattern, a prefix, a ref, an id, a rule …
 
 Each check gives the text back or raises `TextError` with the next step. They know nothing of TOML or keys;
-what a pattern means is decided by `glob` and `patterns`.
+what a pattern means is decided by `glob` and `patterns`, what a path is to a component in `component`. What
+commands and analyses take is in `command_texts`, what an expression may be in `expressions`.
 """
 
 from __future__ import annotations
 
 import re
-import warnings
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
+from patchgate.git.path import fold, is_git_alias
 from patchgate.git.quoting import printable
 
 MAX_PATTERN = 1000
 MAX_STAR_RUNS = 4
 MAX_PREFIX = 4096
-MAX_EXPRESSION = 500
-# A repeat of so many is as good as unbounded: `(a{0,200})*b$` takes 0.4 s on 22 characters, twice that on 23.
-MANY_REPEATS = 100
+_MOST_REF = 255
+COMPONENT_ID = "[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,62}[A-Za-z0-9_-])?"
+# Up to the first dot, as Windows has it: https://learn.microsoft.com/windows/win32/fileio/naming-a-file
+_RESERVED = re.compile(r"(?:con|prn|aux|nul|com[1-9]|lpt[1-9])(?:\..*)?", re.IGNORECASE)
+_LIKE = "name a file like contracts/shaping/interface.json"
 
 
 class TextError(ValueError):
@@ -170,57 +172,6 @@ def check_suffix(text: str) -> str:
     return text
 
 
-def check_expression(text: str) -> str:
-    """Give a regular expression for bytes back.
-
-    Refused are back-references and an unbounded repeat within another: both can take exponential time.
-
-    Raises:
-        ValueError: it does not compile, or could take too long.
-    """
-    if not text or len(text) > MAX_EXPRESSION:
-        raise TextError(
-            f"an expression has 1 to {MAX_EXPRESSION} characters", "an empty one would match every line"
-        )
-    from importlib import import_module
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            flags = re.compile(text.encode()).flags
-            unread = [(import_module("re._parser").parse(text.encode()), False)]
-    except (re.error, OverflowError, RecursionError, Warning) as error:
-        reason = printable(str(error), 200)
-        raise TextError(
-            f"not a regular expression: {reason}", "a \\ before a character makes it literal"
-        ) from None
-    while unread:
-        part, is_repeated = unread.pop()
-        for operation, value in part:
-            name = str(operation)
-            flags |= value[1] if name == "SUBPATTERN" else 0
-            if name.startswith("GROUPREF"):
-                raise TextError("a back-reference can take exponential time", "write the text out")
-            repeats = name.endswith("_REPEAT") and int(value[1]) >= MANY_REPEATS
-            if repeats and is_repeated and value[0] != value[1]:
-                raise TextError(
-                    "an unbounded repeat within another takes exponential time", "repeat only one of them"
-                )
-            unread.extend((inner, is_repeated or repeats) for inner in _inner_parts(value, type(part)))
-    if flags & re.LOCALE:
-        raise TextError("the flag L makes an expression depend on the machine", "leave it out")
-    return text
-
-
-def _inner_parts(value: object, kind: type) -> Iterator[Any]:
-    """Find the parsed parts within the argument of an operation, which nests them in tuples and lists."""
-    if isinstance(value, kind):
-        yield value
-    elif isinstance(value, tuple | list):
-        for element in value:
-            yield from _inner_parts(element, kind)
-
-
 def check_rule(text: str) -> str:
     """Give the id of a rule back whose level may be set.
 
@@ -234,3 +185,85 @@ def check_rule(text: str) -> str:
     if RULES[text].invariant:
         raise TextError(f"`{text}` is an invariant, and invariants cannot be changed", "remove this line")
     return text
+
+
+def check_ref(text: str) -> str:
+    """Give the full name of a ref, or a pattern of such names, back.
+
+    Raises:
+        ValueError: it is no full name, or no ref could have it.
+    """
+    if not text.startswith("refs/") or text.count("/") < 2 or text.endswith("/"):
+        raise TextError("a ref is written in full", "write it like refs/heads/main or refs/heads/wip/*")
+    if len(text) > _MOST_REF or re.search(r"[\x00-\x20\x7f~^:?\[\\]|\.\.|//|@\{", text):
+        raise TextError(
+            "no ref can have this name", "only * is special here; git check-ref-format tells the rules"
+        )
+    return text
+
+
+def check_id(text: str) -> str:
+    """Give the id of a component back; its baseline is named for it.
+
+    Raises:
+        ValueError: it is no such id.
+    """
+    if _RESERVED.fullmatch(text):
+        raise TextError(
+            f"`{text}` cannot name a component: Windows has no file of that name, and a baseline has it",
+            "give it another id",
+        )
+    if not re.fullmatch(COMPONENT_ID, text):
+        raise TextError(
+            f"`{printable(text, 80)}` cannot name a component",
+            "an id has up to 64 of A-Z, a-z, 0-9, -, _ and ., begins with a letter or digit, ends in no .",
+        )
+    return text
+
+
+def check_contract(text: str) -> str:
+    """Give the path of a contract back.
+
+    Raises:
+        ValueError: it is no plain path from the root, or lies where no contract can.
+    """
+    check_prefix(text)
+    parts = text.split("/")
+    if text.endswith("/") or "." in parts:
+        raise TextError("this names a folder", _LIKE)
+    if any(is_git_alias(part.encode("utf-8", "surrogateescape")) for part in parts):
+        raise TextError("no contract lies in `.git`, which no commit can hold", _LIKE)
+    if fold(parts[0].encode("utf-8", "surrogateescape")) == ".patchgate":
+        raise TextError("no contract lies in `.patchgate`, where baselines are kept", _LIKE)
+    return text
+
+
+def check_root(text: str) -> str:
+    """Give a folder back in which modules begin.
+
+    Raises:
+        ValueError: it is no path from the root.
+    """
+    check_prefix(text)
+    if ":" in text:
+        raise TextError("PYTHONPATH cannot hold a folder with a colon", "name another folder")
+    return text
+
+
+def refuse_circle(parents: Mapping[str, str | None]) -> None:
+    """Walk up from each id, and stop where one was walked before: that way leads to no circle."""
+    walked: set[str] = set()
+    for name in parents:
+        line: dict[str, None] = {}
+        above: str | None = name
+        while above is not None and above not in walked and above not in line:
+            line[above] = None
+            above = parents.get(above)
+        if above is not None and above in line:
+            way = list(line)
+            circle = way[way.index(above) :]
+            # It begins with the one that is declared first.
+            place = circle.index(next(each for each in parents if each in circle))
+            shown = " -> ".join([*circle[place:], *circle[:place], circle[place]])
+            raise TextError(f"the parents go in a circle: {shown}", "take one of them out")
+        walked.update(line)

@@ -26,7 +26,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository
-from patchgate.policy.analyses import digest_of, written
+from patchgate.policy.command import digest_of, written
 from patchgate.policy.sealed_file import SealedFile
 from patchgate.policy.settings import AnalysisSettings
 

@@ -23,7 +23,7 @@ from patchgate.intents.commits import Here, active_here, binding_of
 from patchgate.intents.intent import Intent, Moment
 from patchgate.intents.intents import KIND, Intents, Recorded, declared_digest
 from patchgate.ledger.ledger import Ledger
-from patchgate.policy.analyses import digest_of
+from patchgate.policy.command import digest_of
 from patchgate.policy.policy import Policy
 from patchgate.report.wording import SHORT_OID, safe
 from patchgate.verify.analyze import Analysed

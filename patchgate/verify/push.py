@@ -238,7 +238,7 @@ def _under(scene: Scene, policy: Policy, intent: Intent) -> Policy:
     Its analyses are those with which it was declared. Where the remote does not have these yet, as they were
     committed before the intent began, the policy counts by which it was declared.
     """
-    from patchgate.policy.analyses import digest_of
+    from patchgate.policy.command import digest_of
     from patchgate.verify.analyze import analysis_policy
 
     if digest_of(policy.config.analyses) == intent.analyses:

@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from patchgate.commands.results import Comparison, Result, ThresholdState, TreeRuns, Worsened
 from patchgate.git.path import RepoPath
-from patchgate.policy.analysis_texts import FINDINGS, NEW_FINDINGS
+from patchgate.policy.command_texts import FINDINGS, NEW_FINDINGS
 from patchgate.policy.settings import ThresholdSettings
 
 Values: TypeAlias = dict[tuple[RepoPath, str, str], float]

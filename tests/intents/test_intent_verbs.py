@@ -21,7 +21,7 @@ from patchgate.intents.request import Request, as_typed, seconds_of
 from patchgate.intents.states import Action, Caller, Outcome
 from patchgate.intents.verbs import clear, declare, everywhere, here, recover, renew
 from patchgate.ledger.ledger import Ledger
-from patchgate.policy.analyses import digest_of
+from patchgate.policy.command import digest_of
 from tests.world import EXECUTABLE, Repo
 
 BOOT = "0b1c2d3e-0000-4000-8000-000000000000"

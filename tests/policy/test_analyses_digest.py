@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from patchgate.policy.analyses import digest_of, written
+from patchgate.policy.command import digest_of, written
 from patchgate.policy.config import parse
 from patchgate.policy.settings import AnalysisSettings
 

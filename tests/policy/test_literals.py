@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from patchgate.policy.content import SECRET_FORMS
-from patchgate.policy.literals import MOST, literals_of
-from patchgate.policy.texts import TextError, check_expression
+from patchgate.policy.expressions import MOST, check_expression, literals_of
+from patchgate.policy.texts import TextError
 from tests.amount import often
 
 

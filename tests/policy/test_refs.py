@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchgate.policy.refs import check_ref, matches
+from patchgate.policy.patterns import matches_ref
+from patchgate.policy.texts import check_ref
 
 
 @pytest.mark.parametrize("text", ["refs/heads/main", "refs/heads/wip/*", "refs/*/x", "refs/heads/*-draft"])
@@ -36,13 +37,13 @@ def test_what_no_ref_can_be_called_is_refused(text: str) -> None:
 
 
 def test_a_star_stands_for_any_characters_and_nothing_else_is_special() -> None:
-    assert matches(["refs/heads/wip/*"], "refs/heads/wip/a/b")
-    assert not matches(["refs/heads/wip/*"], "refs/heads/wip")
-    assert not matches(["refs/heads/main"], "refs/heads/main2")
-    assert not matches([], "refs/heads/main")
+    assert matches_ref(["refs/heads/wip/*"], "refs/heads/wip/a/b")
+    assert not matches_ref(["refs/heads/wip/*"], "refs/heads/wip")
+    assert not matches_ref(["refs/heads/main"], "refs/heads/main2")
+    assert not matches_ref([], "refs/heads/main")
 
 
 @given(st.text("ab/*", max_size=8), st.text("ab/", max_size=10))
 def test_patterns_match_as_fnmatch_does(pattern: str, name: str) -> None:
     expected = re.fullmatch(fnmatch.translate("refs/" + pattern), "refs/" + name) is not None
-    assert matches(["refs/" + pattern], "refs/" + name) == expected
+    assert matches_ref(["refs/" + pattern], "refs/" + name) == expected

@@ -16,9 +16,9 @@ from patchgate import __version__
 from patchgate.git.path import fold
 from patchgate.policy.component import anchored
 from patchgate.policy.content import SECRET_FORMS
+from patchgate.policy.expressions import literals_of
 from patchgate.policy.file_kinds import CLASSES
 from patchgate.policy.glob import Segment, Single, readings
-from patchgate.policy.literals import literals_of
 from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.texts import version_satisfies
 

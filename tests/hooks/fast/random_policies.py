@@ -13,14 +13,8 @@ from dataclasses import dataclass
 
 from patchgate.errors import ConfigError
 from patchgate.policy.config import parse
-from patchgate.policy.texts import (
-    TextError,
-    check_expression,
-    check_pattern,
-    check_prefix,
-    check_rule,
-    check_suffix,
-)
+from patchgate.policy.expressions import check_expression
+from patchgate.policy.texts import TextError, check_pattern, check_prefix, check_rule, check_suffix
 from patchgate.report.rules import RULES
 
 Chance = random.Random

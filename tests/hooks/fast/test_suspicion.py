@@ -20,6 +20,7 @@ from patchgate.hooks.fast.suspicion import ADDED_LINE, Suspicion, checks_of, sus
 from patchgate.placeholders.placeholder_matches import matches_in
 from patchgate.policy.config import parse
 from patchgate.policy.content import SECRET_FORMS, is_conflict_marker
+from patchgate.policy.expressions import check_expression
 from patchgate.policy.file_kinds import CLASSES, MANIFESTS, is_control_by_name
 from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.settings import (
@@ -34,7 +35,7 @@ from patchgate.policy.settings import (
     PolicySettings,
     ProfileSettings,
 )
-from patchgate.policy.texts import TextError, check_expression, check_pattern, check_prefix
+from patchgate.policy.texts import TextError, check_pattern, check_prefix
 from patchgate.report.rules import RULES
 from tests.amount import often
 
