@@ -31,7 +31,7 @@ from docs.places import (
     output,
 )
 from patchgate.cli.cli import COMMANDS
-from patchgate.policy.config_schema import json_schema
+from patchgate.policy.config import json_schema
 from patchgate.policy.file_kinds import CLASSES
 from patchgate.report.rules import RULES, Rule
 

@@ -76,8 +76,8 @@ PURE = {
         placeholder_names
     """,
     "policy": """
-        analysis_tables claim_tables claims command command_texts component config config_schema
-        config_tables content expressions file_kinds glob json_places marker_forms markers mistakes
+        analysis_tables claim_tables claims command command_texts component config
+        config_tables content expressions file_kinds glob json_places markers mistakes
         patterns policy settings table texts toml_lines
     """,
     "report": "*",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # Name, the module that makes it, the function there. Shown in this order.
 SCHEMAS = (
-    ("config", "policy.config_schema", "json_schema"),
+    ("config", "policy.config", "json_schema"),
     ("contract", "components.contract", "json_schema"),
     ("baseline", "components.baseline_schema", "json_schema"),
     ("report", "report.schema", "json_schema"),

@@ -25,8 +25,7 @@ from patchgate.placeholders.text_kinds import (
     opening,
     without_strings,
 )
-from patchgate.policy.marker_forms import BODY, BRACKET, FILLER, HOLE, OWN, WORD, Marker
-from patchgate.policy.markers import Bodies, Markers
+from patchgate.policy.markers import BODY, BRACKET, FILLER, HOLE, OWN, WORD, Bodies, Marker, Markers
 
 _SIGNS = (
     b":",

@@ -19,7 +19,7 @@ from patchgate.placeholders.placeholder_places import (
     is_value,
 )
 from patchgate.placeholders.text_kinds import NEAR, Around, Kind, Language, opening, without_strings
-from patchgate.policy.marker_forms import Marker
+from patchgate.policy.markers import Marker
 
 # A line with more of one word is a mark: that is nobody's prose.
 _MOST = 500

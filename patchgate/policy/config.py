@@ -1,10 +1,7 @@
 """The config: bytes of `patchgate.toml` or `pyproject.toml` in, one strict frozen `Config` out.
 
-Decides how a file is read and how its mistakes are told; all of them are told at once. Does not decide which
-keys exist and what each may hold (`config_tables`), which policy judges a change, nor what a limit or a
-pattern means for a path (`policy`).
-
-A config is hostile until it is read: the caps below hold before tomllib sees the text.
+Decides how a file is read, within caps that hold before tomllib sees the text; all mistakes are told at once.
+Which keys exist and what each may hold is in `config_tables`, what a limit or a pattern means in `policy`.
 """
 
 from __future__ import annotations
@@ -22,6 +19,33 @@ from patchgate.policy.texts import check_pattern, version_satisfies
 
 if TYPE_CHECKING:
     from patchgate.policy.toml_lines import Key
+
+
+def json_schema() -> dict[str, Any]:
+    """Give the JSON Schema of `patchgate.toml`."""
+    schema = _without_null(ConfigDocument.model_json_schema())
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "patchgate.toml"}
+
+
+def _without_null(node: Any) -> Any:
+    """Take null out of a schema, since TOML has none: a key that may be null is one that may be absent.
+
+    The default of a whole table goes too; its keys have theirs.
+    """
+    if isinstance(node, list):
+        return [_without_null(element) for element in node if element != {"type": "null"}]
+    if not isinstance(node, dict):
+        return node
+    kept = {
+        name: _without_null(value)
+        for name, value in node.items()
+        if name != "default" or not (value is None or isinstance(value, dict))
+    }
+    if len(kept.get("anyOf", ())) == 1:
+        (only,) = kept.pop("anyOf")
+        return {**only, **kept}
+    return kept
+
 
 __all__ = [
     "Config",

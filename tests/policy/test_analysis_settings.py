@@ -8,8 +8,7 @@ import jsonschema
 import pytest
 
 from patchgate.errors import ConfigError
-from patchgate.policy.config import Config, parse
-from patchgate.policy.config_schema import json_schema
+from patchgate.policy.config import Config, json_schema, parse
 from patchgate.policy.settings import AnalysisSettings, ThresholdSettings, VerifySettings, settings_from
 
 FULL = """

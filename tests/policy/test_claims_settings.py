@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 from patchgate.errors import ConfigError
 from patchgate.git.quoting import is_printable
 from patchgate.policy.claims import BOUNDS, claims_from, suffix_test
-from patchgate.policy.config import Config, parse
-from patchgate.policy.config_schema import json_schema
+from patchgate.policy.config import Config, json_schema, parse
 from patchgate.policy.policies import warnings_of
 from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.settings import (

@@ -15,8 +15,7 @@ from patchgate.errors import ConfigError, Mistake
 from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, Entry, FileChange
 from patchgate.git.path import RepoPath
 from patchgate.policy.command import expand, files_of, in_order, needs_files
-from patchgate.policy.config import Config, parse, written
-from patchgate.policy.config_schema import json_schema
+from patchgate.policy.config import Config, json_schema, parse, written
 from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.settings import CommandSettings, settings_from
 from tests.amount import often

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from packaging.specifiers import SpecifierSet
 
 from patchgate.errors import ConfigError, Mistake
-from patchgate.policy import config, config_schema, toml_lines
+from patchgate.policy import config, toml_lines
 from patchgate.policy.config import Config, parse, parse_pyproject, version_satisfies
 from patchgate.policy.patterns import PatternSet
 from patchgate.report.rules import RULES
@@ -618,7 +618,7 @@ def test_a_key_is_located_or_else_what_encloses_it() -> None:
 
 
 def test_the_schema_is_valid_and_agrees_with_the_reader() -> None:
-    schema = config_schema.json_schema()
+    schema = config.json_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
     assert validator.is_valid(tomllib.loads(FULL))
@@ -636,7 +636,7 @@ def test_the_schema_is_valid_and_agrees_with_the_reader() -> None:
 
 
 def test_every_key_of_the_schema_has_a_description() -> None:
-    schema = config_schema.json_schema()
+    schema = config.json_schema()
     for table, definition in {"": schema, **schema["$defs"]}.items():
         assert definition["description"].endswith(".")
         for key, value in definition["properties"].items():

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from patchgate.policy.marker_forms import MARKERS, Marker
-from patchgate.policy.markers import EXTENDED_EXPRESSION, Bodies, Markers
+from patchgate.policy.markers import EXTENDED_EXPRESSION, MARKERS, Bodies, Marker, Markers
 from patchgate.policy.settings import MarkerSettings
 from patchgate.report.rules import RULES
 from tests.placeholders.marker_cases import MUST
