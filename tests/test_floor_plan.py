@@ -55,7 +55,7 @@ PURE = {
     """,
     "commands": "results",
     "components": """
-        baseline baseline_schema component_case contract contract_facts contract_reading contract_types
+        baseline component_case contract contract_facts contract_reading contract_types
         contracts drift drift_contents drift_losses names python_statements python_tests staleness
     """,
     "git": "model path quoting",

@@ -157,9 +157,9 @@ def show_baselines(context: click.Context, form: str, directory: str | None) -> 
 
     found = baselines_of_head(repository, time.time())
     if form == "json":
-        from patchgate.components.baselines_document import document
+        from patchgate.components.document import baselines_json
 
-        write(document(found))
+        write(baselines_json(found))
     else:
         write_lines(text(found))
     return 1 if found.has_errors else 0
@@ -199,7 +199,7 @@ def capture_baselines(
     repository = open_to_write(context, directory)
     from patchgate.components.capture import capture
     from patchgate.components.capture_run import Request, Surroundings
-    from patchgate.components.capture_telling import document, text
+    from patchgate.components.document import capture_json, capture_text
 
     request = Request(ids, worktree, reverify, commit_note)
     progress = Progress(quiet=quiet)
@@ -209,9 +209,9 @@ def capture_baselines(
     finally:
         progress.end()
     if form == "json":
-        write(document(done))
+        write(capture_json(done))
     else:
         for warning in done.warnings:
             complain(f"warning: {warning}")
-        write_lines(text(done))
+        write_lines(capture_text(done))
     return done.exit_code

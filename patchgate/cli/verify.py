@@ -48,6 +48,12 @@ def analyze_command(
     repository = open_here(context, directory)
     from patchgate.verify.analyses import Around
     from patchgate.verify.analyze import analyze
+    from patchgate.verify.document import (
+        analysis_json,
+        analysis_sarif,
+        analysis_text,
+        analysis_warnings,
+    )
 
     progress = Progress(quiet=quiet)
     try:
@@ -56,15 +62,11 @@ def analyze_command(
     finally:
         progress.end()
     if form in {"json", "sarif"}:
-        from patchgate.verify.analysis_document import render_json, render_sarif
-
-        write(render_json(done) if form == "json" else render_sarif(done))
+        write(analysis_json(done) if form == "json" else analysis_sarif(done))
     else:
-        from patchgate.verify.analysis_document import text, warnings
-
-        for warning in warnings(done):
+        for warning in analysis_warnings(done):
             complain(f"warning: {warning}")
-        write(text(done))
+        write(analysis_text(done))
     return done.exit_code
 
 

@@ -1,7 +1,7 @@
 """How the components of a tree stand: each beside its baseline, at the cost of what has changed.
 
 Decides what is looked at (the tree of `HEAD` under its own policy) and the words of it for people. What is
-drift and what is fresh is decided in the gates; the form for programs in `baselines_document`.
+drift and what is fresh is decided in the gates; the form for programs in `document`.
 """
 
 from __future__ import annotations

@@ -1,26 +1,275 @@
-"""Lists and graphs of components as text, as JSON and as Mermaid; and the schemas of the JSON.
+"""Components, their graph, baselines and captures as JSON, with the schemas; all but baselines as text too.
 
-Decides the layout and the keys alone. Every key is always there, null where there is nothing.
+Decides layout and keys alone. Every key is always there, null where nobody knows.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+import shlex
+import time
+from collections.abc import Iterator, Mapping, Sequence
 
+from patchgate.components.baseline import SCHEMA as BASELINE_SCHEMA
+from patchgate.components.baseline import Hashes
+from patchgate.components.baselines import Baselines, Told
+from patchgate.components.capture_run import Capture, Captured, Result
 from patchgate.components.content import ComponentGraph, Dependency, Listed
 from patchgate.components.names import How
+from patchgate.components.staleness import Freshness, freshness
+from patchgate.components.verifications import VERIFIED_REF
+from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK
+from patchgate.git.path import RepoPath
 from patchgate.git.quoting import printable
-from patchgate.report.json import plain_json
+from patchgate.policy.component import Role
+from patchgate.policy.texts import COMPONENT_ID
+from patchgate.report.json import finding_documents, path_list, plain_json
 from patchgate.report.schema import (
     COUNT,
+    DRAFT,
+    FINDING,
+    HEX,
+    MAYBE_COUNT,
+    OID,
     Schema,
     Shape,
+    about,
     document_schema,
+    map_of,
+    maybe,
     one_of,
+    or_null,
+    path_keys,
+    schema_of,
 )
+from patchgate.report.verdict import Json
 from patchgate.report.wording import safe
+
+CAPTURE_SCHEMA = "patchgate.capture/1"
+_ADDED = 20
+_GOOD = {
+    Result.RECORDED: "recorded in",
+    Result.UNCHANGED: "unchanged, as recorded in",
+    Result.VERIFIED: "verified once more, as recorded in",
+}
+
+
+def capture_text(capture: Capture) -> Iterator[str]:
+    """Tell it line by line; everything in it is safe for a terminal."""
+    for each in capture.components:
+        yield f"{each.component.id}: {_first(each)}"
+        if each.result in _GOOD:
+            yield f"  {_GOOD[each.result]} {each.component.baseline.quoted}"
+            yield f"  {each.hashes.shown}"
+        yield from (f"    {line}" for line in each.mistakes)
+        if each.run is not None:
+            yield from (f"    {line}" for line in each.run.tail)
+        if each.hint is not None:
+            yield f"  help: {each.hint}"
+    yield from _closing(capture)
+
+
+def _first(each: Captured) -> str:
+    if each.result is Result.HELD_BACK:
+        return f"{each.reason}, but nothing was kept"
+    return each.reason
+
+
+def _closing(capture: Capture) -> Iterator[str]:
+    bad = [each.component.id for each in capture.components if each.result not in _GOOD]
+    if bad:
+        whose = [
+            each.component.id
+            for each in capture.components
+            if each.result in {Result.REFUSED, Result.UNDECIDED}
+        ]
+        word = "refused" if capture.exit_code == 1 else "undecided"
+        yield f"{word}: nothing was captured, because of {', '.join(whose)}"
+        return
+    results = {each.result for each in capture.components}
+    if Result.VERIFIED in results:
+        yield (
+            f"this counts wherever the note is: git push REMOTE {VERIFIED_REF}"
+            if capture.has_notes
+            else "this counts on this machine alone; to let it count elsewhere, "
+            f"add --commit-note and push {VERIFIED_REF}"
+        )
+        return
+    to_add = [each.component.baseline for each in capture.components if not each.is_staged]
+    to_add += capture.to_add
+    if to_add:
+        more = f" and {len(to_add) - _ADDED} more" if len(to_add) > _ADDED else ""
+        yield f"to commit it: git add {' '.join(map(_argument, to_add[:_ADDED]))}{more}"
+    elif not all(each.is_committed for each in capture.components):
+        yield "to commit it: git commit"
+    elif results == {Result.UNCHANGED}:
+        ids = " ".join(each.component.id for each in capture.components)
+        again = f"git patchgate baseline capture {ids} --reverify"
+        yield f"nothing to commit; to record that the tests passed today: {again}"
+
+
+def _argument(path: RepoPath) -> str:
+    """Write a path for a shell; one that a terminal cannot show as git quotes it."""
+    return shlex.quote(path.quoted) if path.is_plain else path.quoted
+
+
+def capture_json(capture: Capture) -> str:
+    """Write it as one JSON document, ended by a line feed."""
+    value = {
+        "schema": CAPTURE_SCHEMA,
+        "components": [_capture_entry(each) for each in capture.components],
+        "warnings": [plain_json(each) for each in capture.warnings],
+    }
+    return json.dumps(value) + "\n"
+
+
+def _capture_entry(each: Captured) -> Mapping[str, Json]:
+    run = each.run
+    counts = run.counts if run is not None else None
+    return {
+        "component": each.component.id,
+        "result": each.result.value,
+        "reason": plain_json(each.reason),
+        "hint": None if each.hint is None else plain_json(each.hint),
+        "baseline": each.component.baseline.quoted,
+        "is_staged": each.is_staged,
+        "is_committed": each.is_committed,
+        "mistakes": [plain_json(line) for line in each.mistakes],
+        **each.hashes.named(),
+        "tests": None if counts is None else {**counts.named()},
+        "seconds": None if run is None else round(run.seconds, 1),
+        "tail": [] if run is None else [plain_json(line) for line in run.tail],
+    }
+
+
+def capture_schema() -> Schema:
+    """Make the JSON Schema of the document."""
+    entry: Shape = {
+        "component": str,
+        "result": Result,
+        "reason": str,
+        "hint": str | None,
+        "baseline": str,
+        "is_staged": about(bool, "Whether the index has this very baseline."),
+        "is_committed": about(bool, "Whether HEAD has this very baseline."),
+        "mistakes": about([str], "The first mistakes of a contract that cannot be read."),
+        **dict.fromkeys(Hashes().named(), or_null(HEX)),
+        "tests": about(
+            or_null(dict.fromkeys(("passed", "failed", "errors", "skipped"), COUNT)),
+            "Null where the command told no numbers.",
+        ),
+        "seconds": float | None,
+        "tail": [str],
+    }
+    whole = schema_of({"schema": Schema(const=CAPTURE_SCHEMA), "components": [entry], "warnings": [str]})
+    return Schema({"$schema": DRAFT, "title": CAPTURE_SCHEMA, **whole})
+
+
+def baseline_schema() -> Schema:
+    """Give the JSON Schema of a baseline."""
+    file: Shape = {
+        "mode": one_of(REGULAR, EXECUTABLE, SYMLINK, GITLINK),
+        "oid": OID,
+        "role": Role,
+        "sha256": about(maybe(HEX), "of the content; null for a gitlink"),
+    }
+    files = about(map_of(file), "by path; one that is not plain is written as git quotes it")
+    baseline: dict[str, Shape] = {
+        "component": Schema(type="string", pattern=f"^{COMPONENT_ID}$"),
+        "files": Schema(files, propertyNames={"minLength": 1}),
+    }
+    schema = document_schema(BASELINE_SCHEMA, "The baseline of a component", baseline)
+    # The file is written with its keys in this order.
+    return Schema(schema, required=sorted(schema["required"]))
+
+
+BASELINES_SCHEMA = "patchgate.baselines/1"
+
+
+def baselines_json(baselines: Baselines) -> str:
+    """Write it as one JSON document, ended by a line feed."""
+    value: dict[str, Json] = {
+        "schema": BASELINES_SCHEMA,
+        "commit": baselines.commit,
+        "window_days": baselines.window,
+        "has_errors": baselines.has_errors,
+        "components": [_component(each, baselines) for each in baselines.components],
+        **path_list("strays", baselines.strays),
+    }
+    return json.dumps(plain_json(value)) + "\n"
+
+
+def _component(told: Told, baselines: Baselines) -> dict[str, Json]:
+    standing, verified = told.standing, told.verified
+    state = reason = days = at = where = commit = None
+    changed: list[str] = []
+    if verified is not None:
+        state = freshness(verified, baselines.window, baselines.now).value
+        reason, days, changed = verified.unknown, verified.days(baselines.now), verified.unlike
+        where, commit = verified.where, verified.commit
+        if verified.seconds is not None:
+            at = _iso(verified.seconds)
+    value: dict[str, Json] = {
+        "id": standing.component.id,
+        "parent": standing.component.parent,
+        "baseline": None if standing.baseline is None else standing.component.baseline.quoted,
+        **standing.hashes.named(),
+        "drifted": None if standing.baseline is None else standing.has_drifted,
+        "staleness": state,
+        "reason": reason,
+        "verified_at": at,
+        "verified_by": where,
+        "verified_commit": commit,
+        "days": days,
+        "dependencies": list(standing.dependencies),
+        "changed_dependencies": [*changed],
+        "tests": None if told.results is None or told.results.tests is None else {**told.results.tests},
+        "tests_at": None if told.results is None else _iso(told.results.seconds),
+        "tests_by": None if told.results is None else told.results.where,
+        "findings": finding_documents(told.findings),
+    }
+    return value
+
+
+def _iso(seconds: int) -> str | None:
+    try:
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def baselines_schema() -> Schema:
+    """Build the JSON Schema of `baseline status --format json`."""
+    tests = or_null(dict.fromkeys(("passed", "failed", "errors", "skipped"), COUNT))
+    component: Shape = {
+        "id": str,
+        "parent": str | None,
+        "baseline": str | None,
+        **dict.fromkeys(Hashes().named(), or_null(HEX)),
+        "drifted": bool | None,
+        "staleness": Freshness | None,
+        "reason": str | None,
+        "verified_at": str | None,
+        "verified_by": one_of("commit", "note", "ledger", None),
+        "verified_commit": str | None,
+        "days": MAYBE_COUNT,
+        "dependencies": [str],
+        "changed_dependencies": [str],
+        "tests": about(tests, "of the newest run on what the baseline records; null: no numbers are known"),
+        "tests_at": str | None,
+        "tests_by": one_of("note", "ledger", None),
+        "findings": [FINDING],
+    }
+    baselines: dict[str, Shape] = {
+        "commit": str,
+        "window_days": COUNT,
+        "has_errors": bool,
+        "components": [component],
+        **path_keys("strays"),
+    }
+    return document_schema(BASELINES_SCHEMA, "How the baselines stand", baselines)
+
 
 LIST_SCHEMA = "patchgate.components/1"
 GRAPH_SCHEMA = "patchgate.component-graph/1"

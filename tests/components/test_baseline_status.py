@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from patchgate.components.baselines import baselines_of_head, text
-from patchgate.components.baselines_document import json_schema
+from patchgate.components.document import baselines_schema
 from tests.component_world import contract, files
 from tests.components.dated_components import Componented, componented
 
@@ -171,7 +171,7 @@ def test_what_is_remembered_is_what_would_be_found(tmp_path: Path, seed: int) ->
 def test_hashes_and_dates_are_told_to_programs(tmp_path: Path) -> None:
     repo = componented(tmp_path, "a", "b")
     answer = repo.cli("baseline", "status", "--format", "json")
-    jsonschema.validate(answer.report, json_schema())
+    jsonschema.validate(answer.report, baselines_schema())
     first, second = answer.report["components"]
     assert [first["id"], second["id"]] == ["a", "b"]
     assert second["dependencies"] == ["a"]
@@ -193,7 +193,7 @@ def test_every_finding_and_state_fits_the_schema(tmp_path: Path) -> None:
     repo.on(1, {"patchgate.toml": repo.declare("a", "b", "c"), **files("c", "a")})
     repo.on(1, {".patchgate/baselines/b.json": "{}\n", ".patchgate/baselines/old.json": "{}\n"})
     answer = repo.cli("baseline", "status", "--format", "json")
-    jsonschema.validate(answer.report, json_schema())
+    jsonschema.validate(answer.report, baselines_schema())
     assert answer.code == 1
     assert answer.report["strays"] == [".patchgate/baselines/old.json"]
     states = {each["id"]: each["staleness"] for each in answer.report["components"]}
@@ -231,4 +231,4 @@ def test_a_bare_repository_has_a_status(tmp_path: Path) -> None:
 def test_the_schema_is_printed(tmp_path: Path) -> None:
     repo = componented(tmp_path)
     answer = repo.cli("schema", "baselines")
-    assert json.loads(answer.out) == json_schema()
+    assert json.loads(answer.out) == baselines_schema()

@@ -12,7 +12,7 @@ import pytest
 from patchgate.components import capture_run
 from patchgate.components.baseline import Baseline, read_baseline
 from patchgate.components.capture_run import Captured, Result
-from patchgate.components.capture_telling import document, json_schema, text
+from patchgate.components.document import capture_json, capture_schema, capture_text
 from patchgate.errors import UndecidedError, UsageError
 from tests.component_world import capture, contract
 from tests.components.capture_world import (
@@ -331,7 +331,7 @@ def test_where_one_of_several_fails_nothing_is_written(repo: Repo) -> None:
     assert done.exit_code == 1
     assert [each.result for each in done.components] == [Result.HELD_BACK, Result.REFUSED]
     assert not (repo.path / ".patchgate").exists()
-    assert "refused: nothing was captured, because of cutting" in list(text(done))
+    assert "refused: nothing was captured, because of cutting" in list(capture_text(done))
 
 
 def test_what_one_components_tests_leave_does_not_help_those_of_another(repo: Repo) -> None:
@@ -377,10 +377,10 @@ def refused_contract(repo: Repo, witness: Path, *, from_disk: bool = False) -> C
     (each,) = done.components
     assert (done.exit_code, each.result, each.run) == (1, Result.REFUSED, None)
     assert (witness.exists(), baseline(repo)) == (False, before)
-    told = list(text(done))
+    told = list(capture_text(done))
     assert told[-1] == "refused: nothing was captured, because of shaping"
     assert [f"    {line}" for line in each.mistakes] == [line for line in told if line.startswith("    ")]
-    jsonschema.validate(json.loads(document(done)), json_schema())
+    jsonschema.validate(json.loads(capture_json(done)), capture_schema())
     return each
 
 
@@ -531,15 +531,15 @@ def test_a_value_beside_the_name_of_a_secret_is_not_shown(repo: Repo) -> None:
 def test_what_a_test_prints_reaches_no_terminal_raw(repo: Repo) -> None:
     repo.stage({TESTS: "def test_it():\n    print('\\x1b]0;title\\x07')\n    assert False\n"})
     done = captured(repo)
-    assert all(line.isprintable() for line in text(done))
+    assert all(line.isprintable() for line in capture_text(done))
 
 
 def test_the_document_is_as_its_schema_says(repo: Repo) -> None:
     for done in (captured(repo), captured(repo)):
-        jsonschema.validate(json.loads(document(done)), json_schema())
+        jsonschema.validate(json.loads(capture_json(done)), capture_schema())
     repo.stage({CODE: WRONG})
-    value = json.loads(document(captured(repo)))
-    jsonschema.validate(value, json_schema())
+    value = json.loads(capture_json(captured(repo)))
+    jsonschema.validate(value, capture_schema())
     (entry,) = value["components"]
     assert entry["tests"] == {"passed": 0, "failed": 1, "errors": 0, "skipped": 0}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from patchgate.components.capture_run import Captured, Result
-from patchgate.components.capture_telling import text
+from patchgate.components.document import capture_text
 from tests.component_world import contract, declared
 from tests.components.capture_world import BASELINE, CODE, TESTS, baseline, captured, files, shaping
 from tests.world import Repo
@@ -159,13 +159,13 @@ def test_what_to_commit_after_worktree_is_all_that_was_recorded(tmp_path: Path) 
     unstaged(repo)
     done = captured(repo, from_disk=True)
     assert done.warnings == ()
-    last = list(text(done))[-1]
+    last = list(capture_text(done))[-1]
     assert last == f"to commit it: git add {BASELINE} {CODE} src/shaping/gone.py '{LATER}'"
     repo.git("checkout", "-q", "README.md")
     repo.git("add", BASELINE, CODE, "src/shaping/gone.py", LATER)
     assert json.loads(repo.run("baseline", "status", "--format", "json").out)["components"]
-    assert list(text(captured(repo, from_disk=True)))[-1] == "to commit it: git commit"
+    assert list(capture_text(captured(repo, from_disk=True)))[-1] == "to commit it: git commit"
     repo.write(CODE, files()[CODE])
     captured(repo, from_disk=True)
     repo.git("add", BASELINE)
-    assert list(text(captured(repo, from_disk=True)))[-1] == f"to commit it: git add {CODE}"
+    assert list(capture_text(captured(repo, from_disk=True)))[-1] == f"to commit it: git add {CODE}"

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from sarif_pydantic import Sarif
 
 from patchgate.cli.output import Progress
-from patchgate.verify.analysis_document import json_schema
+from patchgate.verify.document import analysis_schema
 from tests.verify.analysis_world import sarif
 from tests.world import EXECUTABLE, Answer, Repo
 
@@ -49,7 +49,7 @@ def tree_of(repo: Repo) -> str:
 
 def documented(answer: Answer) -> dict[str, Any]:
     assert answer.out.isascii()
-    Draft202012Validator(json_schema()).validate(answer.report)
+    Draft202012Validator(analysis_schema()).validate(answer.report)
     return answer.report
 
 
@@ -262,7 +262,7 @@ def test_it_runs_from_a_folder_and_for_another_directory(tmp_path: Path) -> None
 
 def test_the_schema_is_printed(tmp_path: Path) -> None:
     printed = json.loads(Repo.create(tmp_path).cli("schema", "analysis").out)
-    assert printed == json_schema()
+    assert printed == analysis_schema()
     Draft202012Validator.check_schema(printed)
 
 
