@@ -1,4 +1,4 @@
-"""The attempts at changes: list them, show one, remove the evidence of old ones.
+"""The attempts at changes: list them, show one, as text and as JSON; remove the evidence of old ones.
 
 Attempts are what the ledger records, and folders whose attempt never got that far. Removes no folder that
 only has the right name, that an attempt in progress uses, or that lies elsewhere. Every value is foreign:
@@ -7,6 +7,7 @@ whoever can write `.git` could have put it there.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Sequence
@@ -26,7 +27,16 @@ from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.quoting import printable, quote_path
 from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import Ledger
-from patchgate.report.verdict import Verdict
+from patchgate.report.json import place_member, plain_json
+from patchgate.report.schema import (
+    COUNT,
+    Schema,
+    Shape,
+    document_schema,
+    one_of,
+    path_key,
+)
+from patchgate.report.verdict import Json, Verdict
 from patchgate.report.wording import count, safe, show_path
 
 STATES = ("applied", "accepted", "rejected", "undecided", "interrupted", "running")
@@ -345,3 +355,94 @@ def said(pruned: Pruned, *, dry_run: bool) -> str:
     """Say in a line what prune did."""
     what = "would remove" if dry_run else "removed"
     return f"{what} the evidence of {count(len(pruned.removed), 'attempt')}; {pruned.kept} kept"
+
+
+LIST_SCHEMA = "patchgate.attempts/1"
+ATTEMPT_SCHEMA = "patchgate.attempt/1"
+
+
+def list_json(known: Sequence[Told]) -> str:
+    """Write the list as one JSON document, ended by a line feed."""
+    return json.dumps({"schema": LIST_SCHEMA, "attempts": [_entry(each) for each in known]}) + "\n"
+
+
+def show_json(repository: Repository, told: Told) -> str:
+    """Write one attempt as one JSON document, ended by a line feed."""
+    place = told.dir
+    kept = contents(place) if place is not None else []
+    value: dict[str, Json] = {
+        "schema": ATTEMPT_SCHEMA,
+        **_entry(told),
+        "attempts_of_chain": [
+            each.attempt for each in chain_of(repository, told) if isinstance(each, AttemptRecord)
+        ],
+        "evidence": [{"name": plain_json(name), "bytes": size} for name, size in kept],
+        "logs": [
+            {"name": plain_json(name), "tail": plain_json("\n".join(tail))}
+            for name, tail in (log_tails(place, kept) if place is not None else [])
+        ],
+    }
+    return json.dumps(value) + "\n"
+
+
+_LACKING = AttemptRecord("", "", None, 0, "", False, False, False, "", "")
+
+
+def _entry(told: Told) -> dict[str, Json]:
+    """Give the keys of one attempt, every one of them present; null is what nobody knows."""
+    plain = (told.record or _LACKING).plain()
+    if told.record is None:
+        says = dict(told.folder.says or {}) if told.folder is not None else {}
+        plain = {**dict.fromkeys(plain), "rules": [], "files": []}
+        says["source"] = says.get("kind")
+        known = ("chain", "retry_of", "source", "patch_sha256", "work_tree")
+        plain |= {key: each for key in known if isinstance(each := says.get(key), str)}
+    plain |= {"attempt": told.id, "dir": told.dir}
+    entry: dict[str, Json] = {
+        "state": told.state,
+        "at": told.at or None,
+        "recovered": told.recovered,
+        "is_recorded": told.record is not None,
+    }
+    work_tree = plain.get("work_tree")
+    entry = plain | entry | place_member("dir", told.dir)
+    entry |= place_member("work_tree", work_tree if isinstance(work_tree, str) else None)
+    return {key: plain_json(value) for key, value in entry.items()}
+
+
+_ENTRY: dict[str, Shape] = {
+    "attempt": str,
+    "state": one_of(*STATES),
+    "is_recorded": bool,
+    **dict.fromkeys(("chain", "retry_of", "verdict", "source", "patch_sha256", "patch_id"), str | None),
+    **dict.fromkeys(("base", "after", "policy", "stage", "code"), str | None),
+    **path_key("dir", str | None),
+    **path_key("work_tree", str | None),
+    **dict.fromkeys(("at", "recovered", "fallback_reason", "temp_path"), str | None),
+    **dict.fromkeys(("applied", "counts", "dry_run"), bool | None),
+    **dict.fromkeys(("number", "n_hunks", "added_lines", "removed_lines"), int | None),
+    "rules": [str],
+    "files": [
+        {
+            "path": str,
+            **dict.fromkeys(("old_mode", "old_oid", "new_mode", "new_oid"), str | None),
+            "path_b64?": str,
+        }
+    ],
+}
+
+
+def list_schema() -> Schema:
+    """Build the JSON Schema of `attempts list --format json`."""
+    return document_schema(LIST_SCHEMA, "What was tried, the newest first", {"attempts": [_ENTRY]})
+
+
+def show_schema() -> Schema:
+    """Build the JSON Schema of `attempts show --format json`."""
+    shown: dict[str, Shape] = {
+        **_ENTRY,
+        "attempts_of_chain": [str],
+        "evidence": [{"name": str, "bytes": COUNT}],
+        "logs": [{"name": str, "tail": str}],
+    }
+    return document_schema(ATTEMPT_SCHEMA, "One attempt, its chain and its evidence", shown)

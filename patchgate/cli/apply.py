@@ -126,7 +126,7 @@ def list_attempts(context: click.Context, most: int | None, form: str, directory
 
     found = attempts(repository)[:most]
     if form == "json":
-        from patchgate.apply.attempts_document import list_json
+        from patchgate.apply.attempt_list import list_json
 
         write(list_json(found))
         return 0
@@ -151,7 +151,7 @@ def show_attempt(context: click.Context, attempt: str, form: str, directory: str
 
     found = named(attempts(repository), attempt)
     if form == "json":
-        from patchgate.apply.attempts_document import show_json
+        from patchgate.apply.attempt_list import show_json
 
         write(show_json(repository, found))
     else:

@@ -42,7 +42,7 @@ def doctor_command(context: click.Context, fix: bool, form: str, directory: str 
     if form == "json":
         import json
 
-        from patchgate.hooks.doctor_document import document
+        from patchgate.hooks.doctor import document
 
         write(json.dumps(document(diagnosis, done), indent=2) + "\n")
     else:

@@ -10,6 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from patchgate.apply.attempt_list import list_schema, show_schema
 from patchgate.apply.attempts import (
     AttemptRecord,
     RecoveredRecord,
@@ -19,7 +20,6 @@ from patchgate.apply.attempts import (
     record_recovered,
     record_reset,
 )
-from patchgate.apply.attempts_document import list_schema, show_schema
 from patchgate.git.quoting import is_printable
 from patchgate.ledger.ledger import Ledger
 from patchgate.storage.record import START, Json, canonical_event, line_of

@@ -8,7 +8,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from patchgate.hooks.doctor_document import json_schema
+from patchgate.hooks.doctor import json_schema
 from tests.hooks.doctor.test_doctor_findings import put, write_hook
 from tests.world import Answer, Repo
 
