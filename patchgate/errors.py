@@ -27,6 +27,11 @@ class PatchgateError(Exception):
         self.message = message
         self.hint = hint
 
+    @property
+    def sentence(self) -> str:
+        """The message with the next step, for where there is room for one sentence only."""
+        return self.message if self.hint is None else f"{self.message}; {self.hint}"
+
 
 class EndedAttempt:
     """The attempt that an error ended: its id, the folder of its evidence, a scratch tree that was kept."""

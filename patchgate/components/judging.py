@@ -1,7 +1,4 @@
-"""What components take part in when a change, a branch's update or a push is judged (`check.features`).
-
-Gather what a change is near to: components that it touches, their baselines, contracts to validate.
-"""
+"""What components take part in when a change, a branch's update or a push is judged (`check.features`)."""
 
 from __future__ import annotations
 
@@ -29,21 +26,23 @@ if TYPE_CHECKING:
     from patchgate.git.tree_view import TreeView
 
 
-def components_near(
-    objects: Objects,
-    reading: Reading,
-    policy: Policy,
-    before: Policy | None = None,
-) -> ComponentsNear | None:
+def gather(scene: Scene) -> ComponentsNear | None:
     """Gather the components near a change; None where none is, or where git could not make its effect.
 
-    Args:
-        objects: reads the objects of the change, also new ones.
-        before: the policy of before, where one judges the change that brings it: what is declared otherwise
-            than there is looked at too.
+    What the change declares no longer is judged by the policy of before, which says how grave that is.
     """
-    is_declared = bool(policy.config.components or (before is not None and before.config.components))
-    if not is_declared or (reading.is_proposed and reading.laid is None):
+    reading, before, own = scene.reading, scene.declaring, scene.own
+    if reading is None or (reading.is_proposed and reading.laid is None):
+        return None
+    near = _near(scene.objects, reading, before, scene.known)
+    if own is None or not any(name not in own.config.components for name in before.config.components):
+        return near
+    return _with_left(near, before, _left(own, before, _view_of(scene.objects, reading)))
+
+
+def _near(objects: Objects, reading: Reading, policy: Policy, before: Policy | None) -> ComponentsNear | None:
+    """Gather the components near a change, and what is declared otherwise than in the policy of before."""
+    if not (policy.config.components or (before is not None and before.config.components)):
         return None
     files = reading.change.files
     near = policy.components.near(file.path for file in files)
@@ -59,39 +58,19 @@ def components_near(
     # What goes may be what some contract names, wherever it lies.
     if not (near or otherwise) and not any(file.goes for file in files):
         return None
-    # 5 ms to import: only where a component may be near.
-    from patchgate.git.tree_view import TreeView
-
-    tree, over = reading.laid or (reading.change.base, {file.path.raw: file.new for file in files})
-    view = TreeView(objects, tree, over)
+    view = _view_of(objects, reading)
     asked = _Asked(near, {file.path: file.old for file in files}, files, otherwise)
     found = _gathered(policy, view, asked, is_merge=reading.source.kind == "merge")
     left = _left(policy, before, view) if before is not None else {}
     return _with_left(found, policy, left)
 
 
-def with_undeclared(
-    near: ComponentsNear | None, objects: Objects, reading: Reading, before: Policy, own: Policy
-) -> ComponentsNear | None:
-    """Add the components that a change of the policy declares no longer, so that the policy of before
-    says how grave that is, and not the change itself.
-
-    Args:
-        near: what is near the change by the policy of before.
-        before: the policy of before.
-        own: the one that the change brings.
-    """
-    if reading.is_proposed and reading.laid is None:
-        return near
-    if not any(name not in own.config.components for name in before.config.components):
-        return near
+def _view_of(objects: Objects, reading: Reading) -> TreeView:
+    # 5 ms to import: only where a component may be near.
     from patchgate.git.tree_view import TreeView
 
-    tree, over = reading.laid or (
-        reading.change.base,
-        {file.path.raw: file.new for file in reading.change.files},
-    )
-    return _with_left(near, before, _left(own, before, TreeView(objects, tree, over)))
+    after = {file.path.raw: file.new for file in reading.change.files}
+    return TreeView(objects, *(reading.laid or (reading.change.base, after)))
 
 
 def _with_left(
@@ -104,7 +83,7 @@ def _with_left(
     return replace(near or ComponentsNear(declared=declared), undeclared=left)
 
 
-def all_components(objects: Objects, files: Sequence[FileChange], policy: Policy) -> ComponentsNear | None:
+def gather_all(objects: Objects, files: Sequence[FileChange], policy: Policy) -> ComponentsNear | None:
     """Gather all components of a tree of these files and its contracts; None where the policy has none."""
     if not policy.config.components:
         return None
@@ -140,12 +119,12 @@ def _gathered(
     try:
         states = component_states(policy.components, asked.near, view, asked.old, is_merge=is_merge)
     except PatchgateError as error:
-        faults["drift"] = _sentence(error)
+        faults["drift"] = error.sentence
     if _asks_contracts(policy, asked):
         try:
             contracts = _contracts(policy, view, asked)
         except PatchgateError as error:
-            faults["contracts"] = _sentence(error)
+            faults["contracts"] = error.sentence
     if not (states or contracts is not None or faults):
         return None
     return ComponentsNear(states, contracts, faults, policy)
@@ -177,25 +156,6 @@ def _left(policy: Policy, before: Policy, view: TreeView) -> dict[str, RepoPath]
     return {name: place for name, place in places.items() if view.entry(place.raw) is not None}
 
 
-def _sentence(error: PatchgateError) -> str:
-    return error.message if error.hint is None else f"{error.message}; {error.hint}"
-
-
-def gather(scene: Scene) -> ComponentsNear | None:
-    """Gather the components near a change, by the policy that declares them."""
-    if scene.reading is None:
-        return None
-    near = components_near(scene.objects, scene.reading, scene.declaring, scene.known)
-    if scene.own is None:
-        return near
-    return with_undeclared(near, scene.objects, scene.reading, scene.declaring, scene.own)
-
-
-def gather_all(objects: Objects, files: Sequence[FileChange], policy: Policy) -> ComponentsNear | None:
-    """Gather all components of a tree of these files; None where the policy has none."""
-    return all_components(objects, files, policy)
-
-
 def with_landing(
     repository: Repository, update: Update, commits: int, report: Report, asked: Callable[[], Asked]
 ) -> Report:
@@ -205,7 +165,7 @@ def with_landing(
     # Most updates bring one commit.
     from patchgate.components import steps
 
-    return steps.with_landing(repository, update, commits, report, asked)
+    return steps.with_landing(repository, update.ref, update.old, update.new, report, asked)
 
 
 def with_push(

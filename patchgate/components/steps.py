@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from patchgate.check.cases import reference
 from patchgate.check.gate import levelled
@@ -16,8 +17,7 @@ from patchgate.check.ref_terms import USUAL_BRANCHES
 from patchgate.check.terms import Asked, asked_policy
 from patchgate.errors import PatchgateError, UndecidedError
 from patchgate.git.model import Change, Entry, FileChange, Source
-from patchgate.git.novelty import Update
-from patchgate.git.objects import Objects
+from patchgate.git.objects import Header, Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.pushes import common_ancestor, is_ancestor
 from patchgate.git.repository import Repository
@@ -28,8 +28,18 @@ from patchgate.policy.patterns import matches_ref
 from patchgate.policy.policies import Found, Policies, built_in
 from patchgate.policy.policy import Policy, Profile
 from patchgate.report.rules import Level
-from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome, Report
+from patchgate.report.verdict import (
+    ChangeVerdict,
+    Finding,
+    GateOutcome,
+    Outcome,
+    PolicyReference,
+    Report,
+)
 from patchgate.report.wording import SHORT_OID
+
+if TYPE_CHECKING:
+    from patchgate.components.component_cache import FactsCache
 
 _DRIFT, _CONTRACTS = "drift", "contracts"
 _WEIGHT = {level: number for number, level in enumerate(Level)}
@@ -59,10 +69,10 @@ class Span:
     shown: str
     variables: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def is_componented(self) -> bool:
-        """Tell whether either policy declares a component."""
-        return any(each.policy is not None and each.policy.config.components for each in (self.had, self.has))
+
+def declares_any(*sides: Found) -> bool:
+    """Tell whether any of some policies declares a component."""
+    return any(each.policy is not None and each.policy.config.components for each in sides)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +100,7 @@ def judge_together(
         changes: the verdicts on the commits in between; what they report is not reported again.
         touched: compare only components of which a file is among these; None: all.
     """
-    if not span.is_componented or span.before == span.after:
+    if not declares_any(span.had, span.has) or span.before == span.after:
         return Together()
     known = [finding for change in changes for finding in change.findings]
     profile = Profile.AGENT if any(each.profile == Profile.AGENT for each in changes) else Profile.COMMIT
@@ -100,33 +110,33 @@ def judge_together(
     for gate, examine in ((_CONTRACTS, _contracts), (_DRIFT, _drift)):
         try:
             between = between or _Between(objects, span, touched)
-            new = _unknown(span, profile, examine(objects, between), known)
+            raised = at_levels_of(span.judging, examine(objects, between), profile)
+            new = [each for each in raised if each.level is not Level.NOTE and not _is_known(each, known)]
             if any(each.level is Level.ERROR for each in new):
                 names = {str(each.details.get("component")) for each in new}
-                had = _levelled(span, profile, _before(objects, span, gate, names))
+                had = at_levels_of(span.judging, _before(objects, span, gate, names), profile)
                 new = [each for each in new if not _is_known(each, had)]
         except PatchgateError as error:
-            reason = error.message if error.hint is None else f"{error.message}; {error.hint}"
-            gates.append(GateOutcome(gate, Outcome.UNDECIDED, reason))
+            gates.append(GateOutcome(gate, Outcome.UNDECIDED, error.sentence))
             continue
-        failed = any(finding.level is Level.ERROR for finding in new)
-        gates.append(GateOutcome(gate, Outcome.FAIL if failed else Outcome.PASS))
+        gates.append(outcome_of(gate, new))
         findings += new
     note = f"compared with {span.shown}, over all commits together"
     return Together(tuple(gates), tuple(replace(each, notes=(*each.notes, note)) for each in findings))
 
 
-def _levelled(span: Span, profile: Profile, findings: Iterable[Finding]) -> list[Finding]:
-    told = (levelled(span.judging, profile, each) for each in findings)
-    return [each for each in told if each is not None]
+def outcome_of(gate: str, findings: Iterable[Finding]) -> GateOutcome:
+    """Say how a gate ended that found this."""
+    failed = any(finding.level is Level.ERROR for finding in findings)
+    return GateOutcome(gate, Outcome.FAIL if failed else Outcome.PASS)
 
 
-def _unknown(
-    span: Span, profile: Profile, findings: Iterable[Finding], known: Sequence[Finding]
+def at_levels_of(
+    policy: Policy, findings: Iterable[Finding], profile: Profile = Profile.COMMIT
 ) -> list[Finding]:
-    """Give the findings, at the levels of the judging policy, that no commit was told; notes are left out."""
-    raised = _levelled(span, profile, findings)
-    return [each for each in raised if each.level is not Level.NOTE and not _is_known(each, known)]
+    """Give the findings at the levels that a policy chose, without those that it turned off."""
+    found = (levelled(policy, profile, each) for each in findings)
+    return [each for each in found if each is not None]
 
 
 def _is_known(finding: Finding, known: Iterable[Finding]) -> bool:
@@ -250,13 +260,9 @@ def _before(objects: Objects, span: Span, gate: str, names: Collection[str]) -> 
     view = TreeView(objects, span.before)
     if gate == _CONTRACTS:
         from patchgate.components.component_cache import FactsCache
-        from patchgate.components.contract_gathering import view_of_tree
-        from patchgate.components.contracts import examine_view
 
         with FactsCache.of(objects.repository) as cache:
-            contracts = view_of_tree(had, view, cache)
-            if contracts is not None:
-                yield from examine_view(contracts, had)
+            yield from contracts_of(had, view, cache)
         return
     from patchgate.components.drift import examine_state
     from patchgate.components.drift_gathering import state_of
@@ -266,6 +272,16 @@ def _before(objects: Objects, span: Span, gate: str, names: Collection[str]) -> 
         if component is not None:
             found = examine_state(state_of(component, view))
             yield from (each for each in found if each.rule == _WEAKENED)
+
+
+def contracts_of(policy: Policy, view: TreeView, cache: FactsCache) -> Iterator[Finding]:
+    """Find what is wrong with the contracts of a whole tree."""
+    from patchgate.components.contract_gathering import view_of_tree
+    from patchgate.components.contracts import examine_view
+
+    contracts = view_of_tree(policy, view, cache)
+    if contracts is not None:
+        yield from examine_view(contracts, policy)
 
 
 def _components(found: Found) -> Components:
@@ -292,69 +308,59 @@ def with_range(repository: Repository, report: Report, revision: str, asked: Ask
     """
     if asked.policy_from is None or not report.changes:
         return report
-    tip = report.changes[-1].source.commit
+    last = report.changes[-1]
     with Objects(repository) as objects:
         known = objects.header(asked.policy_from + "^{commit}") or objects.header(
             asked.policy_from + "^{tree}"
         )
-        if known is None or tip is None:
+        if known is None or last.source.commit is None:
             return report
         try:
-            together = _together(repository, objects, (known.oid, known.type), tip, report)
+            together = _together(repository, objects, known, last.source.commit, report)
         except PatchgateError as error:
-            reason = error.message if error.hint is None else f"{error.message}; {error.hint}"
-            together = Together((GateOutcome("drift", Outcome.UNDECIDED, reason),))
-        if together.is_silent:
-            return report
-        empty = objects.empty_tree
-    last = report.changes[-1]
-    verdict = ChangeVerdict(
-        Change.of(empty, empty, ()),
-        Source("range", ref=revision),
-        last.profile,
-        last.policy,
-        together.gates,
-        together.findings,
-    )
-    return replace(report, changes=(*report.changes, verdict))
+            together = Together((GateOutcome("drift", Outcome.UNDECIDED, error.sentence),))
+        return _joined(report, objects, together, Source("range", ref=revision), last.profile, last.policy)
 
 
 def with_landing(
-    repository: Repository, update: Update, commits: int, report: Report, asked: Callable[[], Asked]
+    repository: Repository, ref: str, old: str, new: str, report: Report, asked: Callable[[], Asked]
 ) -> Report:
     """Add to the verdicts on an update of a branch what its commits do together, where it is protected.
 
     Args:
-        commits: how many the update brings; one is compared by itself already.
         report: the verdicts on those that nobody has answered for.
         asked: tells how to judge.
     """
-    if update.old is None or commits < 2:
-        return report
     with Objects(repository) as objects:
         policies = Policies(objects)
-        had, has = (_found(objects, policies, each) for each in (update.old, update.new))
+        had, has = (_found(objects, policies, each) for each in (old, new))
         policy = had.policy
-        if policy is None or not policy.config.components or not _is_protected(policy, update.ref):
+        if policy is None or not policy.config.components or not _is_protected(policy, ref):
             return report
-        if not is_ancestor(repository, update.old, update.new):
+        if not is_ancestor(repository, old, new):
             # A branch that is rewritten here is compared with what the other side has, at the push.
             return report
-        judging = asked_policy(objects, policies, asked()) or had
-        shown = f"{update.old[:SHORT_OID]}, which the branch has"
-        trees = _tree(objects, update.old), _tree(objects, update.new)
-        span = Span(*trees, had, has, judging.policy or policy, shown)
+        judging = (asked_policy(objects, policies, asked()) or had).policy or policy
+        shown = f"{old[:SHORT_OID]}, which the branch has"
+        span = Span(tree_of(objects, old), tree_of(objects, new), had, has, judging, shown)
         together = judge_together(objects, span, report.changes)
-        if together.is_silent:
-            return report
-        verdict = ChangeVerdict(
-            Change.of(objects.empty_tree, objects.empty_tree, ()),
-            Source("ref", ref=update.ref),
-            Profile.COMMIT.value,
-            reference(span.judging, update.old[:SHORT_OID], Profile.COMMIT),
-            together.gates,
-            together.findings,
-        )
+        bound = reference(judging, old[:SHORT_OID], Profile.COMMIT)
+        return _joined(report, objects, together, Source("ref", ref=ref), Profile.COMMIT.value, bound)
+
+
+def _joined(
+    report: Report, objects: Objects, together: Together, source: Source, profile: str, bound: PolicyReference
+) -> Report:
+    if together.is_silent:
+        return report
+    verdict = ChangeVerdict(
+        change=Change.of(objects.empty_tree, objects.empty_tree, ()),
+        source=source,
+        profile=profile,
+        policy=bound,
+        gates=together.gates,
+        findings=together.findings,
+    )
     return replace(report, changes=(*report.changes, verdict))
 
 
@@ -363,43 +369,28 @@ def _is_protected(policy: Policy, ref: str) -> bool:
     return ref in USUAL_BRANCHES if listed is None else matches_ref(listed, ref)
 
 
-def _parting(repository: Repository, one: str, other: str) -> str:
-    """Find the commit from which two go on; the first of them where they have none in common.
-
-    Raises:
-        UndecidedError: a shallow history may hide it.
-    """
-    base = common_ancestor(repository, one, other)
-    if base is None and repository.shallow:
-        raise UndecidedError(
-            f"this clone is shallow, and shows no commit that {one[:SHORT_OID]} and {other[:SHORT_OID]} have "
-            "in common",
-            "git fetch --unshallow",
-        )
-    return base or one
-
-
-def _together(
-    repository: Repository, objects: Objects, known: tuple[str, str], tip: str, report: Report
-) -> Together:
-    oid, kind = known
-    policies = Policies(objects)
+def _together(repository: Repository, objects: Objects, known: Header, tip: str, report: Report) -> Together:
+    oid, policies = known.oid, Policies(objects)
     had, has = (_found(objects, policies, each) for each in (oid, tip))
-    if not any(each.policy is not None and each.policy.config.components for each in (had, has)):
+    if not declares_any(had, has):
         return Together()
     judging = had.policy or built_in()
     shown = f"{oid[:SHORT_OID]}, whose policy judges"
     touched = {file.path for change in report.changes for file in change.change.files}
-    after = _tree(objects, tip)
-
-    def judged(objects: Objects, span: Span) -> Together:
+    after = tree_of(objects, tip)
+    if known.type != "commit" or is_ancestor(repository, oid, tip):
+        span = Span(tree_of(objects, oid), after, had, has, judging, shown)
         return judge_together(objects, span, report.changes, touched)
-
-    if kind != "commit" or is_ancestor(repository, oid, tip):
-        return judged(objects, Span(_tree(objects, oid), after, had, has, judging, shown))
     if is_ancestor(repository, tip, oid):
         return Together()
-    parting = _parting(repository, oid, tip)
+    parting = common_ancestor(repository, oid, tip)
+    if parting is None and repository.shallow:
+        raise UndecidedError(
+            f"this clone is shallow, and shows no commit that {oid[:SHORT_OID]} and {tip[:SHORT_OID]} have "
+            "in common",
+            "git fetch --unshallow",
+        )
+    parting = parting or oid
     from patchgate.git.merges import automatic_merges
     from patchgate.git.private import PrivateStore
 
@@ -407,17 +398,25 @@ def _together(
         (merged,) = automatic_merges(store, [(oid, tip)])
         if not merged.conflicts:
             whole = _found(joined, Policies(joined), merged.tree)
-            trees = _tree(objects, oid), merged.tree
-            return judged(joined, Span(*trees, had, whole, judging, shown, store.variables))
+            span = Span(tree_of(objects, oid), merged.tree, had, whole, judging, shown, store.variables)
+            return judge_together(joined, span, report.changes, touched)
     had = _found(objects, policies, parting)
-    return judged(objects, Span(_tree(objects, parting), after, had, has, judging, parting[:SHORT_OID]))
+    span = Span(tree_of(objects, parting), after, had, has, judging, parting[:SHORT_OID])
+    return judge_together(objects, span, report.changes, touched)
 
 
 def _found(objects: Objects, policies: Policies, revision: str) -> Found:
-    return policies.at(policies.key(_tree(objects, revision)))
+    return policies.at(policies.key(tree_of(objects, revision)))
 
 
-def _tree(objects: Objects, revision: str) -> str:
+def tree_of(objects: Objects, revision: str) -> str:
+    """Name the tree of a commit, or of a tree itself.
+
+    Raises:
+        UndecidedError: it is not here.
+    """
     header = objects.header(revision + "^{tree}")
-    assert header is not None
+    if header is None:
+        message = f"commit {revision[:12]} has no tree here"
+        raise UndecidedError(message, "git fetch --refetch, then try again")
     return header.oid

@@ -1,11 +1,8 @@
 """What a push makes of the components of a branch: the drift of the tip, its contracts, how fresh they are.
 
-Decides which branches are looked at (those that get another commit whose policy declares components), whose
-policy says how loud it is (the one that judges the branch's commits, else the tip's own), and what is not
-said again: what a commit of this push is told already. What was so before the push refuses nothing; a push
-that does not touch it cannot mend it. Contracts are asked where the push brings a merge: what two good lines
-make together no commit of either could tell.
-What the commits of a push do together to what a protected branch had recorded is compared too (`steps`).
+Decides which branches are looked at, whose policy says how loud it is, and what is not said again. What was
+so before the push refuses nothing: a push that does not touch it cannot mend it. Contracts are asked where
+the push brings a merge: what two good lines make together no commit of either could tell.
 """
 
 from __future__ import annotations
@@ -13,9 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from patchgate.check.gate import levelled
 from patchgate.check.ref_terms import RefTerms
-from patchgate.components.steps import Span, judge_together
+from patchgate.components.steps import (
+    Span,
+    at_levels_of,
+    contracts_of,
+    declares_any,
+    judge_together,
+    outcome_of,
+    tree_of,
+)
 from patchgate.errors import UndecidedError
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
@@ -77,10 +81,8 @@ def with_tips(
 
     now = time.time() if now is None else now
     said = _gravest(finding for change in changes for finding in change.findings)
-    notes = [
-        VERIFIED_REF,
-        *(each.new for each in updates if each.ref == VERIFIED_REF and each.new is not None),
-    ]
+    pushed = (each.new for each in updates if each.ref == VERIFIED_REF and each.new is not None)
+    notes = [VERIFIED_REF, *pushed]
     found = list(changes)
     has_merge = any(change.source.kind == "merge" for change in changes)
     for tip in tips:
@@ -142,7 +144,7 @@ def _span(
     if tip is None or old is None or not is_branch:
         return None
     had, has = (terms.policies.at(terms.key_of(each)) for each in (old, tip))
-    if not any(each.policy is not None and each.policy.config.components for each in (had, has)):
+    if not declares_any(had, has):
         return None
     if not terms.reaches(tip, old):
         base = common_ancestor(objects.repository, old, tip)
@@ -153,7 +155,7 @@ def _span(
     place = terms.judged_by(update)
     judging = terms.policies.at(terms.key_of(place)).policy if place is not None else had.policy
     shown = f"{old[:SHORT_OID]}, which {terms.name} has"
-    return Span(_tree_of(objects, old), _tree_of(objects, tip), had, has, judging or built_in(), shown)
+    return Span(tree_of(objects, old), tree_of(objects, tip), had, has, judging or built_in(), shown)
 
 
 def _tips(terms: RefTerms, commits: Mapping[str, str | None], updates: Sequence[RefUpdate]) -> Iterator[_Tip]:
@@ -192,42 +194,32 @@ def _look(
         contracts = _contracts(objects, tip, said) if has_merge else []
         drift, aged = _findings(objects, tip, said, now, notes)
     except UndecidedError as error:
-        reason = error.message if error.hint is None else f"{error.message}; {error.hint}"
-        unknown = GateOutcome(_DRIFT, Outcome.UNDECIDED, reason)
+        unknown = GateOutcome(_DRIFT, Outcome.UNDECIDED, error.sentence)
         return (unknown,), GateOutcome(_STALENESS, Outcome.NOT_RUN), []
     findings = sorted([*contracts, *drift, *aged], key=lambda finding: _LOUD.index(finding.level))
     rest = findings[_MOST:]
     if rest:
         message = f"and {len(rest)} more findings on its components; git patchgate baseline status shows them"
         findings[_MOST:] = [replace(rest[0], message=message, path=None, line=None, notes=())]
-    gates: tuple[GateOutcome, ...] = (_outcome(_DRIFT, drift),)
+    gates: tuple[GateOutcome, ...] = (outcome_of(_DRIFT, drift),)
     if has_merge:
-        gates = (_outcome(_CONTRACTS, contracts), *gates)
-    return gates, _outcome(_STALENESS, aged), findings
+        gates = (outcome_of(_CONTRACTS, contracts), *gates)
+    return gates, outcome_of(_STALENESS, aged), findings
 
 
 def _contracts(objects: Objects, tip: _Tip, said: Mapping[Subject, Level]) -> list[Finding]:
     """Say what is wrong with the contracts of a tip and was not before, nor is told of a commit."""
     from patchgate.components.component_cache import FactsCache
-    from patchgate.components.contract_gathering import view_of_tree
-    from patchgate.components.contracts import examine_view
     from patchgate.git.tree_view import TreeView
 
     def raised(commit: str) -> list[Finding]:
-        view = view_of_tree(tip.policy, TreeView(objects, _tree_of(objects, commit)), cache)
-        found = [] if view is None else list(examine_view(view, tip.policy))
-        told = (levelled(tip.judging, Profile.COMMIT, finding) for finding in found)
-        return [finding for finding in told if finding is not None]
+        view = TreeView(objects, tree_of(objects, commit))
+        return at_levels_of(tip.judging, contracts_of(tip.policy, view, cache))
 
     with FactsCache.of(objects.repository) as cache:
         found = [finding for finding in raised(tip.commit) if finding.level is not Level.NOTE]
         before = _gravest(raised(tip.before)) if found and tip.before is not None else {}
     return [each for each in found if not (_is_said(each, said) or _is_said(each, before))]
-
-
-def _outcome(gate: str, findings: Sequence[Finding]) -> GateOutcome:
-    failed = any(finding.level is Level.ERROR for finding in findings)
-    return GateOutcome(gate, Outcome.FAIL if failed else Outcome.PASS)
 
 
 def _findings(
@@ -242,30 +234,26 @@ def _findings(
 
     paths = TreePaths(objects)
     with ComponentCache.of(objects.repository) as cache:
-        tree = _tree_of(objects, tip.commit)
+        tree = tree_of(objects, tip.commit)
         settled: set[str] = set()
         if tip.before is not None:
             # What is as it was has been told before; and a first push from a clone need not read it all.
-            settled = alike(paths, tree, _tree_of(objects, tip.before), tip.policy, tip.known)
+            settled = alike(paths, tree, tree_of(objects, tip.before), tip.policy, tip.known)
         found = standings(objects, tree, tip.policy, paths, cache, settled=settled)
         recorded = [each for standing in found if (each := standing.recorded) is not None]
         staleness = Staleness(objects, paths, cache, tip.policy)
         verified = staleness.verified(tip.commit, tree, recorded, now, notes)
+        # A note refuses nothing and is told where it arises.
         drift = [
-            told
-            for standing in found
-            for finding in standing.findings
-            if (told := levelled(tip.judging, Profile.COMMIT, finding)) is not None
-            and not _is_said(told, said)
-            # A note refuses nothing and is told where it arises.
-            and told.level is not Level.NOTE
+            each
+            for each in at_levels_of(tip.judging, (each for one in found for each in one.findings))
+            if each.level is not Level.NOTE and not _is_said(each, said)
         ]
         refusing = {each.component.id for each in found if _holds_error(each.findings, drift)}
         before: Mapping[Subject, Level] = {}
         if refusing and tip.before is not None:
-            old = standings(objects, _tree_of(objects, tip.before), tip.policy, paths, cache, refusing)
-            raised = [levelled(tip.judging, Profile.COMMIT, each) for one in old for each in one.findings]
-            before = _gravest(finding for finding in raised if finding is not None)
+            old = standings(objects, tree_of(objects, tip.before), tip.policy, paths, cache, refusing)
+            before = _gravest(at_levels_of(tip.judging, (each for one in old for each in one.findings)))
     drift = [_softened(finding) if _is_said(finding, before) else finding for finding in drift]
     drifted = {standing.component.id: standing.has_drifted for standing in found}
     aged = [
@@ -291,13 +279,6 @@ def _is_said(finding: Finding, said: Mapping[Subject, Level]) -> bool:
     """Tell whether the same was said before, and no less gravely."""
     level = said.get((finding.rule, finding.path))
     return level is not None and _LOUD.index(level) <= _LOUD.index(finding.level)
-
-
-def _tree_of(objects: Objects, commit: str) -> str:
-    header = objects.header(commit + "^{tree}")
-    if header is None:
-        raise UndecidedError(f"commit {commit[:12]} has no tree here", "git fetch --refetch, then try again")
-    return header.oid
 
 
 def _holds_error(raised: Sequence[Finding], drift: Sequence[Finding]) -> bool:
