@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from patchgate.cli.options import (
-    cache_folder,
     directory_of,
-    directory_option,
+    document_options,
+    in_repository,
     is_meant,
     open_here,
     open_to_write,
@@ -20,7 +20,7 @@ from patchgate.cli.options import (
     require_person,
     with_doubts,
 )
-from patchgate.cli.output import Progress, complain, read_input, show, write, write_lines
+from patchgate.cli.output import Progress, cache_folder, complain, read_input, show, warn, write, write_lines
 from patchgate.errors import UsageError
 
 if TYPE_CHECKING:
@@ -36,16 +36,13 @@ def agent_command() -> None:
 @click.argument("file", required=False, metavar="FILE")
 @click.option("--describe", is_flag=True, help="Print the actions and their parameters, for a prompt.")
 @click.option("--base", metavar="REV", help="Lay the patch of a repair on REV, merge the result.")
-@click.option("--format", "form", type=click.Choice(["full", "text", "json"]), default="full")
-@directory_option
-@click.pass_context
+@document_options
 def judge_reply(
     context: click.Context,
     file: str | None,
     describe: bool,
     base: str | None,
     form: str,
-    directory: str | None,
 ) -> int:
     """Judge the raw reply in FILE (- is standard input), and the patch in it; nothing is applied.
 
@@ -60,8 +57,8 @@ def judge_reply(
         raise UsageError("no reply is named", "name a file, or - for standard input; or --describe")
     from patchgate.patches.replies import check_reply
 
-    raw = read_input(file, directory_of(context, directory))
-    judged = check_reply(raw, lambda: open_here(context, directory), base=base, now=time.time())
+    raw = read_input(file, directory_of(context))
+    judged = check_reply(raw, lambda: open_here(context), base=base, now=time.time())
     if form == "json":
         import json
 
@@ -113,15 +110,13 @@ def attempts_command() -> None:
 
 @attempts_command.command("list")
 @click.option("-n", "--max-count", "most", metavar="N", type=click.IntRange(0), help="Show the last N only.")
-@_form_option
-@directory_option
-@click.pass_context
-def list_attempts(context: click.Context, most: int | None, form: str, directory: str | None) -> int:
+@document_options
+def list_attempts(context: click.Context, most: int | None, form: str) -> int:
     """List the attempts, the newest first: id, time, what became of it, the rules that refused it.
 
     interrupted: it was killed before its verdict was on record; running: it goes on.
     """
-    repository = open_here(context, directory)
+    repository = open_here(context)
     from patchgate.apply.attempt_list import attempts, list_text
 
     found = attempts(repository)[:most]
@@ -138,15 +133,13 @@ def list_attempts(context: click.Context, most: int | None, form: str, directory
 
 @attempts_command.command("show")
 @click.argument("attempt", metavar="ID")
-@_form_option
-@directory_option
-@click.pass_context
-def show_attempt(context: click.Context, attempt: str, form: str, directory: str | None) -> int:
+@document_options
+def show_attempt(context: click.Context, attempt: str, form: str) -> int:
     """Show one attempt: its verdict, rules, files and chain, its evidence, the ends of its logs.
 
     ID is an attempt's id, or a beginning that only one has.
     """
-    repository = open_here(context, directory)
+    repository = open_here(context)
     from patchgate.apply.attempt_list import attempts, named, show_text
 
     found = named(attempts(repository), attempt)
@@ -163,21 +156,17 @@ def show_attempt(context: click.Context, attempt: str, form: str, directory: str
 @click.option("--keep", metavar="N", type=click.IntRange(0), help="Keep the evidence of the last N (100).")
 @click.option("--older-than", "age", metavar="AGE", help="Remove what is older, like 30d, 12h or 2w.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
-@directory_option
-@click.pass_context
-def prune_attempts(
-    context: click.Context, keep: int | None, age: str | None, dry_run: bool, directory: str | None
-) -> int:
+@in_repository
+def prune_attempts(context: click.Context, keep: int | None, age: str | None, dry_run: bool) -> int:
     """Remove the evidence of old attempts. The ledger keeps its events; a --run-dir is never touched."""
     if keep is not None and age is not None:
         raise UsageError("prune takes --keep or --older-than, not both", "leave one of them out")
-    repository = (open_here if dry_run else open_to_write)(context, directory)
+    repository = (open_here if dry_run else open_to_write)(context)
     from patchgate.apply.attempt_list import prune, said, seconds_of
 
     older_than = None if age is None else seconds_of(age)
     pruned = prune(repository, keep=keep, older_than=older_than, now=time.time(), dry_run=dry_run)
-    for warning in pruned.warnings:
-        complain(f"warning: {warning}")
+    warn(pruned.warnings)
     write_lines([*pruned.removed, said(pruned, dry_run=dry_run)])
     return 0
 
@@ -185,11 +174,8 @@ def prune_attempts(
 @attempts_command.command("reset")
 @click.argument("attempt", required=False, metavar="[ID]")
 @click.option("--reason", metavar="TEXT", help="Why another try will go better; others read it.")
-@directory_option
-@click.pass_context
-def reset_attempts(
-    context: click.Context, attempt: str | None, reason: str | None, directory: str | None
-) -> int:
+@in_repository
+def reset_attempts(context: click.Context, attempt: str | None, reason: str | None) -> int:
     """Let the retries of a chain begin again, with a reason that stays on record. For people only.
 
     ID is any attempt of the chain; without it, the chain of the attempt that was refused last.
@@ -200,7 +186,7 @@ def reset_attempts(
     reason = check_reason(reason or "", "a reset", example)
     refuse_agents("a reset")
     require_person("a reset needs a person at a terminal", "run it in a terminal")
-    repository = open_to_write(context, directory)
+    repository = open_to_write(context)
     from patchgate.apply.retries import chain_to_reset, refused_in, reset
     from patchgate.approvals.approvals import who_approves
     from patchgate.report.wording import count, safe
@@ -230,20 +216,18 @@ def reset_attempts(
     is_flag=True,
     help="Leave files that were changed since as they are, keep what stood there before, undo the rest.",
 )
-@directory_option
-@click.pass_context
-def recover_command(context: click.Context, keep: bool, directory: str | None) -> int:
+@in_repository
+def recover_command(context: click.Context, keep: bool) -> int:
     """Finish or undo what an apply has left that was killed, and remove what it used.
 
     An apply that had not landed is undone: every file is as it was. One that had landed is finished. A file
     that was changed since is never overwritten: then nothing is done, and every file is named.
     """
-    repository = open_here(context, directory)
+    repository = open_here(context)
     from patchgate.apply.left import finish_left
 
     finished = finish_left(repository, keep=keep)
-    for warning in finished.warnings:
-        complain(f"warning: {warning}")
+    warn(finished.warnings)
     write_lines(finished.lines or ("nothing was left to recover",))
     return 0
 
@@ -271,7 +255,6 @@ def recover_command(context: click.Context, keep: bool, directory: str | None) -
 @click.option("--run-dir", metavar="DIR", help="Keep this attempt's evidence in DIR.")
 @click.option("--keep-scratch", is_flag=True, help="Keep the scratch tree, and name it.")
 @report_options
-@click.pass_context
 def apply_command(
     context: click.Context,
     file: str | None,
@@ -284,7 +267,6 @@ def apply_command(
     if_applied: str,
     run_dir: str | None,
     keep_scratch: bool,
-    directory: str | None,
     form: str,
     color: str,
     verbose: bool,
@@ -299,9 +281,9 @@ def apply_command(
         raise UsageError("apply takes one patch", "name a file, - for standard input, or --edits FILE")
     if edits is not None and only:
         raise UsageError("--only narrows a patch, and edits name one file", "leave it out")
-    here = directory_of(context, directory)
+    here = directory_of(context)
     raw = read_input(file or edits or "-", here)
-    repository = open_to_write(context, directory)
+    repository = open_to_write(context)
     from patchgate.apply.apply import apply
     from patchgate.apply.recording import Place, Request
     from patchgate.check.terms import trusted
@@ -319,11 +301,8 @@ def apply_command(
         is_fine_if_applied=if_applied == "ok",
         keeps_scratch=keep_scratch,
     )
-    progress = Progress(quiet=quiet)
-    try:
-        place = Place(os.environ, cache_folder(os.environ), progress.tell)
+    with Progress(quiet=quiet) as progress:
+        place = Place(os.environ, cache_folder(), progress.tell)
         report = apply(repository, request, place)
-    finally:
-        progress.end()
     show(with_doubts(report, repository, form), form, color, verbose=verbose, quiet=quiet)
     return report.verdict.exit_code

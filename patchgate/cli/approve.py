@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from patchgate.cli.options import directory_option, is_meant, open_to_write, refuse_agents, require_person
-from patchgate.cli.output import complain, write
+from patchgate.cli.options import (
+    in_repository,
+    is_meant,
+    open_to_write,
+    refuse_agents,
+    require_person,
+)
+from patchgate.cli.output import complain, warn, write
 from patchgate.errors import UsageError
 
 if TYPE_CHECKING:
@@ -27,8 +33,7 @@ _MOST_PATHS = 20
 @click.option("--sign", is_flag=True, help="Sign it by user.signingKey: then it counts at the push too.")
 @click.option("--policy-from", metavar="REV", help="What the policy of REV refuses.")
 @click.option("--profile", type=click.Choice(["commit", "agent"]), help="What this profile refuses.")
-@directory_option
-@click.pass_context
+@in_repository
 def approve_command(
     context: click.Context,
     change: str | None,
@@ -38,7 +43,6 @@ def approve_command(
     sign: bool,
     policy_from: str | None,
     profile: str | None,
-    directory: str | None,
 ) -> int:
     """Let one refused change pass, with a reason that stays on record.
 
@@ -58,7 +62,7 @@ def approve_command(
         require_person(
             "an approval needs a person at a terminal, or a signature", "run it in a terminal, or add --sign"
         )
-    repository = open_to_write(context, directory)
+    repository = open_to_write(context)
     from patchgate.approvals.approvals import who_approves
     from patchgate.approvals.approve import exempt, grant, grant_signed, last_refused, named
     from patchgate.check.terms import Asked, asked_from
@@ -79,8 +83,7 @@ def approve_command(
     else:
         complain("nothing was approved: the answer was not yes")
         return 1
-    for warning in granted.warnings:
-        complain(f"warning: {warning}")
+    warn(granted.warnings)
     write(_said(exemption, granted.by, signed=sign))
     return 0
 

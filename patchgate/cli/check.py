@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 @click.option("--profile", type=click.Choice(["commit", "agent"]), help="Judge by this profile.")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 also where the change is rejected.")
 @report_options
-@click.pass_context
 def check_command(
     context: click.Context,
     revision: str | None,
@@ -44,7 +43,6 @@ def check_command(
     policy_from: str | None,
     profile: str | None,
     exit_zero: bool,
-    directory: str | None,
     form: str,
     color: str,
     verbose: bool,
@@ -55,30 +53,30 @@ def check_command(
     Without arguments: what `git commit` would commit now. REV is one commit, A..B every commit of a range,
     each by itself.
     """
-    proposal = patch is not None or edits is not None
+    is_proposal = patch is not None or edits is not None
     if sum((revision is not None, staged, worktree, everything, patch is not None, edits is not None)) > 1:
-        raise UsageError(
-            "REV, --staged, --worktree, --all, --patch and --edits exclude each other", "name one of them"
-        )
-    if base is not None and not proposal:
+        forms = "REV, --staged, --worktree, --all, --patch and --edits"
+        raise UsageError(f"{forms} exclude each other", "name one of them")
+    if base is not None and not is_proposal:
         raise UsageError("--base goes with --patch or --edits", "leave it out")
-    repository = open_here(context, directory)
+    repository = open_here(context)
     from patchgate.apply.left import left_behind
     from patchgate.check.terms import Asked, trusted
     from patchgate.policy.policy import Profile
 
     asked = Asked(policy_from) if policy_from is not None else trusted(repository)
     asked = replace(asked, profile=Profile(profile) if profile else None, in_full=form == "json")
-    if proposal:
-        name = patch if patch is not None else edits or "-"
-        raw = read_input(name, directory_of(context, directory))
-        report = _proposed(repository, asked, raw, base, is_patch=patch is not None)
+    if is_proposal:
+        from patchgate.patches.patches import check_edits, check_patch
+
+        raw = read_input(patch if patch is not None else edits or "-", directory_of(context))
+        judge = check_edits if patch is None else check_patch
+        report = judge(repository, raw, asked, base=base, now=time.time())
     elif revision is not None:
         try:
             report = _of_commits(repository, revision, asked, is_whole=policy_from is not None, quiet=quiet)
         except UsageError as error:
-            if error.message.startswith("unknown revision"):
-                _require_no_file(revision, directory_of(context, directory))
+            _require_no_file(error, revision, directory_of(context))
             raise
     elif everything:
         from patchgate.check.tracked import check_tracked
@@ -88,12 +86,11 @@ def check_command(
         from patchgate.check.pending import check_pending
 
         report = check_pending(repository, asked, whole_tree=worktree)
-    if report.verdict == "rejected" and not (proposal or everything):
+    if report.verdict == "rejected" and not (is_proposal or everything):
         report = _with_approvals(repository, report, asked.place, profile)
     report = replace(report, warnings=(*report.warnings, *left_behind(repository)))
     show(with_doubts(report, repository, form), form, color, verbose=verbose, quiet=quiet)
-    code = report.verdict.exit_code
-    return 0 if exit_zero and code == 1 else code
+    return 0 if exit_zero and report.verdict == "rejected" else report.verdict.exit_code
 
 
 def _of_commits(
@@ -102,15 +99,12 @@ def _of_commits(
     """Judge the commits of a revision or range, and with `is_whole` also the range as one change."""
     from patchgate.check.commits import check_revision
 
-    progress = Progress(quiet=quiet)
-    try:
+    with Progress(quiet=quiet) as progress:
         report = check_revision(repository, revision, replace(asked, counted=progress.count))
         if asked.in_full:
             from patchgate.check.pending import with_ids_of_commits
 
             report = with_ids_of_commits(repository, report)
-    finally:
-        progress.end()
     if is_whole:
         from patchgate.components.steps import with_range
 
@@ -118,13 +112,14 @@ def _of_commits(
     return report
 
 
-def _require_no_file(name: str, directory: str) -> None:
+def _require_no_file(error: UsageError, name: str, directory: str) -> None:
     """Say how a file is checked, where what is no revision is the name of one.
 
     Raises:
         UsageError: it is.
     """
-    if "\0" in name or not os.path.lexists(os.path.join(directory, name)):
+    is_unknown = error.message.startswith("unknown revision") and "\0" not in name
+    if not (is_unknown and os.path.lexists(os.path.join(directory, name))):
         return
     from patchgate.git.quoting import printable
 
@@ -148,11 +143,3 @@ def _with_approvals(
     report = with_approvals(repository, report, local=place == LOCAL)
     line = approve_line(report, place=place, policy_from=policy_from, profile=profile)
     return replace(report, approve=line)
-
-
-def _proposed(
-    repository: Repository, asked: Asked, raw: bytes, base: str | None, *, is_patch: bool
-) -> Report:
-    from patchgate.patches.patches import check_edits, check_patch
-
-    return (check_patch if is_patch else check_edits)(repository, raw, asked, base=base, now=time.time())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from patchgate.cli.options import Command, directory_of, directory_option, open_here
-from patchgate.cli.output import complain, read_input, wants_color, write
+from patchgate.cli.options import Command, directory_of, in_repository, open_here
+from patchgate.cli.output import complain, read_input, wants_color, warn, write
 from patchgate.errors import UsageError
 
 if TYPE_CHECKING:
@@ -119,8 +117,7 @@ def claim_command() -> None:
     default="full",
     help="json: the verifier's verdict, amended; text is another word for full.",
 )
-@directory_option
-@click.pass_context
+@in_repository
 def adjudicate_claim(
     context: click.Context,
     /,
@@ -130,7 +127,6 @@ def adjudicate_claim(
     quiet: bool,
     color: str,
     form: str,
-    directory: str | None,
     **told: Any,
 ) -> int:
     """Adjudicate a verifier's verdict: does a placeholder remain, as it says?
@@ -142,13 +138,12 @@ def adjudicate_claim(
     _require_one_claim(file, told)
     if tree is not None and worktree:
         raise UsageError("--tree and --worktree name two trees", "leave one of them out")
-    repository = open_here(context, directory)
-    claim = _claim(repository, file, directory_of(context, directory), told)
+    repository = open_here(context)
+    claim = _claim(repository, file, directory_of(context), told)
     from patchgate.placeholders.claims.adjudicate import Asked, adjudicate
 
     found = adjudicate(repository, claim, Asked(tree, worktree), time.time())
-    for warning in found.warnings:
-        complain(f"warning: {warning}")
+    warn(found.warnings)
     _show(found, repository.doubts, form, color, quiet=quiet)
     return found.outcome.exit_code
 
@@ -188,7 +183,7 @@ def _show(found: Adjudication, doubts: Sequence[str], form: str, color: str, *, 
     elif not (quiet and found.outcome.exit_code == 0):
         from patchgate.placeholders.claims.claim_wording import render as as_text
 
-        write(as_text(found, color=wants_color(color, os.environ, sys.stdout.isatty())))
+        write(as_text(found, color=wants_color(color)))
 
 
 @claim_command.command(_STATS)
@@ -196,14 +191,13 @@ def _show(found: Adjudication, doubts: Sequence[str], form: str, color: str, *, 
     "--since", metavar="WHEN", help="Only from then on: 2026-01-31, 2026-01-31T12:00:00Z, '2 weeks ago'."
 )
 @click.option("--format", "form", type=_FORMATS, default="full", help="text is another word for full.")
-@directory_option
-@click.pass_context
-def claim_stats(context: click.Context, since: str | None, form: str, directory: str | None) -> int:
+@in_repository
+def claim_stats(context: click.Context, since: str | None, form: str) -> int:
     """Count what became of claims, and how often one that was contradicted turned out to be true.
 
     That is where a placeholder was found later in the same subject. From the ledger of this repository.
     """
-    repository = open_here(context, directory)
+    repository = open_here(context)
     from patchgate.ledger.history import describe, require_all
     from patchgate.ledger.since import moment_of
     from patchgate.placeholders.claims.claim_stats import as_json, as_text

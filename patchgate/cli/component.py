@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from patchgate.cli.options import cache_folder, directory_option, open_here, open_to_write, report_options
-from patchgate.cli.output import Progress, complain, show, write, write_lines
+from patchgate.cli.options import (
+    document_options,
+    in_repository,
+    open_here,
+    open_to_write,
+    report_options,
+)
+from patchgate.cli.output import Progress, cache_folder, complain, show, warn, write, write_lines
 
 if TYPE_CHECKING:
     from patchgate.components.validate import Validated
@@ -24,15 +30,13 @@ def component_command() -> None:
 
 
 @component_command.command("list")
-@click.option("--format", "form", type=click.Choice(["full", "text", "json"]), default="full")
-@directory_option
-@click.pass_context
-def list_components(context: click.Context, form: str, directory: str | None) -> int:
+@document_options
+def list_components(context: click.Context, form: str) -> int:
     """List the components of the index.
 
     Each with its contract, its numbers of files, and whether it has a baseline.
     """
-    repository = open_here(context, directory)
+    repository = open_here(context)
     from patchgate.components.content import listed, none_declared
     from patchgate.components.document import list_json, list_text
 
@@ -51,13 +55,11 @@ def list_components(context: click.Context, form: str, directory: str | None) ->
 @click.option("--all", "everything", is_flag=True, help="Validate every component.")
 @click.option("--fail-fast", is_flag=True, help="Stop at the first error.")
 @report_options
-@click.pass_context
 def validate_components(
     context: click.Context,
     ids: tuple[str, ...],
     everything: bool,
     fail_fast: bool,
-    directory: str | None,
     form: str,
     color: str,
     verbose: bool,
@@ -68,7 +70,7 @@ def validate_components(
     Those named, or those that the staged change touches; what depends on a contract that is touched is
     validated too.
     """
-    repository = open_here(context, directory)
+    repository = open_here(context)
     from patchgate.components.validate import validate
 
     validated = validate(repository, ids, everything=everything, fail_fast=fail_fast)
@@ -95,14 +97,13 @@ def _looked_at(validated: Validated, *, fail_fast: bool) -> str:
 
 @component_command.command("graph")
 @click.option("--format", "form", type=click.Choice(["full", "text", "json", "mermaid"]), default="full")
-@directory_option
-@click.pass_context
-def graph_components(context: click.Context, form: str, directory: str | None) -> int:
+@in_repository
+def graph_components(context: click.Context, form: str) -> int:
     """Show the tree, the dependencies and the cycles.
 
     Those of the components of the index.
     """
-    repository = open_here(context, directory)
+    repository = open_here(context)
     from patchgate.components.content import component_graph, none_declared
     from patchgate.components.document import graph_json, graph_text, mermaid
 
@@ -121,15 +122,14 @@ def graph_components(context: click.Context, form: str, directory: str | None) -
 @click.option(
     "--staged", "--cached", "cached", is_flag=True, help="Take the contract from the index instead of HEAD."
 )
-@directory_option
-@click.pass_context
-def make_tests(context: click.Context, name: str, cached: bool, directory: str | None) -> int:
+@in_repository
+def make_tests(context: click.Context, name: str, cached: bool) -> int:
     """Print tests made from a contract.
 
     They are a pytest module that holds a component to its contract in HEAD. Examples, error cases,
     idempotence and budgets become assertions. An unchanged contract gives the same bytes.
     """
-    repository = open_here(context, directory)
+    repository = open_here(context)
     from patchgate.components.made_tests import made_tests
 
     made = made_tests(repository, name, cached=cached)
@@ -147,12 +147,10 @@ def baseline_command() -> None:
 
 
 @baseline_command.command("status")
-@click.option("--format", "form", type=click.Choice(["full", "text", "json"]), default="full")
-@directory_option
-@click.pass_context
-def show_baselines(context: click.Context, form: str, directory: str | None) -> int:
+@document_options
+def show_baselines(context: click.Context, form: str) -> int:
     """Show the drift and the age of each component of HEAD. Exit code 1 where something is an error."""
-    repository = open_here(context, directory)
+    repository = open_here(context)
     from patchgate.components.baselines import baselines_of_head, text
 
     found = baselines_of_head(repository, time.time())
@@ -178,8 +176,7 @@ def show_baselines(context: click.Context, form: str, directory: str | None) -> 
 )
 @click.option("--format", "form", type=click.Choice(["full", "text", "json"]), default="full")
 @click.option("-q", "--quiet", is_flag=True, help="Tell no progress.")
-@directory_option
-@click.pass_context
+@in_repository
 def capture_baselines(
     context: click.Context,
     ids: tuple[str, ...],
@@ -188,7 +185,6 @@ def capture_baselines(
     commit_note: bool,
     form: str,
     quiet: bool,
-    directory: str | None,
 ) -> int:
     """Record components whose tests pass.
 
@@ -196,22 +192,18 @@ def capture_baselines(
     component fail, are empty or cannot be run, nothing is written. The baselines are files to commit, alone
     or with what they record.
     """
-    repository = open_to_write(context, directory)
+    repository = open_to_write(context)
     from patchgate.components.capture import capture
     from patchgate.components.capture_run import Request, Surroundings
     from patchgate.components.document import capture_json, capture_text
 
     request = Request(ids, worktree, reverify, commit_note)
-    progress = Progress(quiet=quiet)
-    try:
-        around = Surroundings(os.environ, cache_folder(os.environ), time.time(), progress.tell)
+    with Progress(quiet=quiet) as progress:
+        around = Surroundings(os.environ, cache_folder(), time.time(), progress.tell)
         done = capture(repository, request, around)
-    finally:
-        progress.end()
     if form == "json":
         write(capture_json(done))
     else:
-        for warning in done.warnings:
-            complain(f"warning: {warning}")
+        warn(done.warnings)
         write_lines(capture_text(done))
     return done.exit_code

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from patchgate.cli.options import directory_option, open_here
+from patchgate.cli.options import document_options, names_directory, open_here
 from patchgate.cli.output import write, write_lines
 from patchgate.errors import PatchgateError
 
@@ -21,19 +21,17 @@ if TYPE_CHECKING:
 
 @click.command("doctor")
 @click.option("--fix", is_flag=True, help="Put back hooks that are missing, stale or cannot run.")
-@click.option("--format", "form", type=click.Choice(["full", "text", "json"]), default="full")
-@directory_option
-@click.pass_context
-def doctor_command(context: click.Context, fix: bool, form: str, directory: str | None) -> int:
+@document_options
+def doctor_command(context: click.Context, fix: bool, form: str) -> int:
     """Say which hook runs at each event, in each worktree, and prove that it reaches patchgate.
 
     Ends with 1 if the gate would not run somewhere. Nothing of the repository changes without --fix, and
     core.hooksPath never does.
     """
-    repository = open_here(context, directory)
+    repository = open_here(context)
     from patchgate.hooks.doctor import examine
 
-    elsewhere = bool(directory or context.find_root().obj)
+    elsewhere = names_directory(context)
     diagnosis = examine(repository, os.environ, stands_elsewhere=elsewhere)
     done: list[str] = []
     if fix and (diagnosis.to_install or diagnosis.to_renew):

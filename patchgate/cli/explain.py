@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from patchgate.cli.options import directory_option, open_here
+from patchgate.cli.options import document_options, in_repository, open_here
 from patchgate.cli.output import complain, write
 from patchgate.errors import UsageError
 
@@ -58,14 +58,12 @@ def policy_command() -> None:
 
 @policy_command.command("show")
 @click.option("--policy-from", metavar="REV", help="Show the policy of REV.")
-@click.option("--format", "form", type=click.Choice(["full", "text", "json"]), default="full")
-@directory_option
-@click.pass_context
-def show_policy(context: click.Context, policy_from: str | None, form: str, directory: str | None) -> None:
+@document_options
+def show_policy(context: click.Context, policy_from: str | None, form: str) -> None:
     """Print every key of the policy in force with its value and its line."""
     import json
 
-    repository = open_here(context, directory)
+    repository = open_here(context)
     from patchgate.check.policy_in_force import differs_on_disk, policy_in_force
     from patchgate.check.terms import Asked, trusted
     from patchgate.git.quoting import printable
@@ -97,19 +95,17 @@ _LISTED = 68
 @click.option("--path", metavar="P", help="Say which line of which file decides about P.")
 @click.option("--policy-from", metavar="REV", help="With --path: by the policy of REV.")
 @click.option("--profile", type=click.Choice(["commit", "agent"]), default="commit", help="With --path.")
-@directory_option
-@click.pass_context
+@in_repository
 def explain_command(
     context: click.Context,
     rule: str | None,
     path: str | None,
     policy_from: str | None,
     profile: str,
-    directory: str | None,
 ) -> None:
     """Say what RULE means: what, why, an example, the next step. Without RULE: list them all."""
     if path is not None:
-        _decide_path(context, path, policy_from, profile, directory)
+        _decide_path(context, path, policy_from, profile)
     elif rule is not None:
         write(_rule_text(rule))
     else:
@@ -174,16 +170,14 @@ def _listing() -> str:
     return f"{listed}\ngit patchgate explain RULE says more\n"
 
 
-def _decide_path(
-    context: click.Context, path: str, policy_from: str | None, profile: str, directory: str | None
-) -> None:
+def _decide_path(context: click.Context, path: str, policy_from: str | None, profile: str) -> None:
     from patchgate.check.policy_in_force import about_path, differs_on_disk, policy_in_force
     from patchgate.check.terms import Asked, trusted
     from patchgate.git.path import RepoPath
     from patchgate.git.quoting import printable
     from patchgate.policy.policy import Profile
 
-    repository = open_here(context, directory)
+    repository = open_here(context)
     named = RepoPath.from_user(path, repository.prefix)
     force = policy_in_force(repository, Asked(policy_from) if policy_from else trusted(repository))
     write(f"{named.quoted}, by {printable(force.place)}\n")

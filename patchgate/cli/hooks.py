@@ -19,18 +19,16 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from patchgate import __version__
-from patchgate.cli.output import complain, show, tell_doubts, tell_failed_gates, write
+from patchgate.cli.output import Progress, complain, show, surroundings, tell_doubts, tell_failed_gates, write
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.quoting import printable
 from patchgate.git.repository import open_repository
 
 if TYPE_CHECKING:
     from patchgate.check.refusals import Judged
-    from patchgate.cli.output import Progress
     from patchgate.git.pushes import RefUpdate, Remote
     from patchgate.git.repository import Repository
     from patchgate.report.verdict import Report
-    from patchgate.verify.analyses import Around
 
 SKIP = "PATCHGATE_SKIP"
 WITNESS = "PATCHGATE_WITNESS"
@@ -187,7 +185,6 @@ def _pusher_of(repository: Repository) -> Repository | None:
 def _at_push(hook: _Hook, arguments: tuple[str, ...], directory: str) -> int:
     repository = open_repository(os.environ, directory)
     from patchgate.check.refusals import Judged, holds
-    from patchgate.cli.output import Progress
     from patchgate.hooks.at_push import judge_push, judge_unpushed
 
     progress = Progress(quiet=False)
@@ -226,14 +223,8 @@ def _verified(
     # Most policies do not ask for it.
     from patchgate.verify.push import verify_pushed
 
-    def around() -> Around:
-        from patchgate.cli.options import cache_folder
-        from patchgate.verify.analyses import Around
-
-        return Around(os.environ, cache_folder(os.environ), progress.tell, time.time())
-
     try:
-        return verify_pushed(repository, remote, asking, report, around)
+        return verify_pushed(repository, remote, asking, report, partial(surroundings, progress))
     finally:
         progress.end()
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from patchgate.cli.options import directory_of, directory_option, open_to_write
-from patchgate.cli.output import complain, write
+from patchgate.cli.options import directory_of, in_repository, open_to_write
+from patchgate.cli.output import warn, write
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.quoting import printable
 
@@ -29,15 +29,14 @@ _MOST_LISTS = 10
 @click.command("init")
 @click.option("--yes", is_flag=True, help="Take the defaults, ask nothing.")
 @click.option("--show", "only_show", is_flag=True, help="Say what is there already; write nothing.")
-@directory_option
-@click.pass_context
-def init_command(context: click.Context, yes: bool, only_show: bool, directory: str | None) -> None:
+@in_repository
+def init_command(context: click.Context, yes: bool, only_show: bool) -> None:
     """Write a first patchgate.toml, rehearse it on the last 200 commits, install the hooks.
 
     Nothing is overwritten: where there is a policy already, that one is rehearsed; a hook that is there runs
     before ours. With CI=true in the environment no hooks are installed.
     """
-    repository = open_to_write(context, directory)
+    repository = open_to_write(context)
     from patchgate.check.policy_in_force import policy_in_force
     from patchgate.check.terms import Asked
     from patchgate.git.quoting import printable
@@ -143,25 +142,23 @@ def _install_hooks(repository: Repository) -> None:
 @click.command("hook")
 @click.argument("name", metavar="NAME")
 @click.argument("arguments", nargs=-1, metavar="[ARGS]")
-@directory_option
-@click.pass_context
-def hook_command(context: click.Context, name: str, arguments: tuple[str, ...], directory: str | None) -> int:
+@in_repository
+def hook_command(context: click.Context, name: str, arguments: tuple[str, ...]) -> int:
     """Judge at one of git's hooks. The installed hooks call this; people call check."""
     from patchgate.cli.hooks import answer
 
-    return answer(name, arguments, directory_of(context, directory))
+    return answer(name, arguments, directory_of(context))
 
 
 @click.command("uninstall")
 @click.option("--global", "everywhere", is_flag=True, help="Also out of a global core.hooksPath.")
-@directory_option
-@click.pass_context
-def uninstall_command(context: click.Context, everywhere: bool, directory: str | None) -> None:
+@in_repository
+def uninstall_command(context: click.Context, everywhere: bool) -> None:
     """Take the hooks out; what was there before is there again.
 
     Reads no policy. What the ledger and the receipts hold stays in the git directory.
     """
-    repository = open_to_write(context, directory)
+    repository = open_to_write(context)
     from patchgate.hooks.install import record_uninstall, uninstall_hooks
 
     done = uninstall_hooks(repository, os.environ, is_global=everywhere)
@@ -177,8 +174,7 @@ def uninstall_command(context: click.Context, everywhere: bool, directory: str |
                 write(f"  {hook.name}: {note}\n")
     if done.trust_ref is not None:
         write(f"the policy of {printable(done.trust_ref)} is not trusted above others any more\n")
-    for warning in record_uninstall(repository, done):
-        complain(f"warning: {warning}")
+    warn(record_uninstall(repository, done))
 
 
 _PROGRAM = "git-patchgate"
@@ -190,11 +186,8 @@ _PROGRAM = "git-patchgate"
 @click.option(
     "--trust-ref", metavar="REF", help="Judge by the policy of REF from now on, as refs/remotes/origin/main."
 )
-@directory_option
-@click.pass_context
-def install_command(
-    context: click.Context, server: bool, everywhere: bool, trust_ref: str | None, directory: str | None
-) -> None:
+@in_repository
+def install_command(context: click.Context, server: bool, everywhere: bool, trust_ref: str | None) -> None:
     """Put the hooks where git looks for them; a hook that is there runs before ours.
 
     Installing again changes nothing, or brings the hooks up to date. With CI=true in the environment nothing
@@ -203,7 +196,7 @@ def install_command(
     if is_ci(os.environ):
         write(f"{NOTHING_IN_CI}\n")
         return
-    repository = open_to_write(context, directory)
+    repository = open_to_write(context)
     from patchgate.hooks.install import install_hooks
 
     done = install_hooks(
@@ -239,8 +232,7 @@ def tell_installed(done: Installed) -> None:
         write(f"the policy of {printable(done.trust_ref)} judges here from now on\n")
     for note in done.notes:
         write(f"note: {note}\n")
-    for warning in done.warnings:
-        complain(f"warning: {warning}")
+    warn(done.warnings)
 
 
 def find_program() -> str:

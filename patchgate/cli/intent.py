@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
-from patchgate.cli.options import cache_folder, directory_option, open_here, open_to_write
-from patchgate.cli.output import Progress, complain, write, write_lines
+from patchgate.cli.options import document_options, open_here, open_to_write
+from patchgate.cli.output import Progress, complain, surroundings, warn, write, write_lines
 
 if TYPE_CHECKING:
     from patchgate.git.repository import Repository
     from patchgate.intents.intent import Intent
     from patchgate.intents.states import Caller, Outcome
-
-_Command = TypeVar("_Command", bound=Callable[..., object])
-
-
-def _shared(command: _Command) -> _Command:
-    form = click.option("--format", "form", type=click.Choice(["full", "text", "json"]), default="full")
-    return form(directory_option(command))
 
 
 @click.group("intent")
@@ -45,8 +37,7 @@ def intent_command() -> None:
 @click.option("--lease", metavar="TIME", help="How long after its last activity it stays yours (5m).")
 @click.option("--queue", is_flag=True, help="Where another has these files: be the next.")
 @click.option("--lazy", is_flag=True, help="Leave the analyses to the first verify.")
-@_shared
-@click.pass_context
+@document_options
 def declare_intent(
     context: click.Context,
     reason: str,
@@ -58,7 +49,6 @@ def declare_intent(
     queue: bool,
     lazy: bool,
     form: str,
-    directory: str | None,
 ) -> int:
     """Declare what a piece of work will touch.
 
@@ -66,7 +56,7 @@ def declare_intent(
     intent is cleared or its time is over. Control files are always forbidden. The analyses of the policy run
     now, on what the work begins with, so that `verify` can tell what got worse.
     """
-    repository = open_to_write(context, directory)
+    repository = open_to_write(context)
     from patchgate.intents.request import Request
     from patchgate.intents.verbs import declare
 
@@ -79,8 +69,7 @@ def declare_intent(
     if form != "json":
         # What is declared is said before the analyses run, which may take long.
         _tell(outcome, form)
-        for warning in _capture(repository, intent):
-            complain(f"warning: {warning}")
+        warn(_capture(repository, intent))
         return outcome.exit_code
     from patchgate.intents.verbs import with_news
 
@@ -90,28 +79,23 @@ def declare_intent(
 
 def _capture(repository: Repository, intent: Intent) -> tuple[str, ...]:
     """Run the analyses on what the work of an intent begins with; give what to warn of."""
-    from patchgate.verify.analyses import Around
     from patchgate.verify.intent import capture_before
 
-    progress = Progress(quiet=False)
-    try:
-        around = Around(os.environ, cache_folder(os.environ), progress.tell, time.time())
+    with Progress(quiet=False) as progress:
+        around = surroundings(progress)
         return capture_before(repository, intent, around)
-    finally:
-        progress.end()
 
 
 @intent_command.command("show")
 @click.argument("name", required=False, metavar="[ID]")
-@_shared
-@click.pass_context
-def show_intent(context: click.Context, name: str | None, form: str, directory: str | None) -> int:
+@document_options
+def show_intent(context: click.Context, name: str | None, form: str) -> int:
     """Show an intent: its files, when it expires, who holds it.
 
     Without ID, those of this worktree. One that waits there becomes active where nothing stands in its way
     any more.
     """
-    repository = open_here(context, directory)
+    repository = open_here(context)
     from patchgate.intents.document import show_text
     from patchgate.intents.store import advance
     from patchgate.intents.verbs import here
@@ -135,14 +119,13 @@ def show_intent(context: click.Context, name: str | None, form: str, directory: 
 
 
 @intent_command.command("list")
-@_shared
-@click.pass_context
-def list_intents(context: click.Context, form: str, directory: str | None) -> int:
+@document_options
+def list_intents(context: click.Context, form: str) -> int:
     """List the intents of all worktrees.
 
     The oldest first, one a line: state, time, holder, files, worktree, reason.
     """
-    repository = open_here(context, directory)
+    repository = open_here(context)
     from patchgate.intents.document import list_text
     from patchgate.intents.verbs import everywhere
 
@@ -156,11 +139,10 @@ def list_intents(context: click.Context, form: str, directory: str | None) -> in
 
 @intent_command.command("renew")
 @click.argument("name", required=False, metavar="[ID]")
-@_shared
-@click.pass_context
-def renew_intent(context: click.Context, name: str | None, form: str, directory: str | None) -> int:
+@document_options
+def renew_intent(context: click.Context, name: str | None, form: str) -> int:
     """Let the time of an intent begin anew. One whose time is over is recovered instead."""
-    repository = open_here(context, directory)
+    repository = open_here(context)
     from patchgate.intents.verbs import renew
 
     caller = _caller()
@@ -169,14 +151,13 @@ def renew_intent(context: click.Context, name: str | None, form: str, directory:
 
 @intent_command.command("clear")
 @click.argument("name", required=False, metavar="[ID]")
-@_shared
-@click.pass_context
-def clear_intent(context: click.Context, name: str | None, form: str, directory: str | None) -> int:
+@document_options
+def clear_intent(context: click.Context, name: str | None, form: str) -> int:
     """End an intent: the work is done, or given up. Those that wait for its files become active.
 
     Without ID, that of this worktree; another worktree's only by its ID.
     """
-    repository = open_here(context, directory)
+    repository = open_here(context)
     from patchgate.intents.verbs import clear
 
     caller = _caller()
@@ -185,15 +166,14 @@ def clear_intent(context: click.Context, name: str | None, form: str, directory:
 
 @intent_command.command("recover")
 @click.argument("name", metavar="ID")
-@_shared
-@click.pass_context
-def recover_intent(context: click.Context, name: str, form: str, directory: str | None) -> int:
+@document_options
+def recover_intent(context: click.Context, name: str, form: str) -> int:
     """Take over an intent that is dead or over.
 
     Its time is over; or its owner has ended, and so has its lease. It is active again, with a new owner and
     a new time. It stays in its worktree; where that is gone, it comes into this one.
     """
-    repository = open_to_write(context, directory)
+    repository = open_to_write(context)
     from patchgate.intents.verbs import recover
 
     caller = _caller()
@@ -215,8 +195,7 @@ def _tell(outcome: Outcome, form: str) -> int:
         return outcome.exit_code
     from patchgate.intents.document import outcome_text
 
-    for warning in outcome.warnings:
-        complain(f"warning: {warning}")
+    warn(outcome.warnings)
     lines = outcome_text(outcome)
     if outcome.exit_code:
         for line in lines:
@@ -244,7 +223,6 @@ def _list(
 
         write(list_json(told, warnings))
     else:
-        for warning in warnings:
-            complain(f"warning: {warning}")
+        warn(warnings)
         write_lines(lines(told))
     return 0

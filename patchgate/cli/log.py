@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import click
 
-from patchgate.cli.options import directory_option, open_here
+from patchgate.cli.options import in_repository, open_here
 from patchgate.cli.output import complain, write_lines
 from patchgate.errors import UsageError
 from patchgate.ledger.ledger import KINDS
@@ -27,8 +27,7 @@ from patchgate.ledger.ledger import KINDS
     default="full",
     help="json: one event a line, with full ids.",
 )
-@directory_option
-@click.pass_context
+@in_repository
 def log_command(
     context: click.Context,
     most: int | None,
@@ -36,7 +35,6 @@ def log_command(
     verify: bool,
     verbose: bool,
     form: str,
-    directory: str | None,
 ) -> int:
     """Show what was refused, let through, skipped and approved here, a line each, the newest first.
 
@@ -46,7 +44,7 @@ def log_command(
     """
     if verify and (most is not None or kinds):
         raise UsageError("--verify checks the whole ledger", "leave -n and --kind out")
-    repository = open_here(context, directory)
+    repository = open_here(context)
     from patchgate.ledger import history
 
     is_json = form == "json"

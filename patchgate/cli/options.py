@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 import click
 
-from patchgate.cli.output import FORMATS, complain, tell_doubts
+from patchgate.cli.output import FORMATS, tell_doubts, warn
 from patchgate.errors import UsageError
 
 if TYPE_CHECKING:
@@ -56,16 +56,41 @@ def is_meant(question: str) -> bool:
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
 Command = TypeVar("Command", bound=Callable[..., object])
+InContext = Callable[Concatenate[click.Context, Parameters], Result]
+_DIRECTORY = "patchgate.directory"
 
 
-def directory_option(command: Command) -> Command:
-    """Add `-C DIR`, which also stands before the command's name."""
-    return click.option("-C", "directory", metavar="DIR", help="Run as if started in DIR.")(command)
+def _remember(context: click.Context, option: click.Parameter, value: str | None) -> None:
+    context.meta[_DIRECTORY] = value
 
 
-def report_options(command: Command) -> Command:
-    """Add the options of every command that prints a report."""
+_directory = click.option(
+    "-C",
+    "directory",
+    metavar="DIR",
+    help="Run as if started in DIR.",
+    callback=_remember,
+    expose_value=False,
+)
+
+
+def in_repository(command: InContext[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Give a command its context, and `-C DIR`, which also stands before the command's name."""
+    return _directory(click.pass_context(command))
+
+
+def document_options(command: InContext[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Give a command its context, and the options of one that writes text or JSON of a repository."""
+    add = click.option("--format", "form", type=click.Choice(["full", "text", "json"]), default="full")
+    return add(in_repository(command))
+
+
+def report_options(command: InContext[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Give a command its context, and the options of every command that prints a report."""
+    made = click.pass_context(command)
     for add in (
         click.option("-q", "--quiet", is_flag=True, help="Print nothing for an accepted change."),
         click.option("-v", "--verbose", is_flag=True, help="Add ids, gates and budgets."),
@@ -73,13 +98,13 @@ def report_options(command: Command) -> Command:
         click.option(
             "--format", "form", type=click.Choice([*FORMATS, "text"]), default="full", help="How to write it."
         ),
-        directory_option,
+        _directory,
     ):
-        command = add(command)
-    return command
+        made = add(made)
+    return made
 
 
-def open_here(context: click.Context, directory: str | None) -> Repository:
+def open_here(context: click.Context) -> Repository:
     """Open the repository that the options and the environment name.
 
     What cannot be used of the policies that are read from it is told when the command ends, however it ends.
@@ -89,7 +114,7 @@ def open_here(context: click.Context, directory: str | None) -> Repository:
     """
     from patchgate.git.repository import open_repository
 
-    repository = open_repository(os.environ, directory_of(context, directory))
+    repository = open_repository(os.environ, directory_of(context))
     context.call_on_close(lambda: tell_doubts(repository.doubts))
     return repository
 
@@ -99,7 +124,7 @@ def with_doubts(report: Report, repository: Repository, form: str) -> Report:
     return replace(report, warnings=(*report.warnings, *repository.doubts)) if form == "json" else report
 
 
-def open_to_write(context: click.Context, directory: str | None) -> Repository:
+def open_to_write(context: click.Context) -> Repository:
     """Open the repository for a command that writes: what a killed apply has left is settled first.
 
     Raises:
@@ -107,24 +132,21 @@ def open_to_write(context: click.Context, directory: str | None) -> Repository:
     """
     from patchgate.apply.left import finish_left
 
-    repository = open_here(context, directory)
+    repository = open_here(context)
     finished = finish_left(repository)
-    for line in (*finished.lines, *finished.warnings):
-        complain(f"warning: {line}")
+    warn((*finished.lines, *finished.warnings))
     return repository
 
 
-def cache_folder(environ: Mapping[str, str]) -> str:
-    """Name the folder for what can be made anew (XDG Base Directory); a temporary one without a home."""
-    import tempfile
-
-    home = environ.get("HOME", "")
-    cache = environ.get("XDG_CACHE_HOME", "")
-    if not os.path.isabs(cache):
-        cache = os.path.join(home, ".cache") if os.path.isabs(home) else ""
-    return os.path.join(cache or tempfile.gettempdir(), "patchgate" if cache else f"patchgate-{os.getuid()}")
-
-
-def directory_of(context: click.Context, directory: str | None) -> str:
+def directory_of(context: click.Context) -> str:
     """Find where a command is to run: `-C DIR` before its name, then the one after it."""
-    return os.path.abspath(os.path.join(context.find_root().obj or "", directory or "") or os.curdir)
+    return os.path.abspath(os.path.join(*_named_directories(context)) or os.curdir)
+
+
+def names_directory(context: click.Context) -> bool:
+    """Tell whether `-C` names the repository."""
+    return any(_named_directories(context))
+
+
+def _named_directories(context: click.Context) -> tuple[str, str]:
+    return context.find_root().obj or "", context.meta.get(_DIRECTORY) or ""

@@ -9,7 +9,8 @@ import contextlib
 import itertools
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from patchgate.errors import (
@@ -24,22 +25,23 @@ from patchgate.git.quoting import printable
 
 if TYPE_CHECKING:
     from patchgate.report.verdict import Report
+    from patchgate.verify.analyses import Around
 
 FORMATS = ("full", "concise", "json", "sarif", "github", "gitlab", "junit")
 
 
-def wants_color(choice: str, environ: Mapping[str, str], is_terminal: bool) -> bool:
+def wants_color(choice: str) -> bool:
     """Decide about colours: the option, then NO_COLOR, FORCE_COLOR, then a terminal that can.
 
     Sources: no-color.org, force-color.org, terminfo's `dumb`.
     """
     if choice != "auto":
         return choice == "always"
-    if environ.get("NO_COLOR"):
+    if os.environ.get("NO_COLOR"):
         return False
-    if environ.get("FORCE_COLOR"):
+    if os.environ.get("FORCE_COLOR"):
         return True
-    return is_terminal and environ.get("TERM") != "dumb"
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
 MOST_INPUT = 256 << 20
@@ -96,13 +98,18 @@ def complain(line: str) -> None:
         print(line, file=sys.stderr, flush=True)
 
 
+def warn(warnings: Iterable[str]) -> None:
+    """Write warnings to standard error."""
+    for warning in warnings:
+        complain(f"warning: {warning}")
+
+
 _MOST_DOUBTS = 10
 
 
 def tell_doubts(doubts: Sequence[str]) -> None:
     """Tell what of the policy cannot be used as it is, a line each, at most ten."""
-    for doubt in doubts[:_MOST_DOUBTS]:
-        complain(f"warning: {doubt}")
+    warn(doubts[:_MOST_DOUBTS])
     if len(doubts) > _MOST_DOUBTS:
         complain(f"warning: {len(doubts) - _MOST_DOUBTS} more such warnings of the policies that were read")
 
@@ -115,7 +122,7 @@ def show(report: Report, form: str, color: str, *, verbose: bool, quiet: bool) -
     if form in {"full", "text"}:
         from patchgate.report.text import full
 
-        colored = wants_color(color, os.environ, sys.stdout.isatty())
+        colored = wants_color(color)
         write(full(report, color=colored, verbose=verbose))
     elif form == "concise":
         from patchgate.report.text import concise
@@ -186,6 +193,24 @@ def asks_for_json(arguments: list[str]) -> bool:
     )
 
 
+def cache_folder() -> str:
+    """Name the folder for what can be made anew (XDG Base Directory); a temporary one without a home."""
+    import tempfile
+
+    home = os.environ.get("HOME", "")
+    cache = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(cache):
+        cache = os.path.join(home, ".cache") if os.path.isabs(home) else ""
+    return os.path.join(cache or tempfile.gettempdir(), "patchgate" if cache else f"patchgate-{os.getuid()}")
+
+
+def surroundings(progress: Progress) -> Around:
+    """Say what analyses need to know of this process: environment, cache, whom to tell, the time."""
+    from patchgate.verify.analyses import Around
+
+    return Around(os.environ, cache_folder(), progress.tell, time.time())
+
+
 DEBUG = "PATCHGATE_DEBUG"
 _MOST_LINE = 1000
 
@@ -246,6 +271,12 @@ class Progress:
         self._quiet = quiet
         self._is_terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self._told: dict[str, float] = {}
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.end()
 
     def tell(self, what: str, seconds: float) -> None:
         """Say that a command has run, or is waited for (`waiting …`), for so many seconds."""

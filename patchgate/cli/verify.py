@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import sys
-import time
-
 import click
 
-from patchgate.cli.options import cache_folder, directory_option, open_here
-from patchgate.cli.output import Progress, complain, wants_color, write
+from patchgate.cli.options import in_repository, open_here
+from patchgate.cli.output import Progress, surroundings, wants_color, warn, write
 from patchgate.errors import UsageError
 
 
@@ -25,8 +21,7 @@ from patchgate.errors import UsageError
 @click.option("--check-stable", is_flag=True, help="Run each analysis twice, and tell which say two things.")
 @click.option("--format", "form", type=click.Choice(["full", "text", "json", "sarif"]), default="full")
 @click.option("-q", "--quiet", is_flag=True, help="Tell no progress.")
-@directory_option
-@click.pass_context
+@in_repository
 def analyze_command(
     context: click.Context,
     what: str | None,
@@ -35,7 +30,6 @@ def analyze_command(
     check_stable: bool,
     form: str,
     quiet: bool,
-    directory: str | None,
 ) -> int:
     """Run the analyses of the policy of HEAD.
 
@@ -45,8 +39,7 @@ def analyze_command(
     if sum((what is not None, staged, worktree)) > 1:
         raise UsageError("--tree, --staged and --worktree exclude each other", "name one of them")
     what = what or ("worktree" if worktree else "staged")
-    repository = open_here(context, directory)
-    from patchgate.verify.analyses import Around
+    repository = open_here(context)
     from patchgate.verify.analyze import analyze
     from patchgate.verify.document import (
         analysis_json,
@@ -55,17 +48,13 @@ def analyze_command(
         analysis_warnings,
     )
 
-    progress = Progress(quiet=quiet)
-    try:
-        around = Around(os.environ, cache_folder(os.environ), progress.tell, time.time())
+    with Progress(quiet=quiet) as progress:
+        around = surroundings(progress)
         done = analyze(repository, what, around, check_stable=check_stable)
-    finally:
-        progress.end()
     if form in {"json", "sarif"}:
         write(analysis_json(done) if form == "json" else analysis_sarif(done))
     else:
-        for warning in analysis_warnings(done):
-            complain(f"warning: {warning}")
+        warn(analysis_warnings(done))
         write(analysis_text(done))
     return done.exit_code
 
@@ -82,8 +71,7 @@ _TEXTS = frozenset({"full", "text"})
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress, and nothing for what is accepted.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto")
 @click.option("--format", "form", type=click.Choice(["full", "text", "json", "sarif"]), default="full")
-@directory_option
-@click.pass_context
+@in_repository
 def verify_command(
     context: click.Context,
     revision: str | None,
@@ -92,24 +80,19 @@ def verify_command(
     quiet: bool,
     color: str,
     form: str,
-    directory: str | None,
 ) -> int:
     """Compare the analyses of two trees, and tell whose regression it is.
 
     What is staged, or REV, against the tree that the intent of this worktree began on. Without an intent:
     against --base, or else against HEAD (REV: its first parent).
     """
-    repository = open_here(context, directory)
-    from patchgate.verify.analyses import Around
+    repository = open_here(context)
     from patchgate.verify.intent import Asked
     from patchgate.verify.verify import verify
 
-    progress = Progress(quiet=quiet)
-    try:
-        around = Around(os.environ, cache_folder(os.environ), progress.tell, time.time())
+    with Progress(quiet=quiet) as progress:
+        around = surroundings(progress)
         found = verify(repository, Asked(revision, intent, base), around)
-    finally:
-        progress.end()
     if not (quiet and form in _TEXTS and found.status.verdict == "accepted"):
         if form == "json":
             from patchgate.verify.document import render as as_json
@@ -122,5 +105,5 @@ def verify_command(
         else:
             from patchgate.verify.verification_text import render as as_text
 
-            write(as_text(found, color=wants_color(color, os.environ, sys.stdout.isatty())))
+            write(as_text(found, color=wants_color(color)))
     return found.status.verdict.exit_code
