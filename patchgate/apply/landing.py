@@ -248,8 +248,7 @@ def _obstacles(
 
 
 def _undecided(error: UndecidedError) -> Landed:
-    reason = f"{error.message}; {error.hint}" if error.hint else error.message
-    return Landed((GateOutcome("apply", Outcome.UNDECIDED, reason),))
+    return Landed((GateOutcome("apply", Outcome.UNDECIDED, error.sentence),))
 
 
 def _write(

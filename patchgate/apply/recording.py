@@ -346,8 +346,8 @@ def record_failure(course: Course, error: Exception) -> None:
         temp_path=course.tried.kept,
     )
     record(course.ledger, about)
-    message = known.message if known else f"patchgate itself failed ({type(error).__name__})"
-    said = f"undecided: {message}" + (f"; {known.hint}" if known and known.hint else "")
+    message = known.sentence if known else f"patchgate itself failed ({type(error).__name__})"
+    said = f"undecided: {message}"
     text = f"# {evidence.id}: undecided\n\n{review.code_block(said)}\n"
     body = {"kind": about.fallback_reason, "message": said, "hint": None}
     evidence.keep({"schema": "patchgate.error/1", "error": body, "attempt": None}, text, text)

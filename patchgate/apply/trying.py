@@ -49,8 +49,7 @@ def try_commands(repository: Repository, judged: Judged, evidence: Evidence, aro
         )
         return replace(tried, warnings=(*tried.warnings, *left))
     except UndecidedError as error:
-        reason = f"{error.message}; {error.hint}" if error.hint else error.message
-        return Tried(tuple(GateOutcome(kind, Outcome.UNDECIDED, reason) for kind in KINDS))
+        return Tried(tuple(GateOutcome(kind, Outcome.UNDECIDED, error.sentence) for kind in KINDS))
 
 
 class _Trying:

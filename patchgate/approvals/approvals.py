@@ -311,11 +311,6 @@ def _not_good(done: Completed) -> str:
     return f"its signature is not good by {ALLOWED_SIGNERS.quoted} ({said})"
 
 
-def complained(error: UndecidedError) -> str:
-    """Tell an error of running ssh-keygen as half a sentence."""
-    return error.message if error.hint is None else f"{error.message}; {error.hint}"
-
-
 def sign(repository: Repository, statement: Statement, agent: str | None) -> Signed:
     """Sign a statement in the namespace `patchgate`.
 

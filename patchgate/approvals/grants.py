@@ -18,7 +18,6 @@ from patchgate.approvals.approvals import (
     Statement,
     base_tree,
     check_signature,
-    complained,
     read_lines,
     signers_of,
 )
@@ -147,7 +146,7 @@ class _Notes:
                         lines = "1 line" if n_bad == 1 else f"{n_bad} lines"
                         self._told.append(f"{lines} of the approvals of {_name(wanted)} cannot be read")
             except UndecidedError as error:
-                self._told.append(f"the approvals of {_name(wanted)} do not count: {complained(error)}")
+                self._told.append(f"the approvals of {_name(wanted)} do not count: {error.sentence}")
         return list(dict.fromkeys(everything))
 
     def checked(self, wanted: _Wanted, found: Sequence[Signed]) -> Iterator[Grant]:
@@ -159,7 +158,7 @@ class _Notes:
             tree = base_tree(self._objects, wanted.change)
             signers = self._signers_of(tree)
         except UndecidedError as error:
-            self._told.append(f"the approvals of {_name(wanted)} do not count: {complained(error)}")
+            self._told.append(f"the approvals of {_name(wanted)} do not count: {error.sentence}")
             return
         if tree is None or signers is None:
             origin = printable(wanted.change.policy.origin)
@@ -189,7 +188,7 @@ class _Notes:
             try:
                 done = check_signature(signed, signers, self._objects.repository.environment)
             except UndecidedError as error:
-                done = Checked(None, f"its signature could not be checked: {complained(error)}")
+                done = Checked(None, f"its signature could not be checked: {error.sentence}")
             self._checked[key] = done
         return self._checked[key]
 

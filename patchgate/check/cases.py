@@ -249,9 +249,8 @@ def _both(
 
 def _undecided(reading: Reading, rules: Rules, profile: Profile, error: PatchgateError) -> ChangeVerdict:
     """A change that no policy could judge: every gate is not run, governance says why."""
-    reason = error.message if error.hint is None else f"{error.message}; {error.hint}"
     outcomes = tuple(
-        GateOutcome(gate.name, Outcome.UNDECIDED, reason)
+        GateOutcome(gate.name, Outcome.UNDECIDED, error.sentence)
         if gate.name == "governance"
         else GateOutcome(gate.name, Outcome.NOT_RUN)
         for gate in ORDER

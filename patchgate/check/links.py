@@ -99,7 +99,7 @@ def _followed(
             escapes, tuple((RepoPath(turn), RepoPath(link), why) for turn, link, why in redirected)
         )
     except PatchgateError as error:
-        return LinksNear(fault=error.message if error.hint is None else f"{error.message}; {error.hint}")
+        return LinksNear(fault=error.sentence)
 
 
 def _brought(objects: Objects, ground: _Ground) -> set[bytes]:

@@ -132,7 +132,7 @@ def list_intents(context: click.Context, form: str) -> int:
     found, damaged = everywhere(repository)
     if form != "json" and not (found or damaged):
         complain("there is no intent")
-    warnings = [f"{error.message}; {error.hint}" for error in damaged]
+    warnings = [error.sentence for error in damaged]
     _list(found, repository, _caller(), form, lambda told: list(list_text(told)), warnings)
     return 3 if damaged else 0
 

@@ -220,7 +220,7 @@ def held(
     waits = intent is not None and intent in here.queued
     fault = here.fault or (here.unread if waits else None)
     if fault is not None:
-        return _joined(verdict, (GateOutcome(GATE, Outcome.UNDECIDED, _said(fault)),), ())
+        return _joined(verdict, (GateOutcome(GATE, Outcome.UNDECIDED, fault.sentence),), ())
     touched = tuple(dict.fromkeys([*(file.path for file in files), *copied]))
     dirt = unchanged_dirt(intent, files) if intent is not None else frozenset()
 
@@ -310,7 +310,7 @@ def _reserved(here: Here, policy: Policy, profile: Profile, touched: Sequence[Re
         return
     if here.unread is not None:
         if level is Level.ERROR:
-            raise UndecidedError(_said(here.unread))
+            raise UndecidedError(here.unread.sentence)
         yield unread(here.unread.message)
     found = [(path, holder) for path in touched if (holder := who_has(path, here.others)) is not None]
     yield from reserved(found, here.now, _written)
@@ -321,10 +321,6 @@ def _written(seconds: float) -> str:
         return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds))
     except (OverflowError, ValueError, OSError):
         return "a time that no clock shows"
-
-
-def _said(error: UndecidedError) -> str:
-    return error.message if error.hint is None else f"{error.message}; {error.hint}"
 
 
 def _judged(

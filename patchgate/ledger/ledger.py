@@ -210,9 +210,7 @@ class Ledger:
         except UndecidedError as error:
             # Whoever holds the lock so long is stuck; the next event of this command does not wait for it.
             self._patience = 0.0
-            return f"the ledger has no record of this: {error.message}" + (
-                f"; {error.hint}" if error.hint else ""
-            )
+            return f"the ledger has no record of this: {error.sentence}"
         return _told(aside)
 
     def require_writable(self) -> str | None:

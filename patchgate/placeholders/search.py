@@ -95,9 +95,7 @@ def placeholders_near(
     try:
         return _Search(objects, change, policy.markers, is_made).near()
     except PatchgateError as error:
-        return PlaceholdersNear(
-            fault=error.message if error.hint is None else f"{error.message}; {error.hint}"
-        )
+        return PlaceholdersNear(fault=error.sentence)
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,8 +143,7 @@ def _told(
         outcome, findings = _verified(scene, terms.policy, before, after, remote, asking)
         return terms, outcome, findings
     except (UsageError, ConfigError, UndecidedError) as error:
-        reason = error.message if error.hint is None else f"{error.message}; {error.hint}"
-        return terms, GateOutcome(GATE, Outcome.UNDECIDED, reason), []
+        return terms, GateOutcome(GATE, Outcome.UNDECIDED, error.sentence), []
 
 
 def _terms_of(scene: Scene, before: Analysed | None) -> _Terms:
