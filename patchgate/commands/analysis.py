@@ -9,14 +9,21 @@ by who has it.
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from patchgate.commands.results import AnalysisRun, Evaluated
-from patchgate.commands.runner import command_environment, find_program, hindered, located, not_found
-from patchgate.errors import UndecidedError
+from patchgate.commands.runner import (
+    command_environment,
+    find_program,
+    hindered,
+    located,
+    new_file,
+    not_found,
+    signal_name,
+    tail_lines,
+)
 from patchgate.git.quoting import printable
 from patchgate.policy.settings import AnalysisSettings, CommandSettings
 
@@ -107,7 +114,8 @@ def analyse(
         return _untold(run, f"was not started: {reason}", hint)
     run = replace(run, tool=printable(program))
     output = os.path.join(folder, "output")
-    with _Made(output) as told, _Made(os.path.join(folder, "log")) as log:
+    log_path = os.path.join(folder, "log")
+    with new_file(output, "", _AGAIN) as told, new_file(log_path, "", _AGAIN) as log:
         ended = run_command(
             [word.encode() for word in settings.command],
             cwd=place,
@@ -151,7 +159,10 @@ def _hindrance(
         )
     code = ended.code or 0
     if code < 0:
-        return f"was ended by {_signal(-code)}{_said(ended, mask)}", "run the command by itself to see why"
+        return (
+            f"was ended by {signal_name(-code)}{_said(ended, mask)}",
+            "run the command by itself to see why",
+        )
     if code > 1:
         return (
             f"ended with exit code {code}{_said(ended, mask)}",
@@ -189,38 +200,6 @@ def _untold(run: AnalysisRun, reason: str, hint: str) -> AnalysisRun:
 
 def _said(ended: Ended, mask: Callable[[bytes], bytes] | None) -> str:
     """Give the last lines of what it wrote to its standard error, safe to show."""
-    from patchgate.commands.runner import tail_lines
-
     lines = tail_lines(ended.tail, ended.has_more_than_tail, mask)
     said = " / ".join(stripped for line in lines[-_LAST_LINES:] if (stripped := line.strip()))
     return f": {said[:_MAX_SAID]}" if said else ""
-
-
-def _signal(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
-
-
-class _Made:
-    """A new file, open for writing for as long as the block takes."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._number = -1
-
-    def __enter__(self) -> int:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        try:
-            self._number = os.open(self._path, flags, 0o600)
-        except OSError as error:
-            reason = os.strerror(error.errno) if error.errno else str(error)
-            raise UndecidedError(
-                f"{printable(os.fsencode(self._path))} could not be made: {reason}",
-                f"make its folder writable, then {_AGAIN}",
-            ) from error
-        return self._number
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._number)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 from patchgate.git.quoting import printable
@@ -251,17 +251,62 @@ def _refuse(word: str) -> object:
     raise _ConstantError(word)
 
 
-def as_object(value: object, at: str) -> dict[str, object]:
-    """Give an object back; an empty one for `null`.
+class JsonObject:
+    """An object of a document: each value by its kind. `null`, and a key that is not there, are as nothing.
+
+    Args:
+        value: what stands there.
+        at: its place in the document, for refusals.
 
     Raises:
-        NotReadError: it is none.
+        NotReadError: it is no object; so do the methods where a value is of another kind than is asked for.
     """
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise NotReadError(f"{at} is no object")
-    return value
+
+    __slots__ = ("_at", "_members")
+
+    def __init__(self, value: object, at: str) -> None:
+        if value is not None and not isinstance(value, dict):
+            raise NotReadError(f"{at} is no object")
+        self._members: dict[str, object] = value or {}
+        self._at = at
+
+    def __contains__(self, key: str) -> bool:
+        return self._members.get(key) is not None
+
+    def get(self, key: str, default: object = None) -> object:
+        """Give a value of any kind."""
+        return self._members.get(key, default)
+
+    def items(self) -> Iterable[tuple[str, object]]:
+        """Give all keys and values."""
+        return self._members.items()
+
+    def inner(self, key: str) -> JsonObject:
+        """Give an object; an empty one for nothing."""
+        return JsonObject(self._members.get(key), f"{self._at}.{key}")
+
+    def elements(self, key: str) -> Iterator[tuple[str, object]]:
+        """Give place and value of each element of a list; none for nothing."""
+        for number, value in enumerate(as_list(self._members.get(key), f"{self._at}.{key}")):
+            yield f"{self._at}.{key}[{number}]", value
+
+    def written(self, key: str) -> str | None:
+        """Give a text as it is written, also with halves of surrogate pairs."""
+        value = self._members.get(key)
+        if value is not None and not isinstance(value, str):
+            raise NotReadError(f"{self._at}.{key} is no string")
+        return value
+
+    def text(self, key: str) -> str | None:
+        """Give a text that can be written again."""
+        return _writable(self.written(key))
+
+    def index(self, key: str) -> int:
+        """Give a position or a line; -1 where it is none."""
+        value = self._members.get(key)
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MAX_INDEX:
+            return value
+        return -1
 
 
 def as_list(value: object, at: str) -> list[object]:
@@ -270,11 +315,9 @@ def as_list(value: object, at: str) -> list[object]:
     Raises:
         NotReadError: it is none.
     """
-    if value is None:
-        return []
-    if not isinstance(value, list):
+    if value is not None and not isinstance(value, list):
         raise NotReadError(f"{at} is no list")
-    return value
+    return value or []
 
 
 def as_text(value: object, at: str) -> str | None:
@@ -283,23 +326,10 @@ def as_text(value: object, at: str) -> str | None:
     Raises:
         NotReadError: it is neither a text nor `null`.
     """
-    text = as_string(value, at)
-    return text if text is None or text.isascii() else _HALVES.sub("\ufffd", text)
-
-
-def as_string(value: object, at: str) -> str | None:
-    """Give a text back as it is written.
-
-    Raises:
-        NotReadError: it is neither a text nor `null`.
-    """
     if value is not None and not isinstance(value, str):
         raise NotReadError(f"{at} is no string")
-    return value
+    return _writable(value)
 
 
-def as_index(value: object) -> int:
-    """Give a position or a line back; -1 where it is none."""
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MAX_INDEX:
-        return value
-    return -1
+def _writable(text: str | None) -> str | None:
+    return text if text is None or text.isascii() else _HALVES.sub("\ufffd", text)

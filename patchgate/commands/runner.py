@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import shlex
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -28,6 +29,8 @@ _MAX_LINES = 40
 _MAX_LINE = 400
 _NOTED = 40
 _MAX_SHOWN = 300
+_SCRUBBED = ("GIT_", "PATCHGATE_")
+_AGAIN = "apply the same patch again"
 _PYTEST = frozenset({"pytest", "py.test"})
 
 
@@ -104,12 +107,11 @@ def finding_of(outcome: CommandOutcome) -> Finding | None:
     """Say what there is to say of a command that did not pass; None for one that did."""
     if outcome.has_passed:
         return None
-    rule = {Status.NOT_STARTED: "command-not-started", Status.TIMED_OUT: "command-timed-out"}.get(
-        outcome.status, "lint-failed" if outcome.kind == "lint" else "build-failed"
-    )
-    fixer = {Status.NOT_STARTED: Fixer.ENVIRONMENT, Status.TIMED_OUT: Fixer.PERSON}.get(
-        outcome.status, Fixer.AGENT
-    )
+    failed = "lint-failed" if outcome.kind == "lint" else "build-failed"
+    rule, fixer, hint = {
+        Status.NOT_STARTED: ("command-not-started", Fixer.ENVIRONMENT, None),
+        Status.TIMED_OUT: ("command-timed-out", Fixer.PERSON, None),
+    }.get(outcome.status, (failed, Fixer.AGENT, _to_mend(outcome)))
     details: dict[str, Json] = {
         "command": outcome.name,
         "argv": outcome.shown,
@@ -122,16 +124,14 @@ def finding_of(outcome: CommandOutcome) -> Finding | None:
         rule,
         Level.ERROR,
         f"command `{outcome.name}` {_how(outcome)}",
-        hint=outcome.hint or _hint(rule, outcome),
+        hint=outcome.hint or hint,
         who_can_fix=fixer,
         details=details,
         notes=outcome.tail[-_NOTED:],
     )
 
 
-def _hint(rule: str, outcome: CommandOutcome) -> str | None:
-    if rule not in {"lint-failed", "build-failed"}:
-        return None
+def _to_mend(outcome: CommandOutcome) -> str:
     whole = f" (all of its output: logs/{outcome.log} of the evidence)" if outcome.log else ""
     return f"mend what the command names{whole}, then send the whole patch again"
 
@@ -140,15 +140,15 @@ def _how(outcome: CommandOutcome) -> str:
     if outcome.reason is not None:
         return outcome.reason
     code = outcome.exit_code or 0
-    if code >= 0:
-        return f"ended with exit code {code}"
+    return f"ended with exit code {code}" if code >= 0 else f"was ended by {signal_name(-code)}"
+
+
+def signal_name(number: int) -> str:
+    """Name a signal; by its number where it has no name."""
     try:
-        return f"was ended by {signal.Signals(-code).name}"
+        return signal.Signals(number).name
     except ValueError:
-        return f"was ended by signal {-code}"
-
-
-_SCRUBBED = ("GIT_", "PATCHGATE_")
+        return f"signal {number}"
 
 
 def command_environment(environ: Mapping[str, str], own: Mapping[str, str], place: str) -> dict[str, str]:
@@ -235,8 +235,7 @@ def run(
     if missing:
         reason, hint = not_found(missing)
         return replace(outcome, status=Status.NOT_STARTED, reason=f"was not started: {reason}", hint=hint)
-    log = _make_log(log_path)
-    try:
+    with new_file(log_path, "the log ", _AGAIN) as log:
         ended = run_command(
             argv,
             cwd=place,
@@ -248,8 +247,6 @@ def run(
             clean=clean,
             tick=tick,
         )
-    finally:
-        os.close(log)
     if ended.fault is not None:
         reason, hint = _hindered(ended, ended.fault, settings)
         os.unlink(log_path)
@@ -279,15 +276,28 @@ def not_found(missing: Sequence[str]) -> tuple[str, str]:
     )
 
 
-def _make_log(path: str) -> int:
+@contextmanager
+def new_file(path: str, what: str, again: str) -> Iterator[int]:
+    """Make a file, and hold it open for writing.
+
+    Args:
+        what: what is said before its path.
+        again: what to do when its folder is writable.
+
+    Raises:
+        UndecidedError: it could not be made.
+    """
     try:
-        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)
         raise UndecidedError(
-            f"the log {printable(os.fsencode(path))} could not be made: {reason}",
-            "make its folder writable, then apply the same patch again",
+            f"{what}{printable(os.fsencode(path))} could not be made: {error.strerror or error}",
+            f"make its folder writable, then {again}",
         ) from error
+    try:
+        yield number
+    finally:
+        os.close(number)
 
 
 def _hindered(ended: Ended, fault: StartFault, settings: CommandSettings) -> tuple[str, str]:
@@ -304,7 +314,7 @@ def _hindered(ended: Ended, fault: StartFault, settings: CommandSettings) -> tup
             "its argument list, with the files in it, is longer than the system takes",
             f"leave {FILES} out of the command, or send a patch of fewer files",
         )
-    return hindered(ended, program, "apply the same patch again")
+    return hindered(ended, program, _AGAIN)
 
 
 def hindered(ended: Ended, program: str, again: str) -> tuple[str, str]:

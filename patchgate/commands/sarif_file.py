@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
-from patchgate.commands.json_stream import JsonStream, NotReadError, as_list, as_object, as_text
+from patchgate.commands.json_stream import JsonObject, JsonStream, NotReadError, as_list, as_text
 from patchgate.commands.results import Lines, Result, TreeFiles
 from patchgate.commands.sarif_results import (
     DRIVER,
@@ -38,6 +38,13 @@ MOST = {
 """How many of each are read of one document; each is kept until its run has been read."""
 MAX_MESSAGE = 2000
 MAX_MESSAGES = 128 << 20
+# A longer line was made by a program, and may be the place of a hundred thousand findings.
+_MOST_LINE = 1 << 16
+# Their lines are counted in cells, or in all cells together: never as they stand in the file.
+_WITHOUT_LINES = b".ipynb"
+_WANTED = (
+    "let the command write SARIF 2.1.0 to its standard output, like `--output-format sarif` or `-f sarif`"
+)
 _NARROWER = "narrow the folders that the command looks at, or its rules"
 _MEND = "mend what it could not look at, or leave it out of what the command looks at"
 _RELEVANT = frozenset({"tool", "results", "invocations", "originalUriBaseIds", "artifacts"})
@@ -143,11 +150,11 @@ class Run:
                 self._read_results(stream, at)
             elif key == "invocations":
                 for here in _elements(stream, at):
-                    self._require_success(stream.value(), here)
+                    self._require_success(JsonObject(stream.value(), here))
             elif key == "originalUriBaseIds":
                 for name in _members(stream, at):
                     self._room.take("bases of URIs")
-                    self._bases[name] = read_location(stream.value(), f"a base of {at}")
+                    self._bases[name] = read_location(JsonObject(stream.value(), f"a base of {at}"))
             else:
                 self._read_artifacts(stream, at)
         if self._tool is None:
@@ -194,18 +201,16 @@ class Run:
     def _read_artifacts(self, stream: JsonStream, at: str) -> None:
         for number, here in enumerate(_elements(stream, at)):
             self._room.take("artifacts")
-            location = as_object(stream.value(), here).get("location")
-            if location is not None:
-                self._artifacts[number] = read_location(location, f"{here}.location")
+            artifact = JsonObject(stream.value(), here)
+            if "location" in artifact:
+                self._artifacts[number] = read_location(artifact.inner("location"))
 
-    def _require_success(self, value: object, at: str) -> None:
-        invocation = as_object(value, at)
+    def _require_success(self, invocation: JsonObject) -> None:
         for kind in ("toolExecutionNotifications", "toolConfigurationNotifications"):
-            for number, each in enumerate(as_list(invocation.get(kind), f"{at}.{kind}")):
-                here = f"{at}.{kind}[{number}]"
-                notification = as_object(each, here)
+            for at, value in invocation.elements(kind):
+                notification = JsonObject(value, at)
                 if notification.get("level") == "error":
-                    raise FailedError(f"could not look at everything: {_said(notification, here)}", _MEND)
+                    raise FailedError(f"could not look at everything: {_said(notification)}", _MEND)
         if invocation.get("executionSuccessful", True) is not True:
             raise FailedError("says of itself that it did not succeed (`executionSuccessful`)", _MEND)
 
@@ -224,32 +229,29 @@ class Run:
                 paths[path] = None
             place = ""
             if not paths and written.places:
-                first = places.written(written.places[0][0])
-                place = places.without_root(f"{first.base or ''}:{first.uri or ''}")
+                named = places.written(written.places[0][0])
+                place = places.without_root(f"{named.base or ''}:{named.uri or ''}")
             message = self._rules.message_of(written, rule)
             yield Finding(
-                next(iter(paths)).raw if paths else b"",
-                line,
-                written.rule or rule.id or UNNAMED,
-                self._room.message(places.without_root(message)),
-                level_of(written, rule),
-                tool,
-                self._room.kept(tuple(paths)),
-                place,
-                is_whole_file,
-                written.is_suppressed,
+                first=next(iter(paths)).raw if paths else b"",
+                line=line,
+                rule=written.rule or rule.id or UNNAMED,
+                message=self._room.message(places.without_root(message)),
+                level=level_of(written, rule),
+                tool=tool,
+                paths=self._room.kept(tuple(paths)),
+                place=place,
+                is_whole_file=is_whole_file,
+                is_suppressed=written.is_suppressed,
             )
 
 
-def _said(notification: dict[str, object], at: str) -> str:
+def _said(notification: JsonObject) -> str:
     """Give what a notification says, and of what, safe to show."""
-    message = as_object(notification.get("message"), f"{at}.message")
-    text = printable(as_text(message.get("text"), f"{at}.message.text") or "no reason given", 200)
-    for number, each in enumerate(as_list(notification.get("locations"), f"{at}.locations")):
-        here = f"{at}.locations[{number}]"
-        physical = as_object(as_object(each, here).get("physicalLocation"), here)
-        artifact = as_object(physical.get("artifactLocation"), here)
-        uri = as_text(artifact.get("uri"), f"{here}.uri")
+    text = printable(notification.inner("message").text("text") or "no reason given", 200)
+    for at, value in notification.elements("locations"):
+        physical = JsonObject(JsonObject(value, at).get("physicalLocation"), at)
+        uri = JsonObject(physical.get("artifactLocation"), at).text("uri")
         if uri:
             return f"{text} ({printable(uri, 200)})"
     return text
@@ -260,7 +262,7 @@ def _members(stream: JsonStream, at: str) -> Iterator[str]:
     if stream.kind == "object":
         yield from stream.members()
     else:
-        as_object(stream.value(), at)
+        JsonObject(stream.value(), at)
 
 
 def _elements(stream: JsonStream, at: str) -> Iterator[str]:
@@ -270,15 +272,6 @@ def _elements(stream: JsonStream, at: str) -> Iterator[str]:
             yield f"{at}[{number}]"
     else:
         as_list(stream.value(), at)
-
-
-# A longer line was made by a program, and may be the place of a hundred thousand findings.
-_MOST_LINE = 1 << 16
-_WANTED = (
-    "let the command write SARIF 2.1.0 to its standard output, like `--output-format sarif` or `-f sarif`"
-)
-# Their lines are counted in cells, or in all cells together: never as they stand in the file.
-_WITHOUT_LINES = b".ipynb"
 
 
 def read_sarif(
@@ -304,9 +297,15 @@ def read_sarif(
     suppressed: list[Result] = []
     while found:
         each = found.pop()
-        line = each.line or None
         result = Result(
-            analysis, each.tool, each.rule, each.level, each.message, each.paths, line, marks.of(each)
+            analysis=analysis,
+            tool=each.tool,
+            rule=each.rule,
+            level=each.level,
+            message=each.message,
+            paths=each.paths,
+            line=each.line or None,
+            mark=marks.of(each),
         )
         (suppressed if each.is_suppressed else results).append(result)
     return tuple(results), tuple(suppressed)

@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes
 
-from patchgate.commands.json_stream import as_index, as_list, as_object, as_string, as_text
+from patchgate.commands.json_stream import JsonObject, as_text
 from patchgate.git.path import RepoPath
 
 UNNAMED = "unnamed"
@@ -179,85 +180,67 @@ def read_result(value: object, at: str, kept: Callable[[Any], Any]) -> Written |
     Raises:
         NotReadError: something in it is not what the format says.
     """
-    result = as_object(value, at)
-    kind = as_text(result.get("kind"), f"{at}.kind")
+    result = JsonObject(value, at)
+    kind = result.text("kind")
     if result.get("baselineState") == "absent" or kind in _NO_FINDINGS:
         return None
-    rule = as_object(result.get("rule"), f"{at}.rule")
-    component = as_object(rule.get("toolComponent"), f"{at}.rule.toolComponent")
-    rule_id = as_text(result.get("ruleId"), f"{at}.ruleId") or as_text(rule.get("id"), f"{at}.rule.id")
-    index = as_index(result.get("ruleIndex"))
-    message = as_object(result.get("message"), f"{at}.message")
-    text = as_text(message.get("text"), f"{at}.message.text")
+    rule = result.inner("rule")
+    component = rule.inner("toolComponent")
+    rule_id = result.text("ruleId") or rule.text("id")
+    index = result.index("ruleIndex")
+    message = result.inner("message")
+    text = message.text("text")
     if text is None:
-        text = as_text(message.get("markdown"), f"{at}.message.markdown")
+        text = message.text("markdown")
+    arguments = islice(message.elements("arguments"), _MOST_ARGUMENTS)
     return Written(
-        kept(rule_id),
-        index if index >= 0 else as_index(rule.get("index")),
-        as_index(component.get("index")),
-        kept(as_text(component.get("name"), f"{at}.rule.toolComponent.name")),
-        kept(as_text(result.get("level"), f"{at}.level")),
-        kept(kind),
-        kept(text),
-        kept(as_text(message.get("id"), f"{at}.message.id")),
-        tuple(_arguments(message, f"{at}.message")),
-        tuple(kept(each) for each in _places(result, at)),
-        _is_suppressed(result, at),
+        rule=kept(rule_id),
+        rule_index=index if index >= 0 else rule.index("index"),
+        component=component.index("index"),
+        component_name=kept(component.text("name")),
+        level=kept(result.text("level")),
+        kind=kept(kind),
+        text=kept(text),
+        message=kept(message.text("id")),
+        arguments=tuple((as_text(each, place) or "")[:MAX_TEMPLATE] for place, each in arguments),
+        places=tuple(map(kept, _places(result))),
+        is_suppressed=_is_suppressed(result),
     )
 
 
-def _arguments(message: dict[str, object], at: str) -> Iterator[str]:
-    for number, value in enumerate(as_list(message.get("arguments"), f"{at}.arguments")[:_MOST_ARGUMENTS]):
-        yield (as_text(value, f"{at}.arguments[{number}]") or "")[:MAX_TEMPLATE]
-
-
-def _places(result: dict[str, object], at: str) -> Iterator[tuple[Location, int, bool]]:
+def _places(result: JsonObject) -> Iterator[tuple[Location, int, bool]]:
     for key in ("locations", "relatedLocations"):
-        for number, value in enumerate(as_list(result.get(key), f"{at}.{key}")):
-            here = f"{at}.{key}[{number}]"
-            location = as_object(value, here)
-            physical = as_object(location.get("physicalLocation"), f"{here}.physicalLocation")
-            artifact = physical.get("artifactLocation")
-            if artifact is None:
-                continue
-            region = as_object(physical.get("region"), f"{here}.physicalLocation.region")
-            line = as_index(region.get("startLine"))
-            yield (
-                read_location(artifact, f"{here}.physicalLocation.artifactLocation"),
-                max(line, 0),
-                _is_whole_file(region),
-            )
+        for at, value in result.elements(key):
+            physical = JsonObject(value, at).inner("physicalLocation")
+            if "artifactLocation" in physical:
+                region = physical.inner("region")
+                line = max(region.index("startLine"), 0)
+                yield read_location(physical.inner("artifactLocation")), line, _is_whole_file(region)
 
 
-def _is_whole_file(region: dict[str, object]) -> bool:
+def _is_whole_file(region: JsonObject) -> bool:
     """Tell whether a region is the empty one at the very beginning, which stands for the file.
 
     ruff tells so that a module has no docstring: the first line says nothing of that, and is another as soon
     as something is inserted above it.
     """
-    corners = (region.get(key) for key in ("startLine", "startColumn", "endLine", "endColumn"))
-    return tuple(corners) == (1, 1, 1, 1)
+    corners = ("startLine", "startColumn", "endLine", "endColumn")
+    return all(region.get(corner) == 1 for corner in corners)
 
 
-def _is_suppressed(result: dict[str, object], at: str) -> bool:
-    suppressions = as_list(result.get("suppressions"), f"{at}.suppressions")
-    states = [
-        as_object(value, f"{at}.suppressions[{number}]").get("status")
-        for number, value in enumerate(suppressions)
-    ]
+def _is_suppressed(result: JsonObject) -> bool:
+    states = [JsonObject(value, at).get("status") for at, value in result.elements("suppressions")]
     return bool(states) and not any(state in ("underReview", "rejected") for state in states)
 
 
-def read_location(value: object, at: str) -> Location:
+def read_location(found: JsonObject) -> Location:
     """Take an artifactLocation.
 
     Raises:
         NotReadError: something in it is not what the format says.
     """
-    found = as_object(value, at)
     # Half of a surrogate pair stays: nothing may be made of it that could name a file.
-    uri = as_string(found.get("uri"), f"{at}.uri")
-    return Location(uri, as_text(found.get("uriBaseId"), f"{at}.uriBaseId"), as_index(found.get("index")))
+    return Location(found.written("uri"), found.text("uriBaseId"), found.index("index"))
 
 
 class Rule(NamedTuple):
@@ -291,13 +274,10 @@ class Rules:
         Raises:
             NotReadError: something in it is not what the format says.
         """
-        rule = as_object(value, at)
-        settings = as_object(rule.get("defaultConfiguration"), f"{at}.defaultConfiguration")
-        found = Rule(
-            as_text(rule.get("id"), f"{at}.id"),
-            as_text(settings.get("level"), f"{at}.defaultConfiguration.level"),
-            _templates(rule.get("messageStrings"), f"{at}.messageStrings"),
-        )
+        rule = JsonObject(value, at)
+        settings = rule.inner("defaultConfiguration")
+        templates = _templates(rule.get("messageStrings"), f"{at}.messageStrings")
+        found = Rule(rule.text("id"), settings.text("level"), templates)
         self._take("rules", 1)
         self._take("templates of messages", len(found.messages))
         self._rules.setdefault(component, []).append(found)
@@ -356,8 +336,8 @@ def level_of(written: Written, rule: Rule) -> str:
 
 def _templates(value: object, at: str) -> dict[str, str]:
     found = {}
-    for name, template in as_object(value, at).items():
-        text = as_text(as_object(template, f"{at} of a message").get("text"), f"{at} of a message")
+    for name, template in JsonObject(value, at).items():
+        text = as_text(JsonObject(template, f"{at} of a message").get("text"), f"{at} of a message")
         if text is not None:
             found[name] = text[:MAX_TEMPLATE]
     return found

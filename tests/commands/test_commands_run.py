@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -379,8 +380,9 @@ def test_what_is_masked_is_not_shown(place: Path) -> None:
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
 def test_a_log_that_is_not_whole_is_told(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("patchgate.commands.runner._make_log", lambda path: os.open("/dev/full", os.O_WRONLY))
-    outcome = tried(place, "echo", "said")
+    with open("/dev/full", "wb", 0) as full:
+        monkeypatch.setattr("patchgate.commands.runner.new_file", lambda *_: nullcontext(full.fileno()))
+        outcome = tried(place, "echo", "said")
     assert (outcome.status, outcome.dropped) == (Status.PASSED, 5)
     assert outcome.warnings == ("the log of `probe` is not whole: No space left on device",)
 
