@@ -72,7 +72,7 @@ class Mistake:
     `key` is the dotted key (`policy.deny[2]`), empty for the file as a whole.
     """
 
-    # No dataclass: what recording one event loads comes through here (see `patchgate.storage.value`).
+    # No dataclass: what recording one event loads comes through here (see `patchgate.storage.Value`).
     __slots__ = ("file", "hint", "key", "line", "message")
 
     def __init__(self, file: str, line: int | None, key: str, message: str, hint: str | None = None) -> None:

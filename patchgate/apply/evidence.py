@@ -35,6 +35,7 @@ from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.quoting import neutral, printable
 from patchgate.ledger.masking import Masks
 from patchgate.storage.filesystem import (
+    Steps,
     flush,
     flush_folder,
     make_folder,
@@ -44,7 +45,6 @@ from patchgate.storage.filesystem import (
     write_all,
 )
 from patchgate.storage.record import Json
-from patchgate.storage.steps import Steps
 
 _FOLDER_MODE = 0o700
 _FILE_MODE = 0o600

@@ -33,8 +33,8 @@ from patchgate.git.transaction.places import Content, Write
 from patchgate.patches.patches import Judged, is_as_judged
 from patchgate.report.rules import RULES
 from patchgate.report.verdict import Detail, Finding, Fixer, GateOutcome, Json, Outcome
-from patchgate.storage.steps import Steps
-from patchgate.storage.unbroken import unbroken
+from patchgate.storage.filesystem import Steps
+from patchgate.storage.replace import unbroken
 
 _ATTRIBUTES = b".gitattributes"
 

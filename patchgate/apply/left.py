@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository, is_any_left
+from patchgate.storage.filesystem import Steps
 from patchgate.storage.replace import sweep
-from patchgate.storage.steps import Steps
 from patchgate.storage.temporary import sweep_temporary_folders
 
 TYPE_CHECKING = False

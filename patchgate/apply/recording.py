@@ -42,7 +42,7 @@ from patchgate.report.verdict import (
     Report,
     Verdict,
 )
-from patchgate.storage.steps import Steps
+from patchgate.storage.filesystem import Steps
 
 KINDS = ("lint", "test")
 _SECRET = "secret"

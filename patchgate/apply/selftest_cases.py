@@ -19,7 +19,7 @@ from patchgate.check.terms import Asked
 from patchgate.git.repository import Repository, open_repository
 from patchgate.process import allowed_environment, run
 from patchgate.report.verdict import Report
-from patchgate.storage.steps import Steps
+from patchgate.storage.filesystem import Steps
 
 _GOOD = b"diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n"
 _MISFIT = _GOOD.replace(b"-two", b"-zwei")

@@ -16,8 +16,7 @@ from patchgate.git.model import GITLINK, Entry, FileChange
 from patchgate.git.path import RepoPath
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import ANY_CODE, Repository, failed
-from patchgate.storage.filesystem import flush, flush_folder
-from patchgate.storage.steps import Steps
+from patchgate.storage.filesystem import Steps, flush, flush_folder
 
 # So many names go on a command line; with more the whole index is listed.
 _NAMED = 200

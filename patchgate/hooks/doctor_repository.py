@@ -32,7 +32,7 @@ from patchgate.policy.policies import Found, Policies, require_version
 from patchgate.policy.policy import Policy
 from patchgate.report.rules import Level
 from patchgate.report.wording import SHORT_OID, count, safe
-from patchgate.storage.head import CONTRADICTED
+from patchgate.storage.record import CONTRADICTED
 
 # No folder of PATH is in it, so none is left out as part of a scratch tree.
 _NO_TREE = os.path.join(os.sep, "nowhere", "tree")

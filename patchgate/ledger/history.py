@@ -23,8 +23,7 @@ from patchgate.report.json import plain_json
 from patchgate.report.schema import DIGEST, Schema, Shape, document_schema
 from patchgate.report.wording import SHORT_OID, count, safe
 from patchgate.storage.chain import Problem
-from patchgate.storage.head import AT_END, BEFORE_END, CONTRADICTED, Comparison, path_of
-from patchgate.storage.record import Json
+from patchgate.storage.record import AT_END, BEFORE_END, CONTRADICTED, Comparison, Json, head_path_of
 
 VERIFIED_SCHEMA = "patchgate.ledger/1"
 
@@ -91,7 +90,7 @@ class Verified:
 
     def _next_step(self, is_damaged: bool) -> list[str]:
         """Name the commands that keep what is wrong, and let the next event start anew."""
-        beside = Path(path_of(str(self.path)))
+        beside = Path(head_path_of(str(self.path)))
         moved = [self.path] if is_damaged else []
         if beside.exists():
             moved.append(beside)

@@ -12,7 +12,7 @@ import time
 
 from patchgate import __version__
 from patchgate.errors import UndecidedError
-from patchgate.storage.value import Value
+from patchgate.storage import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from typing import Final
 
     from patchgate.storage.chain import Problem
-    from patchgate.storage.head import Comparison
-    from patchgate.storage.record import Json
+    from patchgate.storage.record import Comparison, Json
 
 EVENT_SCHEMA = "patchgate.event/1"
 KINDS: Mapping[str, str] = {
@@ -316,9 +315,9 @@ class Ledger:
         Raises:
             OSError: one of the two cannot be read.
         """
-        from patchgate.storage import head
+        from patchgate.storage.record import compare_head
 
-        return head.compare(self._path)
+        return compare_head(self._path)
 
 
 def _lines_with(content: bytes, sought: bytes) -> Iterator[bytes]:

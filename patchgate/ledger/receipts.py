@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from patchgate.storage.value import Value
+from patchgate.storage import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
-"""Run one child to its end, or talk to one while it lives; both end it as a group.
+"""Run one child to its end, or talk to one while it lives; both end it as a group, and orphans after it.
 
-Decides how a child is started, limited and ended. A child that cannot start, overruns its time or its
+A child gets an environment from an allow-list, and limits. One that cannot start, overruns its time or its
 output raises `UndecidedError`: it says nothing about the change that is judged.
 """
 
@@ -13,14 +13,40 @@ import resource
 import selectors
 import signal
 import subprocess
+import sys
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import IO
 
 from patchgate.errors import UndecidedError
+
+_ALLOWED = (
+    "HOME",
+    "LOGNAME",
+    "PATH",
+    "SYSTEMROOT",
+    "TEMP",
+    "TMP",
+    "TMPDIR",
+    "TZ",
+    "USER",
+    "XDG_CONFIG_HOME",
+)
+
+
+def allowed_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Copy the few variables that every child may see; the locale is C, so that messages can be read.
+
+    A git child that keeps what a hook inherits (`GIT_DIR`, `GIT_INDEX_FILE`) works on the user's pending
+    commit (measured), and `GIT_CONFIG_*`, `GIT_EXTERNAL_DIFF`, `GIT_SSH*` and their like can run programs.
+    """
+    kept = {name: environ[name] for name in _ALLOWED if name in environ}
+    kept["LC_ALL"] = "C"
+    return kept
+
 
 _CHUNK = 1 << 16
 _STDERR_KEPT = 1 << 16
@@ -298,3 +324,101 @@ def _is_over(thread: threading.Thread | None) -> bool:
     if thread is not None:
         thread.join(timeout=_PATIENCE)
     return thread is None or not thread.is_alive()
+
+
+_SET_CHILD_SUBREAPER = 36
+_GET_CHILD_SUBREAPER = 37
+_PAUSE = 0.005
+
+Born = tuple[int, int]
+"""A process id, and when the process began (clock ticks): together they are never given twice."""
+
+
+def children() -> frozenset[Born]:
+    """List the children of this process, those that ended and were not reaped included."""
+    if not sys.platform.startswith("linux"):
+        return frozenset()
+    ours = os.getpid()
+    found = set[Born]()
+    with contextlib.suppress(OSError):
+        for name in os.listdir("/proc"):
+            if name.isdecimal() and (fields := _stat(name)) and int(fields[1]) == ours:
+                found.add((int(name), int(fields[19])))
+    return frozenset(found)
+
+
+def _stat(pid: str) -> list[bytes]:
+    """Read what proc(5) tells of a process from its state on, after its name, which may hold anything."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as stream:
+            return stream.read().rpartition(b")")[2].split()
+    except OSError:
+        return []
+
+
+@contextlib.contextmanager
+def orphans_adopted() -> Iterator[None]:
+    """Have the orphans of what is started in here given to this process; ending them is the caller's task.
+
+    A process that calls `setsid` leaves the group, and one whose parent ends is given to init, or to a
+    subreaper (prctl(2)). So a child of ours that was none before came from the command. Only on Linux with
+    /proc.
+    """
+    if not sys.platform.startswith("linux"):
+        yield
+        return
+    # ctypes costs 10 ms: only who runs a command pays.
+    import ctypes
+
+    before = ctypes.c_int(0)
+    try:
+        prctl = ctypes.CDLL(None, use_errno=True).prctl
+    except (OSError, AttributeError):
+        yield
+        return
+    prctl(_GET_CHILD_SUBREAPER, ctypes.byref(before), 0, 0, 0)
+    prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    try:
+        yield
+    finally:
+        prctl(_SET_CHILD_SUBREAPER, before.value, 0, 0, 0)
+
+
+def end_strays(before: frozenset[Born], seconds: float, spared: int | None = None) -> int:
+    """Kill and reap every child that was none `before`, and in turn each one that comes to us by that.
+
+    Only children are killed, never their children: the id of a child stays its own until it is reaped here.
+
+    Args:
+        before: the children that are none of the command's.
+        seconds: how long to go on at most; a process may not be killable (another user's, a dead disk).
+        spared: a child that somebody else reaps.
+
+    Returns:
+        How many are left.
+    """
+    until = time.monotonic() + seconds
+    while left := {pid for pid, _ in children() - before} - {spared}:
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        reaped = sum(_is_reaped(pid) for pid in left)
+        if reaped == 0:
+            if time.monotonic() > until:
+                return len(left)
+            time.sleep(_PAUSE)
+    return 0
+
+
+def reap_strays(before: frozenset[Born], spared: int) -> None:
+    """Reap the children that ended and were none `before`, so that they do not pile up during a long run."""
+    for pid, _ in children() - before:
+        if pid != spared:
+            _is_reaped(pid)
+
+
+def _is_reaped(pid: int) -> bool:
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:
+        return True

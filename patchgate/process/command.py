@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from patchgate.errors import UndecidedError
-from patchgate.process import strays
+from patchgate.process.child import Born, children, end_strays, orphans_adopted, reap_strays
 
 TAIL = 4096
 _LINE = 1 << 16
@@ -251,8 +251,8 @@ def run_command(
     spool = Spool(log, max_log, mask, clean)
     own = None if output is None else Spool(output, max_output)
     began = time.monotonic()
-    before = strays.children()
-    with strays.adopted():
+    before = children()
+    with orphans_adopted():
         run = _Run(before, began, spool, own)
         try:
             fault = run.start(argv, cwd, env, executable)
@@ -284,7 +284,7 @@ def _no_cores() -> Iterator[None]:
 class _Run:
     """One run of one command, from its start to the end of everything that it started."""
 
-    def __init__(self, before: frozenset[strays.Born], began: float, spool: Spool, own: Spool | None) -> None:
+    def __init__(self, before: frozenset[Born], began: float, spool: Spool, own: Spool | None) -> None:
         self._before = before
         self._began = began
         self._spool = spool
@@ -354,7 +354,7 @@ class _Run:
                 self._signal_group(signal.SIGTERM)
             if now >= next_tick:
                 next_tick = now + 1
-                strays.reap(self._before, self._child.pid)
+                reap_strays(self._before, self._child.pid)
                 if tick is not None:
                     tick(now - self._began)
             ready = self._wait(min(deadline, next_tick) - time.monotonic())
@@ -415,7 +415,7 @@ class _Run:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(_PATIENCE)
             unreaped = child.pid if child.returncode is None else None
-        self.survivors = strays.end(self._before, _PATIENCE, spared=unreaped) + (unreaped is not None)
+        self.survivors = end_strays(self._before, _PATIENCE, spared=unreaped) + (unreaped is not None)
         for number, spool in self._pipes.items():
             _drain(number, spool, _PIPE)
         self._pipes.clear()

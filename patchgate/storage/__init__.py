@@ -1,12 +1,11 @@
 """Storage: the one way to lock, append, replace atomically and flush.
 
 Belongs here: locks between processes, files that are replaced whole, the hash-chained append-only file, the
-few calls that change a disk, and the numbered points where a test makes those calls fail. Does not: what
-the bytes mean, git, the environment, wording of verdicts.
-Public: `lock.hold`, `replace.write_atomically`,
-`chain.append`, `chain.read`, `chain.verify`, `faults.Faults`, `owner.Owner`, `value.Value`,
-`temporary.TemporaryFolder`, and, for protocols that are longer than one file, `filesystem`, `folder.Folder`
-(the same calls below an open folder, no link followed) and `unbroken.unbroken` (signals wait).
+few calls that change a disk, each a numbered step that a test can make fail. Does not: what the bytes mean,
+git, the environment, wording of verdicts. Public: `Value`, `lock.hold`, `replace.write_atomically`,
+`replace.unbroken` (signals wait), `chain.append`, `chain.read`, `chain.verify`, `record`, `owner.Owner`,
+`temporary.TemporaryFolder`, and, for protocols that are longer than one file, `filesystem` and
+`folder.Folder` (the same calls below an open folder, no link followed).
 
 Errors: an `OSError` passes through as the system gave it, for only the caller knows what it costs.
 `UndecidedError` is for what this folder itself finds: a held lock, a damaged chain, a record that is too
@@ -32,7 +31,34 @@ Decisions:
   append leaves a file alone that contradicts its chain. Price: 30 µs and no flush; once in 700 records one
   atomic replacement.
 * **An append loads little, for hooks make it.** No `dataclasses`, `pathlib` or `typing` on its way (28 ms):
-  paths are text there, values are `value.Value`, and fault points are `steps.Steps`, which do nothing. Who
-  wants faults loads `faults`; `replace` is loaded where a torn line is set aside. `TYPE_CHECKING` is each
+  paths are text there, values are a `Value`, and fault points are `filesystem.Steps`, which do nothing (tests
+  have others); `replace` is loaded where a torn line is set aside. `TYPE_CHECKING` is each
   module's own name, for `typing` costs 2 to 7 ms. Price: what makes a value frozen is mypy alone.
 """
+
+from __future__ import annotations
+
+
+class Value:
+    """The base of a plain value: equal, hashed and shown by what the fields in its `__slots__` hold.
+
+    It stands in for a frozen dataclass in what recording one event loads: the import of `dataclasses` costs
+    more than the record (8 ms: it loads `inspect`). The fields are `Final`, so that mypy refuses a change.
+    """
+
+    __slots__: tuple[str, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self._held() == other._held()
+
+    def __hash__(self) -> int:
+        return hash(self._held())
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+        return f"{type(self).__name__}({shown})"
+
+    def _held(self) -> tuple[object, ...]:
+        return tuple(getattr(self, name) for name in self.__slots__)

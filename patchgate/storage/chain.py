@@ -13,8 +13,9 @@ import os
 from contextlib import ExitStack, suppress
 
 from patchgate.errors import UndecidedError
-from patchgate.storage import head, lock
+from patchgate.storage import Value
 from patchgate.storage.filesystem import (
+    Steps,
     flush,
     flush_folder,
     folder_of,
@@ -23,9 +24,19 @@ from patchgate.storage.filesystem import (
     truncate,
     write_all,
 )
-from patchgate.storage.record import MAX_LINE, START, Json, Record, canonical_event, line_of, parse_line
-from patchgate.storage.steps import Steps
-from patchgate.storage.value import Value
+from patchgate.storage.lock import hold
+from patchgate.storage.record import (
+    MAX_LINE,
+    START,
+    Head,
+    Json,
+    Record,
+    advance_head,
+    canonical_event,
+    head_path_of,
+    line_of,
+    parse_line,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,7 +101,7 @@ def append(
     path = os.fspath(path)
     encoded = canonical_event(event)
     with (
-        lock.hold(path + _LOCK, timeout_seconds=timeout_seconds, faults=faults),
+        hold(path + _LOCK, timeout_seconds=timeout_seconds, faults=faults),
         ExitStack() as closing,
         ExitStack() as undo,
     ):
@@ -103,8 +114,8 @@ def append(
         flush(descriptor, faults)
         undo.pop_all()
         if with_head:
-            after = head.Head(size + len(line), digest)
-            head.advance(path, descriptor, (size, previous), after, faults)
+            after = Head(size + len(line), digest)
+            advance_head(path, descriptor, (size, previous), after, faults)
         return digest
 
 
@@ -124,7 +135,7 @@ def require_appendable(
     faults = faults or Steps()
     path = os.fspath(path)
     with (
-        lock.hold(path + _LOCK, timeout_seconds=timeout_seconds, faults=faults),
+        hold(path + _LOCK, timeout_seconds=timeout_seconds, faults=faults),
         ExitStack() as closing,
     ):
         descriptor = _open(path, faults)
@@ -160,7 +171,7 @@ def verify(path: AnyPath) -> list[Problem]:
     with ExitStack() as held:
         # Where no lock file can be made (a read-only copy), what was seen without one is told.
         with suppress(OSError):
-            held.enter_context(lock.hold(os.fspath(path) + _LOCK, timeout_seconds=LOCK_SECONDS))
+            held.enter_context(hold(os.fspath(path) + _LOCK, timeout_seconds=LOCK_SECONDS))
         return [found for found in scan(path) if isinstance(found, Problem)]
 
 
@@ -317,8 +328,8 @@ def _is_torn(file: BufferedReader, line: bytes) -> bool:
 def _damaged(path: str, problem: Problem) -> UndecidedError:
     name = os.path.basename(path)
     commands = f"mv {name} {name}.damaged"
-    if os.path.lexists(head.path_of(path)):
-        beside = head.path_of(name)
+    if os.path.lexists(head_path_of(path)):
+        beside = head_path_of(name)
         commands += f" && mv {beside} {beside}.damaged"
     return UndecidedError(
         f"line {problem.line} of {path!r} {problem.message}",

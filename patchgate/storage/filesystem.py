@@ -10,8 +10,6 @@ from __future__ import annotations
 import errno
 import os
 
-from patchgate.storage.steps import Steps
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +17,38 @@ if TYPE_CHECKING:
 
     _Result = TypeVar("_Result")
     AnyPath: TypeAlias = str | os.PathLike[str]
+
+
+class Steps:
+    """The steps of one piece of work, where nobody plans a fault and nobody records."""
+
+    __slots__ = ()
+
+    @property
+    def records(self) -> bool:
+        """Tell whether somebody wants the operations."""
+        return False
+
+    def reach(self) -> bool:
+        """Come to one step; say whether a write is to be short.
+
+        Raises:
+            OSError: a planned one.
+        """
+        return False
+
+    def done(
+        self,
+        name: str,
+        path: AnyPath | None = None,
+        other: AnyPath | None = None,
+        *,
+        inode: int | None = None,
+        content: bytes = b"",
+        size: int | None = None,
+    ) -> None:
+        """Hear of one operation that succeeded: what a replay needs of it."""
+
 
 _APPENDING = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 

@@ -1,12 +1,8 @@
 """An open folder: what is changed in it is changed there, wherever its name leads by now.
 
-Decides how a single call is made below a descriptor: no link is followed, no name leads out of the folder,
-none is overwritten unless that is the call's purpose, every call that changes the disk is one numbered step
-(a fallback, more). It does not decide in which order calls make a protocol. Names are bytes, as the system
-has them.
-
-A file system without the exchange or the exclusive rename gets the same by several steps; what a kill leaves
-between them is told at `exchange` and `move`, for who recovers has to know it.
+Below its descriptor no link is followed, no name leads out, and none is overwritten unless that is the call's
+purpose. Every call that changes the disk is one numbered step. Two renames that Python does not offer (see
+`exchange`, `move`) become several steps where a system or file system does not have them.
 """
 
 from __future__ import annotations
@@ -14,10 +10,10 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
+from functools import cache
 
-from patchgate.storage.filesystem import attempt, flush, write_all
-from patchgate.storage.renaming import UnsupportedError, exchange, rename_exclusively
-from patchgate.storage.steps import Steps
+from patchgate.storage.filesystem import Steps, attempt, flush, write_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +22,69 @@ if TYPE_CHECKING:
     from typing import Self, TypeVar
 
     _Result = TypeVar("_Result")
+    from typing import TypeAlias
+
+    _Rename: TypeAlias = Callable[[int, bytes, int, bytes, int], int]
+
+
+# linux/fs.h and macOS's sys/stdio.h.
+_NO_REPLACE, _EXCHANGE = (4, 2) if sys.platform == "darwin" else (1, 2)
+_NAME = "renameatx_np" if sys.platform == "darwin" else "renameat2"
+# What kernels and file systems (NFS, FUSE, 9p) say when they do not know the flag.
+_UNSUPPORTED = {errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTSUP}
+
+
+class UnsupportedError(OSError):
+    """The system or the file system does not have this rename; nothing was done."""
+
+
+def exchange(folder: int, name: bytes, other: int, other_name: bytes) -> None:
+    """Exchange what two names mean, in one instant.
+
+    Raises:
+        UnsupportedError: it cannot be done here.
+        OSError: ENOENT where one of them means nothing.
+    """
+    _rename(folder, name, other, other_name, _EXCHANGE)
+
+
+def rename_exclusively(folder: int, name: bytes, other: int, other_name: bytes) -> None:
+    """Give a file another name that must be free.
+
+    Raises:
+        UnsupportedError: it cannot be done here.
+        OSError: EEXIST where anything has that name.
+    """
+    _rename(folder, name, other, other_name, _NO_REPLACE)
+
+
+def _rename(folder: int, name: bytes, other: int, other_name: bytes, flag: int) -> None:
+    import ctypes
+
+    call = _system_call()
+    if call is None:
+        raise UnsupportedError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    if call(folder, name, other, other_name, flag) == 0:
+        return
+    code = ctypes.get_errno()
+    if code in _UNSUPPORTED:
+        raise UnsupportedError(code, os.strerror(code))
+    raise OSError(code, os.strerror(code))
+
+
+@cache
+def _system_call() -> _Rename | None:
+    # Loaded here, for only a landing patch needs it (4 ms).
+    import ctypes
+
+    call = getattr(ctypes.CDLL(None, use_errno=True), _NAME, None)
+    if call is None:
+        return None
+    call.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint]
+    call.restype = ctypes.c_int
+    found: _Rename = call
+    return found
+
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

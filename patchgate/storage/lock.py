@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 
 from patchgate.errors import UndecidedError
 from patchgate.storage.filesystem import (
+    Steps,
     flush_folder,
     folder_of,
     make_folder,
@@ -23,7 +24,6 @@ from patchgate.storage.filesystem import (
     write_all,
 )
 from patchgate.storage.owner import Owner
-from patchgate.storage.steps import Steps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 
-from patchgate.storage.value import Value
+from patchgate.storage import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,21 +1,29 @@
-"""One record of a chain, and the only bytes that can stand for it.
+"""One record of a chain, the only bytes that can stand for it, and the head file that names the last one.
 
-Decides the canonical form (JSON with sorted keys, ASCII, no spaces) and the hash. A line is a record only if
-encoding it again gives the same bytes, so that no byte of a file can change unseen. No files here.
+A line is a record only if encoding it again (JSON with sorted keys, ASCII, no spaces) gives the same bytes,
+so that no byte of a file can change unseen. The head file shows that a chain was cut; whoever can write both
+files can rewrite both, and no file beside a chain prevents that.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
+import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from patchgate.errors import UndecidedError
-from patchgate.storage.value import Value
+from patchgate.storage import Value
+from patchgate.storage.filesystem import open_exclusive, open_existing, write_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Final, TypeAlias
+
+    from patchgate.storage.filesystem import Steps
+
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
@@ -109,3 +117,150 @@ def _plain(value: Json, depth: int) -> object:
     if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray, memoryview)):
         return [_plain(each, depth + 1) for each in value]
     raise ValueError(f"JSON has no {type(value).__name__}")
+
+
+_SUFFIX = ".head"
+_HEAD_MODE = 0o644
+_LAST_LOOK = 4096
+MAX_HEAD_SIZE = 64 * 1024
+"""A longer head file is replaced by its last line: once in about 700 records."""
+
+_HEAD_LINE = re.compile(rb"\n([1-9][0-9]{0,18}) (sha256:[0-9a-f]{64})(?=\n)")
+
+NO_HEAD, AT_END, BEFORE_END, CONTRADICTED = "none", "last", "earlier", "contradicted"
+"""The states of a head file: it names no record, the last one, an earlier one, one that is not there."""
+
+
+class Head(Value):
+    """The record that a head file names: the size of the chain after it, and its hash."""
+
+    __slots__ = ("hash", "size")
+
+    def __init__(self, size: int, digest: str) -> None:
+        self.size: Final = size
+        self.hash: Final = digest
+
+
+class Comparison(Value):
+    """A head file against its chain: the state, the head if any, the bytes of the chain, records after it."""
+
+    __slots__ = ("behind", "head", "size", "state")
+
+    def __init__(self, state: str, head: Head | None, size: int, behind: int = 0) -> None:
+        self.state: Final = state
+        self.head: Final = head
+        self.size: Final = size
+        self.behind: Final = behind
+
+
+def head_path_of(chain: str) -> str:
+    """Name the head file of a chain."""
+    return chain + _SUFFIX
+
+
+def read_head(chain: str) -> Head | None:
+    """Read the head file: its last whole line; None where there is none.
+
+    Raises:
+        OSError: the file exists and cannot be read.
+    """
+    try:
+        descriptor = os.open(head_path_of(chain), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        return _last_head(descriptor, os.fstat(descriptor).st_size)
+    finally:
+        os.close(descriptor)
+
+
+def compare_head(chain: str) -> Comparison:
+    """Compare a head file with its chain; needs no lock, because the head is read first and never leads.
+
+    Raises:
+        OSError: one of the two cannot be read.
+    """
+    head = read_head(chain)
+    try:
+        descriptor = os.open(chain, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return Comparison(NO_HEAD if head is None else CONTRADICTED, head, 0)
+    with os.fdopen(descriptor, "rb") as file:
+        size = os.fstat(descriptor).st_size
+        if head is None:
+            return Comparison(NO_HEAD, None, size)
+        if not _names_a_record(descriptor, head, size):
+            return Comparison(CONTRADICTED, head, size)
+        file.seek(head.size)
+        behind = sum(block.count(b"\n") for block in iter(lambda: file.read(MAX_LINE), b""))
+        return Comparison(BEFORE_END if behind else AT_END, head, size, behind)
+
+
+def advance_head(chain: str, descriptor: int, before: tuple[int, str], after: Head, faults: Steps) -> None:
+    """Name the record that was just flushed, unless the file contradicts the chain before it.
+
+    An error changes nothing for the record: the file then names an earlier one.
+
+    Args:
+        chain: the path of the chain.
+        descriptor: the chain, open.
+        before: its size and its last hash before the record.
+        after: the same with the record.
+        faults: numbered fault points.
+    """
+    line = b"%d %b\n" % (after.size, after.hash.encode("ascii"))
+    with suppress(OSError):
+        opened = _open_head(head_path_of(chain), faults)
+        try:
+            length = os.fstat(opened).st_size
+            head = _last_head(opened, length)
+            is_last = head is None or before == (head.size, head.hash)
+            if head is not None and not is_last and not _names_a_record(descriptor, head, before[0]):
+                return
+            # A line that a crash cut short is ended first.
+            is_cut = length > 0 and os.pread(opened, 1, length - 1) != b"\n"
+            if length < MAX_HEAD_SIZE:
+                write_all(opened, b"\n" + line if is_cut else line, faults)
+                return
+        finally:
+            os.close(opened)
+        _shorten(head_path_of(chain), line, faults)
+
+
+def _open_head(path: str, faults: Steps) -> int:
+    try:
+        return open_existing(path)
+    except FileNotFoundError:
+        return open_exclusive(path, _HEAD_MODE, faults)
+
+
+def _shorten(path: str, line: bytes, faults: Steps) -> None:
+    # Loaded here, for this is rare, and an append is made in a hook.
+    from pathlib import Path
+
+    from patchgate.storage.replace import write_atomically
+
+    write_atomically(Path(path), line, mode=_HEAD_MODE, faults=faults)
+
+
+def _last_head(descriptor: int, size: int) -> Head | None:
+    """Find the last whole line of a head file; a line that a crash spoiled is passed over."""
+    start = max(0, size - _LAST_LOOK)
+    block = os.pread(descriptor, size - start, start)
+    found = _HEAD_LINE.findall(block if start else b"\n" + block)
+    return Head(int(found[-1][0]), found[-1][1].decode("ascii")) if found else None
+
+
+def _names_a_record(descriptor: int, head: Head, size: int) -> bool:
+    """Tell whether the first `size` bytes of a chain hold the record that a head names, where it says."""
+    if head.size > size:
+        return False
+    start = max(0, head.size - MAX_LINE - 1)
+    block = os.pread(descriptor, head.size - start, start)
+    begin = block.rfind(b"\n", 0, -1)
+    if not block.endswith(b"\n") or (begin < 0 < start):
+        return False
+    try:
+        return parse_line(block[begin + 1 : -1]).hash == head.hash
+    except ValueError:
+        return False

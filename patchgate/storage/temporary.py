@@ -17,7 +17,7 @@ import tempfile
 from types import TracebackType
 
 from patchgate.storage.owner import Owner
-from patchgate.storage.unbroken import unbroken
+from patchgate.storage.replace import unbroken
 
 _NAME = re.compile(r"patchgate-(?P<pid>[0-9]{1,10})-(?P<started>[0-9]*)-(?P<boot_id>[0-9a-f-]*)-[^-]+")
 _MARK = ".patchgate-owner"

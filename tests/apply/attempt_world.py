@@ -23,8 +23,8 @@ from patchgate.errors import PatchgateError
 from patchgate.git.model import Entry
 from patchgate.git.path import RepoPath
 from patchgate.ledger.masking import Masks
-from patchgate.storage.faults import Faults
-from patchgate.storage.steps import Steps
+from patchgate.storage.filesystem import Steps
+from tests.faults import Faults
 
 CANDIDATE = b"diff --git a/a b/a\n\x00\xff\r\nno newline at the end"
 AT = "2023-11-14T22:13:20Z"

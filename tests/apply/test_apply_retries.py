@@ -16,7 +16,7 @@ from patchgate.git.repository import Repository, open_repository
 from patchgate.git.transaction import Content, Write, land
 from patchgate.ledger.ledger import Ledger
 from patchgate.report.verdict import Report, Verdict
-from patchgate.storage.steps import Steps
+from patchgate.storage.filesystem import Steps
 from tests.apply.test_apply import apply, command, status
 from tests.proposals import ABC, PERMISSIVE, addition, change_of, deletion, moved
 from tests.world import EXECUTABLE, Answer, Repo

@@ -19,9 +19,9 @@ import pytest
 from patchgate.apply.evidence_folders import contents, folders, remove
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.ledger.masking import Masks
-from patchgate.storage.faults import Fault, Faults, Kind, Operation
 from tests.amount import sample
 from tests.apply.attempt_world import AT, CANDIDATE, chances, child, opened
+from tests.faults import Fault, Faults, Kind, Operation
 
 SECRET = "correct-horse-battery"
 MASKS = Masks([{"DEPLOY_TOKEN": SECRET}])

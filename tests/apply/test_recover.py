@@ -20,7 +20,7 @@ PATCH = change_of() + addition(b"new/h") + deletion(b"gone")
 # Applies in a process of its own that is killed at the step of a number (`durable` counts them).
 KILLED = """\
 import os, sys
-from patchgate.storage.faults import Faults
+from tests.faults import Faults
 from patchgate.git.repository import open_repository
 from patchgate.check.terms import Asked
 from patchgate.apply.apply import apply

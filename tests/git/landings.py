@@ -19,8 +19,8 @@ from pathlib import Path
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository
 from patchgate.git.transaction import Content, Landing, Write, land, left, recover
-from patchgate.storage.faults import Faults
-from patchgate.storage.steps import Steps
+from patchgate.storage.filesystem import Steps
+from tests.faults import Faults
 
 Tree = Mapping[str, Content]
 State = dict[str, tuple[int, bytes]]

@@ -24,7 +24,7 @@ from patchgate.git.staging import (
     new_index,
     refresh_index,
 )
-from patchgate.storage.faults import Fault, Faults, Kind, Operation
+from tests.faults import Fault, Faults, Kind, Operation
 from tests.world import Repo
 
 

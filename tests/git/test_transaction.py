@@ -23,10 +23,10 @@ from patchgate.git.transaction import (
     left,
     recover,
 )
-from patchgate.storage import renaming
-from patchgate.storage.faults import Fault, Faults, Kind
+from patchgate.storage import folder as renaming
 from patchgate.storage.lock import hold
 from tests.amount import IS_LONG, sample
+from tests.faults import Fault, Faults, Kind
 from tests.git.landings import (
     FIVE,
     IN_MEMORY,

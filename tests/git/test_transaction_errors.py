@@ -13,8 +13,8 @@ import pytest
 
 from patchgate.errors import UndecidedError
 from patchgate.git.transaction import DirtyWorkspaceError, WriteFailedError, left
-from patchgate.storage.faults import Fault, Faults, Kind, Operation
 from tests.amount import IS_LONG, sample
+from tests.faults import Fault, Faults, Kind, Operation
 from tests.git.landings import CASES, FIVE, ONE, Case, expected, in_child, steps_of, text, world
 from tests.git.test_transaction_kills import names
 

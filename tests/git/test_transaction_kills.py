@@ -10,8 +10,8 @@ from contextlib import nullcontext, suppress
 import pytest
 
 from patchgate.git.transaction import WriteFailedError, left
-from patchgate.storage.faults import Fault, Faults, Kind
 from tests.amount import IS_LONG, sample
+from tests.faults import Fault, Faults, Kind
 from tests.git.landings import (
     CASES,
     FIVE,

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from patchgate.git.transaction import ConcurrentChangeError, DirtyWorkspaceError, WriteFailedError, left
-from patchgate.storage.faults import Fault, Faults, Kind
 from tests.amount import IS_LONG
+from tests.faults import Fault, Faults, Kind
 from tests.git.landings import FIVE, ONE, Case, World, expected, in_child, link, steps_of, text, world
 
 WORDS = b"what a person wrote\n"

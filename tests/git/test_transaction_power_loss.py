@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from patchgate.errors import PatchgateError
-from patchgate.storage.faults import Faults, Operation
 from tests.amount import IS_LONG
+from tests.faults import Faults, Operation
 from tests.git.landings import Case, State, World, expected, link, steps_of, text, world
 from tests.storage.power_loss import Disk, Killed, Trial
 

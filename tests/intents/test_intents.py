@@ -438,7 +438,7 @@ def test_reading_an_intent_loads_nothing_that_a_commit_does_not_have(tmp_path: P
         *("patchgate.errors", "patchgate.git", "patchgate.git.path", "patchgate.git.quoting"),
         *("patchgate.intents", "patchgate.intents.intent"),
         *("patchgate.intents.intent_form", "patchgate.intents.intents"),
-        *("patchgate.storage", "patchgate.storage.owner", "patchgate.storage.value"),
+        *("patchgate.storage", "patchgate.storage.owner"),
     ]
     heavy = {
         "pydantic",

@@ -68,8 +68,7 @@ def test_recording_loads_nothing_that_costs_more_than_the_record(tmp_path: Path)
     assert ours == [
         *("patchgate.errors", "patchgate.ledger", "patchgate.ledger.ledger"),
         *("patchgate.storage", "patchgate.storage.chain", "patchgate.storage.filesystem"),
-        *("patchgate.storage.head", "patchgate.storage.lock", "patchgate.storage.owner"),
-        *("patchgate.storage.record", "patchgate.storage.steps", "patchgate.storage.value"),
+        *("patchgate.storage.lock", "patchgate.storage.owner", "patchgate.storage.record"),
     ]
     heavy = {
         "dataclasses",

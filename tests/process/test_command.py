@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchgate.errors import UndecidedError
-from patchgate.process import strays
+from patchgate.process.child import Born, children, end_strays
 from patchgate.process.command import TAIL, Ended, Spool, StartFault, run_command
 from tests.amount import often
 
@@ -359,10 +359,10 @@ def test_orphans_are_adopted_only_while_a_command_runs(room: Room) -> None:
 
 
 def test_no_descriptor_and_no_child_of_ours_is_left(room: Room) -> None:
-    before = sorted(os.listdir("/dev/fd")), strays.children()
+    before = sorted(os.listdir("/dev/fd")), children()
     for script in ("true", "exit 1", f"{room.sleep} &"):
         room.run(script)
-    assert (sorted(os.listdir("/dev/fd")), strays.children()) == before
+    assert (sorted(os.listdir("/dev/fd")), children()) == before
 
 
 # ---- interrupted -----------------------------------------------------------------------------------------
@@ -403,14 +403,12 @@ def test_a_signal_ends_the_command_and_is_passed_on(room: Room, tmp_path: Path) 
 def test_a_second_signal_does_not_keep_anything_alive(
     room: Room, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    end = strays.end
-
-    def interrupted(before: frozenset[strays.Born], seconds: float, spared: int | None = None) -> int:
+    def interrupted(before: frozenset[Born], seconds: float, spared: int | None = None) -> int:
         if len(noted) == 1:
             os.kill(os.getpid(), signal.SIGUSR1)
-        return end(before, seconds, spared)
+        return end_strays(before, seconds, spared)
 
-    monkeypatch.setattr(strays, "end", interrupted)
+    monkeypatch.setattr("patchgate.process.command.end_strays", interrupted)
     # The first one not before the start is over: what is half started is nobody's yet.
     started = tmp_path / "started"
     wait = f"until [ -e {shlex.quote(str(started))} ]; do sleep 0.1; done"

@@ -99,7 +99,7 @@ def test_neither_a_full_file_nor_another_channel_comes_in_by_a_retry(repo: Repo,
 
 DIRTY = """\
 import errno, os, sys
-from patchgate.storage.steps import Steps
+from patchgate.storage.filesystem import Steps
 from patchgate.git.repository import open_repository
 from patchgate.check.terms import Asked
 from patchgate.apply.apply import apply

@@ -12,10 +12,11 @@ import sys
 from pathlib import Path
 
 import patchgate
-from patchgate.storage import chain, lock
-from patchgate.storage.faults import Faults
+from patchgate.storage import chain
+from patchgate.storage.lock import hold
 from patchgate.storage.record import Json
 from patchgate.storage.replace import write_atomically
+from tests.faults import Faults
 
 
 class Child:
@@ -64,7 +65,7 @@ def run(*arguments: str | Path) -> int:
 
 def _act(action: str, path: Path, *rest: str) -> None:
     if action == "hold":
-        with lock.hold(path, timeout_seconds=0):
+        with hold(path, timeout_seconds=0):
             _in_step()
         return
     _in_step()

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from patchgate.storage.faults import Faults, Operation
+from tests.faults import Faults, Operation
 
 
 @dataclass(slots=True, eq=False)

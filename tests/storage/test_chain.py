@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from patchgate.errors import UndecidedError
 from patchgate.storage import chain
-from patchgate.storage.faults import Fault, Faults, Kind
 from patchgate.storage.lock import hold
 from patchgate.storage.record import MAX_LINE, START, Json, line_of
 from tests.amount import often
+from tests.faults import Fault, Faults, Kind
 from tests.storage.durable_child import Child, run
 
 LETTERS = "abcd"

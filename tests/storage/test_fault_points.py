@@ -12,7 +12,7 @@ import pytest
 import patchgate.storage
 from patchgate.errors import UsageError
 from patchgate.storage import filesystem
-from patchgate.storage.faults import Fault, Faults, Kind, Operation
+from tests.faults import Fault, Faults, Kind, Operation
 
 CHANGING = {"ftruncate", "fsync", "link", "mkdir", "makedirs", "remove", "rename", "replace", "rmdir"}
 CHANGING |= {

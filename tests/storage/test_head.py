@@ -10,9 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.storage import chain, head
-from patchgate.storage.faults import Fault, Faults, Kind, Operation
-from patchgate.storage.head import AT_END, BEFORE_END, CONTRADICTED, NO_HEAD
+from patchgate.storage import chain
+from patchgate.storage.record import (
+    AT_END,
+    BEFORE_END,
+    CONTRADICTED,
+    MAX_HEAD_SIZE,
+    NO_HEAD,
+    Head,
+    compare_head,
+    read_head,
+)
+from tests.faults import Fault, Faults, Kind, Operation
 from tests.storage.durable_child import Child, run
 from tests.storage.power_loss import Disk, Killed, Trial
 
@@ -33,13 +42,13 @@ def _head_of(path: Path) -> Path:
 
 
 def _state(path: Path) -> str:
-    return head.compare(str(path)).state
+    return compare_head(str(path)).state
 
 
 def test_it_names_the_last_record_and_the_size_of_the_chain(tmp_path: Path) -> None:
     path = _grown(tmp_path)
     *_, last = chain.read(path)
-    assert head.read(str(path)) == head.Head(path.stat().st_size, last.hash)
+    assert read_head(str(path)) == Head(path.stat().st_size, last.hash)
     assert _state(path) == AT_END
 
 
@@ -93,7 +102,7 @@ def test_a_chain_from_before_the_head_file_raises_no_alarm_and_gets_one(tmp_path
     # An older version that goes on writing leaves the head behind, which is no alarm either.
     for number in range(3):
         chain.append(path, {"n": number})
-    assert head.compare(str(path)).behind == 3
+    assert compare_head(str(path)).behind == 3
     assert _state(path) == BEFORE_END
     chain.append(path, {"letter": "c"}, with_head=True)
     assert _state(path) == AT_END
@@ -119,7 +128,7 @@ def test_a_cut_line_of_the_head_file_leaves_the_one_before_in_force(tmp_path: Pa
     for size in range(len(content)):
         _head_of(path).write_bytes(content[:size])
         assert _state(path) in {NO_HEAD, BEFORE_END}
-        assert (head.compare(str(path)).behind or 3) == 3 - content[:size].count(b"\n")
+        assert (compare_head(str(path)).behind or 3) == 3 - content[:size].count(b"\n")
     chain.append(path, {"letter": "d"}, with_head=True)
     assert _state(path) == AT_END
 
@@ -139,7 +148,7 @@ def _padded(path: Path, padding: int) -> Path:
     return path
 
 
-CASES = [("", 0), ("ab", 0), ("ab", head.MAX_SIZE)]
+CASES = [("", 0), ("ab", 0), ("ab", MAX_HEAD_SIZE)]
 
 
 @pytest.mark.parametrize(("letters", "padding"), CASES)
@@ -216,7 +225,7 @@ def test_an_append_flushes_no_more_than_without_it(tmp_path: Path) -> None:
 
 
 def test_it_stays_short_and_right_over_many_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(head, "MAX_SIZE", 500)
+    monkeypatch.setattr("patchgate.storage.record.MAX_HEAD_SIZE", 500)
     path = tmp_path / NAME
     for number in range(40):
         chain.append(path, {"n": number}, with_head=True)

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from patchgate.errors import UndecidedError
-from patchgate.storage.faults import Fault, Faults, Kind
 from patchgate.storage.lock import hold
 from patchgate.storage.owner import Owner
+from tests.faults import Fault, Faults, Kind
 from tests.storage.durable_child import Child
 
 needs_proc = pytest.mark.skipif(

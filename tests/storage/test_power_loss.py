@@ -15,8 +15,8 @@ import pytest
 
 from patchgate.errors import UndecidedError
 from patchgate.storage import chain
-from patchgate.storage.faults import Faults, Operation
 from patchgate.storage.replace import write_atomically
+from tests.faults import Faults, Operation
 from tests.storage.power_loss import Disk, Judge, Killed, Trial
 
 OLD, NEW = b"the old content\n", b"the new content, which is longer\n"

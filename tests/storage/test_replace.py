@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from patchgate.storage import replace
-from patchgate.storage.faults import Fault, Faults, Kind
 from patchgate.storage.owner import Owner
 from patchgate.storage.replace import write_atomically
+from tests.faults import Fault, Faults, Kind
 from tests.storage.durable_child import Child, run
 
 OLD, NEW = b"the old content\n", b"the new content, which is longer\n"

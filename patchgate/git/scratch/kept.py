@@ -29,9 +29,8 @@ from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.git.scratch.checkout import Checkout, Marks, let_time_pass, look, tidy, written_to
 from patchgate.git.scratch.places import identity_of, records_folder, remove, telling
-from patchgate.storage.filesystem import flush_folder
+from patchgate.storage.filesystem import Steps, flush_folder
 from patchgate.storage.lock import hold
-from patchgate.storage.steps import Steps
 
 _PLACE = re.compile(r"place-[0-9a-f]{16}")
 _HOME = re.compile(r"[0-9a-f]{32}")

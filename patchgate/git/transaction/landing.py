@@ -45,12 +45,12 @@ from patchgate.git.transaction.survey import (
     verify,
     verify_kept,
 )
-from patchgate.storage import lock
+from patchgate.storage.filesystem import Steps
 from patchgate.storage.folder import Folder
+from patchgate.storage.lock import hold
 from patchgate.storage.owner import Owner
 from patchgate.storage.record import Json
-from patchgate.storage.steps import Steps
-from patchgate.storage.unbroken import unbroken
+from patchgate.storage.replace import unbroken
 
 LOCK = "patchgate/apply.lock"
 PATIENCE_SECONDS = 5.0
@@ -114,7 +114,7 @@ def land(
     lock_file = os.path.join(repository.common_dir, LOCK)
     try:
         with (
-            lock.hold(lock_file, timeout_seconds=patience_seconds, faults=steps),
+            hold(lock_file, timeout_seconds=patience_seconds, faults=steps),
             unbroken(),
             Site(repository.work_tree, repository.index_file, steps) as site,
             open_transactions(repository.common_dir, steps) as transactions,

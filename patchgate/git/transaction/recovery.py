@@ -30,12 +30,12 @@ from patchgate.git.transaction.journal import (
 from patchgate.git.transaction.rollback import Rollback, tidy
 from patchgate.git.transaction.site import Keeping, Site, release_lock, release_lock_quietly, take_lock
 from patchgate.git.transaction.survey import DirtyWorkspaceError, WriteFailedError
-from patchgate.storage import lock
+from patchgate.storage.filesystem import Steps
 from patchgate.storage.folder import Folder, is_folder
+from patchgate.storage.lock import hold
 from patchgate.storage.owner import Owner
 from patchgate.storage.record import Json
-from patchgate.storage.steps import Steps
-from patchgate.storage.unbroken import unbroken
+from patchgate.storage.replace import unbroken
 
 _MOST_BYTES = 1 << 14
 
@@ -249,7 +249,7 @@ def recover(
     path = os.path.join(repository.common_dir, _LOCK)
     try:
         with (
-            lock.hold(path, timeout_seconds=patience_seconds, faults=steps),
+            hold(path, timeout_seconds=patience_seconds, faults=steps),
             unbroken(),
             open_transactions(repository.common_dir, steps) as transactions,
         ):

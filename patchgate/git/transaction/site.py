@@ -33,9 +33,9 @@ from patchgate.git.transaction.places import (
     remove_if_there,
     standing,
 )
+from patchgate.storage.filesystem import Steps
 from patchgate.storage.folder import Folder, is_folder
-from patchgate.storage.steps import Steps
-from patchgate.storage.unbroken import is_asked_to_end
+from patchgate.storage.replace import is_asked_to_end
 
 _KEPT = b"patchgate/kept"
 

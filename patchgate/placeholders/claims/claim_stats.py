@@ -30,7 +30,7 @@ from patchgate.report.schema import (
 from patchgate.report.verdict import Json
 from patchgate.report.wording import count, safe
 from patchgate.storage.chain import Problem
-from patchgate.storage.head import CONTRADICTED, Comparison
+from patchgate.storage.record import CONTRADICTED, Comparison
 
 _ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", re.ASCII)
 

@@ -1,7 +1,7 @@
 """Numbered fault points: at which step something fails, and what was done up to there.
 
-Decides how a planned fault shows itself. It does not know files: `filesystem` makes the calls and asks here
-before each. Nothing is read from the environment; who wants faults builds a `Faults` and passes it in.
+Decides how a planned fault shows itself. It does not know files: `storage.filesystem` makes the calls and
+asks here before each. Nothing is read from the environment; who wants faults builds a `Faults`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from patchgate.errors import UsageError
-from patchgate.storage.steps import Steps
+from patchgate.storage.filesystem import Steps
 
 
 class Kind(StrEnum):
