@@ -2,10 +2,9 @@
 
     python -m docs.generate
 
-The reference comes from the registry of rules, the model of the config and the commands themselves. In
-`README.md` and in the pages on patches, apply, agents, components and verify every line that begins with `$ `
-in a `console` block is run, in order, in a throw-away repository, and what it printed is put under it. A test
-fails where a page is not what this makes.
+The reference comes from the registry of rules, the model of the config and the commands themselves. In the
+pages of `PAGES` every line that begins with `$ ` in a `console` block is run, in order, in a throw-away
+repository, and what it printed is put under it. A test fails where a page is not what this makes.
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ from docs.places import (
     make_market,
     make_office,
     make_shop,
+    make_store,
     make_studio,
     make_workshop,
     output,
@@ -36,15 +36,21 @@ from patchgate.policy.file_kinds import CLASSES
 from patchgate.report.rules import RULES, Rule
 
 ROOT = Path(__file__).parent.parent
-README = ROOT / "README.md"
 REFERENCE = ROOT / "docs" / "reference.md"
 MANUAL = ROOT / "docs" / "git-patchgate.1"
-PATCHES = ROOT / "docs" / "patches.md"
-APPLY = ROOT / "docs" / "apply.md"
-AGENTS = ROOT / "docs" / "agents.md"
-COMPONENTS = ROOT / "docs" / "components.md"
-VERIFY = ROOT / "docs" / "verify.md"
-CLAIMS = ROOT / "docs" / "claims.md"
+REPOSITORIES = {"shop": make_shop, "store": make_store, "kiosk": make_kiosk}
+"""What `<!-- new NAME -->` in a page makes: the commands below it run there."""
+PAGES = {
+    "README.md": make_shop,
+    "docs/tour.md": make_shop,
+    "docs/apply.md": make_kiosk,
+    "docs/patches.md": make_market,
+    "docs/components.md": make_studio,
+    "docs/verify.md": make_workshop,
+    "docs/claims.md": make_office,
+    "docs/agents.md": make_market,
+}
+"""The pages whose commands are run, each with what makes the repository for it."""
 
 _HEAD = """\
 # Reference
@@ -285,21 +291,6 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def patches(page: str) -> str:
-    """Run the commands of the page about patches, and list the rules of the contract."""
-    named = [
-        rule
-        for rule in RULES.values()
-        if rule.stage.value in {"parse", "git_check"} and rule.level.value == "error" and rule.gate != "reply"
-    ]
-    return tour(_with_rules(page, named), make_market)
-
-
-def agents(page: str) -> str:
-    """Run the commands of the page about replies, and list the rules of their protocol."""
-    return tour(_with_rules(page, [rule for rule in RULES.values() if rule.gate == "reply"]), make_market)
-
-
 def _with_rules(page: str, named: list[Rule]) -> str:
     rows = ["| rule | what is wrong | how to mend it |", "| --- | --- | --- |"]
     rows += [f"| `{rule.id}` | {_cell(rule.what)} | {_cell(rule.fix)} |" for rule in named]
@@ -309,38 +300,39 @@ def _with_rules(page: str, named: list[Rule]) -> str:
     )
 
 
-def readme(page: str) -> str:
-    """Run the commands of the README: the session of an agent in a repository of its own."""
-    before, mark, rest = page.partition("<!-- agent -->")
-    session, end, after = rest.partition("<!-- /agent -->")
-    # Both halves around it are one tour.
-    around = tour(before + "\0" + after).split("\0")
-    return around[0] + mark + tour(session, make_kiosk) + end + around[1]
+def page(name: str) -> str:
+    """Make a page anew: run its commands, and list the rules that it lists.
+
+    Args:
+        name: a key of `PAGES`.
+    """
+    text = (ROOT / name).read_text(encoding="utf-8")
+    if name == "docs/patches.md":
+        text = _with_rules(
+            text,
+            [
+                rule
+                for rule in RULES.values()
+                if rule.stage.value in {"parse", "git_check"}
+                and rule.level.value == "error"
+                and rule.gate != "reply"
+            ],
+        )
+    elif name == "docs/agents.md":
+        text = _with_rules(text, [rule for rule in RULES.values() if rule.gate == "reply"])
+    first, *others = re.split(r"(?<=<!-- new )(\w+)(?= -->)", text)
+    parts = [tour(first, PAGES[name], is_today=name == "docs/components.md")]
+    for place, part in zip(others[::2], others[1::2], strict=True):
+        parts += [place, tour(part, REPOSITORIES[place])]
+    return "".join(parts)
 
 
-def components(page: str) -> str:
-    """Run the commands of the page about components; what they say of ages is of today."""
-    return tour(page, make_studio, is_today=True)
-
-
-def verify(page: str) -> str:
-    """Run the commands of the page about intents and verifications."""
-    return tour(page, make_workshop)
-
-
-def claims(page: str) -> str:
-    """Run the commands of the page about placeholders and claims."""
-    return tour(page, make_office)
-
-
-def tour(
-    page: str, make: Callable[[Path, dict[str, str]], None] | None = None, *, is_today: bool = False
-) -> str:
+def tour(page: str, make: Callable[[Path, dict[str, str]], None], *, is_today: bool = False) -> str:
     """Run the commands in the console blocks of a page, and put what they print under them.
 
     Args:
-        page: the page.
-        make: makes the repository where they run; the shop of the README where it is None.
+        page: the page, or a part of one.
+        make: makes the repository where they run.
         is_today: whether commits have the date of today; their ids then differ at each run.
     """
     with tempfile.TemporaryDirectory(prefix="patchgate-tour-") as folder:
@@ -348,7 +340,7 @@ def tour(
         environment = _pinned(folder)
         if is_today:
             environment = {name: value for name, value in environment.items() if not name.endswith("_DATE")}
-        (make or make_shop)(shop, environment)
+        make(shop, environment)
         steady = _Steady(folder)
 
         def run(block: re.Match[str]) -> str:
@@ -415,13 +407,8 @@ def main() -> None:
     """Write the pages."""
     REFERENCE.write_text(reference(), encoding="utf-8")
     MANUAL.write_text(manual(), encoding="utf-8")
-    README.write_text(readme(README.read_text(encoding="utf-8")), encoding="utf-8")
-    APPLY.write_text(tour(APPLY.read_text(encoding="utf-8"), make_kiosk), encoding="utf-8")
-    PATCHES.write_text(patches(PATCHES.read_text(encoding="utf-8")), encoding="utf-8")
-    COMPONENTS.write_text(components(COMPONENTS.read_text(encoding="utf-8")), encoding="utf-8")
-    VERIFY.write_text(verify(VERIFY.read_text(encoding="utf-8")), encoding="utf-8")
-    CLAIMS.write_text(claims(CLAIMS.read_text(encoding="utf-8")), encoding="utf-8")
-    AGENTS.write_text(agents(AGENTS.read_text(encoding="utf-8")), encoding="utf-8")
+    for name in PAGES:
+        (ROOT / name).write_text(page(name), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -29,6 +29,19 @@ def make_shop(shop: Path, environment: dict[str, str]) -> None:
         output(command, shop, environment)
 
 
+def make_store(store: Path, environment: dict[str, str]) -> None:
+    make_shop(store, environment)
+    (store / "patchgate.toml").write_text('[policy]\ndeny_prefixes = ["runs"]\n', encoding="utf-8")
+    for command in (
+        "git add -A",
+        "git commit -q -m 'Protect the records'",
+        "git patchgate install",
+        "echo 'run 1: 3' >runs/record",
+        "git add -A",
+    ):
+        output(command, store, environment)
+
+
 _MARKET = {
     "prices.py": "apples = 1\npears = 3\nplums = 4\nfigs = 9\n",
     "runs/record": "run 1: 2\n",

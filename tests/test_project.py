@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from docs import generate, places
+from docs import generate
 from patchgate import __version__
 from tests.world import Repo
 
@@ -145,9 +145,19 @@ def test_a_key_that_a_table_requires_is_said_to_be_required() -> None:
     assert defaults["`parent`"] == "absent"
 
 
-def test_every_output_in_the_readme_is_real() -> None:
-    told = generate.readme(README).splitlines()
-    assert told == README.splitlines(), "README.md is stale: run python -m docs.generate"
+@pytest.mark.parametrize("name", generate.PAGES)
+def test_every_output_in_a_page_is_what_its_command_really_prints(name: str) -> None:
+    page = (ROOT / name).read_text(encoding="utf-8")
+    assert generate.page(name).splitlines() == page.splitlines(), (
+        f"{name} is stale: run python -m docs.generate"
+    )
+
+
+def test_the_readme_is_short_and_every_page_is_in_the_index() -> None:
+    assert len(README.splitlines()) <= 200
+    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    assert pages == set(re.findall(r"\]\((\w[\w-]*\.md)[#)]", index))
 
 
 def test_the_readme_shows_a_refusal_and_an_acceptance_with_their_exit_codes() -> None:
@@ -156,9 +166,15 @@ def test_the_readme_shows_a_refusal_and_an_acceptance_with_their_exit_codes() ->
 
 
 def test_links_between_pages_lead_somewhere() -> None:
-    for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"):
-        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
-            assert (ROOT / target).exists(), f"{page.name}: {target}"
+    for page in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")):
+        prose = re.sub(r"(?s)(`+).*?\1", "", page.read_text(encoding="utf-8"))
+        for target, part in re.findall(r"\]\(([^)#:]*)(#[^)]*)?\)", prose):
+            place = page.parent / target if target else page
+            assert place.exists(), f"{page.name}: {target}"
+            if part:
+                heads = re.findall(r"^#+ (.*)$", place.read_text(encoding="utf-8"), re.MULTILINE)
+                anchors = {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+                assert part[1:] in anchors, f"{page.name}: {target}{part}"
 
 
 def test_the_changelog_begins_with_what_is_not_released_and_the_version_is_one() -> None:
@@ -167,39 +183,3 @@ def test_the_changelog_begins_with_what_is_not_released_and_the_version_is_one()
     assert re.fullmatch(r"\d+\.\d+\.\d+", __version__)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert (project["license"], project["requires-python"]) == ("Apache-2.0", ">=3.11")
-
-
-def test_the_page_about_patches_is_what_the_commands_really_print() -> None:
-    page = generate.PATCHES.read_text(encoding="utf-8")
-    told = generate.patches(page).splitlines()
-    assert told == page.splitlines(), "docs/patches.md is stale: run python -m docs.generate"
-
-
-def test_the_page_about_replies_is_what_the_commands_really_print() -> None:
-    page = generate.AGENTS.read_text(encoding="utf-8")
-    told = generate.agents(page).splitlines()
-    assert told == page.splitlines(), "docs/agents.md is stale: run python -m docs.generate"
-
-
-def test_the_page_about_components_is_what_the_commands_print() -> None:
-    page = generate.COMPONENTS.read_text(encoding="utf-8")
-    told = generate.components(page).splitlines()
-    assert told == page.splitlines(), "docs/components.md is stale: run python -m docs.generate"
-
-
-def test_the_page_about_intents_and_verify_is_what_the_commands_print() -> None:
-    page = generate.VERIFY.read_text(encoding="utf-8")
-    told = generate.verify(page).splitlines()
-    assert told == page.splitlines(), "docs/verify.md is stale: run python -m docs.generate"
-
-
-def test_the_page_about_claims_is_what_the_commands_print() -> None:
-    page = generate.CLAIMS.read_text(encoding="utf-8")
-    told = generate.claims(page).splitlines()
-    assert told == page.splitlines(), "docs/claims.md is stale: run python -m docs.generate"
-
-
-def test_the_page_about_apply_is_what_the_commands_really_print() -> None:
-    page = generate.APPLY.read_text(encoding="utf-8")
-    told = generate.tour(page, places.make_kiosk).splitlines()
-    assert told == page.splitlines(), "docs/apply.md is stale: run python -m docs.generate"

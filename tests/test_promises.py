@@ -1,8 +1,8 @@
-"""Each promise of the README and of the threat model, and each requirement, names a test that shows it.
+"""Each promise of the policy page and the threat model, and each requirement, names a test that shows it.
 
-In `docs/threat-model.md` it stands in the last column of the tables that end in `held by`; in the README in a
-comment behind the promise; in `tests/requirements.md` in the last column. Names are relative to `tests/`:
-`FILE` or `FILE::TEST`.
+In `docs/threat-model.md` it is named in the last column of the tables that end in `held by`; in
+`docs/policy.md` in a comment behind the promise; in `tests/requirements.md` in the last column. Names are
+relative to `tests/`: `FILE` or `FILE::TEST`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ from pathlib import Path
 
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+POLICY = (ROOT / "docs" / "policy.md").read_text(encoding="utf-8")
 THREAT_MODEL = (ROOT / "docs" / "threat-model.md").read_text(encoding="utf-8")
 REQUIREMENTS = (TESTS / "requirements.md").read_text(encoding="utf-8")
 RANGES = {"A": 20, "B": 22, "C": 41, "E": 25}
 COMPONENTS = ("D 2.1", "D 2.2", "D 2.3", "D 2.4", "D 5.1", "D 5.2", "D 5.3", "D 6.2", "D 6.3")
-SECTIONS = ("How a policy judges", "Limits")
 _COMMENT = re.compile(r"<!-- held by: (.*?) -->", re.DOTALL)
 
 
@@ -46,11 +45,9 @@ def promised() -> Iterator[tuple[str, list[str]]]:
     for row in re.findall(r"^\|.*\| held by \|\n\|[- |]+\|\n((?:\|.*\|\n)+)", THREAT_MODEL, re.MULTILINE):
         for line in row.splitlines():
             yield line, re.findall(r"`([\w/]+\.py(?:::\w+)?)`", line.strip("| ").rpartition("|")[2])
-    for section in SECTIONS:
-        text = re.split(r"^## ", README.partition(f"\n## {section}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
-        for bullet in re.findall(r"^- .*(?:\n {2}.*)*", text, re.MULTILINE):
-            names = [name.strip() for found in _COMMENT.findall(bullet) for name in found.split(",")]
-            yield bullet, names
+    for bullet in re.findall(r"^- .*(?:\n {2}.*)*", POLICY, re.MULTILINE):
+        names = [name.strip() for found in _COMMENT.findall(bullet) for name in found.split(",")]
+        yield bullet, names
 
 
 def test_every_promise_names_a_test_that_is_there() -> None:
