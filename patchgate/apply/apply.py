@@ -37,7 +37,7 @@ from patchgate.git.path import RepoPath, faults
 from patchgate.git.preimages import Ground, ground_on_disk
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import ANY_CODE, Repository
-from patchgate.intents.commits import active_here, touch
+from patchgate.intents.commits import ScopeGate
 from patchgate.ledger.ledger import Ledger
 from patchgate.ledger.masking import Masks
 from patchgate.patches.effect import Making
@@ -273,11 +273,11 @@ def apply(repository: Repository, request: Request, place: Place) -> Report:
 
 def _under_intents(repository: Repository, place: Place) -> Place:
     """Let what goes on keep the leases of this worktree's intents: a command may outlast one."""
-    if active_here(repository) is None:
+    if ScopeGate(repository).here is None:
         return place
 
     def tell(what: str, seconds: float) -> None:
-        touch(repository, active_here(repository))
+        ScopeGate(repository).touch()
         place.tell(what, seconds)
 
     return replace(place, tell=tell)

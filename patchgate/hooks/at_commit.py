@@ -20,7 +20,7 @@ from patchgate.git.progress import is_replaying
 from patchgate.git.repository import ANY_CODE, Repository
 from patchgate.hooks.unseen import tell_unseen
 from patchgate.hooks.ways_out import drop_shown, note_shown, way_out_of_commit
-from patchgate.intents.commits import active_here
+from patchgate.intents.commits import ScopeGate
 from patchgate.ledger.ledger import Ledger
 from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Finding, Json, Report, Verdict
@@ -58,7 +58,7 @@ def judge_commit(
     judged = concluded(repository, hook, report, branch)
     report, stops = judged.report, judged.stops
     # Which commits an intent binds only the transaction sees.
-    here = active_here(repository)
+    here = ScopeGate(repository).here
     leaves_receipt = leaves and not (here is not None and here.has_any)
     if leaves_receipt and not staged.policy.judges_messages:
         leave_quiet(repository)

@@ -12,7 +12,7 @@ from patchgate.check.refusals import Judged, concluded
 from patchgate.git.novelty import current_branch
 from patchgate.git.repository import Repository
 from patchgate.hooks.ways_out import note_shown
-from patchgate.intents.commits import active_here, profile_under, touch
+from patchgate.intents.commits import ScopeGate
 from patchgate.report.verdict import Verdict
 
 
@@ -27,13 +27,13 @@ def judge_message(repository: Repository, file: str, *, edited: bool) -> Judged:
     Raises:
         PatchgateError: the message or the policy could not be read.
     """
-    here, added = active_here(repository), None
-    touch(repository, here)
-    if here is not None:
+    gate, added = ScopeGate(repository), None
+    gate.touch()
+    if gate.here is not None:
         from patchgate.intents.trailer import add_trailer
 
-        added = add_trailer(repository, file, here, edited=edited)
-    report = check_message(repository, file, edited=edited, profile=profile_under(here))
+        added = add_trailer(repository, file, gate.here, edited=edited)
+    report = check_message(repository, file, edited=edited, profile=gate.profile)
     report = replace(report, warnings=(*report.warnings, added)) if added else report
     branch = current_branch(repository) if report.verdict is not Verdict.ACCEPTED else None
     judged = concluded(repository, "commit-msg", report, branch)

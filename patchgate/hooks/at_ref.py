@@ -21,7 +21,7 @@ from patchgate.git.refs import told_of
 from patchgate.git.repository import Repository
 from patchgate.hooks.unseen import tell_unseen
 from patchgate.hooks.ways_out import ways_out, without_repeats
-from patchgate.intents.commits import Here, active_here, touch
+from patchgate.intents.commits import Here, ScopeGate
 from patchgate.ledger.ledger import Ledger
 from patchgate.report.verdict import ChangeVerdict, Json, Report
 
@@ -58,15 +58,15 @@ def judge_transaction(
     updates = list(updates_of(repository, lines))
     warnings = dict.fromkeys(told_of(repository, [update.ref for update in updates]))
     stopping: Update | None = None
-    here = cache(lambda: active_here(repository))
+    gate = ScopeGate(repository)
     makings: list[Making] = []
 
     def making(update: Update, fresh: Sequence[str]) -> Making | None:
-        if here() is None:
+        if gate.here is None:
             return None
         from patchgate.intents.made_commits import made_under
 
-        whose, fresh = made_by(repository, here(), fresh, process, pusher)
+        whose, fresh = made_by(repository, gate.here, fresh, process, pusher)
         found = made_under(repository, whose, update, fresh, settled=known.settled, arriving=known.arriving)
         makings.extend([found] if found is not None else [])
         return found
@@ -82,7 +82,7 @@ def judge_transaction(
         changes.extend(judged.report.changes)
     warnings |= dict.fromkeys(add_receipts(known.receipts, changes))
     if makings:
-        touch(repository, here())
+        gate.touch()
     if stopping is None:
         warnings |= dict.fromkeys(record_made(repository, makings))
     whole = Report(tuple(changes), tuple(warnings))
@@ -111,8 +111,8 @@ def skip_transaction(
     """
     ledger = Ledger(repository.common_dir)
     known = Known.at(repository, lines)
-    here = active_here(repository)
-    touch(repository, here)
+    gate = ScopeGate(repository)
+    gate.touch()
     number, warnings = 0, []
     for update in updates_of(repository, lines):
         if has_had(repository, update):
@@ -128,12 +128,12 @@ def skip_transaction(
                 "commits": commits,
             }
             warnings.append(ledger.record("skipped", about))
-            if here is None:
+            if gate.here is None:
                 continue
             from patchgate.intents.made_commits import made_under
 
             unseen = [oid for oid in commits if not known.receipts.has(oid)]
-            whose, own = made_by(repository, here, unseen, process, pusher)
+            whose, own = made_by(repository, gate.here, unseen, process, pusher)
             making = made_under(
                 repository, whose, update, own, settled=known.settled, arriving=known.arriving
             )
@@ -164,7 +164,7 @@ def made_by(
     if source is not None:
         if source.git_dir == repository.git_dir:
             return here, commits
-        whose = active_here(source)
+        whose = ScopeGate(source).here
         if whose is not None and whose.binds:
             return whose, commits
     from patchgate.git.refs import made_in

@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from patchgate.errors import UndecidedError
@@ -18,7 +19,7 @@ from patchgate.policy.policy import Policy, Profile
 from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome
 
 if TYPE_CHECKING:
-    from patchgate.git.model import Change, FileChange
+    from patchgate.git.model import FileChange
     from patchgate.git.objects import Objects
     from patchgate.git.path import RepoPath
     from patchgate.git.repository import Repository
@@ -71,33 +72,228 @@ class Here:
             return None
         return who_has(path, (*self.active, *self.others), but=intent.id)
 
+    def binding(self, files: Sequence[FileChange], copied: Iterable[RepoPath] = ()) -> Intent | None:
+        """Choose the intent that binds a change: the newest that allows it all, or else the newest.
 
-def active_here(repository: Repository, now: Moment | None = None) -> Here | None:
-    """Find the intents that matter in this worktree, its own and those of others; None where there is none.
+        What was just so before an intent was declared, that one need not allow.
+
+        Args:
+            files: what counts as touched.
+            copied: the sources of copies, which do too.
+        """
+        if not self.own:
+            return None
+        from patchgate.intents.intent import binding
+        from patchgate.policy.component import BASELINES
+
+        # They go with the files of their components.
+        baselines = {file.path for file in files if file.path.raw.startswith(BASELINES)}
+
+        def touched(intent: Intent) -> set[RepoPath]:
+            return {*(file.path for file in files), *copied} - intent.unchanged_dirt(files) - baselines
+
+        def may_touch(intent: Intent, path: RepoPath) -> bool:
+            return intent.scope.covers(path) and self.taker(intent, path) is None
+
+        return binding(self.own, touched, may_touch)
+
+    def check(
+        self,
+        touched: Touched,
+        intent: Intent | None,
+        *,
+        ids: Sequence[str] | None = None,
+        beside: Sequence[Finding] = (),
+    ) -> ChangeVerdict:
+        """Check a change against the intent that binds it, as a circumstance of its verdict.
+
+        Args:
+            ids: what the message's trailers name; None: nothing is asked of them.
+            beside: what else is said of the intents of this worktree.
+        """
+        from patchgate.intents.scope import GATE, check_scope, examine, trailer
+
+        # Of one that waits nobody knows what is free where the others cannot be read.
+        waits = intent is not None and intent in self.queued
+        fault = self.fault or (self.unread if waits else None)
+        if fault is not None:
+            return touched.joined(GateOutcome(GATE, Outcome.UNDECIDED, fault.sentence))
+        dirt: frozenset[RepoPath] = intent.unchanged_dirt(touched.files) if intent else frozenset()
+
+        def findings() -> Iterator[Finding]:
+            paths = touched.paths
+            if intent is not None:
+                takers = {path: taker.id for path in paths if (taker := self.taker(intent, path)) is not None}
+                along = touched.along(intent)
+                check = check_scope(intent.scope, paths, touched.controls, dirt, takers, along)
+                yield from examine(intent, check, touched.verdict.source.kind)
+                yield from () if ids is None else trailer(intent, ids)
+            elif paths:
+                yield from self._reserved(touched)
+            yield from beside
+
+        outcome, found = touched.judged(findings)
+        if intent is not None and dirt and outcome.outcome is Outcome.PASS:
+            outcome = replace(outcome, reason=_external(intent, sorted(dirt)))
+        return touched.joined(outcome, found)
+
+    def _reserved(self, touched: Touched) -> Iterator[Finding]:
+        """Find what is changed without an intent, and declared by one of another worktree.
+
+        Raises:
+            UndecidedError: that cannot be known, and would refuse the change.
+        """
+        from patchgate.intents.intents import who_has
+        from patchgate.intents.scope import reserved, unread
+        from patchgate.report.rules import Level
+
+        level = touched.policy.level("intent-reserved", touched.profile)
+        if level is None:
+            return
+        if self.unread is not None:
+            if level is Level.ERROR:
+                raise UndecidedError(self.unread.sentence)
+            yield unread(self.unread.message)
+        found = [(path, who) for path in touched.paths if (who := who_has(path, self.others)) is not None]
+        yield from reserved(found, self.now, _written)
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """A change as it was judged, and what of it counts as touched by an intent.
+
+    `objects` reads its base; `controls` are the control files among `files`; `copied` are the sources of
+    copies, which count as touched too.
+    """
+
+    verdict: ChangeVerdict
+    policy: Policy
+    profile: Profile
+    objects: Objects
+    files: Sequence[FileChange]
+    controls: Set[RepoPath]
+    copied: Sequence[RepoPath] = ()
+
+    @property
+    def paths(self) -> tuple[RepoPath, ...]:
+        """Every path that is touched, each once."""
+        return tuple(dict.fromkeys([*(file.path for file in self.files), *self.copied]))
+
+    def along(self, intent: Intent) -> frozenset[RepoPath]:
+        """Find the baselines of the components that an intent works on; most policies declare none."""
+        if not self.policy.config.components:
+            return frozenset()
+        from patchgate.git.tree_view import TreeView
+
+        change = self.verdict.change
+        view = TreeView(self.objects, change.base, {file.path.raw: file.new for file in change.files})
+        return baselines_in_scope(intent.scope, self.policy.components, self.paths, view)
+
+    def judged(self, findings: Callable[[], Iterable[Finding]]) -> tuple[GateOutcome, tuple[Finding, ...]]:
+        """Judge findings by the levels of the policy."""
+        from patchgate.check.case import Case
+        from patchgate.check.gate import Gate, judge
+        from patchgate.intents.scope import GATE
+
+        gate = Gate(GATE, lambda case: findings(), lambda case: True)
+        (outcome,), found = judge(Case(self.verdict.change, self.policy, self.profile), (gate,))
+        return outcome, found
+
+    def joined(self, outcome: GateOutcome, findings: Sequence[Finding] = ()) -> ChangeVerdict:
+        """Add to the verdict what the intents say."""
+        return replace(
+            self.verdict,
+            circumstances=(*self.verdict.circumstances, outcome),
+            findings=(*self.verdict.findings, *findings),
+        )
+
+
+class ScopeGate:
+    """What the intents of a worktree bind (`check.features.Work`): made once for a command or a hook.
+
+    Reads them where it is first asked.
 
     Args:
-        now: the time; None: this moment.
+        now: the time; None: the moment of that.
     """
-    is_marked = os.path.lexists(os.path.join(repository.git_dir, MARKER))
-    if not (is_marked or _are_stored(repository)):
-        return None
-    from patchgate.intents.intent import State
-    from patchgate.intents.intents import Intents, holders, present
 
-    now = now or present()
-    try:
-        found = Intents(repository.common_dir).of(repository.git_dir) if is_marked else ()
-    except UndecidedError as error:
-        return Here(now, fault=error)
-    over = tuple(each for each in found if each.is_over(now))
-    active = tuple(each for each in found if each.state is State.ACTIVE and each not in over)
-    queued = tuple(each for each in found if each.state is State.QUEUED and each not in over)
-    names = {each.id for each in found}
-    try:
-        others = tuple(each for each in holders(repository, now) if each.id not in names)
-    except UndecidedError as error:
-        return Here(now, active, queued, over, unread=error)
-    return Here(now, active, queued, over, others)
+    def __init__(self, repository: Repository, now: Moment | None = None) -> None:
+        self._repository = repository
+        self._now = now
+
+    @cached_property
+    def here(self) -> Here | None:
+        """The intents that matter in this worktree, its own and those of others; None where there is none."""
+        repository = self._repository
+        is_marked = os.path.lexists(os.path.join(repository.git_dir, MARKER))
+        if not (is_marked or _are_stored(repository)):
+            return None
+        from patchgate.intents.intent import State
+        from patchgate.intents.intents import Intents, holders, present
+
+        now = self._now or present()
+        try:
+            found = Intents(repository.common_dir).of(repository.git_dir) if is_marked else ()
+        except UndecidedError as error:
+            return Here(now, fault=error)
+        over = tuple(each for each in found if each.is_over(now))
+        active = tuple(each for each in found if each.state is State.ACTIVE and each not in over)
+        queued = tuple(each for each in found if each.state is State.QUEUED and each not in over)
+        names = {each.id for each in found}
+        try:
+            others = tuple(each for each in holders(repository, now) if each.id not in names)
+        except UndecidedError as error:
+            return Here(now, active, queued, over, unread=error)
+        return Here(now, active, queued, over, others)
+
+    @property
+    def profile(self) -> Profile:
+        """The profile by which the commits of this worktree are judged: that of agents, where one binds."""
+        return Profile.AGENT if self.here is not None and self.here.binds else Profile.COMMIT
+
+    def touch(self) -> None:
+        """Renew the leases of the intents of this worktree: something was just done under them."""
+        here = self.here
+        if here is None or not here.own or self._repository.is_receiving:
+            return
+        from patchgate.intents.intents import Intents
+
+        intents = Intents(self._repository.common_dir)
+        for intent in here.own:
+            intents.touch(intent, here.now)
+
+    def hold(
+        self,
+        verdict: ChangeVerdict,
+        policy: Policy,
+        profile: Profile,
+        objects: Objects,
+        controls: Set[RepoPath],
+        copied: Sequence[RepoPath] = (),
+    ) -> ChangeVerdict:
+        """Check a pending change against the intents of this worktree, and tell of those that bind nothing.
+
+        Args:
+            objects: reads the base of the change.
+            controls: the control files of the change.
+            copied: the sources of copies, which count as touched.
+        """
+        here = self.here
+        if here is None:
+            return verdict
+        from patchgate.intents.scope import expired, queued
+
+        files = verdict.change.files
+        beside = [*(expired(each, here.now) for each in here.over), *(queued(each) for each in here.queued)]
+        touched = Touched(verdict, policy, profile, objects, files, controls, copied)
+        return here.check(touched, here.binding(files, copied), beside=beside)
+
+
+def work_here(repository: Repository) -> ScopeGate | None:
+    """Find the intents of this worktree, and renew their leases; None where there is none."""
+    gate = ScopeGate(repository)
+    gate.touch()
+    return None if gate.here is None else gate
 
 
 def _are_stored(repository: Repository) -> bool:
@@ -109,148 +305,6 @@ def _are_stored(repository: Repository) -> bool:
     except OSError:
         return True
     return any(name.endswith(".json") for name in names)
-
-
-def touch(repository: Repository, here: Here | None) -> None:
-    """Renew the leases of the intents of this worktree: something was just done under them."""
-    if here is None or not here.own or repository.is_receiving:
-        return
-    from patchgate.intents.intents import Intents
-
-    intents = Intents(repository.common_dir)
-    for intent in here.own:
-        intents.touch(intent, here.now)
-
-
-def profile_under(here: Here | None) -> Profile:
-    """Say by which profile the commits of this worktree are judged."""
-    return Profile.AGENT if here is not None and here.binds else Profile.COMMIT
-
-
-def unchanged_dirt(intent: Intent, files: Iterable[FileChange]) -> frozenset[RepoPath]:
-    """Name the files of a change that were just so before the intent was declared."""
-    return frozenset(
-        file.path
-        for file in files
-        if intent.is_as_before(file.path, None if file.new is None else file.new.oid)
-    )
-
-
-def binding_of(here: Here, files: Sequence[FileChange], copied: Iterable[RepoPath] = ()) -> Intent | None:
-    """Choose the intent of a worktree that binds a change: the newest that allows it all, or else the newest.
-
-    What was just so before an intent was declared, that one need not allow.
-
-    Args:
-        here: the intents of one worktree.
-        files: what counts as touched.
-        copied: the sources of copies, which do too.
-    """
-    if not here.own:
-        return None
-    from patchgate.intents.intent import binding
-    from patchgate.policy.component import BASELINES
-
-    # They go with the files of their components.
-    baselines = {file.path for file in files if file.path.raw.startswith(BASELINES)}
-
-    def touched(intent: Intent) -> set[RepoPath]:
-        return {*(file.path for file in files), *copied} - unchanged_dirt(intent, files) - baselines
-
-    def may_touch(intent: Intent, path: RepoPath) -> bool:
-        return intent.scope.covers(path) and here.taker(intent, path) is None
-
-    return binding(here.own, touched, may_touch)
-
-
-def with_scope(
-    verdict: ChangeVerdict,
-    policy: Policy,
-    profile: Profile,
-    here: Here,
-    objects: Objects,
-    controls: Set[RepoPath] = frozenset(),
-    *,
-    copied: Sequence[RepoPath] = (),
-) -> ChangeVerdict:
-    """Hold a pending change against the intents of this worktree, and tell of those that bind nothing.
-
-    Args:
-        objects: reads the base of the change.
-        controls: the control files of the change.
-        copied: the sources of copies, which count as touched.
-    """
-    from patchgate.intents.scope import expired, queued
-
-    beside = [*(expired(each, here.now) for each in here.over), *(queued(each) for each in here.queued)]
-    intent = binding_of(here, verdict.change.files, copied)
-    files = verdict.change.files
-    return held(
-        verdict, policy, profile, here, intent, files, controls, objects, copied=copied, beside=beside
-    )
-
-
-def held(
-    verdict: ChangeVerdict,
-    policy: Policy,
-    profile: Profile,
-    here: Here,
-    intent: Intent | None,
-    files: Sequence[FileChange],
-    controls: Set[RepoPath],
-    objects: Objects,
-    *,
-    copied: Sequence[RepoPath] = (),
-    ids: Sequence[str] | None = None,
-    beside: Sequence[Finding] = (),
-) -> ChangeVerdict:
-    """Hold a change against the intent that binds it, as a circumstance of its verdict.
-
-    Args:
-        files: what the change touches.
-        controls: the control files among them.
-        objects: reads the base of the change.
-        copied: the sources of copies, which count as touched.
-        ids: what the message's trailers name; None: nothing is asked of them.
-        beside: what else is said of the intents of this worktree.
-    """
-    from patchgate.intents.scope import GATE, check_scope, examine, trailer
-
-    # Of one that waits nobody knows what is free where the others cannot be read.
-    waits = intent is not None and intent in here.queued
-    fault = here.fault or (here.unread if waits else None)
-    if fault is not None:
-        return _joined(verdict, (GateOutcome(GATE, Outcome.UNDECIDED, fault.sentence),), ())
-    touched = tuple(dict.fromkeys([*(file.path for file in files), *copied]))
-    dirt = unchanged_dirt(intent, files) if intent is not None else frozenset()
-
-    def findings() -> Iterator[Finding]:
-        if intent is not None:
-            takers = {path: taker.id for path in touched if (taker := here.taker(intent, path)) is not None}
-            along = _along(policy, intent, verdict.change, touched, objects)
-            check = check_scope(intent.scope, touched, controls, dirt, takers, along)
-            yield from examine(intent, check, verdict.source.kind)
-            yield from () if ids is None else trailer(intent, ids)
-        elif touched:
-            yield from _reserved(here, policy, profile, touched)
-        yield from beside
-
-    outcome, found = _judged(verdict, policy, profile, findings)
-    if intent is not None and dirt and outcome.outcome is Outcome.PASS:
-        outcome = replace(outcome, reason=_external(intent, sorted(dirt)))
-    return _joined(verdict, (outcome,), found)
-
-
-def _along(
-    policy: Policy, intent: Intent, change: Change, touched: Sequence[RepoPath], objects: Objects
-) -> frozenset[RepoPath]:
-    """Find the baselines of the components that an intent works on; most policies declare no component."""
-    if not policy.config.components:
-        return frozenset()
-    from patchgate.git.tree_view import TreeView
-
-    view = TreeView(objects, change.base, {file.path.raw: file.new for file in change.files})
-    return baselines_in_scope(intent.scope, policy.components, touched, view)
 
 
 def baselines_in_scope(
@@ -295,27 +349,6 @@ def _works_on(scope: Scope, component: Component, view: TreeView) -> bool:
     )
 
 
-def _reserved(here: Here, policy: Policy, profile: Profile, touched: Sequence[RepoPath]) -> Iterator[Finding]:
-    """Find what is changed without an intent, and declared by one of another worktree.
-
-    Raises:
-        UndecidedError: that cannot be known, and would refuse the change.
-    """
-    from patchgate.intents.intents import who_has
-    from patchgate.intents.scope import reserved, unread
-    from patchgate.report.rules import Level
-
-    level = policy.level("intent-reserved", profile)
-    if level is None:
-        return
-    if here.unread is not None:
-        if level is Level.ERROR:
-            raise UndecidedError(here.unread.sentence)
-        yield unread(here.unread.message)
-    found = [(path, holder) for path in touched if (holder := who_has(path, here.others)) is not None]
-    yield from reserved(found, here.now, _written)
-
-
 def _written(seconds: float) -> str:
     try:
         return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds))
@@ -323,61 +356,8 @@ def _written(seconds: float) -> str:
         return "a time that no clock shows"
 
 
-def _judged(
-    verdict: ChangeVerdict, policy: Policy, profile: Profile, findings: Callable[[], Iterable[Finding]]
-) -> tuple[GateOutcome, tuple[Finding, ...]]:
-    from patchgate.check.case import Case
-    from patchgate.check.gate import Gate, judge
-    from patchgate.intents.scope import GATE
-
-    gate = Gate(GATE, lambda case: findings(), lambda case: True)
-    (outcome,), found = judge(Case(verdict.change, policy, profile), (gate,))
-    return outcome, found
-
-
-def _joined(
-    verdict: ChangeVerdict, outcomes: Sequence[GateOutcome], findings: Sequence[Finding]
-) -> ChangeVerdict:
-    return replace(
-        verdict,
-        circumstances=(*verdict.circumstances, *outcomes),
-        findings=(*verdict.findings, *findings),
-    )
-
-
 def _external(intent: Intent, dirt: Sequence[RepoPath]) -> str:
     """Name what is not blamed on an intent, for it was so before."""
     named = ", ".join(path.quoted for path in dirt[:_NAMED])
     more = f" and {len(dirt) - _NAMED} more" if len(dirt) > _NAMED else ""
     return f"not blamed on {intent.id}, for it was so before: {named}{more}"
-
-
-@dataclass(frozen=True, slots=True)
-class IntentWork:
-    """The work that the intents of a worktree declare."""
-
-    here: Here
-
-    @property
-    def profile(self) -> Profile:
-        """The profile of agents, where an intent binds."""
-        return profile_under(self.here)
-
-    def hold(
-        self,
-        verdict: ChangeVerdict,
-        policy: Policy,
-        profile: Profile,
-        objects: Objects,
-        controls: Set[RepoPath],
-        copied: Sequence[RepoPath] = (),
-    ) -> ChangeVerdict:
-        """Check a pending change against the intents, as `with_scope` does."""
-        return with_scope(verdict, policy, profile, self.here, objects, controls, copied=copied)
-
-
-def work_here(repository: Repository) -> IntentWork | None:
-    """Find the intents of this worktree, and renew their leases; None where there is none."""
-    here = active_here(repository)
-    touch(repository, here)
-    return None if here is None else IntentWork(here)

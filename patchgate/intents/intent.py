@@ -18,6 +18,10 @@ from fnmatch import fnmatchcase, translate
 
 from patchgate.git.path import RepoPath
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from patchgate.git.model import FileChange
+
 _STAR, _ANY = "**", "??"
 # As `fnmatch` reads a class: a `]` right after `[` or `[!` is a member, and without an end `[` is itself.
 _TOKEN = re.compile(r"(?P<star>\*+)|(?P<any>\?)|(?P<class>\[!?+\]?+[^\]]*+\])|.", re.DOTALL)
@@ -235,6 +239,14 @@ class Intent:
         Modes do not count: to make a file that was dirty executable is nobody's work.
         """
         return oid in self.dirty.get(path, ())
+
+    def unchanged_dirt(self, files: Iterable[FileChange]) -> frozenset[RepoPath]:
+        """Name the files of a change that were just so before the declaration."""
+        return frozenset(
+            file.path
+            for file in files
+            if self.is_as_before(file.path, None if file.new is None else file.new.oid)
+        )
 
     def seconds_left(self, now: Moment) -> float:
         """Count the seconds until its time is over; 0 or less: it is over, also where the clock went back."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from patchgate.intents.commits import Here, binding_of, held
+from patchgate.intents.commits import Here, Touched
 from patchgate.policy.policy import Policy, Profile
 from patchgate.report.verdict import ChangeVerdict
 
@@ -70,7 +70,8 @@ class Making:
         intent = self._whose(commit, files, verdict.change.files)
         # Of one that is made anew from another it was told then.
         ids = None if commit in self.replayed else self.ids[commit]
-        judged = held(verdict, policy, profile, self.here, intent, files, controls, objects, ids=ids)
+        touched = Touched(verdict, policy, profile, objects, files, controls)
+        judged = self.here.check(touched, intent, ids=ids)
         if intent is not None and self.here.fault is None:
             self.bound.setdefault(intent.id, []).append(commit)
         return judged
@@ -92,12 +93,12 @@ class Making:
     def _whose(self, commit: str, files: Sequence[FileChange], every: Sequence[FileChange]) -> Intent | None:
         """Choose the intent that binds a commit, by what it touches, or else by what it is made from."""
         if files:
-            return binding_of(self.here, files)
+            return self.here.binding(files)
         # Of an empty commit its message alone tells.
         names = (self.origins.get(commit), *(self.ids[commit] if not every else ()))
         own = {intent.id: intent for intent in self.here.own}
         named = next((own[name] for name in names if name in own), None)
-        return named or binding_of(self.here, every)
+        return named or self.here.binding(every)
 
     def _had(self, verdict: ChangeVerdict, objects: Objects) -> frozenset[RepoPath]:
         """Name the files of a commit that the branch has just so already, as when the commit is amended."""

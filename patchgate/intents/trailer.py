@@ -22,7 +22,6 @@ from patchgate.git.objects import Objects
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import BIG_FILE, Repository
 from patchgate.git.sources import is_merging
-from patchgate.intents.commits import binding_of
 from patchgate.intents.intent import Intent
 from patchgate.intents.scope import TRAILER
 from patchgate.storage.replace import write_atomically
@@ -79,13 +78,13 @@ def _bound(repository: Repository, here: Here, text: bytes) -> Intent | None:
         return own[0]
     files = _pending(repository)
     if files:
-        return binding_of(here, files)
+        return here.binding(files)
     # What changes nothing but the message stays with the intent under which it was made.
     if any(_has(text, f"{TRAILER}: {intent.id}") for intent in own):
         return None
     head = value_of(repository, "HEAD")
     if head is None or is_merging(repository):
-        return binding_of(here, ())
+        return here.binding(())
     from patchgate.git.intent_commits import changes_of, with_ids
     from patchgate.intents.made_commits import owners_of
 
@@ -94,7 +93,7 @@ def _bound(repository: Repository, here: Here, text: bytes) -> Intent | None:
     if named is not None:
         return named
     ((_, change),) = changes_of(repository, with_ids(repository, [head]))
-    return binding_of(here, change.files)
+    return here.binding(change.files)
 
 
 def _pending(repository: Repository) -> Sequence[FileChange]:

@@ -27,7 +27,7 @@ from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import tree_named
 from patchgate.git.sources import Reading, is_merging, pending_base, staged
-from patchgate.intents.commits import active_here, profile_under
+from patchgate.intents.commits import ScopeGate
 from patchgate.placeholders.placeholders import examine
 from patchgate.placeholders.search import placeholders_near
 from patchgate.policy.file_kinds import PRE_COMMIT_FILE, is_control_by_name
@@ -84,7 +84,7 @@ def _staged(
     repository: Repository, objects: Objects, named: Collection[RepoPath], store: PrivateStore | None = None
 ) -> Report:
     policy, place = policy_of_pending(repository, objects)
-    policy, profile = _louder(policy), profile_under(active_here(repository))
+    policy, profile = _louder(policy), ScopeGate(repository).profile
     base = pending_base(repository, objects, store)
     reading = staged(repository, objects, base, detail_for([policy], profile))
     return _judged(objects, reading, named, (policy, place), profile)

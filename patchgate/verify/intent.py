@@ -19,7 +19,7 @@ from patchgate.commands.results import Evaluated, TreeRuns
 from patchgate.errors import PatchgateError, UndecidedError, UsageError
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
-from patchgate.intents.commits import Here, active_here, binding_of
+from patchgate.intents.commits import Here, ScopeGate
 from patchgate.intents.intent import Intent, Moment
 from patchgate.intents.intents import KIND, Intents, Recorded, declared_digest
 from patchgate.ledger.ledger import Ledger
@@ -52,7 +52,7 @@ def intent_for(scene: Scene, asked: Asked, after: Analysed) -> Intent | None:
         if asked.revision is None:
             _require_here(scene, intent)
         return intent
-    here = active_here(scene.repository)
+    here = scene.gate.here
     if here is None:
         return None
 
@@ -83,13 +83,13 @@ def _bound(scene: Scene, here: Here, asked: Asked, after: Analysed) -> Intent | 
         from patchgate.check.pending import pending_change
 
         change = pending_change(scene.repository, scene.objects, scene.store)
-        return binding_of(here, change.files)
+        return here.binding(change.files)
     from patchgate.intents.made_commits import owners_of
 
     assert after.commit is not None
     owner = owners_of(scene.repository, here.own, [after.commit]).get(after.commit)
     named = next((intent for intent in here.own if intent.id == owner), None)
-    return named or binding_of(here, _files_of(scene, after.commit))
+    return named or here.binding(_files_of(scene, after.commit))
 
 
 def _files_of(scene: Scene, commit: str) -> Sequence[FileChange]:
@@ -141,6 +141,7 @@ class Scene:
     store: PrivateStore
     policy: Policy
     around: Around
+    gate: ScopeGate
 
 
 def named_intent(repository: Repository, name: str) -> Intent:
@@ -334,7 +335,7 @@ def touching(
 
 def touching_here(repository: Repository, around: Around) -> Around:
     """Keep the leases of the active intents of this worktree alive, now and whenever progress is told."""
-    here = active_here(repository)
+    here = ScopeGate(repository).here
     return keeping_alive(repository, here.active if here else (), around)
 
 

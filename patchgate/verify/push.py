@@ -114,10 +114,18 @@ def verify_pushed(
         around: what only a surface knows; asked only where something is verified.
     """
     from patchgate.git.private import PrivateStore
+    from patchgate.intents.commits import ScopeGate
     from patchgate.verify.intent import Scene
 
     with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
-        scene = Scene(repository, objects, store, built_in(), around())
+        scene = Scene(
+            repository=repository,
+            objects=objects,
+            store=store,
+            policy=built_in(),
+            around=around(),
+            gate=ScopeGate(repository),
+        )
         told = [_told(scene, remote, each, asking) for each in asking.branches]
     changes = list(report.changes)
     for update, (terms, outcome, findings) in zip(asking.branches, told, strict=True):
@@ -175,13 +183,12 @@ def _terms_of(scene: Scene, before: Analysed | None) -> _Terms:
 def _verified(
     scene: Scene, policy: Policy, before: Analysed | None, after: Analysed, remote: Remote, asking: Asking
 ) -> tuple[GateOutcome, list[Finding]]:
-    from patchgate.intents.commits import active_here
     from patchgate.verify.intent import intent_of_commit
     from patchgate.verify.verification_reasons import findings_of
     from patchgate.verify.verify import compared, held_against
 
     tip = after.commit or ""
-    here = active_here(scene.repository)
+    here = scene.gate.here
     intent = intent_of_commit(here, lambda each: _holds(scene.repository, each, tip)) if here else None
     found: list[Verification] = []
     if intent is not None:

@@ -23,6 +23,7 @@ from patchgate.git.private import PrivateStore
 from patchgate.git.pushes import common_ancestor
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
+from patchgate.intents.commits import ScopeGate
 from patchgate.report.wording import SHORT_OID, safe
 from patchgate.verify.analyses import Around, runs_of
 from patchgate.verify.analyze import (
@@ -74,7 +75,14 @@ def verify(repository: Repository, asked: Asked, around: Around) -> Verification
     with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
         # Under an intent the scope is told though no analysis is named.
         policy, _ = policy_of_analyses(repository, objects)
-        scene = Scene(repository, objects, store, policy, around)
+        scene = Scene(
+            repository=repository,
+            objects=objects,
+            store=store,
+            policy=policy,
+            around=around,
+            gate=ScopeGate(repository),
+        )
         after = source_of(repository, objects, store, asked.revision or STAGED, f"{REVISION}, or {STAGED}")
         if asked.base is not None:
             return _since(scene, asked.base, after)

@@ -10,7 +10,7 @@ from patchgate.check.cases import controls_of
 from patchgate.errors import UndecidedError
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository, open_repository
-from patchgate.intents.commits import active_here
+from patchgate.intents.commits import ScopeGate
 from patchgate.intents.made_commits import makers_of
 from patchgate.ledger.ledger import Ledger
 from tests.intent_world import FIRST, SECOND, common_dir, declare, git_dir, paths
@@ -84,27 +84,27 @@ def test_control_files_are_told_by_name_and_by_content(
 def test_without_a_marker_no_intent_is_of_this_worktree(repo: Repo) -> None:
     declare(repo, "a")
     Path(common_dir(repo), "patchgate/intents", f"{FIRST}.json").write_text("damaged")
-    here = active_here(opened(repo))
+    here = ScopeGate(opened(repo)).here
     assert here is not None
     assert here.fault is not None
     assert here.binds
     Path(git_dir(repo), "patchgate-intents").unlink()
-    here = active_here(opened(repo))
+    here = ScopeGate(opened(repo)).here
     assert here is not None
     assert (here.binds, here.fault, here.others) == (False, None, ())
     assert here.unread is not None
     Path(common_dir(repo), "patchgate/intents", f"{FIRST}.json").unlink()
-    assert active_here(opened(repo)) is None
+    assert ScopeGate(opened(repo)).here is None
 
 
 def test_a_marker_alone_is_no_intent_and_a_damaged_one_is_none_that_can_be_told(repo: Repo) -> None:
     marker = Path(git_dir(repo), "patchgate-intents")
     for text in ("", f"{FIRST}\n"):
         marker.write_text(text)
-        here = active_here(opened(repo))
+        here = ScopeGate(opened(repo)).here
         assert here is not None
         assert not here.binds
     marker.write_text("what\n")
-    here = active_here(opened(repo))
+    here = ScopeGate(opened(repo)).here
     assert here is not None
     assert here.fault is not None

@@ -16,7 +16,7 @@ from patchgate.errors import UndecidedError
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository
-from patchgate.intents.commits import active_here, unchanged_dirt
+from patchgate.intents.commits import ScopeGate
 from patchgate.intents.intent import Moment
 from patchgate.ledger.adjudications import KIND, Adjudicated, adjudications
 from patchgate.ledger.ledger import Event, Ledger
@@ -116,7 +116,7 @@ def current_files(judged: JudgedContent, now: Moment) -> tuple[RepoPath, ...]:
     Raises:
         UndecidedError: an intent, or the content, cannot be read.
     """
-    here = active_here(judged.repository, now)
+    here = ScopeGate(judged.repository, now).here
     if here is not None and here.fault is not None:
         raise here.fault
     paths: dict[RepoPath, None] = {}
@@ -132,7 +132,7 @@ def current_files(judged: JudgedContent, now: Moment) -> tuple[RepoPath, ...]:
 def _since(content: JudgedContent, intent: Intent) -> Iterator[RepoPath]:
     """Find what a content has otherwise than an intent found it, but for what was so before."""
     files = content.changes_since(intent.tree)
-    dirt = unchanged_dirt(intent, files)
+    dirt = intent.unchanged_dirt(files)
     if dirt:
         dirt &= {file.path for file in content.changes_since(content.committed)}
     yield from (file.path for file in files if file.new and file.path not in dirt)
