@@ -1,13 +1,9 @@
 """Capture: a component's files become its baseline, if its tests pass on exactly them.
 
 Decides the order: the content, the components that are asked for, their contracts, the tests of all of them,
-each in a scratch tree that nothing before has touched, and only then the writing: one refusal, and nothing is
-written at all. A contract that cannot be read is refused; whether one that can is right, the gates tell.
-With `reverify` nothing is written to the working tree; what is kept is that the tests passed once more.
-
-Files of tests that are given to an interpreter, of which it would run the first alone.
-
-Write a baseline to the working tree: whole, through no symlink, and only where it differs.
+each in a scratch tree that nothing before has touched, and only then the writing (whole, through no symlink,
+and only where it differs): one refusal, and nothing is written at all. Whether a contract is right, the gates
+tell. With `reverify` nothing is written to the working tree; what is kept is that the tests passed once more.
 """
 
 from __future__ import annotations
@@ -17,8 +13,8 @@ import os
 import re
 import shlex
 import stat
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from patchgate.approvals.approvals import who_approves
@@ -38,7 +34,12 @@ from patchgate.components.component_cache import FactsCache, facts_at
 from patchgate.components.content import Recordable, content_of, named
 from patchgate.components.contract_facts import ContractMistake
 from patchgate.components.drift_gathering import files_of, record
-from patchgate.components.verifications import VERIFIED_REF
+from patchgate.components.verifications import (
+    VERIFIED_REF,
+    Verification,
+    record_captures,
+    record_verifications,
+)
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.notes import require_ref
 from patchgate.git.objects import Objects
@@ -178,24 +179,7 @@ def capture(repository: Repository, request: Request, around: Surroundings) -> C
         content = content_of(repository, objects, store, from_disk=request.from_disk)
         where = "the working tree" if request.from_disk else "the index"
         components = named(content.policy.components, request.ids, where)
-        warnings = _prepare(repository, request, components, around)
-        unstaged = [path for path in content.unstaged if any(each.role(path) for each in components)]
-        if unstaged and not request.from_disk:
-            warnings.append(_not_tested(unstaged, request))
-        refused = _unreadable(repository, content, components)
-        if refused:
-            return Capture(tuple(refused), tuple(warnings))
-        tried = [_try(repository, content, each, request, around, warnings) for each in components]
-        if not all(each.has_passed for each in tried):
-            return Capture(tuple(_held_back(each) for each in tried), tuple(warnings))
-        if request.reverify:
-            done = _verify(repository, content, tried, request, around, warnings)
-        else:
-            done = [_write(repository, objects, each) for each in tried]
-            warnings += _ignored(repository, components)
-            warnings += _recorded(repository, tried, around)
-        to_add = tuple(unstaged) if request.from_disk else ()
-        return Capture(tuple(done), tuple(warnings), request.with_note, to_add)
+        return _Capturing(repository, content, components, request, around).result()
 
 
 def _require_sense(request: Request) -> None:
@@ -213,49 +197,189 @@ def _require_sense(request: Request) -> None:
         )
 
 
-def _prepare(
-    repository: Repository, request: Request, components: Sequence[Component], around: Surroundings
-) -> list[str]:
-    """Make sure, before tests take their time, that what comes of them could be kept."""
-    if request.with_note:
-        who_approves(repository, around.environ)
-        require_ref(repository, VERIFIED_REF)
-    if request.reverify:
-        torn = Ledger(repository.common_dir).require_writable()
-        return [torn] if torn else []
-    for component in components:
-        require_place(repository.work_tree or "", component.baseline)
-    return []
+@dataclass(frozen=True, slots=True)
+class _Capturing:
+    """One capture of some components; `warnings` are gathered on the way."""
 
+    repository: Repository
+    content: Recordable
+    components: Sequence[Component]
+    request: Request
+    around: Surroundings
+    warnings: list[str] = field(default_factory=list)
 
-def _not_tested(unstaged: Sequence[RepoPath], request: Request) -> str:
-    named = ", ".join(path.quoted for path in unstaged[:_NAMED])
-    more = f", and {len(unstaged) - _NAMED} more" if len(unstaged) > _NAMED else ""
-    add = f"git add {'it' if len(unstaged) == 1 else 'them'}"
-    otherwise = "then capture" if request.reverify else "or --worktree"
-    return f"not staged, so not tested: {named}{more}; {add}, {otherwise}"
+    def result(self) -> Capture:
+        self._prepare()
+        unstaged = [
+            path for path in self.content.unstaged if any(each.role(path) for each in self.components)
+        ]
+        if unstaged and not self.request.from_disk:
+            self.warnings.append(self._not_tested(unstaged))
+        refused = self._unreadable()
+        if refused:
+            return Capture(tuple(refused), tuple(self.warnings))
+        tried = [self._try(each) for each in self.components]
+        if not all(each.has_passed for each in tried):
+            # Where the tests of one passed nothing is kept, for those of another did not.
+            held_back = (
+                replace(each.captured, result=Result.HELD_BACK) if each.has_passed else each.captured
+                for each in tried
+            )
+            return Capture(tuple(held_back), tuple(self.warnings))
+        if self.request.reverify:
+            done = self._verify(tried)
+        else:
+            done = [self._write(each) for each in tried]
+            self.warnings.extend(self._ignored())
+            self._record(tried)
+        to_add = tuple(unstaged) if self.request.from_disk else ()
+        return Capture(tuple(done), tuple(self.warnings), self.request.with_note, to_add)
 
+    def _prepare(self) -> None:
+        """Make sure, before tests take their time, that what comes of them could be kept."""
+        if self.request.with_note:
+            who_approves(self.repository, self.around.environ)
+            require_ref(self.repository, VERIFIED_REF)
+        if self.request.reverify:
+            torn = Ledger(self.repository.common_dir).require_writable()
+            self.warnings.extend([torn] if torn else [])
+            return
+        for component in self.components:
+            require_place(self.repository.work_tree or "", component.baseline)
 
-def _unreadable(
-    repository: Repository, content: Recordable, components: Sequence[Component]
-) -> list[Captured]:
-    """Refuse the components whose contracts cannot be read: nobody could tell what was recorded."""
-    found = []
-    with FactsCache.of(repository) as cache:
-        for component in components:
-            path = component.contract
-            facts = facts_at(content.view, path, cache)
-            if facts is None:
-                is_there = content.view.exists(path.raw)
-                reason = f"its contract {path.quoted} is {'no regular file' if is_there else 'not there'}"
-                hint = "write it as a regular file, or mend `contract` in the policy"
-                found.append(Captured(component, Result.REFUSED, reason, hint))
-            elif not facts.is_readable:
-                reason = "its contract cannot be read"
-                hint = f"git patchgate component validate {component.id}"
-                mistakes = _shown(path, facts.mistakes)
-                found.append(Captured(component, Result.REFUSED, reason, hint, mistakes=mistakes))
-    return found
+    def _not_tested(self, unstaged: Sequence[RepoPath]) -> str:
+        named = ", ".join(path.quoted for path in unstaged[:_NAMED])
+        more = f", and {len(unstaged) - _NAMED} more" if len(unstaged) > _NAMED else ""
+        add = f"git add {'it' if len(unstaged) == 1 else 'them'}"
+        otherwise = "then capture" if self.request.reverify else "or --worktree"
+        return f"not staged, so not tested: {named}{more}; {add}, {otherwise}"
+
+    def _unreadable(self) -> list[Captured]:
+        """Refuse the components whose contracts cannot be read: nobody could tell what was recorded."""
+        found = []
+        with FactsCache.of(self.repository) as cache:
+            for component in self.components:
+                path = component.contract
+                facts = facts_at(self.content.view, path, cache)
+                if facts is None:
+                    is_there = self.content.view.exists(path.raw)
+                    reason = f"its contract {path.quoted} is {'no regular file' if is_there else 'not there'}"
+                    hint = "write it as a regular file, or mend `contract` in the policy"
+                    found.append(Captured(component, Result.REFUSED, reason, hint))
+                elif not facts.is_readable:
+                    reason = "its contract cannot be read"
+                    hint = f"git patchgate component validate {component.id}"
+                    mistakes = _shown(path, facts.mistakes)
+                    found.append(Captured(component, Result.REFUSED, reason, hint, mistakes=mistakes))
+        return found
+
+    def _try(self, component: Component) -> _Tried:
+        view = self.content.view
+        files = files_of(component, view)
+        recorded = record(component, view, files)
+        raw = write_baseline(component.id, recorded)
+        oid = view.objects.hash("blob", raw)
+        captured = Captured(component, Result.REFUSED, "", hashes=hashes(Baseline(component.id, recorded)))
+        if self.request.reverify:
+            entry = view.entry(component.baseline.raw)
+            if entry is None or not entry.is_file or entry.oid != oid:
+                reason = "has no baseline yet" if entry is None else "is not as its baseline records it"
+                hint = f"git patchgate baseline capture {component.id}"
+                reason += ", so there is nothing to verify"
+                return _Tried(replace(captured, reason=reason, hint=hint), raw, oid)
+        if not any(role is Role.IMPLEMENTATION for role, _ in files.values()):
+            # A capture of nothing is rarely meant.
+            self.warnings.append(f"`{component.id}` has no implementation file here")
+        tests = [path for path, (role, entry) in files.items() if role is Role.TESTS and entry.is_file]
+        run = self._run(component, tests)
+        result = Result.UNDECIDED if run.ending is Ending.NOT_RUN else Result.REFUSED
+        return _Tried(replace(captured, result=result, reason=run.reason, hint=run.hint, run=run), raw, oid)
+
+    def _run(self, component: Component, tests: Sequence[RepoPath]) -> Ran:
+        if not tests:
+            return NO_TESTS
+        refusal = refusal_of_scripts(component, tests)
+        if refusal is not None:
+            return refusal
+        from patchgate.git.scratch import whole_tree
+        from patchgate.storage.temporary import TemporaryFolder
+
+        content, around = self.content, self.around
+        making = whole_tree(
+            self.repository, content.store, content.tree, cache=around.cache, commit=content.commit
+        )
+        with TemporaryFolder() as beside, making as scratch:
+            run = run_tests(
+                component,
+                tests,
+                content.policy.config.baselines.source_roots,
+                place=scratch.path,
+                beside=beside.path,
+                environ=around.environ,
+                tick=lambda seconds: around.tell(f"the tests of {component.id}", seconds),
+            )
+            self.warnings.extend(run.warnings)
+            if changed := scratch.changed():
+                named = ", ".join(path.quoted for path in changed[:_NAMED])
+                named += ", …" if len(changed) > _NAMED else ""
+                self.warnings.append(f"the tests of `{component.id}` changed {named}, which is not recorded")
+        return run
+
+    def _write(self, tried: _Tried) -> Captured:
+        work_tree = self.repository.work_tree or ""
+        path = tried.captured.component.baseline
+        is_there = is_written(work_tree, path, tried.content)
+        if not is_there:
+            write_file(work_tree, path, tried.content)
+        return replace(
+            tried.captured,
+            result=Result.UNCHANGED if is_there else Result.RECORDED,
+            is_staged=self._has(":0", tried),
+            is_committed=self._has("HEAD", tried),
+        )
+
+    def _has(self, where: str, tried: _Tried) -> bool:
+        """Tell whether the index (`:0`) or a commit has this very baseline."""
+        place = tried.captured.component.baseline.raw.decode("ascii")
+        found = self.content.view.objects.header(f"{where}:{place}")
+        return found is not None and found.oid == tried.oid
+
+    def _ignored(self) -> list[str]:
+        """Warn of baselines that git would not add."""
+        names = b"".join(each.baseline.raw + b"\0" for each in self.components)
+        asked = ("check-ignore", "-z", "--stdin")
+        listed = self.repository.git(*asked, stdin=names, in_work_tree=True, answers=(0, 1))
+        return [
+            f"git ignores {RepoPath.from_git(raw).quoted}: take it out of .gitignore, or add it by git add -f"
+            for raw in listed.out.split(b"\0")
+            if raw
+        ]
+
+    def _record(self, tried: Sequence[_Tried]) -> None:
+        """Keep the results of the tests, and when they ran, where no branch has to merge them."""
+        self.warnings.extend(record_captures(self.repository, [self._passed(each, {}) for each in tried]))
+
+    def _verify(self, tried: Sequence[_Tried]) -> list[Captured]:
+        from patchgate.components.staleness_gathering import dependency_digests
+
+        view, components = self.content.view, self.content.policy.components
+        with FactsCache.of(self.repository) as cache:
+            made = [
+                self._passed(each, dependency_digests(each.captured.component, components, view, cache))
+                for each in tried
+            ]
+        with_note, environ = self.request.with_note, self.around.environ
+        self.warnings.extend(record_verifications(self.repository, made, environ, with_note=with_note))
+        return [
+            replace(
+                each.captured, result=Result.VERIFIED, is_staged=True, is_committed=self._has("HEAD", each)
+            )
+            for each in tried
+        ]
+
+    def _passed(self, tried: _Tried, dependencies: Mapping[str, str]) -> Verification:
+        component, now = tried.captured.component.id, int(self.around.now)
+        return Verification(component, tried.oid, now, dependencies, "ledger", tried.tests)
 
 
 def _shown(path: RepoPath, mistakes: Sequence[ContractMistake]) -> tuple[str, ...]:
@@ -265,154 +389,3 @@ def _shown(path: RepoPath, mistakes: Sequence[ContractMistake]) -> tuple[str, ..
         lines.append(f"{place}: {f'`{each.where}`: ' if each.where else ''}{each.message}")
     left = len(mistakes) - _MISTAKES_SHOWN
     return (*lines, f"{left} more {'is' if left == 1 else 'are'} not shown") if left > 0 else tuple(lines)
-
-
-def _try(
-    repository: Repository,
-    content: Recordable,
-    component: Component,
-    request: Request,
-    around: Surroundings,
-    warnings: list[str],
-) -> _Tried:
-    view = content.view
-    files = files_of(component, view)
-    recorded = record(component, view, files)
-    raw = write_baseline(component.id, recorded)
-    oid = view.objects.hash("blob", raw)
-    captured = Captured(component, Result.REFUSED, "", hashes=hashes(Baseline(component.id, recorded)))
-    if request.reverify:
-        entry = view.entry(component.baseline.raw)
-        if entry is None or not entry.is_file or entry.oid != oid:
-            reason = "has no baseline yet" if entry is None else "is not as its baseline records it"
-            hint = f"git patchgate baseline capture {component.id}"
-            return _Tried(
-                replace(captured, reason=f"{reason}, so there is nothing to verify", hint=hint), raw, oid
-            )
-    if not any(role is Role.IMPLEMENTATION for role, _ in files.values()):
-        # A capture of nothing is rarely meant.
-        warnings.append(f"`{component.id}` has no implementation file here")
-    tests = [path for path, (role, entry) in files.items() if role is Role.TESTS and entry.is_file]
-    run = _run(repository, content, component, tests, around, warnings)
-    undecided = run.ending is Ending.NOT_RUN
-    result = Result.UNDECIDED if undecided else Result.REFUSED
-    return _Tried(replace(captured, result=result, reason=run.reason, hint=run.hint, run=run), raw, oid)
-
-
-def _run(
-    repository: Repository,
-    content: Recordable,
-    component: Component,
-    tests: Sequence[RepoPath],
-    around: Surroundings,
-    warnings: list[str],
-) -> Ran:
-    if not tests:
-        return NO_TESTS
-    refusal = refusal_of_scripts(component, tests)
-    if refusal is not None:
-        return refusal
-    from patchgate.git.scratch import whole_tree
-    from patchgate.storage.temporary import TemporaryFolder
-
-    making = whole_tree(repository, content.store, content.tree, cache=around.cache, commit=content.commit)
-    with TemporaryFolder() as beside, making as scratch:
-        run = run_tests(
-            component,
-            tests,
-            content.policy.config.baselines.source_roots,
-            place=scratch.path,
-            beside=beside.path,
-            environ=around.environ,
-            tick=lambda seconds: around.tell(f"the tests of {component.id}", seconds),
-        )
-        warnings += run.warnings
-        if changed := scratch.changed():
-            named = ", ".join(path.quoted for path in changed[:_NAMED])
-            more = ", …" if len(changed) > _NAMED else ""
-            warnings.append(f"the tests of `{component.id}` changed {named}{more}, which is not recorded")
-    return run
-
-
-def _held_back(tried: _Tried) -> Captured:
-    """Tell of a component whose tests passed that nothing was kept, for those of another did not."""
-    if not tried.has_passed:
-        return tried.captured
-    return replace(tried.captured, result=Result.HELD_BACK)
-
-
-def _write(repository: Repository, objects: Objects, tried: _Tried) -> Captured:
-    work_tree = repository.work_tree or ""
-    path = tried.captured.component.baseline
-    is_there = is_written(work_tree, path, tried.content)
-    if not is_there:
-        write_file(work_tree, path, tried.content)
-    return replace(
-        tried.captured,
-        result=Result.UNCHANGED if is_there else Result.RECORDED,
-        is_staged=_has(objects, ":0", tried),
-        is_committed=_has(objects, "HEAD", tried),
-    )
-
-
-def _recorded(repository: Repository, tried: Sequence[_Tried], around: Surroundings) -> tuple[str, ...]:
-    """Keep the results of the tests, and when they ran, where no branch has to merge them."""
-    from patchgate.components.verifications import Verification, record_captures
-
-    now = int(around.now)
-    made = [
-        Verification(each.captured.component.id, each.oid, now, {}, "ledger", each.tests) for each in tried
-    ]
-    return record_captures(repository, made)
-
-
-def _has(objects: Objects, where: str, tried: _Tried) -> bool:
-    """Tell whether the index (`:0`) or a commit has this very baseline."""
-    found = objects.header(f"{where}:{tried.captured.component.baseline.raw.decode('ascii')}")
-    return found is not None and found.oid == tried.oid
-
-
-def _ignored(repository: Repository, components: Sequence[Component]) -> list[str]:
-    """Warn of baselines that git would not add."""
-    names = b"".join(each.baseline.raw + b"\0" for each in components)
-    asked = ("check-ignore", "-z", "--stdin")
-    listed = repository.git(*asked, stdin=names, in_work_tree=True, answers=(0, 1))
-    return [
-        f"git ignores {RepoPath.from_git(raw).quoted}: take it out of .gitignore, or add it by git add -f"
-        for raw in listed.out.split(b"\0")
-        if raw
-    ]
-
-
-def _verify(
-    repository: Repository,
-    content: Recordable,
-    tried: Sequence[_Tried],
-    request: Request,
-    around: Surroundings,
-    warnings: list[str],
-) -> list[Captured]:
-    from patchgate.components.staleness_gathering import dependency_digests
-    from patchgate.components.verifications import Verification, record_verifications
-
-    components = content.policy.components
-    with FactsCache.of(repository) as cache:
-        made = [
-            Verification(
-                each.captured.component.id,
-                each.oid,
-                int(around.now),
-                dependency_digests(each.captured.component, components, content.view, cache),
-                "ledger",
-                each.tests,
-            )
-            for each in tried
-        ]
-    warnings += record_verifications(repository, made, around.environ, with_note=request.with_note)
-    objects = content.view.objects
-    return [
-        replace(
-            each.captured, result=Result.VERIFIED, is_staged=True, is_committed=_has(objects, "HEAD", each)
-        )
-        for each in tried
-    ]

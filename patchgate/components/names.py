@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -56,34 +56,45 @@ class Names:
         # An id is ASCII; letters of other scripts that fold to ASCII must not pass for it.
         if not name.isascii():
             return None
-        for how, known, key in self._steps(name):
-            candidates = known.get(key, ())
+        folded = name.lower()
+        for how, known, key in self._steps:
+            wanted = key(folded)
+            candidates = known.get(wanted, ()) if wanted else ()
             if len(candidates) == 1:
                 return Resolved(candidates[0], how)
             if candidates:
                 return None
-        return None
+        some = self._with_part(folded)
+        return Resolved(some[0], How.PART) if len(some) == 1 else None
 
-    def _steps(self, name: str) -> Iterable[tuple[How, Mapping[str, list[str]], str]]:
-        folded = name.lower()
-        yield How.CASE, self._by_case, folded
-        yield How.WORDS, self._by_words, _words(folded)
-        bare = self._bare(folded)
-        yield How.AFFIX, self._by_bare, bare
-        yield How.AFFIX, self._by_bare_words, _words(bare)
-        yield How.PART, self._with_part(folded), folded
+    @cached_property
+    def _steps(self) -> tuple[tuple[How, Mapping[str, list[str]], Callable[[str], str]], ...]:
+        """What is asked in turn: the ids by a key of theirs, and how the same key of a name is made."""
+        steps: tuple[tuple[How, Callable[[str], str]], ...] = (
+            (How.CASE, str),
+            (How.WORDS, _words),
+            (How.AFFIX, self._bare),
+            (How.AFFIX, lambda folded: _words(self._bare(folded))),
+        )
+        return tuple((how, self._by(key), key) for how, key in steps)
 
-    def _with_part(self, folded: str) -> Mapping[str, list[str]]:
+    def _by(self, key: Callable[[str], str]) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = defaultdict(list)
+        for each in self.ids:
+            found[key(each.lower())].append(each)
+        return found
+
+    def _with_part(self, folded: str) -> list[str]:
         """Find the ids that the name begins or ends with, and those that begin or end with the name."""
         if not folded.strip(_ENDS):
-            return {}
+            return []
         shorter = {each for part in _outer_parts(folded) for each in self._by_plain.get(part, ())}
         longer = self._by_outer_part.get(_plain(folded), ())
-        return {folded: sorted({*shorter, *longer})}
+        return sorted({*shorter, *longer})
 
     @cached_property
     def _by_plain(self) -> Mapping[str, list[str]]:
-        return self._grouped({each: _plain(each.lower()) for each in self.ids})
+        return self._by(_plain)
 
     @cached_property
     def _by_outer_part(self) -> Mapping[str, list[str]]:
@@ -92,22 +103,6 @@ class Names:
             for part in set(_outer_parts(each.lower())):
                 found[part].append(each)
         return found
-
-    @cached_property
-    def _by_case(self) -> Mapping[str, list[str]]:
-        return self._grouped({each: each.lower() for each in self.ids})
-
-    @cached_property
-    def _by_words(self) -> Mapping[str, list[str]]:
-        return self._grouped({each: _words(each.lower()) for each in self.ids})
-
-    @cached_property
-    def _by_bare(self) -> Mapping[str, list[str]]:
-        return self._grouped({each: self._bare(each.lower()) for each in self.ids})
-
-    @cached_property
-    def _by_bare_words(self) -> Mapping[str, list[str]]:
-        return self._grouped({each: _words(self._bare(each.lower())) for each in self.ids})
 
     @cached_property
     def _affixes(self) -> tuple[str, str]:
@@ -121,14 +116,6 @@ class Names:
     def _bare(self, folded: str) -> str:
         before, after = self._affixes
         return folded.removeprefix(before).removesuffix(after)
-
-    @staticmethod
-    def _grouped(keys: Mapping[str, str]) -> Mapping[str, list[str]]:
-        found: dict[str, list[str]] = defaultdict(list)
-        for each, key in keys.items():
-            if key:
-                found[key].append(each)
-        return found
 
 
 def did_you_mean(name: str, choices: Iterable[str]) -> str | None:
@@ -226,48 +213,32 @@ def is_across(components: Components, name: str, other: str) -> bool:
 
 
 def _knots(needs: Graph) -> list[frozenset[str]]:
-    """Find the strongly connected components (Tarjan's algorithm, without recursion)."""
-    found: list[frozenset[str]] = []
-    order: dict[str, int] = {}
-    low: dict[str, int] = {}
-    open_names: dict[str, None] = {}
-    for root in sorted(needs):
-        if root in order:
-            continue
-        waiting: list[tuple[str, Iterator[str]]] = []
+    """Find the strongly connected components (Kosaraju's algorithm, without recursion)."""
+    back: dict[str, list[str]] = {}
+    for name, others in needs.items():
+        for other in others:
+            back.setdefault(other, []).append(name)
+    seen: set[str] = set()
+    left = [name for start in sorted(needs) for name in _finished(start, needs, seen)]
+    seen.clear()
+    return [frozenset(members) for start in reversed(left) if (members := _finished(start, back, seen))]
 
-        def enter(name: str, waiting: list[tuple[str, Iterator[str]]] = waiting) -> None:
-            order[name] = low[name] = len(order)
-            open_names[name] = None
-            waiting.append((name, iter(needs.get(name, ()))))
 
-        enter(root)
-        while waiting:
-            name, rest = waiting[-1]
-            for other in rest:
-                if other not in order:
-                    enter(other)
-                    break
-                if other in open_names:
-                    low[name] = min(low[name], order[other])
-            else:
-                waiting.pop()
-                if waiting:
-                    above = waiting[-1][0]
-                    low[above] = min(low[above], low[name])
-                if low[name] == order[name]:
-                    found.append(_closed(open_names, name))
+def _finished(start: str, needs: Graph, seen: set[str]) -> list[str]:
+    """Walk to what can be reached and was not seen; each name comes after all that is reached by it."""
+    found: list[str] = []
+    waiting = [(start, iter(needs.get(start, ())))] if start not in seen else []
+    seen.add(start)
+    while waiting:
+        name, rest = waiting[-1]
+        other = next((each for each in rest if each not in seen), None)
+        if other is None:
+            found.append(name)
+            waiting.pop()
+        else:
+            seen.add(other)
+            waiting.append((other, iter(needs.get(other, ()))))
     return found
-
-
-def _closed(open_names: dict[str, None], first: str) -> frozenset[str]:
-    """Take the members of a knot, those met last, from what is still open."""
-    members = set()
-    while True:
-        name, _ = open_names.popitem()
-        members.add(name)
-        if name == first:
-            return frozenset(members)
 
 
 def _way_back(needs: Graph, start: str, members: frozenset[str]) -> tuple[str, ...]:
