@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from patchgate.policy.json_places import JsonDocument, read_json
-
 VERSION = (
     r"[0-9]{1,9}(?:\.[0-9]{1,9}){0,7}"
     r"(?:[-.]?[A-Za-z][0-9A-Za-z.-]{0,60}|-[0-9A-Za-z][0-9A-Za-z.-]{0,60})?"
@@ -25,6 +23,9 @@ _Order = tuple[tuple[int, ...], bool, tuple[_Part, ...]]
 
 def version_of(raw: bytes) -> str | None:
     """Find the version that a contract states, even where the rest of it is wrong; None where it is none."""
+    # 3 ms to import, and a commit near a component needs no version.
+    from patchgate.policy.json_places import JsonDocument, read_json
+
     read = read_json(raw)
     if not isinstance(read, JsonDocument) or not isinstance(read.value, dict):
         return None

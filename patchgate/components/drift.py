@@ -17,12 +17,12 @@ from patchgate.components.drift_contents import (
     compare,
     has_other_tests,
     is_python,
+    is_version_higher,
     promises_otherwise,
 )
-from patchgate.components.drift_losses import keeps_no_test, weakened
 from patchgate.git.path import RepoPath
 from patchgate.policy.component import Role
-from patchgate.report.verdict import Finding
+from patchgate.report.verdict import Detail, Finding
 
 _MOST = 20
 _RULE_OF_ROLE = {
@@ -80,9 +80,7 @@ def examine_state(state: ComponentState) -> Iterator[Finding]:
 def _tampered(state: ComponentState) -> Finding | None:
     """Say what is wrong with a baseline that the change itself touches; None where it is as it has to be."""
     if state.recorded is None:
-        if state.before is None:
-            return None
-        return deleted(state)
+        return None if state.before is None else deleted(state)
     if state.capture is not None and state.written == state.capture:
         return None
     return forged(state)
@@ -120,17 +118,14 @@ def _drifted(state: ComponentState, recorded: Baseline) -> Iterator[Finding]:
     yield from told
     if not told:
         # Another promise and its tests are all that differs.
-        name = state.component.id
-        yield _about(
-            state, "drift-all", f"contract and tests of component {name} changed since it was recorded"
-        )
+        what = f"contract and tests of component {state.component.id}"
+        yield _about(state, "drift-all", f"{what} changed since it was recorded")
 
 
 def _differing(state: ComponentState, found: Comparison, recorded: Baseline) -> Iterator[Finding]:
     """Tell what each role that differs is told of."""
-    yield from _missing(
-        state, found, [path for path, each in found.gone.items() if each.role is not Role.TESTS]
-    )
+    lost = [path for path, each in found.gone.items() if each.role is not Role.TESTS]
+    yield from _missing(state, found, lost)
     if found.differs(Role.CONTRACT) or found.differs(Role.TESTS):
         yield from _promised(state, found, recorded)
     elif Role.IMPLEMENTATION in found.arrived_roles:
@@ -141,8 +136,7 @@ def _differing(state: ComponentState, found: Comparison, recorded: Baseline) -> 
 
 def _promised(state: ComponentState, found: Comparison, recorded: Baseline) -> Iterator[Finding]:
     """Tell what became of contract and tests, and so of the implementation beside them."""
-    # 10 ms to import, and what changes is mostly the implementation alone.
-    from patchgate.components.drift_contents import has_other_tests, is_version_higher, promises_otherwise
+    # 6 ms to import, and what changes is mostly the implementation alone.
     from patchgate.components.drift_losses import weakened
 
     contract, tests, implementation = (found.differs(role) for role in Role)
@@ -160,9 +154,8 @@ def _promised(state: ComponentState, found: Comparison, recorded: Baseline) -> I
         yield _not_raised(state)
     arrived = found.arrived_roles
     if promised and is_tested and implementation:
-        yield _about(
-            state, "drift-all", f"all of component {state.component.id} changed since it was recorded"
-        )
+        what = f"all of component {state.component.id}"
+        yield _about(state, "drift-all", f"{what} changed since it was recorded")
     elif implementation and Role.IMPLEMENTATION in arrived and not higher:
         yield _of_role(state, found, Role.IMPLEMENTATION, "drift-implementation")
     elif tests and not (promised or implementation) and Role.TESTS in arrived:
@@ -171,7 +164,6 @@ def _promised(state: ComponentState, found: Comparison, recorded: Baseline) -> I
 
 def laundered(state: ComponentState, before: Baseline) -> Iterator[Finding]:
     """Ask of a change that brings its own baseline what the one of before would have refused."""
-    from patchgate.components.drift_contents import has_other_tests, is_version_higher, promises_otherwise
     from patchgate.components.drift_losses import weakened
 
     contract = state.component.contract
@@ -190,19 +182,18 @@ def laundered(state: ComponentState, before: Baseline) -> Iterator[Finding]:
 
 def _missing(state: ComponentState, found: Comparison, lost: Sequence[RepoPath]) -> Iterator[Finding]:
     """Tell each file of contract and implementation that is gone; of very many the first and a number."""
-    name = state.component.id
-    recapture = f"if it is meant, run the tests and record it: git patchgate baseline capture {name}"
+    recapture = f"if it is meant, run the tests and record it: {_recapture(state)}"
     for index, path in enumerate(lost[:_MOST], start=1):
         role = found.gone[path].role
         stays = state.files and role is not Role.CONTRACT
-        yield find(
+        yield _find(
+            state,
             "drift-missing",
-            f"{path.quoted}, of the {role.value} of component {name}, is gone"
+            f"{path.quoted}, of the {role.value} of component {state.component.id}, is gone"
             + _more(index, len(lost), "file"),
             path,
             f"put it back; {recapture if stays else _leave(state)}",
             side="old",
-            details={"component": name},
         )
 
 
@@ -228,35 +219,25 @@ def without_tests(state: ComponentState) -> Iterator[Finding]:
     made = ""
     if any(role is not Role.CONTRACT and is_python(path) for path, (role, _) in state.files.items()):
         made = f" (git patchgate component tests {name} --staged prints those that follow from it)"
-    yield find(
-        "drift-contract-without-tests",
-        f"the contract of component {name} changed, and none of its tests did",
-        contract,
-        f"change the tests that hold the component to it in the same commit{made}, or put the contract back",
-        details={"component": name},
-    )
+    message = f"the contract of component {name} changed, and none of its tests did"
+    change = f"change the tests that hold the component to it in the same commit{made}"
+    rule = "drift-contract-without-tests"
+    yield _find(state, rule, message, contract, f"{change}, or put the contract back")
+
+
+def _version(state: ComponentState, what: str, hint: str) -> Finding:
+    message = f"the contract of component {state.component.id} {what}"
+    return _find(state, "drift-version", message, state.component.contract, hint)
 
 
 def _not_raised(state: ComponentState) -> Finding:
-    name = state.component.id
-    return find(
-        "drift-version",
-        f"the contract of component {name} changed, and its version is not higher than the recorded one",
-        state.component.contract,
-        "raise `version` in the contract",
-        details={"component": name},
-    )
+    what = "changed, and its version is not higher than the recorded one"
+    return _version(state, what, "raise `version` in the contract")
 
 
 def _same_promise(state: ComponentState) -> Finding:
-    name = state.component.id
-    return find(
-        "drift-version",
-        f"the contract of component {name} is written otherwise than recorded, and promises the same",
-        state.component.contract,
-        f"put it back, or run the tests and record it: git patchgate baseline capture {name}",
-        details={"component": name},
-    )
+    what = "is written otherwise than recorded, and promises the same"
+    return _version(state, what, f"put it back, or run the tests and record it: {_recapture(state)}")
 
 
 def _of_role(state: ComponentState, found: Comparison, role: Role, rule: str) -> Finding:
@@ -269,54 +250,54 @@ def _of_role(state: ComponentState, found: Comparison, role: Role, rule: str) ->
         what = f"the tests of component {name} differ from its baseline"
     else:
         what = f"component {name} is implemented otherwise than recorded, under the same contract version"
-    return find(
-        rule,
-        f"{what} ({first.quoted}{more})",
-        first,
-        f"run the tests and record it: git patchgate baseline capture {name}",
-        details={"component": name, "actual": len(paths)},
-    )
+    hint = f"run the tests and record it: {_recapture(state)}"
+    return _find(state, rule, f"{what} ({first.quoted}{more})", first, hint, actual=len(paths))
 
 
 def _left_out(state: ComponentState, found: Comparison) -> Iterator[Finding]:
     """Tell of each role the files that are still there and, by the declaration, no longer of it."""
-    name = state.component.id
     for role, rule in _RULE_OF_ROLE.items():
         paths = list(found.left_out_of(role))
         if not paths:
             continue
         more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
-        yield find(
-            rule,
-            f"{paths[0].quoted}{more}, recorded as {role.value} of component {name}: no longer declared so",
-            paths[0],
-            f"if that is meant, run the tests and record it: git patchgate baseline capture {name}",
-            details={"component": name, "actual": len(paths)},
-        )
+        recorded = f"recorded as {role.value} of component {state.component.id}"
+        message = f"{paths[0].quoted}{more}, {recorded}: no longer declared so"
+        hint = f"if that is meant, run the tests and record it: {_recapture(state)}"
+        yield _find(state, rule, message, paths[0], hint, actual=len(paths))
 
 
 def _moved(state: ComponentState, found: Comparison) -> Iterator[Finding]:
-    name = state.component.id
+    hint = f"the baseline names the old path: {_recapture(state)}"
     for index, (new, old) in enumerate(list(found.moved.items())[:_MOST], start=1):
-        yield find(
-            "drift-moved",
-            f"{old.quoted} of component {name} moved to {new.quoted}"
-            + _more(index, len(found.moved), "move"),
-            new,
-            f"the baseline names the old path: git patchgate baseline capture {name}",
-            details={"component": name},
-        )
+        message = f"{old.quoted} of component {state.component.id} moved to {new.quoted}"
+        yield _find(state, "drift-moved", message + _more(index, len(found.moved), "move"), new, hint)
 
 
 def _about(
     state: ComponentState, rule: str, message: str, when: str = "run its tests and record it"
 ) -> Finding:
     """Tell something of a component as a whole, at its contract, or else where its baseline belongs."""
-    name, contract = state.component.id, state.component.contract
+    contract = state.component.contract
     place = contract if rule == "drift-all" and contract in state.files else state.component.baseline
-    return find(
-        rule, message, place, f"{when}: git patchgate baseline capture {name}", details={"component": name}
-    )
+    return _find(state, rule, message, place, f"{when}: {_recapture(state)}")
+
+
+def _recapture(state: ComponentState) -> str:
+    return f"git patchgate baseline capture {state.component.id}"
+
+
+def _find(
+    state: ComponentState,
+    rule: str,
+    message: str,
+    path: RepoPath,
+    hint: str,
+    *,
+    side: str = "new",
+    **more: Detail,
+) -> Finding:
+    return find(rule, message, path, hint, side=side, details={"component": state.component.id, **more})
 
 
 def examine_steps(steps: Steps) -> Iterator[Finding]:
@@ -336,6 +317,8 @@ def examine_steps(steps: Steps) -> Iterator[Finding]:
 
 def _left_with(state: ComponentState, before: Baseline) -> Iterator[Finding]:
     """Find what a component lost that is declared no longer, unless all of it is gone."""
+    from patchgate.components.drift_losses import keeps_no_test, weakened
+
     found = compare(state.files, before, state.unclaimed)
     is_there = {path for path in before.files if path in state.files} or found.moved
     if is_there or not keeps_no_test(state, found):
@@ -346,11 +329,7 @@ def _left_with(state: ComponentState, before: Baseline) -> Iterator[Finding]:
         if promised is not False and not has_other_tests(found, state.texts):
             yield from without_tests(state)
     if is_there or state.recorded is not None:
-        name, place = state.component.id, state.component.baseline
-        yield find(
-            "component-undeclared",
-            f"component {name} is no longer declared: no gate guards its contract and its tests from here on",
-            place,
-            "put the declaration back; or, if this is intended, change its files in a later push",
-            details={"component": name},
-        )
+        gone = "is no longer declared: no gate guards its contract and its tests from here on"
+        message = f"component {state.component.id} {gone}"
+        hint = "put the declaration back; or, if this is intended, change its files in a later push"
+        yield _find(state, "component-undeclared", message, state.component.baseline, hint)

@@ -12,14 +12,11 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from patchgate.check.python_tokens import is_readable, packed, statements_of, text_of
 from patchgate.components.baseline import Baseline, RecordedFile
 from patchgate.components.contract_facts import is_higher, version_of
-from patchgate.components.python_tests import read_tests
 from patchgate.git.model import EXECUTABLE, REGULAR, Entry
 from patchgate.git.path import RepoPath
 from patchgate.policy.component import Role
-from patchgate.policy.json_places import JsonDocument, read_json
 
 Files = Mapping[RepoPath, tuple[Role, Entry]]
 
@@ -178,6 +175,8 @@ def is_another_promise(
 
 def _document(content: bytes | None, but: Sequence[str]) -> str | None:
     """Write a JSON document so that equal ones are equal texts; a key that stands twice makes it none."""
+    from patchgate.policy.json_places import JsonDocument, read_json
+
     read = None if content is None else read_json(content)
     if not isinstance(read, JsonDocument) or read.doubled:
         return None
@@ -192,15 +191,9 @@ def is_version_higher(found: Comparison, texts: Texts) -> bool | None:
     old, new = found.old(Role.CONTRACT), found.new(Role.CONTRACT)
     if not old or not new:
         return None
-    before = _version(texts.get(next(iter(old.values())).oid))
-    now = _version(texts.get(next(iter(new.values())).oid))
-    if before is None or now is None:
-        return None
-    return is_higher(now, before)
-
-
-def _version(content: bytes | None) -> str | None:
-    return None if content is None else version_of(content)
+    contents = (texts.get(next(iter(old.values())).oid), texts.get(next(iter(new.values())).oid))
+    before, now = (None if content is None else version_of(content) for content in contents)
+    return None if before is None or now is None else is_higher(now, before)
 
 
 def has_other_tests(found: Comparison, texts: Texts) -> bool:
@@ -270,6 +263,9 @@ def is_unread(found: Comparison, texts: Texts) -> bool:
 
 def _substance(path: RepoPath, each: RecordedFile | Entry, texts: Texts) -> object:
     """Give what makes a test file another one: its statements, or else its content and that it is a file."""
+    # 10 ms to import with what follows, and what changes is mostly the implementation alone.
+    from patchgate.check.python_tokens import is_readable, text_of
+
     content = _python(path, each, texts)
     text = None if content is None else text_of(content)
     return (_is_file(each), each.oid) if text is None or not is_readable(text) else _statements(text)
@@ -277,6 +273,8 @@ def _substance(path: RepoPath, each: RecordedFile | Entry, texts: Texts) -> obje
 
 def _statements(text: str) -> tuple[tuple[int, str], ...]:
     """Give the statements of Python with their depths; comments, layout and bare strings are none."""
+    from patchgate.check.python_tokens import packed, statements_of
+
     depths: list[int] = []
     found: list[tuple[int, str]] = []
     for statement in statements_of(text):
@@ -289,6 +287,8 @@ def _statements(text: str) -> tuple[tuple[int, str], ...]:
 
 
 def _holds_tests(path: RepoPath, each: RecordedFile | Entry, texts: Texts) -> bool:
+    from patchgate.components.python_tests import read_tests
+
     content = _python(path, each, texts)
     return not _is_blank(each, texts) if content is None else bool(read_tests(content).functions)
 
