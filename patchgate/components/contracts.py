@@ -1,19 +1,17 @@
 """The contracts gate: what is wrong with the contracts that a change touches, and with what they need.
 
-Decides over a `ContractsView`, which names what is asked: whole contracts, budgets whose tests were touched,
-patterns that may have become empty, files that two components claim. What a contract's content says by
-itself was found when it was read (`components.contract_reading`) and is told here.
-
-Whether a component's tests assert a performance budget.
+Decides over a `ContractsView`, which names what is asked: whole contracts, budgets whose tests were touched
+(and whether these assert them), patterns that may have become empty, files that two components claim. What
+a contract's content says by itself was found when it was read (`components.contract_reading`).
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 from patchgate.check.case import Case, find
 from patchgate.components.component_case import ComponentsNear, ContractsView
@@ -35,7 +33,7 @@ from patchgate.git.quoting import printable
 from patchgate.policy.policy import Decision, Policy
 from patchgate.policy.toml_lines import Key, line_of, lines
 from patchgate.report.rules import Level
-from patchgate.report.verdict import Finding, Fixer, Json
+from patchgate.report.verdict import Detail, Finding, Fixer
 
 _WORDS = {
     "p95_latency_ms": frozenset({"p95", "latency", "percentile", "quantiles", "milliseconds"}),
@@ -182,27 +180,30 @@ class _View:
         self._names = Names(view.components.ids)
         self._likes: dict[str, str | None] = {}
 
+    def _find(
+        self, name: str, rule: str, message: str, hint: str, *, line: int | None = None, **details: Detail
+    ) -> Finding:
+        """Make a finding about a component, at its contract."""
+        path = self._view.components[name].contract
+        return find(rule, message, path, hint, line=line, details={"component": name, **details})
+
     def contract(self, name: str) -> Iterator[Finding]:
         """Judge one contract: that it is there, what it says, what it depends on."""
-        path = self._view.components[name].contract
         facts = self._view.facts.get(name)
         if facts is None:
-            yield self._absent(name, path)
+            yield self._absent(name, self._view.components[name].contract)
             return
         for mistake in facts.mistakes:
-            message = f"`{mistake.where}`: {mistake.message}" if mistake.where else mistake.message
-            details = {"component": name, "pattern": mistake.where or None}
-            yield find(mistake.rule, message, path, mistake.hint, line=mistake.line, details=details)
+            where = mistake.where or None
+            message = f"`{where}`: {mistake.message}" if where else mistake.message
+            yield self._find(name, mistake.rule, message, mistake.hint, line=mistake.line, pattern=where)
         if facts.component_id is not None and facts.component_id != name:
-            yield find(
-                "contract-invalid",
-                f"the contract of `{name}` says that it is that of `{printable(facts.component_id, 80)}`",
-                path,
-                f'write "component_id": "{name}", or mend the path in the config',
-                line=facts.component_id_line,
-                details={"component": name, "pattern": "component_id"},
-            )
-        yield from _bounded(name, list(self._needs(name, path, facts)))
+            other = printable(facts.component_id, 80)
+            message = f"the contract of `{name}` says that it is that of `{other}`"
+            hint = f'write "component_id": "{name}", or mend the path in the config'
+            line = facts.component_id_line
+            yield self._find(name, "contract-invalid", message, hint, line=line, pattern="component_id")
+        yield from _bounded(name, list(self._needs(name, facts)))
         for cycle in self._cycles:
             if name == min(cycle.members & self._view.asked):
                 yield self._cycle(cycle)
@@ -210,13 +211,8 @@ class _View:
     def _absent(self, name: str, path: RepoPath) -> Finding:
         kind = self._view.not_files.get(name)
         if kind is not None:
-            return find(
-                "contract-invalid",
-                f"the contract of `{name}`, {path.quoted}, is {kind}",
-                path,
-                "make it a regular file",
-                details={"component": name},
-            )
+            message = f"the contract of `{name}`, {path.quoted}, is {kind}"
+            return self._find(name, "contract-invalid", message, "make it a regular file")
         key = ("components", name, "contract")
         file, line = self._in_config(key)
         return find(
@@ -229,75 +225,47 @@ class _View:
             details={"component": name},
         )
 
-    def _needs(self, name: str, path: RepoPath, facts: ContractFacts) -> Iterator[Finding]:
+    def _needs(self, name: str, facts: ContractFacts) -> Iterator[Finding]:
         for reference, resolved in resolved_dependencies(facts, self._names):
-            yield from self._dependency(name, path, reference, resolved)
+            told = partial(self._find, name, line=reference.line, pattern=reference.name)
+            yield from self._dependency(name, reference, resolved, told)
         for reference in facts.externals:
             if not self._view.externals.get(reference.name, False):
-                yield self._external(name, path, reference)
+                yield self._external(name, reference)
 
     def _dependency(
-        self, name: str, path: RepoPath, reference: Reference, resolved: Resolved | None
+        self, name: str, reference: Reference, resolved: Resolved | None, told: Callable[..., Finding]
     ) -> Iterator[Finding]:
         written = printable(reference.name, 80)
-        details: Mapping[str, Json] = {"component": name, "pattern": reference.name}
         if resolved is None:
             owner = self._view.owners.get(reference.name, name)
             if owner != name:
-                yield find(
-                    "dependency-unknown",
-                    f"`{written}` is a {'path' if '/' in written else 'module'} of component `{owner}`",
-                    path,
-                    f"name the component: `{owner}`",
-                    line=reference.line,
-                    details=details,
-                )
+                message = f"`{written}` is a {'path' if '/' in written else 'module'} of component `{owner}`"
+                yield told("dependency-unknown", message, f"name the component: `{owner}`")
             elif not self._view.externals.get(reference.name, False):
-                yield find(
-                    "dependency-unknown",
-                    f"`{name}` depends on `{written}`, which is no component, no module and no path",
-                    path,
-                    self._meant(reference.name) or "name a component, or take the entry out",
-                    line=reference.line,
-                    details=details,
-                )
+                message = f"`{name}` depends on `{written}`, which is no component, no module and no path"
+                hint = self._meant(reference.name) or "name a component, or take the entry out"
+                yield told("dependency-unknown", message, hint)
             return
         if resolved.how is not How.EXACT:
-            yield find(
-                "dependency-corrected",
-                f"`{written}` is read as `{resolved.id}`, {_READ_AS[resolved.how]}",
-                path,
-                f"write `{resolved.id}`",
-                line=reference.line,
-                details=details,
-            )
+            message = f"`{written}` is read as `{resolved.id}`, {_READ_AS[resolved.how]}"
+            yield told("dependency-corrected", message, f"write `{resolved.id}`")
         if self._view.facts.get(resolved.id) is None:
             there = self._view.components[resolved.id].contract.quoted
-            yield find(
-                "dependency-without-contract",
-                f"`{name}` depends on `{resolved.id}`, which has no contract",
-                path,
-                f"write {there} first, or take the dependency out",
-                line=reference.line,
-                details=details,
-            )
+            message = f"`{name}` depends on `{resolved.id}`, which has no contract"
+            hint = f"write {there} first, or take the dependency out"
+            yield told("dependency-without-contract", message, hint)
         if is_across(self._view.components, name, resolved.id):
             here, other = self._place(name), self._place(resolved.id)
-            yield find(
-                "dependency-across",
-                f"{here} depends on {other}, in another part of the component tree",
-                path,
-                "depend on a sibling, a parent or a parent's sibling, or move one of the two",
-                line=reference.line,
-                who=Fixer.PERSON,
-                details=details,
-            )
+            message = f"{here} depends on {other}, in another part of the component tree"
+            hint = "depend on a sibling, a parent or a parent's sibling, or move one of the two"
+            yield replace(told("dependency-across", message, hint), who_can_fix=Fixer.PERSON)
 
     def _place(self, name: str) -> str:
         above = reversed(self._view.components.ancestors(name))
         return "`" + "/".join([*above, name]) + "`"
 
-    def _external(self, name: str, path: RepoPath, reference: Reference) -> Finding:
+    def _external(self, name: str, reference: Reference) -> Finding:
         component = self._names.find(reference.name)
         hint = (
             f"`{component.id}` is a component: name it in `dependencies`"
@@ -307,13 +275,9 @@ class _View:
         )
         roots = ", ".join(f"`{printable(root, 80)}`" for root in self._policy.config.baselines.source_roots)
         wanted = printable(reference.name, 80)
-        return find(
-            "external-missing",
-            f"`{name}` needs `{wanted}`, which is not in this tree (source roots: {roots})",
-            path,
-            hint,
-            line=reference.line,
-            details={"component": name, "pattern": reference.name},
+        message = f"`{name}` needs `{wanted}`, which is not in this tree (source roots: {roots})"
+        return self._find(
+            name, "external-missing", message, hint, line=reference.line, pattern=reference.name
         )
 
     def _meant(self, written: str) -> str | None:
@@ -341,18 +305,15 @@ class _View:
         if others:
             more = ", ".join(others[:5]) + (f" and {len(others) - 5} more" if len(others) > 5 else "")
             message += f"; in circles with them: {more}"
-        return find(
+        return self._find(
+            first,
             "dependency-cycle",
             message,
-            self._view.components[first].contract,
             "take one of these dependencies out; what both need becomes a component of its own",
             line=self._line_to(first, cycle.path[1 % len(cycle.path)]),
-            details={
-                "component": first,
-                "pattern": shown,
-                "cycle": list(cycle.path),
-                "crosses_subtrees": across is not None,
-            },
+            pattern=shown,
+            cycle=list(cycle.path),
+            crosses_subtrees=across is not None,
         )
 
     def _line_to(self, name: str, other: str) -> int | None:
@@ -371,14 +332,10 @@ class _View:
             if not tests.asserts(promise):
                 limit = f"{promise.limit:g} {_MEASURES.get(promise.kind, promise.kind)}"
                 function = printable(promise.function, 80)
-                yield find(
-                    "budget-unasserted",
-                    f"`{function}` promises {limit}, and no test of `{name}` asserts it",
-                    self._view.components[name].contract,
-                    f"write such a test; git patchgate component tests {name} prints one",
-                    line=promise.line,
-                    details={"component": name, "pattern": promise.where},
-                )
+                message = f"`{function}` promises {limit}, and no test of `{name}` asserts it"
+                hint = f"write such a test; git patchgate component tests {name} prints one"
+                line, where = promise.line, promise.where
+                yield self._find(name, "budget-unasserted", message, hint, line=line, pattern=where)
 
     def empty_globs(self, name: str) -> Iterator[Finding]:
         """Tell of the patterns of a component that match nothing."""
