@@ -24,7 +24,7 @@ from patchgate.apply.attempts import (
 )
 from patchgate.apply.evidence_folders import Folder, contents, folders, read_evidence, remove
 from patchgate.errors import UndecidedError, UsageError
-from patchgate.git.quoting import printable, quote_path
+from patchgate.git.quoting import first_of, printable, quote_path
 from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import Ledger
 from patchgate.report.json import place_member, plain_json
@@ -175,8 +175,7 @@ def _state(told: Told) -> str:
 
 
 def _rules(rules: Sequence[str]) -> str:
-    more = f" and {len(rules) - _MOST_RULES} more" if len(rules) > _MOST_RULES else ""
-    return " ".join(safe(rule, 60) for rule in rules[:_MOST_RULES]) + more
+    return first_of(rules, _MOST_RULES, lambda rule: safe(rule, 60), " ")
 
 
 def show_text(repository: Repository, told: Told) -> list[str]:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from patchgate.git.quoting import first_of
 from patchgate.report import wording
 from patchgate.report.json import document
 from patchgate.report.rules import Level, Stage
@@ -294,8 +295,7 @@ def _span(text: str) -> str:
 
 
 def _spans(texts: Sequence[str]) -> str:
-    more = f" and {len(texts) - _MOST_FILES} more" if len(texts) > _MOST_FILES else ""
-    return ", ".join(map(_span, texts[:_MOST_FILES])) + more
+    return first_of(texts, _MOST_FILES, _span)
 
 
 def code_block(text: str) -> str:

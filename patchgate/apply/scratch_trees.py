@@ -25,7 +25,7 @@ from patchgate.git.blobs import lines_of
 from patchgate.git.model import FileChange
 from patchgate.git.path import RepoPath
 from patchgate.git.private import tried_tree
-from patchgate.git.quoting import neutral
+from patchgate.git.quoting import first_of, neutral
 from patchgate.git.repository import Repository
 from patchgate.git.scratch import Scratch, touched_files, whole_tree
 from patchgate.ledger.masking import Masks
@@ -266,8 +266,7 @@ class Before:
         if not fresh or now.form == "output":
             return _incomparable(finding, details)
         details["new"] = fresh[:_SHOWN]
-        more = f" and {len(fresh) - 5} more" if len(fresh) > 5 else ""
-        hint = f"these fail with the patch only: {', '.join(fresh[:5])}{more}; {finding.hint}"
+        hint = f"these fail with the patch only: {first_of(fresh, 5)}; {finding.hint}"
         return replace(finding, hint=hint)
 
     def _failed_before(self, finding: Finding, failed: Sequence[str]) -> Finding:

@@ -22,6 +22,7 @@ from patchgate.git.history import Commit
 from patchgate.git.model import Source
 from patchgate.git.objects import Objects
 from patchgate.git.pushes import NOTES, RefUpdate, Remote, peel, refs_below
+from patchgate.git.quoting import first_of
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import has_commits
 from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
@@ -388,5 +389,4 @@ def _differ(ref: str, changes: Sequence[ChangeVerdict], policy: Policy) -> bool:
 
 
 def _named(refs: Sequence[str]) -> str:
-    shown = ", ".join(show_ref(ref) for ref in refs[:_NAMED])
-    return shown + (f" and {len(refs) - _NAMED} more" if len(refs) > _NAMED else "")
+    return first_of(refs, _NAMED, show_ref)

@@ -17,7 +17,7 @@ from patchgate.errors import PatchgateError
 from patchgate.git.history import Commit, require_parents
 from patchgate.git.novelty import Update, arriving_tips, brought_by, fetched_now, has_had
 from patchgate.git.objects import Objects
-from patchgate.git.quoting import printable
+from patchgate.git.quoting import first_of, printable
 from patchgate.git.repository import Repository
 from patchgate.ledger.receipts import Receipts, settled
 from patchgate.policy.policies import Policies
@@ -156,8 +156,7 @@ def _under(change: ChangeVerdict, ref: str) -> ChangeVerdict:
 
 def _names(commits: Sequence[Commit]) -> str:
     """Name the last commits of a list."""
-    named = ", ".join(commit.oid[:SHORT_OID] for commit in reversed(commits[-_NAMED:]))
-    return named + (f" and {len(commits) - _NAMED} more" if len(commits) > _NAMED else "")
+    return first_of(commits[::-1], _NAMED, lambda commit: commit.oid[:SHORT_OID])
 
 
 def _upstream_note(
@@ -182,7 +181,6 @@ def _upstream_note(
     rules = sorted(
         {finding.rule for change in bad for finding in change.findings if finding.level == "error"}
     )
-    named = ", ".join(str(change.source.commit)[:12] for change in bad[:_NAMED])
-    more = f" and {len(bad) - _NAMED} more" if len(bad) > _NAMED else ""
+    named = first_of(bad, _NAMED, lambda change: str(change.source.commit)[:12])
     said = f"{count(len(bad), 'commit')} of a remote would not be accepted here"
-    return [f"{said} ({named}{more}: {', '.join(rules) or 'undecided'}); not yours to mend"]
+    return [f"{said} ({named}: {', '.join(rules) or 'undecided'}); not yours to mend"]

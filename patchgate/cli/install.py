@@ -13,7 +13,7 @@ import click
 from patchgate.cli.options import directory_of, in_repository, open_to_write
 from patchgate.cli.output import warn, write
 from patchgate.errors import UndecidedError, UsageError
-from patchgate.git.quoting import printable
+from patchgate.git.quoting import first_of, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,8 +80,7 @@ def _tell_lists(lists: Sequence[str], policy: Policy) -> None:
     for is_named, said in ((True, "in [verify] baselines"), (False, "could be in [verify] baselines")):
         found = [name for name in lists if (name in known) is is_named]
         if found:
-            more = f" and {len(found) - _MOST_LISTS} more" if len(found) > _MOST_LISTS else ""
-            write(f"lists of exceptions {said}: {', '.join(map(printable, found[:_MOST_LISTS]))}{more}\n")
+            write(f"lists of exceptions {said}: {first_of(found, _MOST_LISTS, printable)}\n")
 
 
 def _confirm(question: str) -> None:

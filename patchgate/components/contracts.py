@@ -29,7 +29,7 @@ from patchgate.components.names import (
 )
 from patchgate.components.python_tests import tests_of
 from patchgate.git.path import RepoPath
-from patchgate.git.quoting import printable
+from patchgate.git.quoting import first_of, printable
 from patchgate.policy.policy import Decision, Policy
 from patchgate.policy.toml_lines import Key, line_of, lines
 from patchgate.report.rules import Level
@@ -303,8 +303,7 @@ class _View:
         if across is not None:
             message += f"; {self._place(across[0])} and {self._place(across[1])} lie in different parts"
         if others:
-            more = ", ".join(others[:5]) + (f" and {len(others) - 5} more" if len(others) > 5 else "")
-            message += f"; in circles with them: {more}"
+            message += f"; in circles with them: {first_of(others, 5)}"
         return self._find(
             first,
             "dependency-cycle",
@@ -362,9 +361,7 @@ class _View:
             groups.setdefault(ids, []).append(path)
         for ids, paths in sorted(groups.items()):
             names = ", ".join(f"`{name}`" for name in ids)
-            shown = ", ".join(path.quoted for path in paths[:_MOST_SHARED_SHOWN])
-            if len(paths) > _MOST_SHARED_SHOWN:
-                shown += f" and {len(paths) - _MOST_SHARED_SHOWN} more"
+            shown = first_of(paths, _MOST_SHARED_SHOWN, lambda path: path.quoted)
             file, line = self._in_config(("components", ids[-1]))
             where = f" ([components.{ids[-1]}] in {file.quoted}:{line})" if file is not None and line else ""
             yield find(

@@ -21,7 +21,7 @@ from patchgate.components.staleness import Freshness, freshness
 from patchgate.components.verifications import VERIFIED_REF
 from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK
 from patchgate.git.path import RepoPath
-from patchgate.git.quoting import printable
+from patchgate.git.quoting import first_of, printable
 from patchgate.policy.component import Role
 from patchgate.policy.texts import COMPONENT_ID
 from patchgate.report.json import finding_documents, path_list, plain_json
@@ -99,8 +99,7 @@ def _closing(capture: Capture) -> Iterator[str]:
     to_add = [each.component.baseline for each in capture.components if not each.is_staged]
     to_add += capture.to_add
     if to_add:
-        more = f" and {len(to_add) - _ADDED} more" if len(to_add) > _ADDED else ""
-        yield f"to commit it: git add {' '.join(map(_argument, to_add[:_ADDED]))}{more}"
+        yield f"to commit it: git add {first_of(to_add, _ADDED, _argument, ' ')}"
     elif not all(each.is_committed for each in capture.components):
         yield "to commit it: git commit"
     elif results == {Result.UNCHANGED}:

@@ -21,6 +21,7 @@ from patchgate.components.drift_contents import (
     promises_otherwise,
 )
 from patchgate.git.path import RepoPath
+from patchgate.git.quoting import first_of
 from patchgate.policy.component import Role
 from patchgate.report.verdict import Detail, Finding
 
@@ -260,9 +261,9 @@ def _left_out(state: ComponentState, found: Comparison) -> Iterator[Finding]:
         paths = list(found.left_out_of(role))
         if not paths:
             continue
-        more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+        shown = first_of(paths, 1, lambda path: path.quoted)
         recorded = f"recorded as {role.value} of component {state.component.id}"
-        message = f"{paths[0].quoted}{more}, {recorded}: no longer declared so"
+        message = f"{shown}, {recorded}: no longer declared so"
         hint = f"if that is meant, run the tests and record it: {_recapture(state)}"
         yield _find(state, rule, message, paths[0], hint, actual=len(paths))
 

@@ -27,7 +27,7 @@ from patchgate.components.drift_contents import (
 )
 from patchgate.components.python_tests import PythonTest, PythonTests, read_tests
 from patchgate.git.path import RepoPath
-from patchgate.git.quoting import printable
+from patchgate.git.quoting import first_of, printable
 from patchgate.policy.component import Role
 from patchgate.report.rules import Level
 from patchgate.report.verdict import Finding
@@ -295,9 +295,7 @@ def _excused(
 def _loss(state: ComponentState, loss: Weakening, *, is_gone: bool, is_empty: bool) -> Finding:
     name = state.component.id
     names = [printable(each, _MOST_OF_A_NAME) for each in loss.functions[:_MOST]]
-    functions = ", ".join(names[:_MOST_NAMES])
-    if len(loss.functions) > _MOST_NAMES:
-        functions += f" and {len(loss.functions) - _MOST_NAMES} more"
+    functions = first_of(loss.functions, _MOST_NAMES, lambda each: printable(each, _MOST_OF_A_NAME))
     where = f" in {functions}" if functions else ""
     message, hint = {
         Loss.FILE: (

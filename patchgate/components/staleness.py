@@ -6,13 +6,13 @@ it knows the date, so nothing of it is part of a verdict id, and it is in no ord
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from patchgate.check.case import find
 from patchgate.git.path import RepoPath
-from patchgate.git.quoting import printable
+from patchgate.git.quoting import first_of, printable
 from patchgate.policy.policy import Policy, Profile
 from patchgate.report.rules import Level
 from patchgate.report.verdict import Finding
@@ -115,7 +115,7 @@ def examine(
         )
     hint = f"git patchgate baseline capture {name}" + ("" if has_drifted else " --reverify")
     if verified.gone:
-        lost = _listed([printable(each, _MOST_LETTERS) for each in verified.gone])
+        lost = first_of([printable(each, _MOST_LETTERS) for each in verified.gone], _MOST_NAMED)
         hint = (
             f"take {lost} out of the contract of {name}, or name what came in its place; then git patchgate "
             f"baseline capture {name}"
@@ -145,14 +145,8 @@ def where(verified: LastVerified) -> str:
 
 
 def _changed(verified: LastVerified) -> str:
-    return _listed(
-        [*verified.changed, *(f"{printable(each, _MOST_LETTERS)} (gone)" for each in verified.gone)]
-    )
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    gone = (f"{printable(each, _MOST_LETTERS)} (gone)" for each in verified.gone)
+    return first_of([*verified.changed, *gone], _MOST_NAMED)
 
 
 def _ago(days: int | None) -> str:

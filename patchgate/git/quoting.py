@@ -9,6 +9,13 @@ from __future__ import annotations
 
 import re
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import TypeVar
+
+    Item = TypeVar("Item")
+
 _LETTERS = {7: b"a", 8: b"b", 9: b"t", 10: b"n", 11: b"v", 12: b"f", 13: b"r", 34: b'"', 92: b"\\"}
 _FROM_SHORT = {letter[0]: bytes([code]) for code, letter in _LETTERS.items()}
 _BARE = re.compile(rb'[^\x00-\x1f\x7f"\\]*+')
@@ -198,3 +205,9 @@ def printable(raw: bytes | str, limit: int = 400) -> str:
         else:
             pieces.append(_escape(code))
     return "".join(pieces) + ("…" if cut else "")
+
+
+def first_of(items: Sequence[Item], most: int, show: Callable[[Item], str] = str, between: str = ", ") -> str:
+    """Show the first of some items, and count the others: `a, b and 3 more`."""
+    more = len(items) - most
+    return between.join(map(show, items[:most])) + (f" and {more} more" if more > 0 else "")

@@ -27,7 +27,7 @@ from patchgate.git.pushes import (
     refs_below,
     remote_of,
 )
-from patchgate.git.quoting import printable
+from patchgate.git.quoting import first_of, printable
 from patchgate.git.refs import as_known, is_default_at, is_empty_at, symbolic_refs_at, told_of
 from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import Event, Ledger
@@ -210,5 +210,4 @@ def _told(ledger: Ledger, unseen: Mapping[str, None]) -> Iterator[str]:
 
 
 def _named(oids: Sequence[str]) -> str:
-    shown = " ".join(oid[:SHORT_OID] for oid in oids[:_NAMED])
-    return shown + (f" and {len(oids) - _NAMED} more" if len(oids) > _NAMED else "")
+    return first_of(oids, _NAMED, lambda oid: oid[:SHORT_OID], " ")

@@ -19,6 +19,7 @@ from patchgate.errors import PatchgateError
 from patchgate.git.history import Commit, listed
 from patchgate.git.hooks_in_force import Worktree
 from patchgate.git.objects import Objects
+from patchgate.git.quoting import first_of
 from patchgate.git.refs import sentence_on, symbolic_refs
 from patchgate.git.repository import Repository
 from patchgate.hooks.doctor_findings import Finding, git_in, quoted
@@ -242,10 +243,11 @@ def unseen_findings(repository: Repository, git: str) -> Iterator[Finding]:
     commits = _unseen(repository)
     if not commits:
         return
-    named = [f"{commit.oid[:SHORT_OID]}{_branch_of(repository, commit)}" for commit in commits[:_NAMED]]
-    more = f" and {len(commits) - _NAMED} more" if len(commits) > _NAMED else ""
+    named = first_of(
+        commits, _NAMED, lambda commit: f"{commit.oid[:SHORT_OID]}{_branch_of(repository, commit)}"
+    )
     subject = f"{count(len(commits), 'commit')} on local branches {'has' if len(commits) == 1 else 'have'}"
-    what = f"{subject} no receipt, no hook accepted them here: {', '.join(named)}{more}"
+    what = f"{subject} no receipt, no hook accepted them here: {named}"
     if len(commits) == 1:
         line = f"{git} patchgate check {commits[0].oid}"
     else:

@@ -15,6 +15,7 @@ from patchgate.check.terms import Asked
 from patchgate.errors import PatchgateError
 from patchgate.git.history import Commit
 from patchgate.git.novelty import unpublished
+from patchgate.git.quoting import first_of
 from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import Ledger
 from patchgate.ledger.receipts import Receipts, Told, settled
@@ -98,11 +99,10 @@ def _recorded(ledger: Ledger) -> Iterator[tuple[str, str | None]]:
 
 def _words(changes: list[ChangeVerdict]) -> str:
     rules = sorted({each.rule for change in changes for each in change.findings if each.level is Level.ERROR})
-    named = ", ".join(str(change.source.commit)[:12] for change in changes[:_NAMED])
-    more = f" and {len(changes) - _NAMED} more" if len(changes) > _NAMED else ""
+    named = first_of(changes, _NAMED, lambda change: str(change.source.commit)[:12])
     verb = "was" if len(changes) == 1 else "were"
     return (
         f"{count(len(changes), 'commit')} below {verb} accepted by no hook here, and would be refused "
-        f"({named}{more}: {', '.join(rules) or 'undecided'}): mend it before the push, "
+        f"({named}: {', '.join(rules) or 'undecided'}): mend it before the push, "
         f"or see git patchgate check {str(changes[0].source.commit)[:12]}"
     )

@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from patchgate.errors import UndecidedError
+from patchgate.git.quoting import first_of
 from patchgate.policy.policy import Policy, Profile
 from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome
 
@@ -358,6 +359,5 @@ def _written(seconds: float) -> str:
 
 def _external(intent: Intent, dirt: Sequence[RepoPath]) -> str:
     """Name what is not blamed on an intent, for it was so before."""
-    named = ", ".join(path.quoted for path in dirt[:_NAMED])
-    more = f" and {len(dirt) - _NAMED} more" if len(dirt) > _NAMED else ""
-    return f"not blamed on {intent.id}, for it was so before: {named}{more}"
+    named = first_of(dirt, _NAMED, lambda path: path.quoted)
+    return f"not blamed on {intent.id}, for it was so before: {named}"

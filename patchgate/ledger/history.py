@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from patchgate.errors import UndecidedError
+from patchgate.git.quoting import first_of
 from patchgate.git.repository import Repository
 from patchgate.ledger import adjudications
 from patchgate.ledger.ledger import EVENT_SCHEMA, Event, Ledger
@@ -349,8 +350,7 @@ def _shown(value: Json) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, Sequence):
-        more = f" and {len(value) - _MOST_ITEMS} more" if len(value) > _MOST_ITEMS else ""
-        return ", ".join(_shown(each) for each in value[:_MOST_ITEMS]) + more
+        return first_of(value, _MOST_ITEMS, _shown)
     if isinstance(value, Mapping):
         return json.dumps(plain_json(value))
     return "none" if value is None else str(value)

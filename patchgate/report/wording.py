@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from patchgate.git.path import RepoPath
-from patchgate.git.quoting import printable
+from patchgate.git.quoting import first_of, printable
 from patchgate.report.rules import Level, Stage
 from patchgate.report.verdict import (
     Attempt,
@@ -118,8 +118,7 @@ def number(value: float | None) -> str:
 
 def some(paths: Sequence[RepoPath], most: int) -> str:
     """Name the first of some paths, and count the others: `a, b and 3 more`."""
-    more = f" and {len(paths) - most} more" if len(paths) > most else ""
-    return ", ".join(show_path(path) for path in paths[:most]) + more
+    return first_of(paths, most, show_path)
 
 
 def length(seconds: float) -> str:
@@ -209,8 +208,7 @@ def _owed(report: Report) -> str:
     # Who could not decide comes first: it is why the others were not run.
     owing.sort(key=lambda gate: gate.outcome is Outcome.NOT_RUN)
     said = list(dict.fromkeys(describe_gate(gate) for gate in owing))
-    more = f" and {len(said) - MAX_REASONS} more" if len(said) > MAX_REASONS else ""
-    return "; ".join(said[:MAX_REASONS]) + more
+    return first_of(said, MAX_REASONS, between="; ")
 
 
 def _policy(report: Report) -> str:

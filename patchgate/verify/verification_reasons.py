@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from patchgate.check.case import find
 from patchgate.commands.results import AnalysisRun, Result, ThresholdState, Worsened
+from patchgate.git.quoting import first_of
 from patchgate.intents.intent import ScopeCheck
 from patchgate.intents.scope import FORBIDS_CONTROLS
 from patchgate.intents.scope import findings_of as scope_findings
@@ -206,8 +207,7 @@ def describe_state(state: ThresholdState) -> str:
 
 
 def _few(said: Sequence[str], between: str = ", ") -> str:
-    more = len(said) - _MOST_NAMED
-    return between.join(said[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return first_of(said, _MOST_NAMED, between=between)
 
 
 MOST = 20

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from patchgate.commands.results import Evaluated, Result, ThresholdState, TreeRuns, Worsened
+from patchgate.git.quoting import first_of
 from patchgate.report.verdict import Verdict
 from patchgate.report.wording import SHORT_OID, count, number, safe, show_path, some
 from patchgate.verify.result import Verification
@@ -166,9 +167,8 @@ def _fate(state: ThresholdState, verification: Verification) -> str:
         return fails
     if state in verification.external_thresholds:
         return f"{fails}; what rose lies outside the intent"
-    shown = [name_signal(each) for each in state.over[:_MOST_OVER]]
-    more = f" and {len(state.over) - _MOST_OVER} more" if len(state.over) > _MOST_OVER else ""
-    return fails + (f" (over it: {', '.join(shown)}{more})" if shown else "")
+    shown = first_of(state.over, _MOST_OVER, name_signal)
+    return fails + (f" (over it: {shown})" if shown else "")
 
 
 def _scope(verification: Verification, limit: int) -> Iterator[list[str]]:

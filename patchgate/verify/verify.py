@@ -21,7 +21,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.private import PrivateStore
 from patchgate.git.pushes import common_ancestor
-from patchgate.git.quoting import printable
+from patchgate.git.quoting import first_of, printable
 from patchgate.git.repository import Repository
 from patchgate.intents.commits import ScopeGate
 from patchgate.report.wording import SHORT_OID, safe
@@ -280,8 +280,7 @@ def _no_analysis(scene: Scene) -> tuple[Obstacle, ...]:
 
 def _copied(intent: Intent, commits: Sequence[ExternalCommit]) -> tuple[str, ...]:
     """Name the commits that carry the trailer of an intent, and are somebody else's all the same."""
-    more = f" and {len(commits) - _MOST_NAMED} more" if len(commits) > _MOST_NAMED else ""
-    shown = ", ".join(each.oid[:SHORT_OID] for each in commits[:_MOST_NAMED]) + more
+    shown = first_of(commits, _MOST_NAMED, lambda each: each.oid[:SHORT_OID])
     why = "made elsewhere, or under another intent, and so not counted as the work's"
     return (f"{intent.id} is named by the trailer of what was {why}: {shown}",)
 

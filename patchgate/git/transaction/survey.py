@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from patchgate.errors import UndecidedError
 from patchgate.git.path import Descent, RepoPath, is_git_alias
-from patchgate.git.quoting import printable, quote_path
+from patchgate.git.quoting import first_of, printable, quote_path
 from patchgate.git.transaction.places import FOLDER, Place, Write, join, look, name_of, parent_of, trace_of
 from patchgate.git.transaction.site import Site
 from patchgate.storage.folder import Folder, is_folder
@@ -34,7 +34,7 @@ class ConcurrentChangeError(UndecidedError):
     """Something was changed since it was judged; nothing was written, or all of it was taken back."""
 
     def __init__(self, paths: Sequence[RepoPath]) -> None:
-        names = listed([path.quoted for path in paths])
+        names = first_of(paths, _SHOWN, lambda path: path.quoted)
         super().__init__(
             f"changed since the patch was judged: {names}; nothing was written",
             "look at what changed there, then apply the patch again",
@@ -57,7 +57,7 @@ class DirtyWorkspaceError(UndecidedError):
 
     def __init__(self, reason: str, places: Sequence[RepoPath], states: Sequence[str] = ()) -> None:
         states = states or [path.quoted for path in places]
-        told = f": {listed(states)}" if states else ""
+        told = f": {first_of(states, _SHOWN)}" if states else ""
         super().__init__(
             f"{reason}{told}",
             "put these right, then run git patchgate recover; with --keep it leaves such files as they are",
@@ -73,12 +73,6 @@ def said(error: OSError) -> str:
         return f"a write failed ({printable(text)})"
     name = error.filename if isinstance(error.filename, bytes) else os.fsencode(str(error.filename))
     return f"cannot write {quote_path(name)}: {printable(text)}"
-
-
-def listed(names: Sequence[str]) -> str:
-    """List names in a sentence, the first few of many."""
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
 
 
 @dataclass(frozen=True, slots=True)
