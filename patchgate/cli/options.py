@@ -96,7 +96,11 @@ def report_options(command: InContext[Parameters, Result]) -> Callable[Parameter
         click.option("-v", "--verbose", is_flag=True, help="Add ids, gates and budgets."),
         click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto"),
         click.option(
-            "--format", "form", type=click.Choice([*FORMATS, "text"]), default="full", help="How to write it."
+            "--format",
+            "form",
+            type=click.Choice([*(name for name, _, _ in FORMATS), "text"]),
+            default="full",
+            help="How to write it.",
         ),
         _directory,
     ):

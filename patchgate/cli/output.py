@@ -11,6 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from patchgate.errors import (
@@ -27,7 +28,16 @@ if TYPE_CHECKING:
     from patchgate.report.verdict import Report
     from patchgate.verify.analyses import Around
 
-FORMATS = ("full", "concise", "json", "sarif", "github", "gitlab", "junit")
+# Name, the module of `report` that writes it, its function there. What a person reads comes first.
+FORMATS = (
+    ("full", "text", "full"),
+    ("concise", "text", "concise"),
+    ("json", "json", "render"),
+    ("sarif", "sarif", "render"),
+    ("github", "builds", "github"),
+    ("gitlab", "builds", "gitlab"),
+    ("junit", "builds", "junit"),
+)
 
 
 def wants_color(choice: str) -> bool:
@@ -117,19 +127,13 @@ def tell_doubts(doubts: Sequence[str]) -> None:
 def show(report: Report, form: str, color: str, *, verbose: bool, quiet: bool) -> None:
     """Write a report in the form that was asked for; of a gate that failed, say where the traceback is."""
     tell_failed_gates(report)
-    if quiet and report.verdict == "accepted" and form in {"full", "text", "concise"}:
+    form = "full" if form == "text" else form
+    if quiet and report.verdict == "accepted" and form in {"full", "concise"}:
         return
-    if form in {"full", "text"}:
-        from patchgate.report.text import full
-
-        colored = wants_color(color)
-        write(full(report, color=colored, verbose=verbose))
-    elif form == "concise":
-        from patchgate.report.text import concise
-
-        write(concise(report))
-    else:
-        _show_for_machines(report, form)
+    module, function = next((module, function) for name, module, function in FORMATS if name == form)
+    render = getattr(import_module(f"patchgate.report.{module}"), function)
+    options = {"color": wants_color(color), "verbose": verbose} if form == "full" else {}
+    write(render(report, **options))
 
 
 def tell_failed_gates(report: Report) -> None:
@@ -141,22 +145,6 @@ def tell_failed_gates(report: Report) -> None:
                 complain(
                     f"warning: the gate {outcome.gate} failed; " + (kept or "its traceback was not kept")
                 )
-
-
-def _show_for_machines(report: Report, form: str) -> None:
-    if form == "json":
-        from patchgate.report import json
-
-        write(json.render(report))
-    elif form == "sarif":
-        from patchgate.report import sarif
-
-        write(sarif.render(report))
-    else:
-        from patchgate.report import builds
-
-        forms = {"github": builds.github, "gitlab": builds.gitlab, "junit": builds.junit}
-        write(forms[form](report))
 
 
 def fail(error: PatchgateError, arguments: list[str]) -> int:
