@@ -76,9 +76,9 @@ PURE = {
         placeholder_names
     """,
     "policy": """
-        analysis_tables claim_tables claims command command_texts component config
-        config_tables content expressions file_kinds glob json_places markers mistakes
-        patterns policy settings table texts toml_lines
+        claims command command_texts component config config_tables config_types content expressions
+        file_kinds glob json_places loader markers mistakes patterns policy settings texts
+        toml_lines
     """,
     "report": "*",
     "report.rules": "*",

@@ -14,7 +14,17 @@ from dataclasses import replace
 from typing import Any
 
 from patchgate.git.quoting import printable
+from patchgate.policy.expressions import check_expression
 from patchgate.policy.settings import ClaimsSettings, Doubt, MarkerSettings
+from patchgate.policy.texts import (
+    MARKER_NAME,
+    MAX_EXAMPLE,
+    MAX_MARKERS,
+    MAX_NAME,
+    MAX_SUFFIX,
+    TextError,
+    check_pattern,
+)
 
 Key = tuple[str | int, ...]
 TABLE = "claims"
@@ -26,11 +36,6 @@ BOUNDS: Mapping[str, tuple[int, int]] = {
     "contradiction_scan_timeout_seconds": (1, 30),
 }
 """The least and the most of each number, inclusive."""
-MARKER_NAME = "[a-z0-9]+(?:-[a-z0-9]+)*"
-MAX_NAME = 60
-MAX_EXAMPLE = 100
-MAX_MARKERS = 50
-MAX_SUFFIX = 255
 # A config is read before anybody trusts it, and the example is searched then: an expression may go about that
 # in so many ways at most. Three unbounded repeats, one after another, are within it.
 _MOST_WAYS = 5_000_000
@@ -137,8 +142,6 @@ def _suffixes(value: Any, default: tuple[str, ...], doubts: list[Doubt]) -> tupl
 
 def _patterns(value: Any, doubts: list[Doubt]) -> tuple[str, ...]:
     """Read the patterns of what the fallback leaves out; without one that cannot be used it reads more."""
-    from patchgate.policy.texts import TextError, check_pattern
-
     key: Key = (TABLE, "exclude")
     if not isinstance(value, list | tuple):
         doubts.append(Doubt(key, f"{_shown(value)} is not a list of patterns, so nothing is excluded"))
@@ -221,7 +224,6 @@ def _faulty(marker: Any, others: Mapping[str, MarkerSettings]) -> tuple[str | No
 def _expression_fault(pattern: str) -> str | None:
     from importlib import import_module
 
-    from patchgate.policy.expressions import check_expression
     from patchgate.policy.texts import TextError
 
     try:

@@ -14,7 +14,8 @@ from pydantic import ValidationError
 from patchgate.errors import ConfigError, Mistake
 from patchgate.git.quoting import printable
 from patchgate.policy.config_tables import ConfigDocument
-from patchgate.policy.settings import Config, settings_from
+from patchgate.policy.loader import settings_from
+from patchgate.policy.settings import Config
 from patchgate.policy.texts import check_pattern, version_satisfies
 
 if TYPE_CHECKING:

@@ -1,323 +1,50 @@
-"""The sections of the config, as the models that read them: which keys there are, and what each may hold.
+"""The models that check a document: made of the settings, whose annotations say what each key takes.
 
-To add a section: one model here, one dataclass in `settings`, where the defaults stand. What a single text
-must be is checked in `texts` (of a command in `command`); how a mistake is told follows from the annotations
-(`mistakes`).
+To add a section or a key: only `settings`, and a type in `config_types`. `[placeholders]` is as strict as
+every table; in `[claims]` a key and a value of any kind are taken as they stand, and `claims.claims_from`
+makes what is used of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Literal, TypeAlias
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
+from types import GenericAlias
+from typing import Annotated, Any, TypeAlias, get_args, get_origin, get_type_hints
 
-from pydantic import AfterValidator, BeforeValidator, Field
-
-from patchgate.policy.analysis_tables import AnalysisTable, ThresholdTable, VerifyTable
-from patchgate.policy.claim_tables import Claims, ClaimsTable, PlaceholdersTable
-from patchgate.policy.command_texts import (
-    NAME,
-    check_analysis,
-    check_argument,
-    check_command,
-    check_name,
-    check_test_argument,
-    check_test_command,
-    check_words,
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializeAsAny,
+    ValidatorFunctionWrapHandler,
+    WithJsonSchema,
+    WrapValidator,
+    create_model,
 )
-from patchgate.policy.expressions import check_expression
+
+from patchgate.policy import config_types, settings
+from patchgate.policy.claims import BOUNDS
+from patchgate.policy.command_texts import NAME
+from patchgate.policy.config_types import Section, Timeout
 from patchgate.policy.settings import (
-    AGENT,
-    COMMIT,
-    TEST_COMMAND,
-    ApplySettings,
-    BaselineSettings,
-    CommandKind,
-    CommandScope,
-    CommandSettings,
-    ContentSettings,
-    FileClass,
-    HookMode,
-    HooksSettings,
-    IntentsSettings,
-    MessageLevel,
-    MessageSettings,
-    PolicySettings,
-    Preexisting,
-    ReserveLevel,
-    SideEffects,
+    ClaimsSettings,
+    ComponentSettings,
+    Config,
+    MarkerSettings,
+    ThresholdSettings,
 )
-from patchgate.policy.table import ENV_TEXT, TIMEOUT_TEXT, TOOLS_TEXT, Section, Timeout, Tools, Variables
-from patchgate.policy.texts import (
-    COMPONENT_ID,
-    TextError,
-    check_contract,
-    check_id,
-    check_pattern,
-    check_prefix,
-    check_ref,
-    check_root,
-    check_rule,
-    check_specifier,
-    check_suffix,
-    refuse_circle,
-)
-
-MAX_INTEGER = 2**63 - 1
-
-Pattern = Annotated[str, AfterValidator(check_pattern)]
-Prefix = Annotated[str, AfterValidator(check_prefix)]
-Suffix = Annotated[str, AfterValidator(check_suffix)]
-Expression = Annotated[str, AfterValidator(check_expression)]
-# TOML gives lists where a frozen model wants tuples: so the container is lax, its elements stay strict.
-Ref = Annotated[str, AfterValidator(check_ref)]
-Refs: TypeAlias = Annotated[tuple[Ref, ...], Field(strict=False)]
-Patterns: TypeAlias = Annotated[tuple[Pattern, ...], Field(strict=False)]
-Prefixes: TypeAlias = Annotated[tuple[Prefix, ...], Field(strict=False)]
-RuleLevel: TypeAlias = Literal["error", "warning", "note", "off"]
-Limit: TypeAlias = Annotated[int, Field(ge=0, le=MAX_INTEGER)] | Literal["off"]
-
-
-MaxFiles = Annotated[Limit, Field(description='How many files a change may touch, or "off".')]
-MaxAddedLines = Annotated[Limit, Field(description='How many lines a change may add, or "off".')]
-MaxFileBytes = Annotated[
-    Limit, Field(description='How large an added or changed file may be, in bytes, or "off".')
-]
-DenyClasses = Annotated[
-    tuple[FileClass, ...],
-    Field(strict=False, description="Classes of files that may be neither added nor changed."),
-]
-DenyNewClasses = Annotated[
-    tuple[FileClass, ...],
-    Field(strict=False, description="Classes of files that may not be added; one that is there may change."),
-]
-AllowModes = Annotated[bool, Field(description="Whether a change may set or clear an executable bit.")]
-AllowSymlinks = Annotated[
-    bool | Literal["inside"],
-    Field(
-        description='Whether symlinks may be added or changed; "inside": if none leads out of the repository.'
-    ),
-]
-AllowGitlinks = Annotated[
-    bool | Literal["bump"],
-    Field(description='Whether gitlinks may be added or changed; "bump": only moved to another commit.'),
-]
-
-
-class CommitTable(Section):
-    """Limits on the commits of people."""
-
-    max_files: MaxFiles = COMMIT.max_files
-    max_added_lines: MaxAddedLines = COMMIT.max_added_lines
-    deny_classes: DenyClasses = COMMIT.deny_classes
-    deny_new_classes: DenyNewClasses = COMMIT.deny_new_classes
-    allow_modes: AllowModes = COMMIT.allow_modes
-    allow_symlinks: AllowSymlinks = COMMIT.allow_symlinks
-    allow_gitlinks: AllowGitlinks = COMMIT.allow_gitlinks
-
-
-class AgentTable(Section):
-    """Limits on patches, edits and the commits of agents."""
-
-    max_files: MaxFiles = AGENT.max_files
-    max_added_lines: MaxAddedLines = AGENT.max_added_lines
-    deny_classes: DenyClasses = AGENT.deny_classes
-    deny_new_classes: DenyNewClasses = AGENT.deny_new_classes
-    allow_modes: AllowModes = AGENT.allow_modes
-    allow_symlinks: AllowSymlinks = AGENT.allow_symlinks
-    allow_gitlinks: AllowGitlinks = AGENT.allow_gitlinks
-
-
-class PolicyTable(Section):
-    """Which paths may be touched, and what may be put there."""
-
-    allow_roots: Prefixes | None = Field(
-        None,
-        description="The only files and folders that may be touched; without this key, the whole repository.",
-    )
-    deny_prefixes: Prefixes = Field((), description="Files and folders that may not be touched.")
-    deny: Patterns = Field((), description="Gitignore patterns of paths that may not be touched.")
-    allow_delete: Patterns = Field(
-        (), description="Patterns of denied paths that may be deleted all the same."
-    )
-    deny_suffixes: Annotated[tuple[Suffix, ...], Field(strict=False)] = Field(
-        (), description="Ends of file names, in any case, that may be neither added nor changed."
-    )
-    deny_classes: DenyClasses = ()
-    max_file_bytes: MaxFileBytes = PolicySettings().max_file_bytes
-    generated: Patterns = Field((), description="Patterns of paths that count against no limit on a change.")
-    commit: CommitTable = CommitTable()
-    agent: AgentTable = AgentTable()
-
-
-class ContentTable(Section):
-    """What added lines may not hold."""
-
-    secrets: bool = Field(
-        ContentSettings().secrets, description="Whether added lines are searched for keys and passwords."
-    )
-    conflict_markers: bool = Field(
-        ContentSettings().conflict_markers, description="Whether left-over conflict markers are refused."
-    )
-    deny: Annotated[tuple[Expression, ...], Field(strict=False)] = Field(
-        (),
-        description="Regular expressions (Python, for bytes) that no added line may match. Each may use 10 s "
-        "of processor time, in pre-receive 2 s; then the verdict is undecided.",
-    )
-
-
-class OverrideTable(Section):
-    """Limits of its own for some paths; what is not set is that of the profile."""
-
-    paths: Annotated[Patterns, Field(min_length=1)] = Field(
-        description="Patterns of its paths; a path belongs to the first override that matches it."
-    )
-    max_files: MaxFiles | None = None
-    max_added_lines: MaxAddedLines | None = None
-    max_file_bytes: MaxFileBytes | None = None
-    deny_classes: DenyClasses | None = None
-    deny_new_classes: DenyNewClasses | None = None
-    allow_modes: AllowModes | None = None
-    allow_symlinks: AllowSymlinks | None = None
-    allow_gitlinks: AllowGitlinks | None = None
-
-
-class MessageTable(Section):
-    """What a commit's message should be like."""
-
-    level: MessageLevel = Field(
-        MessageSettings().level, description="How the message gate speaks; `off` ends it."
-    )
-
-
-class HooksTable(Section):
-    """What the hooks on a developer's machine do with a refusal."""
-
-    mode: HookMode = Field(
-        HooksSettings().mode, description="`observe`: tell and record a refusal, and let it through."
-    )
-    draft_refs: Refs = Field(
-        (), description="Branches (full names, `*` allowed) where a refusal is only told; the push judges."
-    )
-    budget_ms: Annotated[int, Field(ge=1, le=3_600_000)] | None = Field(
-        HooksSettings().budget_ms,
-        description="How many milliseconds a hook may take. One that took longer is recorded, and `doctor` "
-        "and `log` report it; it stops nothing.",
-    )
-
-
-class PushTable(Section):
-    """What a push may do to the refs of a remote."""
-
-    protected_refs: Refs | None = Field(
-        None,
-        description="Refs (full names, `*` allowed) that may be neither deleted nor forced; without this "
-        "key, the remote's default branch.",
-    )
-
-
-class CommandTable(Section):
-    """A command that is run in a scratch tree which has the patch; it must end with exit code 0."""
-
-    kind: CommandKind = Field(description="Lint commands run first; tests only after all of them passed.")
-    command: Annotated[
-        tuple[Annotated[str, AfterValidator(check_argument)], ...],
-        Field(strict=False, json_schema_extra={"minItems": 1}),
-        AfterValidator(check_command),
-        BeforeValidator(check_words),
-    ] = Field(
-        description="The program and its arguments, without a shell; an argument that is `{files}` stands "
-        "for the added and changed files."
-    )
-    scope: CommandScope = Field(
-        CommandSettings().scope, description="What the scratch tree holds: all of it, or the touched files."
-    )
-    timeout: Timeout = Field(CommandSettings().timeout, description=TIMEOUT_TEXT)
-    env: Variables = Field({}, description=ENV_TEXT)
-    required_tools: Tools = Field((), description=TOOLS_TEXT)
-    side_effects: SideEffects | None = Field(
-        None,
-        description='`"none"`: it changes no tracked file; one that does so all the same refuses the patch, '
-        "whatever its kind.",
-    )
-
-
-class ApplyTable(Section):
-    """How `apply` deals with one patch that comes again and again."""
-
-    max_attempts: Annotated[int, Field(ge=1, le=100)] = Field(
-        ApplySettings().max_attempts,
-        description="How often a patch may be refused before a person has to let it be tried again.",
-    )
-    require_anchor: bool = Field(
-        ApplySettings().require_anchor,
-        description="Whether structured edits must say what they replace (`old_text` or `old_sha256`).",
-    )
-    preexisting: Preexisting = Field(
-        ApplySettings().preexisting,
-        description="What becomes of a patch where a command fails in the same way without it: `refuse` it, "
-        "or `report` the failure as a warning.",
-    )
-
-
-Globs: TypeAlias = Annotated[tuple[Pattern, ...], Field(strict=False, min_length=1)]
-
-
-class ComponentTable(Section):
-    """A named group of files whose contract, tests and implementation must not drift apart."""
-
-    contract: Annotated[str, AfterValidator(check_contract)] = Field(
-        description="The path of its contract, an `interface.json`."
-    )
-    tests: Globs = Field(description="Patterns of the tests that hold it to its contract, from the root.")
-    implementation: Globs = Field(description="Patterns of its implementation, from the root.")
-    parent: Annotated[str, AfterValidator(check_id)] | None = Field(
-        None, description="The component, or the name of the group, that it belongs to."
-    )
-    test_command: Annotated[
-        tuple[Annotated[str, AfterValidator(check_test_argument)], ...],
-        Field(strict=False, json_schema_extra={"minItems": 1}),
-        AfterValidator(check_test_command),
-        BeforeValidator(check_words),
-    ] = Field(
-        TEST_COMMAND,
-        description="The program and its arguments that run its tests, without a shell; an argument that "
-        "is `{tests}` stands for the files of its tests.",
-    )
-
-
-class BaselinesTable(Section):
-    """How long a verified baseline is fresh, and where the modules of the implementations begin."""
-
-    staleness_window_days: Annotated[int, Field(ge=1, le=36500)] = Field(
-        BaselineSettings().staleness_window_days,
-        description="For how many days a verification counts, the last one included.",
-    )
-    require_fresh: bool = Field(
-        BaselineSettings().require_fresh,
-        description="Whether a push is refused while a baseline is not fresh.",
-    )
-    source_roots: Annotated[
-        tuple[Annotated[str, AfterValidator(check_root)], ...], Field(strict=False, min_length=1)
-    ] = Field(
-        BaselineSettings().source_roots,
-        description="The folders in which modules begin; they are on PYTHONPATH of the tests.",
-    )
-
-
-class IntentsTable(Section):
-    """What the intents of other worktrees mean for the commits of this one."""
-
-    reserve: ReserveLevel = Field(
-        IntentsSettings().reserve,
-        description="How a file is reported that is changed without an intent while an active intent of "
-        "another worktree declares it.",
-    )
-
+from patchgate.policy.texts import COMPONENT_ID, MAX_MARKERS, MAX_SUFFIX, TextError, refuse_circle
 
 MAX_THRESHOLDS = 100
+_BEYOND = 2**63
+_NAMES = {**vars(settings), "types": config_types}
 
 
-def check_components(tables: dict[str, ComponentTable]) -> dict[str, ComponentTable]:
+def check_components(tables: Mapping[str, ComponentSettings]) -> Mapping[str, ComponentSettings]:
     """Give the components back.
 
     Raises:
@@ -328,12 +55,11 @@ def check_components(tables: dict[str, ComponentTable]) -> dict[str, ComponentTa
         other = folded.setdefault(name.lower(), name)
         if other != name:
             raise TextError(f"`{other}` and `{name}` differ in case alone", "give one of them another id")
-    parents = {name: table.parent for name, table in tables.items()}
-    refuse_circle(parents)
+    refuse_circle({name: table.parent for name, table in tables.items()})
     return tables
 
 
-def check_thresholds(tables: Sequence[ThresholdTable]) -> Sequence[ThresholdTable]:
+def check_thresholds(tables: Sequence[ThresholdSettings]) -> Sequence[ThresholdSettings]:
     """Give the thresholds back.
 
     Raises:
@@ -348,46 +74,110 @@ def check_thresholds(tables: Sequence[ThresholdTable]) -> Sequence[ThresholdTabl
     return tables
 
 
-class ConfigDocument(Section):
-    """What a repository's config file says; every field has the value that holds without any file."""
+def _named(pattern: str) -> Any:
+    return Field(json_schema_extra={"propertyNames": {"pattern": f"^{pattern}$"}})
 
-    required_version: Annotated[str, AfterValidator(check_specifier)] | None = Field(
-        None, description='The versions of patchgate that may judge this repository, like ">=0.1,<2".'
+
+_WHOLE: dict[str, tuple[Any, ...]] = {
+    "commands": (_named(NAME),),
+    "analyses": (_named(NAME),),
+    "components": (_named(COMPONENT_ID), AfterValidator(check_components)),
+    "thresholds": (AfterValidator(check_thresholds),),
+}
+"""What is asked of all the tables of a kind together."""
+
+
+def _table(kind: type) -> type[Section]:
+    """Make the model of some settings: their keys, their defaults, their docstring."""
+    hints = get_type_hints(kind, _NAMES, include_extras=True)
+    keys: dict[str, Any] = {}
+    for each in fields(kind):
+        if not each.metadata.get("is_key", True):
+            continue
+        hint = _of_table(hints[each.name])
+        if kind is ClaimsSettings:
+            hint = Annotated[_lax_type(each.name), get_args(hint)[-1]]
+        elif each.name == "timeout":
+            hint = Timeout
+        if kind is Config and each.name in _WHOLE:
+            hint = Annotated[hint, *_WHOLE[each.name]]
+        default = ... if each.default is MISSING else each.default
+        if each.default_factory is not MISSING:
+            default = each.default_factory()
+        keys[each.name] = (hint, _table_of(type(default))() if is_dataclass(default) else default)
+    name = (
+        "BaselinesTable" if kind is settings.BaselineSettings else kind.__name__.replace("Settings", "Table")
     )
-    policy: PolicyTable = PolicyTable()
-    content: ContentTable = ContentTable()
-    rules: dict[Annotated[str, AfterValidator(check_rule)], RuleLevel] = Field(
-        {}, description="The level of single rules, by id; invariants cannot be changed."
-    )
-    overrides: Annotated[tuple[OverrideTable, ...], Field(strict=False)] = Field(
-        (), description="Limits of their own for some paths."
-    )
-    message: MessageTable = MessageTable()
-    hooks: HooksTable = HooksTable()
-    push: PushTable = PushTable()
-    commands: dict[Annotated[str, AfterValidator(check_name)], CommandTable] = Field(
-        {},
-        description="The commands by which `apply` tries a patch, by name.",
-        json_schema_extra={"propertyNames": {"pattern": f"^{NAME}$"}},
-    )
-    apply: ApplyTable = ApplyTable()
-    components: Annotated[
-        dict[Annotated[str, AfterValidator(check_id)], ComponentTable], AfterValidator(check_components)
-    ] = Field(
-        {},
-        description="The components, by id.",
-        json_schema_extra={"propertyNames": {"pattern": f"^{COMPONENT_ID}$"}},
-    )
-    baselines: BaselinesTable = BaselinesTable()
-    analyses: dict[Annotated[str, AfterValidator(check_analysis)], AnalysisTable] = Field(
-        {},
-        description="The analyses, by name.",
-        json_schema_extra={"propertyNames": {"pattern": f"^{NAME}$"}},
-    )
-    thresholds: Annotated[
-        tuple[ThresholdTable, ...], Field(strict=False), AfterValidator(check_thresholds)
-    ] = Field((), description="Limits on what the analyses tell.")
-    verify: VerifyTable = VerifyTable()
-    intents: IntentsTable = IntentsTable()
-    placeholders: PlaceholdersTable = PlaceholdersTable()
-    claims: Claims = ClaimsTable()
+    base = _LaxSection if kind is ClaimsSettings else Section
+    return create_model(name, __base__=base, __doc__=kind.__doc__, __module__=__name__, **keys)
+
+
+_table_of: Callable[[Any], Any] = cache(_table)
+
+
+def _of_table(hint: Any) -> Any:
+    """Put models in the place of settings within an annotation; a bare text in it describes the key."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        more = (Field(description=each) if isinstance(each, str) else each for each in arguments[1:])
+        hint = Annotated[_of_table(arguments[0]), *more]
+    elif hint is ClaimsSettings:
+        hint = Annotated[_table_of(hint), SerializeAsAny(), WrapValidator(_any_table)]  # type: ignore[type-arg]
+    elif is_dataclass(hint):
+        hint = _table_of(hint)
+    elif origin is tuple and is_dataclass(arguments[0]):
+        hint = Annotated[GenericAlias(tuple, (_table_of(arguments[0]), ...)), Field(strict=False)]
+    elif origin is Mapping:
+        hint = GenericAlias(dict, (arguments[0], _of_table(arguments[1])))
+    return hint
+
+
+class _LaxSection(Section):
+    # The schema forbids unknown keys all the same, so that an editor shows them.
+    model_config = ConfigDict(extra="allow", json_schema_extra={"additionalProperties": False})
+
+
+def _plain(value: Any) -> Any:
+    """Make of what TOML knows and JSON does not (dates, nan, huge numbers) what is no less wrong."""
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, int):
+        # Python refuses to write a number of over 4,300 digits; TOML may hold one in base 16.
+        return value if -_BEYOND < value < _BEYOND else _BEYOND if value > 0 else -_BEYOND
+    is_plain = isinstance(value, str) or (isinstance(value, float) and math.isfinite(value))
+    return value if is_plain else str(value)
+
+
+_Anything: TypeAlias = Annotated[Any, BeforeValidator(_plain)]
+
+
+def _lax_type(name: str) -> Any:
+    """Give the type of a key of `[claims]`: it takes anything, and the schema says what is usable."""
+    if name in BOUNDS:
+        least, most = BOUNDS[name]
+        kind = "number" if name == "contradiction_scan_timeout_seconds" else "integer"
+        schema: dict[str, Any] = {"type": kind, "minimum": least, "maximum": most}
+    elif name == "contradiction_scan_allowed_suffixes":
+        suffix = {"type": "string", "maxLength": MAX_SUFFIX, "pattern": "^[^/*\\u0000]*$"}
+        schema = {"type": "array", "items": suffix}
+    elif name == "markers":
+        marker = _table_of(MarkerSettings).model_json_schema()
+        schema = {"type": "array", "items": marker, "maxItems": MAX_MARKERS}
+    elif name == "exclude":
+        schema = {"type": "array", "items": {"type": "string"}}
+    else:
+        schema = {"type": "boolean"}
+    return Annotated[_Anything, WithJsonSchema(schema)]
+
+
+def _any_table(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
+    """Read a table; what is none is taken as it stands, and told of by `claims_from`."""
+    if not isinstance(value, dict):
+        return _plain(value)
+    known = _table_of(ClaimsSettings).model_fields
+    return read({name: each if name in known else _plain(each) for name, each in value.items()})
+
+
+ConfigDocument = _table_of(Config)

@@ -22,9 +22,10 @@ from patchgate.git.model import TREE_MODE, Entry
 from patchgate.git.objects import Objects
 from patchgate.git.repository import BIG_FILE
 from patchgate.policy.file_kinds import CONFIG_FILE, PRE_COMMIT_FILE, PYPROJECT_FILE
+from patchgate.policy.loader import settings_from
 from patchgate.policy.policy import Decision, Policy
 from patchgate.policy.sealed_file import SealedFile, drop_oldest
-from patchgate.policy.settings import Config, settings_from
+from patchgate.policy.settings import Config
 
 _MOST_BYTES = 256 << 10
 _MOST_FILES = 32

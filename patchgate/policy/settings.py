@@ -1,21 +1,19 @@
-"""What a config says, as plain values: every key with its default.
+"""What a config says: every key with its type, its default and what is said of it in the schema.
 
-The one place of the defaults. `config` checks documents and makes these values; a cache keeps `written` and
-makes them again, so that a commit under a known policy loads no pydantic. To add a section: one
-dataclass here, one model in `config_tables`.
+The one place where a section is declared, as a plain dataclass: what its annotations name is known to
+`config_tables` alone, which makes the models of pydantic of them that check a document. So a commit under a
+known policy, which a cache keeps as it was written (`loader`), loads no pydantic.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, TypeVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-Limit = int | Literal["off"]
-"""A limit: a number, or "off"."""
-FileClass = Literal["lock", "binary", "media", "artifact", "output"]
-Symlinks = bool | Literal["inside"]
-Gitlinks = bool | Literal["bump"]
+if TYPE_CHECKING:
+    from patchgate.policy import config_types as types
+
 MessageLevel = Literal["error", "warning", "note", "off"]
 ReserveLevel = Literal["error", "warning", "off"]
 HookMode = Literal["enforce", "observe"]
@@ -25,198 +23,276 @@ SideEffects = Literal["none"]
 AnalysisFormat = Literal["sarif", "metrics"]
 Strictness = Literal["strict", "relaxed"]
 Preexisting = Literal["report", "refuse"]
-TEST_COMMAND = ("python", "-m", "pytest", "-q", "{tests}")
-Values = TypeVar("Values")
-Runnable = TypeVar("Runnable", "CommandSettings", "AnalysisSettings")
+NO_KEY = {"is_key": False}
+"""Marks a field that no config sets."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileSettings:
     """The limits of a profile; the defaults are those of the commits of people."""
 
-    max_files: Limit = 50
-    max_added_lines: Limit = 2000
-    deny_classes: tuple[FileClass, ...] = ("artifact",)
-    deny_new_classes: tuple[FileClass, ...] = ()
-    allow_modes: bool = True
-    allow_symlinks: Symlinks = "inside"
-    allow_gitlinks: Gitlinks = "bump"
+    max_files: types.MaxFiles = 50
+    max_added_lines: types.MaxAddedLines = 2000
+    deny_classes: types.DenyClasses = ("artifact",)
+    deny_new_classes: types.DenyNewClasses = ()
+    allow_modes: types.AllowModes = True
+    allow_symlinks: types.AllowSymlinks = "inside"
+    allow_gitlinks: types.AllowGitlinks = "bump"
 
 
-COMMIT = ProfileSettings()
-AGENT = ProfileSettings(
-    max_files=5,
-    max_added_lines=400,
-    deny_classes=("lock", "binary", "artifact"),
-    deny_new_classes=("media", "output"),
-    allow_modes=False,
-    allow_symlinks=False,
-    allow_gitlinks=False,
-)
+@dataclass(frozen=True, slots=True)
+class CommitSettings(ProfileSettings):
+    """Limits on the commits of people."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSettings(ProfileSettings):
+    """Limits on patches, edits and the commits of agents."""
+
+    max_files: types.MaxFiles = 5
+    max_added_lines: types.MaxAddedLines = 400
+    deny_classes: types.DenyClasses = ("lock", "binary", "artifact")
+    deny_new_classes: types.DenyNewClasses = ("media", "output")
+    allow_modes: types.AllowModes = False
+    allow_symlinks: types.AllowSymlinks = False
+    allow_gitlinks: types.AllowGitlinks = False
 
 
 @dataclass(frozen=True, slots=True)
 class PolicySettings:
-    """Which paths may be touched, and what may be put there; `allow_roots` None is the whole repository."""
+    """Which paths may be touched, and what may be put there."""
 
-    allow_roots: tuple[str, ...] | None = None
-    deny_prefixes: tuple[str, ...] = ()
-    deny: tuple[str, ...] = ()
-    allow_delete: tuple[str, ...] = ()
-    deny_suffixes: tuple[str, ...] = ()
-    deny_classes: tuple[FileClass, ...] = ()
-    max_file_bytes: Limit = 1 << 20
-    generated: tuple[str, ...] = ()
-    commit: ProfileSettings = COMMIT
-    agent: ProfileSettings = AGENT
+    allow_roots: Annotated[
+        types.Prefixes | None,
+        "The only files and folders that may be touched; without this key, the whole repository.",
+    ] = None
+    deny_prefixes: Annotated[types.Prefixes, "Files and folders that may not be touched."] = ()
+    deny: Annotated[types.Patterns, "Gitignore patterns of paths that may not be touched."] = ()
+    allow_delete: Annotated[types.Patterns, "Patterns of denied paths that may be deleted all the same."] = ()
+    deny_suffixes: Annotated[
+        types.Suffixes, "Ends of file names, in any case, that may be neither added nor changed."
+    ] = ()
+    deny_classes: types.DenyClasses = ()
+    max_file_bytes: types.MaxFileBytes = 1 << 20
+    generated: Annotated[types.Patterns, "Patterns of paths that count against no limit on a change."] = ()
+    commit: CommitSettings = CommitSettings()
+    agent: AgentSettings = AgentSettings()
 
 
 @dataclass(frozen=True, slots=True)
 class ContentSettings:
     """What added lines may not hold."""
 
-    secrets: bool = True
-    conflict_markers: bool = True
-    deny: tuple[str, ...] = ()
+    secrets: Annotated[bool, "Whether added lines are searched for keys and passwords."] = True
+    conflict_markers: Annotated[bool, "Whether left-over conflict markers are refused."] = True
+    deny: Annotated[
+        types.Expressions,
+        "Regular expressions (Python, for bytes) that no added line may match. Each may use 10 s "
+        "of processor time, in pre-receive 2 s; then the verdict is undecided.",
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class OverrideSettings:
-    """Limits of their own for some paths; what is None is that of the profile."""
+    """Limits of its own for some paths; what is not set is that of the profile."""
 
-    paths: tuple[str, ...] = ()
-    max_files: Limit | None = None
-    max_added_lines: Limit | None = None
-    max_file_bytes: Limit | None = None
-    deny_classes: tuple[FileClass, ...] | None = None
-    deny_new_classes: tuple[FileClass, ...] | None = None
-    allow_modes: bool | None = None
-    allow_symlinks: Symlinks | None = None
-    allow_gitlinks: Gitlinks | None = None
+    paths: Annotated[
+        types.OverridePaths, "Patterns of its paths; a path belongs to the first override that matches it."
+    ]
+    max_files: types.MaxFiles | None = None
+    max_added_lines: types.MaxAddedLines | None = None
+    max_file_bytes: types.MaxFileBytes | None = None
+    deny_classes: types.DenyClasses | None = None
+    deny_new_classes: types.DenyNewClasses | None = None
+    allow_modes: types.AllowModes | None = None
+    allow_symlinks: types.AllowSymlinks | None = None
+    allow_gitlinks: types.AllowGitlinks | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class MessageSettings:
-    """How loud the message gate speaks."""
+    """What a commit's message should be like."""
 
-    level: MessageLevel = "warning"
+    level: Annotated[MessageLevel, "How the message gate speaks; `off` ends it."] = "warning"
 
 
 @dataclass(frozen=True, slots=True)
 class HooksSettings:
-    """What the local hooks do with a refusal, for which refs it is told only, and how long one may take.
+    """What the hooks on a developer's machine do with a refusal."""
 
-    `budget_ms` None: no time is recorded.
-    """
-
-    mode: HookMode = "enforce"
-    draft_refs: tuple[str, ...] = ()
-    budget_ms: int | None = None
+    mode: Annotated[HookMode, "`observe`: tell and record a refusal, and let it through."] = "enforce"
+    draft_refs: Annotated[
+        types.Refs, "Branches (full names, `*` allowed) where a refusal is only told; the push judges."
+    ] = ()
+    budget_ms: Annotated[
+        types.Milliseconds | None,
+        "How many milliseconds a hook may take. One that took longer is recorded, and `doctor` "
+        "and `log` report it; it stops nothing.",
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class PushSettings:
-    """Which refs of a remote may be neither deleted nor forced; None is the remote's default branch."""
+    """What a push may do to the refs of a remote."""
 
-    protected_refs: tuple[str, ...] | None = None
+    protected_refs: Annotated[
+        types.Refs | None,
+        "Refs (full names, `*` allowed) that may be neither deleted nor forced; without this "
+        "key, the remote's default branch.",
+    ] = None
 
 
+# In a document `timeout` may also be a text; here it is in seconds.
 @dataclass(frozen=True, slots=True)
 class CommandSettings:
-    """A command that tries a patch; `timeout` is in seconds, `scope` is what of the tree it sees.
+    """A command that is run in a scratch tree which has the patch; it must end with exit code 0."""
 
-    `side_effects` "none": it says of itself that it changes no tracked file.
-    """
-
-    kind: CommandKind = "lint"
-    command: tuple[str, ...] = ()
-    scope: CommandScope = "tree"
+    kind: Annotated[CommandKind, "Lint commands run first; tests only after all of them passed."]
+    command: Annotated[
+        types.FileCommand,
+        "The program and its arguments, without a shell; an argument that is `{files}` stands "
+        "for the added and changed files.",
+    ]
+    scope: Annotated[CommandScope, "What the scratch tree holds: all of it, or the touched files."] = "tree"
     timeout: float = 600
-    env: Mapping[str, str] = field(default_factory=dict, hash=False)
-    required_tools: tuple[str, ...] = ()
-    side_effects: SideEffects | None = None
+    env: types.Variables = field(default_factory=dict, hash=False)
+    required_tools: types.Tools = ()
+    side_effects: Annotated[
+        SideEffects | None,
+        '`"none"`: it changes no tracked file; one that does so all the same refuses the patch, '
+        "whatever its kind.",
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class ApplySettings:
-    """How often one patch may be refused before a person has to look, and what failed before it means."""
+    """How `apply` deals with one patch that comes again and again."""
 
-    max_attempts: int = 5
-    require_anchor: bool = False
-    preexisting: Preexisting = "refuse"
+    max_attempts: Annotated[
+        types.UpTo100, "How often a patch may be refused before a person has to let it be tried again."
+    ] = 5
+    require_anchor: Annotated[
+        bool, "Whether structured edits must say what they replace (`old_text` or `old_sha256`)."
+    ] = False
+    preexisting: Annotated[
+        Preexisting,
+        "What becomes of a patch where a command fails in the same way without it: `refuse` it, "
+        "or `report` the failure as a warning.",
+    ] = "refuse"
 
 
 @dataclass(frozen=True, slots=True)
 class ComponentSettings:
-    """A named group of files: the path of its contract, patterns of its tests and of its implementation."""
+    """A named group of files whose contract, tests and implementation must not drift apart."""
 
-    contract: str = ""
-    tests: tuple[str, ...] = ()
-    implementation: tuple[str, ...] = ()
-    parent: str | None = None
-    test_command: tuple[str, ...] = TEST_COMMAND
+    contract: Annotated[types.ContractPath, "The path of its contract, an `interface.json`."]
+    tests: Annotated[types.Globs, "Patterns of the tests that hold it to its contract, from the root."]
+    implementation: Annotated[types.Globs, "Patterns of its implementation, from the root."]
+    parent: Annotated[
+        types.ComponentId | None, "The component, or the name of the group, that it belongs to."
+    ] = None
+    test_command: Annotated[
+        types.TestCommand,
+        "The program and its arguments that run its tests, without a shell; an argument that "
+        "is `{tests}` stands for the files of its tests.",
+    ] = ("python", "-m", "pytest", "-q", "{tests}")
 
 
 @dataclass(frozen=True, slots=True)
 class BaselineSettings:
     """How long a verified baseline is fresh, and where the modules of the implementations begin."""
 
-    staleness_window_days: int = 90
-    require_fresh: bool = False
-    source_roots: tuple[str, ...] = ("src", ".")
+    staleness_window_days: Annotated[
+        types.WindowDays, "For how many days a verification counts, the last one included."
+    ] = 90
+    require_fresh: Annotated[bool, "Whether a push is refused while a baseline is not fresh."] = False
+    source_roots: Annotated[
+        types.Roots, "The folders in which modules begin; they are on PYTHONPATH of the tests."
+    ] = ("src", ".")
 
 
 @dataclass(frozen=True, slots=True)
 class AnalysisSettings:
-    """A command that tells findings or metrics of a whole tree; `timeout` is in seconds."""
+    """A command that tells findings or metrics of a whole tree, so that two trees can be compared."""
 
-    command: tuple[str, ...] = ()
-    format: AnalysisFormat = "sarif"
+    command: Annotated[
+        types.AnalysisCommand,
+        "The program and its arguments, without a shell; it runs in a scratch tree, and writes "
+        "to its standard output.",
+    ]
+    format: Annotated[
+        AnalysisFormat,
+        'What it writes: SARIF 2.1.0, or `{"metrics": [{"path", "symbol", "name", "value"}]}`.',
+    ] = "sarif"
     timeout: float = 600
-    env: Mapping[str, str] = field(default_factory=dict, hash=False)
-    required_tools: tuple[str, ...] = ()
+    env: types.Variables = field(default_factory=dict, hash=False)
+    required_tools: types.Tools = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ThresholdSettings:
-    """A limit: on new findings (`findings:new`), on all (`findings`), or on a metric of each symbol."""
+    """A limit on what the analyses tell."""
 
-    name: str = ""
-    metric: str = ""
-    max: float = 0
+    name: Annotated[types.AnalysisName, "Its name, as it is told."]
+    metric: Annotated[
+        types.MetricName,
+        "What it limits: `findings:new`, `findings`, or a metric of every symbol, by its name.",
+    ]
+    max: Annotated[types.MostOfMetric, "The most that is allowed, inclusive."]
 
 
 @dataclass(frozen=True, slots=True)
 class VerifySettings:
-    """How a comparison counts; `baselines` are paths of files whose growth is suspicious."""
+    """How what got worse counts."""
 
-    on_push: bool = False
-    strictness: Strictness = "strict"
-    preexisting: Preexisting = "report"
-    baselines: tuple[str, ...] = ()
+    on_push: Annotated[bool, "Whether pre-push verifies each branch that is pushed."] = False
+    strictness: Annotated[
+        Strictness, "`relaxed`: regressions and thresholds are told, and refuse nothing."
+    ] = "strict"
+    preexisting: Annotated[
+        Preexisting,
+        "`refuse`: without an intent every threshold that fails counts, also one that failed "
+        "before and is no worse. `report`: such a one is reported, and refuses nothing.",
+    ] = "report"
+    baselines: Annotated[
+        types.BaselineFiles,
+        "Files that hold findings which a tool leaves out; their growth is suspicious, as is "
+        "that of suppressions.",
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class IntentsSettings:
-    """How a file is reported that is changed without an intent while one of another worktree declares it."""
+    """What the intents of other worktrees mean for the commits of this one."""
 
-    reserve: ReserveLevel = "warning"
+    reserve: Annotated[
+        ReserveLevel,
+        "How a file is reported that is changed without an intent while an active intent of "
+        "another worktree declares it.",
+    ] = "warning"
 
 
 @dataclass(frozen=True, slots=True)
 class PlaceholdersSettings:
-    """How loud the placeholder gate speaks; None: as a warning under `agent`, not at all under `commit`."""
+    """How loud the placeholder gate speaks of added lines; `[rules]` goes before it."""
 
-    level: MessageLevel | None = None
+    level: Annotated[
+        MessageLevel | None,
+        "The level of every placeholder rule; without this key, `warning` for agents and `off` for people.",
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class MarkerSettings:
-    """A placeholder of the policy's own: an expression (Python, for bytes), and a line that it finds."""
+    """A placeholder of the repository's own, found besides the built-in ones."""
 
-    name: str = ""
-    pattern: str = ""
-    example: str = ""
+    name: Annotated[types.MarkerName, "Its name, unique: small letters, digits and hyphens."]
+    pattern: Annotated[
+        types.MarkerExpression,
+        "A regular expression (Python, for bytes) that a line matches which holds it; with few "
+        "repeats, so that none takes long.",
+    ]
+    example: Annotated[types.MarkerExample, "A line that it finds."]
 
 
 SUFFIXES = (
@@ -225,26 +301,58 @@ SUFFIXES = (
 )
 
 
+# Every number is inclusive and counts bytes as stored; the suffixes are compared without case.
 @dataclass(frozen=True, slots=True)
 class ClaimsSettings:
     """How a claim that a placeholder remains is held against the files.
 
-    Caps are inclusive and count bytes as stored; the suffixes are compared without case. `exclude` are
-    patterns of paths that no fallback reads. It is no key that `has_unusable_markers`: a marker that the
-    policy wanted is not among `markers`.
+    A number beyond its bounds is brought within them, a value of the wrong type is replaced by the default,
+    and an unknown key changes nothing. Every command that reads the policy warns of it: nothing here stops an
+    adjudication.
     """
 
-    contradiction_guard_enabled: bool = True
-    contradiction_guard_strict_coverage: bool = True
-    contradiction_scan_max_files: int = 80
-    contradiction_scan_max_total_bytes: int = 2_500_000
-    contradiction_scan_max_file_bytes: int = 300_000
-    contradiction_scan_min_files_for_sufficiency: int = 2
-    contradiction_scan_allowed_suffixes: tuple[str, ...] = SUFFIXES
-    contradiction_scan_timeout_seconds: float = 8
-    markers: tuple[MarkerSettings, ...] = ()
-    exclude: tuple[str, ...] = ()
-    has_unusable_markers: bool = False
+    contradiction_guard_enabled: Annotated[
+        bool, "Whether a claim is held against the files at all; if not, every claim stands."
+    ] = True
+    contradiction_guard_strict_coverage: Annotated[
+        bool,
+        "Whether every file that matters has to be read whole before a claim is contradicted; "
+        "`false` is for an emergency: any file that was read is enough.",
+    ] = True
+    contradiction_scan_max_files: Annotated[int, "How many files are read at most: 1 to 1000."] = 80
+    contradiction_scan_max_total_bytes: Annotated[
+        int, "How many bytes are read at most, of all files together: 1024 to 50000000."
+    ] = 2_500_000
+    contradiction_scan_max_file_bytes: Annotated[
+        int,
+        "How large a file may be that is read besides deliverables and changed files: 1 to "
+        "10000000, and no more than the total.",
+    ] = 300_000
+    contradiction_scan_min_files_for_sufficiency: Annotated[
+        int,
+        "How many files have to be read before a claim is contradicted, unless there is one "
+        "deliverable alone: 1 to 100.",
+    ] = 2
+    contradiction_scan_allowed_suffixes: Annotated[
+        tuple[str, ...],
+        'Ends of the names of files that are read, in any case; `""` stands for names without a '
+        "suffix. It replaces the default list.",
+    ] = SUFFIXES
+    contradiction_scan_timeout_seconds: Annotated[
+        float, "After how many seconds reading ends, and the claim stands: 1 to 30."
+    ] = 8
+    markers: Annotated[
+        tuple[MarkerSettings, ...],
+        "Placeholders of the repository's own, at most 50; one that cannot be used "
+        "finds nothing, and until it is mended no claim is contradicted.",
+    ] = ()
+    exclude: Annotated[
+        tuple[str, ...],
+        "Patterns of files that are not read besides those of the claim: what they hold neither "
+        "upholds nor contradicts one.",
+    ] = ()
+    # Whether a marker that the policy wanted is not among `markers`.
+    has_unusable_markers: bool = field(default=False, metadata=NO_KEY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,82 +368,37 @@ class Doubt:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What a repository's config says; `written` are its keys as they stand there, without defaults."""
+    """What a repository's config file says; every field has the value that holds without any file."""
 
-    required_version: str | None = None
+    required_version: Annotated[
+        types.Specifier | None, 'The versions of patchgate that may judge this repository, like ">=0.1,<2".'
+    ] = None
     policy: PolicySettings = PolicySettings()
     content: ContentSettings = ContentSettings()
-    rules: Mapping[str, str] = field(default_factory=dict)
-    overrides: tuple[OverrideSettings, ...] = ()
+    rules: Annotated[
+        Mapping[types.RuleId, types.RuleLevel],
+        "The level of single rules, by id; invariants cannot be changed.",
+    ] = field(default_factory=dict)
+    overrides: Annotated[tuple[OverrideSettings, ...], "Limits of their own for some paths."] = ()
     message: MessageSettings = MessageSettings()
     hooks: HooksSettings = HooksSettings()
     push: PushSettings = PushSettings()
-    commands: Mapping[str, CommandSettings] = field(default_factory=dict)
+    commands: Annotated[
+        Mapping[types.CommandName, CommandSettings], "The commands by which `apply` tries a patch, by name."
+    ] = field(default_factory=dict)
     apply: ApplySettings = ApplySettings()
-    components: Mapping[str, ComponentSettings] = field(default_factory=dict)
+    components: Annotated[Mapping[types.ComponentId, ComponentSettings], "The components, by id."] = field(
+        default_factory=dict
+    )
     baselines: BaselineSettings = BaselineSettings()
-    analyses: Mapping[str, AnalysisSettings] = field(default_factory=dict)
-    thresholds: tuple[ThresholdSettings, ...] = ()
+    analyses: Annotated[Mapping[types.AnalysisName, AnalysisSettings], "The analyses, by name."] = field(
+        default_factory=dict
+    )
+    thresholds: Annotated[tuple[ThresholdSettings, ...], "Limits on what the analyses tell."] = ()
     verify: VerifySettings = VerifySettings()
     intents: IntentsSettings = IntentsSettings()
     placeholders: PlaceholdersSettings = PlaceholdersSettings()
     claims: ClaimsSettings = ClaimsSettings()
-    doubts: tuple[Doubt, ...] = ()
-    written: Mapping[str, Any] = field(default_factory=dict, compare=False)
-
-
-def settings_from(written: Mapping[str, Any]) -> Config:
-    """Make the values of keys that were checked: what is not written has its default."""
-    policy = dict(written.get("policy", {}))
-    policy["commit"] = _filled(COMMIT, policy.get("commit", {}))
-    policy["agent"] = _filled(AGENT, policy.get("agent", {}))
-    claims, doubts = _claims(written)
-    return Config(
-        written.get("required_version"),
-        _filled(PolicySettings(), policy),
-        _filled(ContentSettings(), written.get("content", {})),
-        dict(written.get("rules", {})),
-        tuple(_filled(OverrideSettings(), each) for each in written.get("overrides", ())),
-        _filled(MessageSettings(), written.get("message", {})),
-        _filled(HooksSettings(), written.get("hooks", {})),
-        _filled(PushSettings(), written.get("push", {})),
-        {name: _command(CommandSettings(), each) for name, each in written.get("commands", {}).items()},
-        _filled(ApplySettings(), written.get("apply", {})),
-        {name: _filled(ComponentSettings(), each) for name, each in written.get("components", {}).items()},
-        _filled(BaselineSettings(), written.get("baselines", {})),
-        {name: _command(AnalysisSettings(), each) for name, each in written.get("analyses", {}).items()},
-        tuple(_filled(ThresholdSettings(), each) for each in written.get("thresholds", ())),
-        _filled(VerifySettings(), written.get("verify", {})),
-        _filled(IntentsSettings(), written.get("intents", {})),
-        _filled(PlaceholdersSettings(), written.get("placeholders", {})),
-        claims,
-        doubts,
-        written,
-    )
-
-
-def _claims(written: Mapping[str, Any]) -> tuple[ClaimsSettings, tuple[Doubt, ...]]:
-    if "claims" not in written:
-        return ClaimsSettings(), ()
-    from patchgate.policy.claims import claims_from
-
-    return claims_from(written["claims"])
-
-
-def _command(defaults: Runnable, written: Mapping[str, Any]) -> Runnable:
-    # Only where there is a command: what checks its texts is not loaded for a plain commit.
-    from patchgate.policy.command_texts import seconds
-
-    settings = _filled(defaults, written)
-    return replace(settings, timeout=seconds(settings.timeout), env=dict(settings.env))
-
-
-def _filled(defaults: Values, written: Mapping[str, Any]) -> Values:
-    """Copy a dataclass with the written keys in it; lists become tuples."""
-    names = {each.name for each in fields(defaults)}  # type: ignore[arg-type]
-    chosen = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in written.items()
-        if name in names
-    }
-    return type(defaults)(**{name: getattr(defaults, name) for name in names} | chosen)
+    doubts: tuple[Doubt, ...] = field(default=(), metadata=NO_KEY)
+    # The keys as they stand in the file, without defaults.
+    written: Mapping[str, Any] = field(default_factory=dict, compare=False, metadata=NO_KEY)

@@ -17,6 +17,11 @@ MAX_PATTERN = 1000
 MAX_STAR_RUNS = 4
 MAX_PREFIX = 4096
 _MOST_REF = 255
+MARKER_NAME = "[a-z0-9]+(?:-[a-z0-9]+)*"
+MAX_NAME = 60
+MAX_EXAMPLE = 100
+MAX_MARKERS = 50
+MAX_SUFFIX = 255
 COMPONENT_ID = "[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,62}[A-Za-z0-9_-])?"
 # Up to the first dot, as Windows has it: https://learn.microsoft.com/windows/win32/fileio/naming-a-file
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com[1-9]|lpt[1-9])(?:\..*)?", re.IGNORECASE)

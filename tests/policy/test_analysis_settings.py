@@ -9,7 +9,8 @@ import pytest
 
 from patchgate.errors import ConfigError
 from patchgate.policy.config import Config, json_schema, parse
-from patchgate.policy.settings import AnalysisSettings, ThresholdSettings, VerifySettings, settings_from
+from patchgate.policy.loader import settings_from
+from patchgate.policy.settings import AnalysisSettings, ThresholdSettings, VerifySettings
 
 FULL = """
 [analyses.ruff]

@@ -19,6 +19,7 @@ from patchgate.errors import ConfigError
 from patchgate.git.quoting import is_printable
 from patchgate.policy.claims import BOUNDS, claims_from, suffix_test
 from patchgate.policy.config import Config, json_schema, parse
+from patchgate.policy.loader import settings_from
 from patchgate.policy.policies import warnings_of
 from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.settings import (
@@ -26,7 +27,6 @@ from patchgate.policy.settings import (
     ClaimsSettings,
     MarkerSettings,
     PlaceholdersSettings,
-    settings_from,
 )
 from tests.amount import often
 

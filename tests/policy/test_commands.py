@@ -16,8 +16,9 @@ from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, Entry, Fi
 from patchgate.git.path import RepoPath
 from patchgate.policy.command import expand, files_of, in_order, needs_files
 from patchgate.policy.config import Config, json_schema, parse, written
+from patchgate.policy.loader import settings_from
 from patchgate.policy.policy import Policy, Profile
-from patchgate.policy.settings import CommandSettings, settings_from
+from patchgate.policy.settings import CommandSettings
 from tests.amount import often
 
 FULL = """
@@ -307,7 +308,7 @@ def test_files_stand_where_the_placeholder_stands_and_are_never_options(
 ) -> None:
     words = ["tool", "a", "b"]
     words.insert(position, "{files}")
-    settings_of_it = CommandSettings(command=tuple(words))
+    settings_of_it = CommandSettings("lint", tuple(words))
     assert needs_files(settings_of_it)
     expanded = expand(settings_of_it, files)
     before, put, after = (
@@ -322,6 +323,6 @@ def test_files_stand_where_the_placeholder_stands_and_are_never_options(
 
 
 def test_a_command_without_the_placeholder_gets_no_files() -> None:
-    plain = CommandSettings(command=("make", "é"))
+    plain = CommandSettings("lint", ("make", "é"))
     assert not needs_files(plain)
     assert expand(plain, [RepoPath.from_git(b"a")]) == [b"make", "é".encode()]

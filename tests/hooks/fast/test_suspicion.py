@@ -19,6 +19,7 @@ from patchgate.git.path import RepoPath
 from patchgate.hooks.fast.suspicion import ADDED_LINE, Suspicion, checks_of, suspicion_of
 from patchgate.placeholders.placeholder_matches import matches_in
 from patchgate.policy.config import parse
+from patchgate.policy.config_types import FileClass
 from patchgate.policy.content import SECRET_FORMS, is_conflict_marker
 from patchgate.policy.expressions import check_expression
 from patchgate.policy.file_kinds import CLASSES, MANIFESTS, is_control_by_name
@@ -28,7 +29,6 @@ from patchgate.policy.settings import (
     ComponentSettings,
     Config,
     ContentSettings,
-    FileClass,
     MarkerSettings,
     OverrideSettings,
     PlaceholdersSettings,
@@ -682,7 +682,9 @@ MARKED = st.lists(
     max_size=4,
 ).map(lambda parts: "".join(parts).encode())
 OWN = st.lists(
-    st.sampled_from([r"\bABC-\d", "(?i)abc", "[Xx]yz", "^x$"]).map(lambda text: MarkerSettings("own", text)),
+    st.sampled_from([r"\bABC-\d", "(?i)abc", "[Xx]yz", "^x$"]).map(
+        lambda text: MarkerSettings("own", text, "x")
+    ),
     max_size=1,
 ).map(tuple)
 

@@ -1,0 +1,168 @@
+"""What the keys of the config take, as types of pydantic; the keys themselves are declared in `settings`.
+
+What a single text must be is checked in `texts`, `command_texts` and `expressions`. How a mistake is told
+follows from the annotations (`config`).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+from patchgate.policy.command_texts import (
+    MAX_SECONDS,
+    TIMEOUT,
+    check_analysis,
+    check_analysis_argument,
+    check_analysis_command,
+    check_argument,
+    check_baseline_file,
+    check_command,
+    check_metric,
+    check_most,
+    check_name,
+    check_test_argument,
+    check_test_command,
+    check_timeout,
+    check_tool,
+    check_value,
+    check_variable,
+    check_words,
+)
+from patchgate.policy.expressions import MAX_EXPRESSION, check_expression
+from patchgate.policy.texts import (
+    MARKER_NAME,
+    MAX_EXAMPLE,
+    MAX_NAME,
+    check_contract,
+    check_id,
+    check_pattern,
+    check_prefix,
+    check_ref,
+    check_root,
+    check_rule,
+    check_specifier,
+    check_suffix,
+)
+
+MAX_INTEGER = 2**63 - 1
+
+
+class Section(BaseModel):
+    """A table of the config: strict, frozen, without unknown keys."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+# TOML gives lists where a frozen model wants tuples: so the container is lax, its elements stay strict.
+_LIST = Field(strict=False)
+_SOME = Field(strict=False, min_length=1)
+_FILLED = Field(strict=False, json_schema_extra={"minItems": 1})
+
+Pattern: TypeAlias = Annotated[str, AfterValidator(check_pattern)]
+Patterns: TypeAlias = Annotated[tuple[Pattern, ...], _LIST]
+Globs: TypeAlias = Annotated[tuple[Pattern, ...], _SOME]
+OverridePaths: TypeAlias = Annotated[Patterns, Field(min_length=1)]
+Prefixes: TypeAlias = Annotated[tuple[Annotated[str, AfterValidator(check_prefix)], ...], _LIST]
+Suffixes: TypeAlias = Annotated[tuple[Annotated[str, AfterValidator(check_suffix)], ...], _LIST]
+Expressions: TypeAlias = Annotated[tuple[Annotated[str, AfterValidator(check_expression)], ...], _LIST]
+Refs: TypeAlias = Annotated[tuple[Annotated[str, AfterValidator(check_ref)], ...], _LIST]
+Roots: TypeAlias = Annotated[tuple[Annotated[str, AfterValidator(check_root)], ...], _SOME]
+BaselineFiles: TypeAlias = Annotated[tuple[Annotated[str, AfterValidator(check_baseline_file)], ...], _LIST]
+
+Specifier: TypeAlias = Annotated[str, AfterValidator(check_specifier)]
+RuleId: TypeAlias = Annotated[str, AfterValidator(check_rule)]
+RuleLevel: TypeAlias = Literal["error", "warning", "note", "off"]
+CommandName: TypeAlias = Annotated[str, AfterValidator(check_name)]
+ComponentId: TypeAlias = Annotated[str, AfterValidator(check_id)]
+ContractPath: TypeAlias = Annotated[str, AfterValidator(check_contract)]
+AnalysisName: TypeAlias = Annotated[str, AfterValidator(check_analysis)]
+MetricName: TypeAlias = Annotated[str, AfterValidator(check_metric)]
+MarkerName: TypeAlias = Annotated[
+    str, Field(json_schema_extra={"pattern": f"^{MARKER_NAME}$", "maxLength": MAX_NAME})
+]
+MarkerExpression: TypeAlias = Annotated[
+    str, Field(json_schema_extra={"minLength": 1, "maxLength": MAX_EXPRESSION})
+]
+MarkerExample: TypeAlias = Annotated[str, Field(json_schema_extra={"minLength": 1, "maxLength": MAX_EXAMPLE})]
+
+Limit: TypeAlias = Annotated[int, Field(ge=0, le=MAX_INTEGER)] | Literal["off"]
+Milliseconds: TypeAlias = Annotated[int, Field(ge=1, le=3_600_000)]
+UpTo100: TypeAlias = Annotated[int, Field(ge=1, le=100)]
+WindowDays: TypeAlias = Annotated[int, Field(ge=1, le=36500)]
+MostOfMetric: TypeAlias = Annotated[
+    float, AfterValidator(check_most), Field(json_schema_extra={"minimum": 0})
+]
+
+MaxFiles: TypeAlias = Annotated[Limit, Field(description='How many files a change may touch, or "off".')]
+MaxAddedLines: TypeAlias = Annotated[Limit, Field(description='How many lines a change may add, or "off".')]
+MaxFileBytes: TypeAlias = Annotated[
+    Limit, Field(description='How large an added or changed file may be, in bytes, or "off".')
+]
+FileClass: TypeAlias = Literal["lock", "binary", "media", "artifact", "output"]
+DenyClasses: TypeAlias = Annotated[
+    tuple[FileClass, ...],
+    Field(strict=False, description="Classes of files that may be neither added nor changed."),
+]
+DenyNewClasses: TypeAlias = Annotated[
+    tuple[FileClass, ...],
+    Field(strict=False, description="Classes of files that may not be added; one that is there may change."),
+]
+AllowModes: TypeAlias = Annotated[
+    bool, Field(description="Whether a change may set or clear an executable bit.")
+]
+AllowSymlinks: TypeAlias = Annotated[
+    bool | Literal["inside"],
+    Field(
+        description='Whether symlinks may be added or changed; "inside": if none leads out of the repository.'
+    ),
+]
+AllowGitlinks: TypeAlias = Annotated[
+    bool | Literal["bump"],
+    Field(description='Whether gitlinks may be added or changed; "bump": only moved to another commit.'),
+]
+
+FileCommand: TypeAlias = Annotated[
+    tuple[Annotated[str, AfterValidator(check_argument)], ...],
+    _FILLED,
+    AfterValidator(check_command),
+    BeforeValidator(check_words),
+]
+TestCommand: TypeAlias = Annotated[
+    tuple[Annotated[str, AfterValidator(check_test_argument)], ...],
+    _FILLED,
+    AfterValidator(check_test_command),
+    BeforeValidator(check_words),
+]
+AnalysisCommand: TypeAlias = Annotated[
+    tuple[Annotated[str, AfterValidator(check_analysis_argument)], ...],
+    _FILLED,
+    AfterValidator(check_analysis_command),
+    BeforeValidator(check_words),
+]
+Timeout: TypeAlias = Annotated[
+    float | str,
+    AfterValidator(check_timeout),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number", "exclusiveMinimum": 0, "maximum": MAX_SECONDS},
+                {"type": "string", "pattern": f"^{TIMEOUT}$"},
+            ]
+        }
+    ),
+    Field(description='In seconds, or like "90s", "5m", "1h"; at most a day.'),
+]
+"""What a `timeout` is written as; in the settings it is a number of seconds."""
+Variables: TypeAlias = Annotated[
+    dict[Annotated[str, AfterValidator(check_variable)], Annotated[str, AfterValidator(check_value)]],
+    Field(description="Variables that its environment has besides those of the caller."),
+]
+Tools: TypeAlias = Annotated[
+    tuple[Annotated[str, AfterValidator(check_tool)], ...],
+    Field(
+        strict=False,
+        description="Programs that must be on PATH; without one, the command is not started.",
+    ),
+]

@@ -1,0 +1,97 @@
+"""Make the settings of what a config says: of keys that were checked, lists and tables as JSON has them.
+
+A cache keeps the keys as they are written and reads them here, so that a commit under a known policy loads no
+pydantic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from patchgate.policy.settings import (
+    AgentSettings,
+    AnalysisSettings,
+    ApplySettings,
+    BaselineSettings,
+    ClaimsSettings,
+    CommandSettings,
+    CommitSettings,
+    ComponentSettings,
+    Config,
+    ContentSettings,
+    Doubt,
+    HooksSettings,
+    IntentsSettings,
+    MessageSettings,
+    OverrideSettings,
+    PlaceholdersSettings,
+    PolicySettings,
+    PushSettings,
+    ThresholdSettings,
+    VerifySettings,
+)
+
+Values = TypeVar("Values")
+Runnable = TypeVar("Runnable", CommandSettings, AnalysisSettings)
+
+
+def settings_from(written: Mapping[str, Any]) -> Config:
+    """Make the values of keys that were checked: what is not written has its default."""
+
+    def section(kind: type[Values], name: str) -> Values:
+        return _filled(kind, written.get(name, {}))
+
+    policy = dict(written.get("policy", {}))
+    policy["commit"] = _filled(CommitSettings, policy.get("commit", {}))
+    policy["agent"] = _filled(AgentSettings, policy.get("agent", {}))
+    commands, analyses = written.get("commands", {}), written.get("analyses", {})
+    claims, doubts = _claims(written)
+    return Config(
+        required_version=written.get("required_version"),
+        policy=_filled(PolicySettings, policy),
+        content=section(ContentSettings, "content"),
+        rules=dict(written.get("rules", {})),
+        overrides=tuple(_filled(OverrideSettings, each) for each in written.get("overrides", ())),
+        message=section(MessageSettings, "message"),
+        hooks=section(HooksSettings, "hooks"),
+        push=section(PushSettings, "push"),
+        commands={name: _runnable(CommandSettings, each) for name, each in commands.items()},
+        apply=section(ApplySettings, "apply"),
+        components={
+            name: _filled(ComponentSettings, each) for name, each in written.get("components", {}).items()
+        },
+        baselines=section(BaselineSettings, "baselines"),
+        analyses={name: _runnable(AnalysisSettings, each) for name, each in analyses.items()},
+        thresholds=tuple(_filled(ThresholdSettings, each) for each in written.get("thresholds", ())),
+        verify=section(VerifySettings, "verify"),
+        intents=section(IntentsSettings, "intents"),
+        placeholders=section(PlaceholdersSettings, "placeholders"),
+        claims=claims,
+        doubts=doubts,
+        written=written,
+    )
+
+
+def _claims(written: Mapping[str, Any]) -> tuple[ClaimsSettings, tuple[Doubt, ...]]:
+    if "claims" not in written:
+        return ClaimsSettings(), ()
+    from patchgate.policy.claims import claims_from
+
+    return claims_from(written["claims"])
+
+
+def _runnable(kind: type[Runnable], written: Mapping[str, Any]) -> Runnable:
+    # Only where there is a command: what checks its texts is not loaded for a plain commit.
+    from patchgate.policy.command_texts import seconds
+
+    settings = _filled(kind, written)
+    return replace(settings, timeout=seconds(settings.timeout))
+
+
+def _filled(kind: type[Values], written: Mapping[str, Any]) -> Values:
+    """Make settings of the keys of a table; lists become tuples."""
+    return kind(
+        **{name: tuple(value) if isinstance(value, list) else value for name, value in written.items()}
+    )
