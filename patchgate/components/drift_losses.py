@@ -1,15 +1,13 @@
-"""What is said of tests that a component lost, and how grave it is.
+"""What the tests of a component lost (files, functions, assertions, or that they run), and how grave it is.
 
 Decides that a file or a function that is gone is an error, unless the contract promises something else (than
 its version), and did so by the very change that is judged, or the loss was there before it. Fewer assertions
 and a skip are a warning.
-
-What the tests of a component lost: files, test functions, assertions, or that they run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -33,6 +31,12 @@ from patchgate.report.rules import Level
 from patchgate.report.verdict import Finding
 
 _NOTHING = PythonTests((), 0)
+_MOST = 20
+_MOST_NAMES = 5
+_MOST_OF_A_NAME = 80
+_VERSION = ("version",)
+
+_Lost = tuple[RepoPath, str | None]
 
 
 class Loss(StrEnum):
@@ -42,6 +46,9 @@ class Loss(StrEnum):
     FUNCTION = "function"
     ASSERTIONS = "assertions"
     SKIPPED = "skipped"
+
+
+_GRAVE = frozenset({Loss.FILE, Loss.FUNCTION})
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +81,14 @@ class _Placed:
     test: PythonTest
 
 
+# By which a function of before is found again, in this order.
+_KEYS: tuple[Callable[[_Placed], object], ...] = (
+    lambda placed: (placed.path, placed.test.name),
+    lambda placed: placed.test.name,
+    lambda placed: placed.test.body,
+)
+
+
 def weakenings(
     before: Mapping[RepoPath, bytes | None],
     after: Mapping[RepoPath, bytes | None],
@@ -88,8 +103,10 @@ def weakenings(
         after: those that differ or were added, as they are.
         gone: which of `before` are gone (and did not move).
     """
-    old = {path: _read(before[path]) for path in sorted(before)}
-    new = {path: _read(after[path]) for path in sorted(after)}
+    old, new = (
+        {path: _NOTHING if content is None else read_tests(content) for path, content in sorted(side.items())}
+        for side in (before, after)
+    )
     pairs, lost = _paired(_placed(old), _placed(new))
     yield from _gone(old, lost, gone)
     yield from _fewer(pairs)
@@ -98,10 +115,6 @@ def weakenings(
     if elsewhere[0] > elsewhere[1]:
         path = max(old, key=lambda each: old[each].elsewhere - new.get(each, _NOTHING).elsewhere)
         yield Weakening(Loss.ASSERTIONS, path, None, (), *elsewhere)
-
-
-def _read(content: bytes | None) -> PythonTests:
-    return _NOTHING if content is None else read_tests(content)
 
 
 def _placed(files: Mapping[RepoPath, PythonTests]) -> list[_Placed]:
@@ -113,7 +126,7 @@ def _paired(
 ) -> tuple[list[tuple[_Placed, _Placed]], list[_Placed]]:
     """Pair each function of before with one of after; give the pairs, and what has none."""
     pairs: list[tuple[_Placed, _Placed]] = []
-    for key in (_by_place, _by_name, _by_body):
+    for key in _KEYS:
         waiting: dict[object, list[_Placed]] = {}
         for each in reversed(new):
             waiting.setdefault(key(each), []).append(each)
@@ -129,18 +142,6 @@ def _paired(
                 left.append(each)
         old, new = left, [each for each in new if id(each) not in taken]
     return pairs, list(old)
-
-
-def _by_place(placed: _Placed) -> object:
-    return placed.path, placed.test.name
-
-
-def _by_name(placed: _Placed) -> object:
-    return placed.test.name
-
-
-def _by_body(placed: _Placed) -> object:
-    return placed.test.body
 
 
 def _gone(
@@ -194,15 +195,6 @@ def _by_file(pairs: Sequence[tuple[_Placed, _Placed]]) -> dict[RepoPath, list[tu
     return found
 
 
-_MOST = 20
-_MOST_NAMES = 5
-_MOST_OF_A_NAME = 80
-_VERSION = ("version",)
-_GRAVE = frozenset({Loss.FILE, Loss.FUNCTION})
-
-_Lost = tuple[RepoPath, str | None]
-
-
 def weakened(
     state: ComponentState,
     found: Comparison,
@@ -223,19 +215,19 @@ def weakened(
     grave = frozenset(_lost(each for each in losses if each.loss in _GRAVE))
     if may_excuse:
         grave -= _excused(state, found, beside, grave)
-    for loss in losses[:_MOST]:
-        finding = _loss(state, loss, is_gone=loss.path in gone, is_empty=loss.path in empty)
-        yield finding if _is_grave(loss, grave) else replace(finding, level=Level.WARNING)
-    if len(losses) > _MOST:
-        rest = losses[_MOST:]
-        finding = find(
-            "drift-tests-weakened",
-            f"and {len(rest)} more losses in the tests of component {state.component.id}",
-            rest[0].path,
-            "put the tests back",
-            details={"component": state.component.id},
+    told = [
+        ([each], _loss(state, each, is_gone=each.path in gone, is_empty=each.path in empty))
+        for each in losses[:_MOST]
+    ]
+    if rest := losses[_MOST:]:
+        name = state.component.id
+        message = f"and {len(rest)} more losses in the tests of component {name}"
+        about = {"component": name}
+        told.append(
+            (rest, find("drift-tests-weakened", message, rest[0].path, "put the tests back", details=about))
         )
-        is_grave = any(_is_grave(each, grave) for each in rest)
+    for some, finding in told:
+        is_grave = any(each.loss in _GRAVE and not grave.isdisjoint(_lost([each])) for each in some)
         yield finding if is_grave else replace(finding, level=Level.WARNING)
 
 
@@ -266,10 +258,6 @@ def _lost(losses: Iterable[Weakening]) -> Iterator[_Lost]:
     """Name the functions that are lost, each with its file; None for a file without any."""
     for loss in losses:
         yield from ((loss.path, name) for name in loss.functions or (None,))
-
-
-def _is_grave(loss: Weakening, grave: frozenset[_Lost]) -> bool:
-    return loss.loss in _GRAVE and not grave.isdisjoint(_lost([loss]))
 
 
 def _excused(
