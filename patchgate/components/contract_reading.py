@@ -1,15 +1,15 @@
 """A contract's bytes in, its facts out: every mistake at once, each with its field path and line.
 
-Decides what a contract says, and which of it is wrong by its content alone: its shape, names that stand
-twice, side effects, vague words, types that nobody knows. Does not decide whether what it depends on is
-there (`components.names`). Everything but the shape is looked at in the values as they were written,
-so that a wrong key hides no other mistake.
+Decides what a contract says, and which of it is wrong by its content alone. Not whether what it depends on is
+there (`components.names`). Everything but the shape is looked at in the values as they were written, so that
+a wrong key hides no other mistake.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
@@ -44,12 +44,10 @@ def read_contract(raw: bytes) -> Contract | None:
 
 def _read(raw: bytes) -> tuple[ContractFacts, Contract | None]:
     document = read_json(raw)
+    if not isinstance(document, JsonFault) and not isinstance(document.value, dict):
+        document = JsonFault("a contract is a JSON object", document.line_of(()), "begin it with {")
     if isinstance(document, JsonFault):
         fault = ContractMistake(_INVALID, document.message, "", document.line, document.hint)
-        return ContractFacts(False, mistakes=(fault,)), None
-    if not isinstance(document.value, dict):
-        message, hint = "a contract is a JSON object", "begin it with {"
-        fault = ContractMistake(_INVALID, message, "", document.line_of(()), hint)
         return ContractFacts(False, mistakes=(fault,)), None
     contract: Contract | None = None
     found = list(_doubled_keys(document))
@@ -65,19 +63,17 @@ def _read(raw: bytes) -> tuple[ContractFacts, Contract | None]:
     mistakes = _bounded(found)
     if contract is None:
         return ContractFacts(False, mistakes=mistakes), None
-    return (
-        ContractFacts(
-            True,
-            contract.component_id,
-            contract.version,
-            tuple(_references(document, "dependencies", contract.dependencies)),
-            tuple(_references(document, "external_dependencies", contract.external_dependencies)),
-            tuple(_budgets(document, contract)),
-            mistakes,
-            document.line_of(("component_id",)),
-        ),
-        contract,
+    facts = ContractFacts(
+        is_readable=True,
+        component_id=contract.component_id,
+        version=contract.version,
+        dependencies=tuple(_references(document, "dependencies", contract.dependencies)),
+        externals=tuple(_references(document, "external_dependencies", contract.external_dependencies)),
+        budgets=tuple(_budgets(document, contract)),
+        mistakes=mistakes,
+        component_id_line=document.line_of(("component_id",)),
     )
+    return facts, contract
 
 
 def _bounded(found: list[ContractMistake]) -> tuple[ContractMistake, ...]:
@@ -130,13 +126,9 @@ def _of_content(document: JsonDocument, *, are_types_known: bool) -> Iterator[Co
         yield from _side_effects(document, place, function)
     for place, text in _texts(value):
         for _, _, words in vague_phrases(text):
-            yield _mistake(
-                document,
-                "contract-vague",
-                place,
-                f'it says "{" ".join(words.split())}", and nobody can check what that means',
-                "say what can be checked, or leave the words out",
-            )
+            message = f'it says "{" ".join(words.split())}", and nobody can check what that means'
+            hint = "say what can be checked, or leave the words out"
+            yield _mistake(document, "contract-vague", place, message, hint)
     if are_types_known:
         yield from _types(document)
 
@@ -198,61 +190,36 @@ def _twice(
 def _side_effects(
     document: JsonDocument, place: Place, function: dict[str, Any]
 ) -> Iterator[ContractMistake]:
-    """Hold what a function says of its side effects against itself."""
     written = function.get("side_effects")
     here = (*place, "side_effects")
+    told = partial(_mistake, document)
     if written in (None, []) or written == "":
-        yield _mistake(
-            document,
-            "side-effects-empty",
-            here,
-            "the function names no side effects",
-            'name each one, or write [{"kind": "none"}]',
-        )
+        hint = 'name each one, or write [{"kind": "none"}]'
+        yield told("side-effects-empty", here, "the function names no side effects", hint)
         return
     for each, text in _strings(function, place, "side_effects"):
         (taken,) = modern_effects(text)
-        if taken["kind"] == "none":
-            taken = {"kind": "none"}
-        else:
-            taken = {"kind": taken["kind"], "target": taken["target"]}
-        yield _mistake(
-            document,
-            "contract-outdated",
-            each,
-            "a side effect is a plain string, as older contracts have it",
-            f"write {printable(json.dumps(taken, ensure_ascii=False), 200)}",
-        )
+        keys = ("kind",) if taken["kind"] == "none" else ("kind", "target")
+        plain = json.dumps({key: taken[key] for key in keys}, ensure_ascii=False)
+        message = "a side effect is a plain string, as older contracts have it"
+        yield told("contract-outdated", each, message, f"write {printable(plain, 200)}")
     effects = modern_effects(written)
     if not isinstance(effects, list):
         return
     kinds = [each.get("kind") if isinstance(each, dict) else None for each in effects]
     if "none" in kinds and any(kind != "none" for kind in kinds):
-        yield _mistake(
-            document,
-            "side-effects-mixed",
-            (*here, kinds.index("none")),
-            "`none` stands beside other side effects",
-            "take `none` out, or the others",
-        )
+        first = (*here, kinds.index("none"))
+        message = "`none` stands beside other side effects"
+        yield told("side-effects-mixed", first, message, "take `none` out, or the others")
     if function.get("idempotent") is True and "writes_file" in kinds:
-        yield _mistake(
-            document,
-            "side-effects-idempotent",
-            (*here, kinds.index("writes_file")),
-            "the function is idempotent and writes a file",
-            "see whether a second call leaves the same file, and say so in its description",
-        )
+        first = (*here, kinds.index("writes_file"))
+        hint = "see whether a second call leaves the same file, and say so in its description"
+        yield told("side-effects-idempotent", first, "the function is idempotent and writes a file", hint)
     for index, each in enumerate(effects):
         target = each.get("target", "") if isinstance(each, dict) else None
         if isinstance(target, str) and not target.strip() and kinds[index] != "none":
-            yield _mistake(
-                document,
-                _INVALID,
-                (*here, index, "target"),
-                "the side effect has no target",
-                "name what it reads or changes",
-            )
+            at = (*here, index, "target")
+            yield told(_INVALID, at, "the side effect has no target", "name what it reads or changes")
 
 
 def _texts(value: dict[str, Any]) -> Iterator[tuple[Place, str]]:
@@ -303,10 +270,7 @@ def _types(document: JsonDocument) -> Iterator[ContractMistake]:
         for name in unknown:
             guesses += 1
             guess = meant(name[:100], sorted(own)) if guesses <= MAX_SUGGESTIONS else None
-            hint = (
-                f"did you mean `{guess}`?"
-                if guess
-                else "declare it in `types`, or write its module before it"
-            )
+            otherwise = "declare it in `types`, or write its module before it"
+            hint = f"did you mean `{guess}`?" if guess else otherwise
             message = f"the type `{printable(name, 60)}` is not known"
             yield _mistake(document, "contract-type-unknown", place, message, hint)

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from patchgate.components.contract import Contract, Function
 
 _MOST_COMMENT = 60
+_SHOWN = 20
 _COLLECTIONS = {"list": "list", "sequence": "list", "tuple": "tuple", "set": "set", "frozenset": "frozenset"}
-_SHORT = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 class Kinds:
@@ -116,27 +116,13 @@ def _number(value: float) -> str:
 def _text(value: str) -> str:
     """Write a string in the quotes that a formatter would choose."""
     quote = "'" if value.count('"') > value.count("'") else '"'
-    return quote + "".join(_character(each, quote) for each in value) + quote
-
-
-def _character(character: str, quote: str) -> str:
-    code = ord(character)
-    if character == quote:
-        return "\\" + quote
-    if character in _SHORT:
-        return _SHORT[character]
-    if 0x20 <= code < 0x7F:
-        return character
-    if code < 0x100:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    return quote + value.encode("unicode_escape").decode("ascii").replace(quote, "\\" + quote) + quote
 
 
 def comment(text: str) -> str:
     """Write foreign text so that it stays within one line of a comment."""
-    plain = (
-        printable(text, _MOST_COMMENT).replace("\t", " ").encode("ascii", "backslashreplace").decode("ascii")
-    )
+    shown = printable(text, _MOST_COMMENT).replace("\t", " ")
+    plain = shown.encode("ascii", "backslashreplace").decode("ascii")
     return " ".join(plain.split()) or "nothing is said"
 
 
@@ -308,9 +294,6 @@ class _Writer:
         self.pieces.append(f"def {name}() -> None:\n    case: Case = {written}\n{body}")
 
 
-_SHOWN = 20
-
-
 @dataclass(frozen=True, slots=True)
 class Made:
     """A module of tests; `is_staged_otherwise` tells whether the index would give another contract.
@@ -355,9 +338,8 @@ def made_tests(repository: Repository, name: str, *, cached: bool = False) -> Ma
     if contract is None:
         raise _unreadable(component.contract, facts.mistakes)
     if not contract.functions:
-        raise UsageError(
-            f"the contract of {name} promises no function", "add one to `functions`, with examples"
-        )
+        message = f"the contract of {name} promises no function"
+        raise UsageError(message, "add one to `functions`, with examples")
     roots = content.policy.config.baselines.source_roots
     modules = tuple(modules_of(component, roots))
     if not modules:
@@ -385,12 +367,9 @@ def modules_of(component: Component, roots: Sequence[str]) -> Iterator[str]:
 
     Each begins in the longest source root that its pattern lies in. What no module can be called is left out.
     """
-    given: set[str] = set()
-    for glob in component.settings.implementation:
-        dotted = _module(RepoPath(literal_start(glob)), roots)
-        if dotted is not None and dotted not in given:
-            given.add(dotted)
-            yield dotted
+    starts = (RepoPath(literal_start(glob)) for glob in component.settings.implementation)
+    found = (_module(start, roots) for start in starts)
+    yield from dict.fromkeys(each for each in found if each is not None)
 
 
 def _module(start: RepoPath, roots: Sequence[str]) -> str | None:
@@ -415,11 +394,14 @@ def _folder(root: str) -> bytes:
 
 def _unreadable(path: RepoPath, mistakes: Sequence[ContractMistake]) -> ConfigError:
     wrong = [each for each in mistakes if each.rule == "contract-invalid"] or list(mistakes)
-    return ConfigError(
-        tuple(
-            Mistake(
-                path.quoted, each.line, printable(each.where), printable(each.message), printable(each.hint)
-            )
-            for each in wrong[:_SHOWN]
+    shown = (
+        Mistake(
+            path.quoted,
+            each.line,
+            key=printable(each.where),
+            message=printable(each.message),
+            hint=printable(each.hint),
         )
+        for each in wrong[:_SHOWN]
     )
+    return ConfigError(tuple(shown))
