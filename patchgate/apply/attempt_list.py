@@ -7,7 +7,6 @@ whoever can write `.git` could have put it there.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Sequence
@@ -27,7 +26,7 @@ from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.quoting import first_of, printable, quote_path
 from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import Ledger
-from patchgate.report.json import place_member, plain_json
+from patchgate.report.json import json_line, place_member
 from patchgate.report.schema import (
     COUNT,
     Schema,
@@ -362,7 +361,7 @@ ATTEMPT_SCHEMA = "patchgate.attempt/1"
 
 def list_json(known: Sequence[Told]) -> str:
     """Write the list as one JSON document, ended by a line feed."""
-    return json.dumps({"schema": LIST_SCHEMA, "attempts": [_entry(each) for each in known]}) + "\n"
+    return json_line({"schema": LIST_SCHEMA, "attempts": [_entry(each) for each in known]})
 
 
 def show_json(repository: Repository, told: Told) -> str:
@@ -375,13 +374,13 @@ def show_json(repository: Repository, told: Told) -> str:
         "attempts_of_chain": [
             each.attempt for each in chain_of(repository, told) if isinstance(each, AttemptRecord)
         ],
-        "evidence": [{"name": plain_json(name), "bytes": size} for name, size in kept],
+        "evidence": [{"name": name, "bytes": size} for name, size in kept],
         "logs": [
-            {"name": plain_json(name), "tail": plain_json("\n".join(tail))}
+            {"name": name, "tail": "\n".join(tail)}
             for name, tail in (log_tails(place, kept) if place is not None else [])
         ],
     }
-    return json.dumps(value) + "\n"
+    return json_line(value)
 
 
 _LACKING = AttemptRecord("", "", None, 0, "", False, False, False, "", "")
@@ -406,7 +405,7 @@ def _entry(told: Told) -> dict[str, Json]:
     work_tree = plain.get("work_tree")
     entry = plain | entry | place_member("dir", told.dir)
     entry |= place_member("work_tree", work_tree if isinstance(work_tree, str) else None)
-    return {key: plain_json(value) for key, value in entry.items()}
+    return entry
 
 
 _ENTRY: dict[str, Shape] = {

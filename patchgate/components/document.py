@@ -5,7 +5,6 @@ Decides layout and keys alone. Every key is always there, null where nobody know
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import time
@@ -24,7 +23,7 @@ from patchgate.git.path import RepoPath
 from patchgate.git.quoting import first_of, printable
 from patchgate.policy.component import Role
 from patchgate.policy.texts import COMPONENT_ID
-from patchgate.report.json import finding_documents, path_list, plain_json
+from patchgate.report.json import finding_documents, json_line, path_list
 from patchgate.report.schema import (
     COUNT,
     DRAFT,
@@ -115,12 +114,12 @@ def _argument(path: RepoPath) -> str:
 
 def capture_json(capture: Capture) -> str:
     """Write it as one JSON document, ended by a line feed."""
-    value = {
+    value: Json = {
         "schema": CAPTURE_SCHEMA,
         "components": [_capture_entry(each) for each in capture.components],
-        "warnings": [plain_json(each) for each in capture.warnings],
+        "warnings": list(capture.warnings),
     }
-    return json.dumps(value) + "\n"
+    return json_line(value)
 
 
 def _capture_entry(each: Captured) -> Mapping[str, Json]:
@@ -129,16 +128,16 @@ def _capture_entry(each: Captured) -> Mapping[str, Json]:
     return {
         "component": each.component.id,
         "result": each.result.value,
-        "reason": plain_json(each.reason),
-        "hint": None if each.hint is None else plain_json(each.hint),
+        "reason": each.reason,
+        "hint": each.hint,
         "baseline": each.component.baseline.quoted,
         "is_staged": each.is_staged,
         "is_committed": each.is_committed,
-        "mistakes": [plain_json(line) for line in each.mistakes],
+        "mistakes": list(each.mistakes),
         **each.hashes.named(),
         "tests": None if counts is None else {**counts.named()},
         "seconds": None if run is None else round(run.seconds, 1),
-        "tail": [] if run is None else [plain_json(line) for line in run.tail],
+        "tail": [] if run is None else list(run.tail),
     }
 
 
@@ -196,7 +195,7 @@ def baselines_json(baselines: Baselines) -> str:
         "components": [_component(each, baselines) for each in baselines.components],
         **path_list("strays", baselines.strays),
     }
-    return json.dumps(plain_json(value)) + "\n"
+    return json_line(value)
 
 
 def _component(told: Told, baselines: Baselines) -> dict[str, Json]:
@@ -300,9 +299,9 @@ def list_json(content: str, components: Sequence[Listed]) -> str:
             "id": each.id,
             "parent": each.parent,
             "contract": {
-                "path": plain_json(each.contract.path),
+                "path": each.contract.path,
                 "state": each.contract.state,
-                "version": plain_json(each.contract.version),
+                "version": each.contract.version,
             },
             "tests": each.tests,
             "implementation": each.implementation,
@@ -310,7 +309,7 @@ def list_json(content: str, components: Sequence[Listed]) -> str:
         }
         for each in components
     ]
-    return json.dumps({"schema": LIST_SCHEMA, "from": content, "components": rows}) + "\n"
+    return json_line({"schema": LIST_SCHEMA, "from": content, "components": rows})
 
 
 def graph_text(graph: ComponentGraph) -> list[str]:
@@ -342,7 +341,7 @@ def _told(each: Dependency) -> str:
 
 def graph_json(graph: ComponentGraph) -> str:
     """Write the graph as one JSON document, ended by a line feed."""
-    document = {
+    document: Json = {
         "schema": GRAPH_SCHEMA,
         "from": graph.content,
         "components": [{"id": name, "parent": parent} for name, parent in graph.parents.items()],
@@ -350,7 +349,7 @@ def graph_json(graph: ComponentGraph) -> str:
         "dependencies": [
             {
                 "from": each.source,
-                "name": plain_json(each.name),
+                "name": each.name,
                 "to": each.to,
                 "how": None if each.how is None else each.how.value,
                 "is_external": each.is_external,
@@ -361,7 +360,7 @@ def graph_json(graph: ComponentGraph) -> str:
         ],
         "cycles": [list(path) for path in graph.cycles],
     }
-    return json.dumps(document) + "\n"
+    return json_line(document)
 
 
 def mermaid(graph: ComponentGraph) -> Iterator[str]:

@@ -7,7 +7,6 @@ Intents in words: what a verb did, one intent in full, a list of one line each.
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +16,7 @@ from patchgate.git.quoting import quote_path
 from patchgate.intents.intent import Intent, Moment, State, is_folder, may_be_many
 from patchgate.intents.states import Action, Outcome, Standing, Told
 from patchgate.policy.file_kinds import PYPROJECT_FILE
-from patchgate.report.json import path_list, path_member, place_member, plain_json
+from patchgate.report.json import json_line, path_list, path_member, place_member
 from patchgate.report.schema import (
     COUNT,
     Schema,
@@ -179,7 +178,7 @@ def outcome_json(outcome: Outcome) -> str:
         "hint": outcome.hint,
         "warnings": list(outcome.warnings),
     }
-    return json.dumps(plain_json(value)) + "\n"
+    return json_line(value)
 
 
 def list_json(intents: Sequence[Told], warnings: Iterable[str] = ()) -> str:
@@ -189,7 +188,7 @@ def list_json(intents: Sequence[Told], warnings: Iterable[str] = ()) -> str:
         "intents": [_intent(each) for each in intents],
         "warnings": list(warnings),
     }
-    return json.dumps(plain_json(value)) + "\n"
+    return json_line(value)
 
 
 def _intent(told: Told) -> dict[str, Json]:

@@ -102,7 +102,7 @@ def error_document(error: PatchgateError) -> str:
         body["mistakes"] = [{key: getattr(each, key) for key in keys} for each in error.mistakes]
     attempt = None if ended is None else Attempt(ended.id, ended.dir, False, error.kind, ended.temp_path)
     whole = {"schema": ERROR_SCHEMA, "error": body, "attempt": _attempt(attempt)}
-    return json.dumps(plain_json(whole)) + "\n"
+    return json_line(whole)
 
 
 def document(report: Report) -> dict[str, Json]:
@@ -164,6 +164,11 @@ def _retry(retry: Retry | None) -> Json:
         "chain": plain_json(retry.chain),
         "why": plain_json(retry.why),
     }
+
+
+def json_line(value: Json) -> str:
+    """Write a value as one line of JSON in pure ASCII, ended by a line feed."""
+    return json.dumps(plain_json(value)) + "\n"
 
 
 def plain_json(value: Json) -> Json:

@@ -6,19 +6,19 @@ Decides how findings become results. Sources: OASIS SARIF 2.1.0, sections 3.4 (a
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from urllib.parse import quote_from_bytes
 
 from patchgate import __version__
 from patchgate.git.path import RepoPath
 from patchgate.report import wording
-from patchgate.report.json import path_member, plain_json
+from patchgate.report.json import json_line, path_member
 from patchgate.report.rules import RULES, Rule
 from patchgate.report.verdict import ChangeVerdict, Finding, Json, Report, fingerprints
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 ROOT = "%SRCROOT%"
+BASES: Json = {ROOT: {"description": {"text": "The root of the repository."}}}
 FINGERPRINT = "patchgate/v1"
 
 _RULE_INDEX = {rule: index for index, rule in enumerate(RULES)}
@@ -26,10 +26,6 @@ _RULE_INDEX = {rule: index for index, rule in enumerate(RULES)}
 
 def render(report: Report) -> str:
     """Write a report as a SARIF log of one run: one line of ASCII, ended by a line feed."""
-    return json.dumps(plain_json(_log(report))) + "\n"
-
-
-def _log(report: Report) -> dict[str, Json]:
     driver: Json = {
         "name": "patchgate",
         "version": __version__,
@@ -40,7 +36,7 @@ def _log(report: Report) -> dict[str, Json]:
         # GitHub takes what stands before the last slash as the category: one per tool, whatever was judged.
         "automationDetails": {"id": "patchgate/"},
         "invocations": [_invocation(report)],
-        "originalUriBaseIds": {ROOT: {"description": {"text": "The root of the repository."}}},
+        "originalUriBaseIds": BASES,
         "columnKind": "unicodeCodePoints",
         "results": [result for change in report.changes for result in _results(change)],
         "properties": {
@@ -56,7 +52,17 @@ def _log(report: Report) -> dict[str, Json]:
             ],
         },
     }
-    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+    return log_of([run])
+
+
+def log_of(runs: Sequence[Json]) -> str:
+    """Write runs as a SARIF log: one line of ASCII, ended by a line feed."""
+    return json_line({"$schema": SCHEMA, "version": "2.1.0", "runs": runs})
+
+
+def notification(level: str, text: str) -> dict[str, Json]:
+    """Say something of the run itself (section 3.58)."""
+    return {"level": level, "message": {"text": message_text(text)}}
 
 
 def _rule(rule: Rule) -> Json:
@@ -83,12 +89,8 @@ def _invocation(report: Report) -> Json:
         for gate in wording.unanswered(change):
             complete = False
             text = f"{wording.name_change(change)}: {wording.describe_gate(gate)}"
-            notifications.append(
-                {"level": "error", "message": {"text": message_text(text)}, "properties": {"gate": gate.gate}}
-            )
-    notifications += [
-        {"level": "warning", "message": {"text": message_text(text)}} for text in report.warnings
-    ]
+            notifications.append({**notification("error", text), "properties": {"gate": gate.gate}})
+    notifications += [notification("warning", text) for text in report.warnings]
     return {
         "executionSuccessful": complete,
         "exitCode": report.verdict.exit_code,

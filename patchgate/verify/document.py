@@ -7,7 +7,6 @@ could not be evaluated is a run whose invocation says so.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 from patchgate.commands.results import (
@@ -20,8 +19,8 @@ from patchgate.commands.results import (
     Worsened,
 )
 from patchgate.intents.intent import ScopeCheck
-from patchgate.report.json import path_list, path_member, plain_json
-from patchgate.report.sarif import SCHEMA as SARIF_SCHEMA
+from patchgate.report.json import json_line, path_list, path_member
+from patchgate.report.sarif import log_of
 from patchgate.report.schema import (
     COUNT,
     DIGEST,
@@ -53,11 +52,6 @@ SCHEMA = "patchgate.verification/1"
 
 def render(verification: Verification) -> str:
     """Write a verification as one line of JSON, ended by a line feed."""
-    return json.dumps(document(verification)) + "\n"
-
-
-def document(verification: Verification) -> dict[str, Json]:
-    """Build the object that `render` writes, of plain dicts and lists."""
     comparison = verification.comparison
     value: dict[str, Json] = {
         "schema": SCHEMA,
@@ -95,9 +89,7 @@ def document(verification: Verification) -> dict[str, Json]:
         **path_list("dirty_before", verification.dirty),
         "warnings": list(verification.warnings),
     }
-    plain = plain_json(value)
-    assert isinstance(plain, dict)
-    return plain
+    return json_line(value)
 
 
 def _runs(runs: TreeRuns | None) -> Json:
@@ -363,7 +355,7 @@ def analysis_json(analysis: Analysis) -> str:
         "unstable": sorted(unstable),
         "runs": [_analysis_run(run) for run in _shown(analysis)],
     }
-    return json.dumps(plain_json(document)) + "\n"
+    return json_line(document)
 
 
 def analysis_sarif(analysis: Analysis) -> str:
@@ -373,8 +365,7 @@ def analysis_sarif(analysis: Analysis) -> str:
         for run in _shown(analysis)
         for written in analysis_runs(run.analysis, run, [(each, None) for each in run.results], {})
     ]
-    log: Json = {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": runs}
-    return json.dumps(plain_json(log)) + "\n"
+    return log_of(runs)
 
 
 def _shown(analysis: Analysis) -> list[AnalysisRun]:

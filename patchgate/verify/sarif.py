@@ -8,14 +8,13 @@ that are gone (absent). Whose a new one is stands in its properties. Sources: OA
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from patchgate import __version__
 from patchgate.commands.results import AnalysisRun, Evaluated, Result
-from patchgate.report.json import path_list, plain_json
-from patchgate.report.sarif import ROOT, SCHEMA, location_of, message_text
+from patchgate.report.json import path_list
+from patchgate.report.sarif import BASES, location_of, log_of, message_text, notification
 from patchgate.report.verdict import Json, Verdict
 from patchgate.verify.result import Verification
 
@@ -36,8 +35,7 @@ def render(verification: Verification) -> str:
         found = [*_states(after[name].results if name in after else (), new, comparison is not None)]
         found += [(each, _ABSENT) for each in gone.get(name, ())]
         runs += analysis_runs(name, after.get(name), found, attributed)
-    log: dict[str, Json] = {"$schema": SCHEMA, "version": "2.1.0", "runs": runs}
-    return json.dumps(plain_json(log)) + "\n"
+    return log_of(runs)
 
 
 def _by_analysis(results: Iterable[Result]) -> dict[str, list[Result]]:
@@ -69,10 +67,9 @@ def _states(
 
 def _own(verification: Verification) -> Json:
     """Tell how the verification itself went: it has no results, for those are the analyses'."""
-    reason = {"text": message_text(verification.reason)}
     level = {"accepted": "note", "rejected": "warning"}.get(verification.status.verdict.value, "error")
-    notes: list[Json] = [{"level": level, "message": reason}]
-    notes += [{"level": "warning", "message": {"text": message_text(each)}} for each in verification.warnings]
+    notes: list[Json] = [notification(level, verification.reason)]
+    notes += [notification("warning", each) for each in verification.warnings]
     scope = verification.scope
     return {
         "tool": {"driver": {"name": "patchgate", "version": __version__}},
@@ -116,7 +113,7 @@ def analysis_runs(
                 "tool": {"driver": {"name": tool or name, "rules": [{"id": rule} for rule in rules]}},
                 "automationDetails": {"id": f"patchgate/{name}/"},
                 "invocations": [_invocation(run)],
-                "originalUriBaseIds": {ROOT: {"description": {"text": "The root of the repository."}}},
+                "originalUriBaseIds": BASES,
                 "results": [_result(each, state, rules, attributed) for each, state in results],
             }
         )
@@ -126,8 +123,7 @@ def analysis_runs(
 def _invocation(run: AnalysisRun | None) -> Json:
     if run is None or run.outcome is Evaluated.NOT_EVALUATED:
         reason = (run.reason if run is not None else None) or "this analysis did not run afterwards"
-        note: Json = {"level": "error", "message": {"text": message_text(reason)}}
-        return {"executionSuccessful": False, "toolExecutionNotifications": [note]}
+        return {"executionSuccessful": False, "toolExecutionNotifications": [notification("error", reason)]}
     return {"executionSuccessful": True}
 
 

@@ -6,7 +6,6 @@ same subject. In JSON every key is always there, null where there is nothing to 
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,7 +16,7 @@ from patchgate.ledger.adjudications import KIND, Adjudicated, adjudications
 from patchgate.ledger.history import history
 from patchgate.ledger.since import iso
 from patchgate.placeholders.claims.claim import ClaimOutcome
-from patchgate.report.json import plain_json
+from patchgate.report.json import json_line
 from patchgate.report.schema import (
     COUNT,
     Schema,
@@ -227,7 +226,7 @@ def as_json(stats: ClaimStats) -> str:
         "undated_count": stats.undated,
         "is_whole": stats.is_whole,
     }
-    return json.dumps(plain_json(value)) + "\n"
+    return json_line(value)
 
 
 def _rate(part: int, whole: int) -> float | None:
