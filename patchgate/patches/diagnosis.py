@@ -1,9 +1,8 @@
 """Why a hunk does not fit, told as a person would.
 
-Decides which line is the first that differs, and where the text stands now. The first line that differs is
-defined at the stated place: with `p` lines of the old file stated before the hunk, it is the least `i` for
-which line `p + i` of the file does not exist, has other bytes than old line `i` of the hunk, or has its
-newline where that has none or the reverse. Old lines are those that begin with a space or `-`.
+The first line that differs is defined at the stated place: with `p` lines of the old file stated before the
+hunk, it is the least `i` for which line `p + i` of the file does not exist, has other bytes than old line
+`i` of the hunk (one that begins with a space or `-`), or differs from it in whether a newline ends it.
 """
 
 from __future__ import annotations
@@ -20,6 +19,28 @@ MAX_PLACES = 10
 # The longest run is looked for among this many old lines; the automaton takes some 500 bytes for each.
 MAX_RUN_LINES = 5_000
 _SHOWN = 160
+_MISPLACED = {
+    "no-context": (
+        "has no context, so nothing says that this is its place",
+        "add three lines of context around the change",
+    ),
+    "beginning": (
+        "begins on line 1, but what it states stands elsewhere",
+        "write the line number where the text stands",
+    ),
+    "end": (
+        "has no context behind its change, so it only fits at the end of the file",
+        "add the lines that follow the change as context",
+    ),
+    "order": (
+        "would touch lines that an earlier hunk already holds",
+        "sort the hunks by line; join those that touch the same lines",
+    ),
+    "ambiguous": (
+        "states line numbers that disagree, and its lines stand in the file more than once",
+        "give the right line numbers in the hunk header, or more context",
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +91,10 @@ def explain_misfit(
     search: bool = True,
     shift: int = 0,
 ) -> Fault:
-    """Say why a hunk does not fit.
+    """Say why a hunk does not fit the file as it is.
 
     Args:
-        section: the section.
-        number: the hunk's number in it, from 1.
-        hunk: the hunk.
-        lines: its lines.
-        file: the file as it is.
+        number: the hunk's number in its section, from 1.
         obstacle: what the fitting of its lines met.
         search: look for the longest run of its lines where the whole is absent; the cost of one pass over
             the file.
@@ -101,8 +118,7 @@ def explain_misfit(
     }
     if index is None:
         return _explain_place(hunk, number, obstacle, details, shift)
-    expected = lines.old[index]
-    place = stated + index
+    expected, place = lines.old[index], stated + index
     actual = file.lines[place] if place < file.count else None
     patch_line = patch_line_of_old(section, hunk, index)
     details |= {
@@ -112,15 +128,12 @@ def explain_misfit(
         "actual": None if actual is None else printable(actual, _SHOWN),
     }
     rule = "hunk-ambiguous" if obstacle.reason == "ambiguous" else "hunk-mismatch"
-    message = f"hunk {number} does not fit: {_compare(expected, actual, place, file.count)}"
+    told = _compare(expected, actual, place, file.count)
     hint = _where_now(run, len(lines.old), obstacle)
     fix = with_context(section, hunk, lines, file, index, patch_line)
     if actual is not None and actual != expected and actual.rstrip(b"\r") == expected.rstrip(b"\r"):
-        rule = "eol-mixed"
-        ends = "CR LF" if actual.endswith(b"\r") else "LF"
-        message = (
-            f"hunk {number} does not fit: line {place + 1} of the file ends in {ends}, the patch's does not"
-        )
+        rule, ends = "eol-mixed", "CR LF" if actual.endswith(b"\r") else "LF"
+        told = f"line {place + 1} of the file ends in {ends}, the patch's does not"
         hint = "give each line of the hunk the line end that the file has there"
         fix = with_line_ends(section, hunk, lines, file)
     elif file.lines[stated : stated + len(lines.new)] == lines.new and lines.new:
@@ -128,7 +141,7 @@ def explain_misfit(
         fix = without_hunk(section, hunk)
     if obstacle.reason in {"beginning", "end"} and len(obstacle.places) == 1:
         fix = _moved_header(hunk, obstacle.places[0])
-    return Fault(rule, patch_line, message, hint, fix, details)
+    return Fault(rule, patch_line, f"hunk {number} does not fit: {told}", hint, fix, details)
 
 
 def tell(fault: Fault) -> tuple[str, ...]:
@@ -138,9 +151,8 @@ def tell(fault: Fault) -> tuple[str, ...]:
     if details.get("expected") is not None:
         actual = details.get("actual")
         told.append(f"  patch line {details['patch_line']}: {details['expected']}")
-        told.append(
-            f"  file line {details['file_line']}: {'(the file ends before)' if actual is None else actual}"
-        )
+        found = "(the file ends before)" if actual is None else actual
+        told.append(f"  file line {details['file_line']}: {found}")
     told.append(f"  {fault.hint}")
     return tuple(told)
 
@@ -149,28 +161,9 @@ def _explain_place(
     hunk: Hunk, number: int, obstacle: Obstacle, details: dict[str, Detail], shift: int
 ) -> Fault:
     """Say why a hunk may not stand where all its lines are."""
-    message, hint = {
-        "no-context": (
-            "has no context, so nothing says that this is its place",
-            "add three lines of context around the change",
-        ),
-        "beginning": (
-            "begins on line 1, but what it states stands elsewhere",
-            "write the line number where the text stands",
-        ),
-        "end": (
-            "has no context behind its change, so it only fits at the end of the file",
-            "add the lines that follow the change as context",
-        ),
-        "order": (
-            "would touch lines that an earlier hunk already holds",
-            "sort the hunks by line; join those that touch the same lines",
-        ),
-        "ambiguous": (
-            "states line numbers that disagree, and its lines stand in the file more than once",
-            "give the right line numbers in the hunk header, or more context",
-        ),
-    }.get(obstacle.reason, ("does not fit at its line", "make the patch again from the current file"))
+    message, hint = _MISPLACED.get(
+        obstacle.reason, ("does not fit at its line", "make the patch again from the current file")
+    )
     rule = "hunk-ambiguous" if obstacle.reason == "ambiguous" else "hunk-mismatch"
     fix = with_new_start(hunk, shift) if obstacle.reason == "ambiguous" else None
     return Fault(rule, hunk.line, f"hunk {number} {message}", hint, fix, details)

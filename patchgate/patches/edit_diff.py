@@ -1,9 +1,7 @@
-"""The unified diff that structured edits stand for.
+"""The unified diff that structured edits stand for; it goes through the same gates as any other.
 
-Decides where the changed lines are and which context they get; the diff then goes through the same gates as
-any other. Lines at both ends of an edit that stay as they are do not count as changed.
-
-The anchors of structured edits: whether the lines that an edit replaces are those that it means.
+Lines at both ends of an edit that stay as they are do not count as changed. An edit's anchors must be the
+lines that it replaces.
 """
 
 from __future__ import annotations
@@ -69,13 +67,8 @@ def _mismatch(
     hint = "read the file again, and give the lines that hold this text"
     if places:
         hint = f"its text stands at line {' and '.join(map(str, places[:3]))} now: give these lines"
-    return Fault(
-        "anchor-mismatch",
-        None,
-        f"the edit of {where} of {edits.path} replaces {what}, which is not its `{which}`",
-        hint,
-        details=details,
-    )
+    message = f"the edit of {where} of {edits.path} replaces {what}, which is not its `{which}`"
+    return Fault("anchor-mismatch", None, message, hint, details=details)
 
 
 def missing(edits: Edits, why: str) -> tuple[Fault, ...]:
@@ -115,20 +108,16 @@ def to_patch(edits: Edits, preimage: bytes | None) -> bytes | tuple[Fault, ...]:
     try:
         preimage.decode("utf-8")
     except UnicodeDecodeError:
-        return _refuse(
-            "encoding-unsupported", f"{edits.path} is not UTF-8", "send a unified diff for this file"
-        )
+        message = f"{edits.path} is not UTF-8"
+        return _refuse("encoding-unsupported", message, "send a unified diff for this file")
     if b"\0" in preimage:
         return _refuse("binary-payload", f"{edits.path} is a binary file", "edits are for text files")
     ends = line_ends_of(preimage)
     file = FileLines(preimage.replace(b"\r\n", b"\n") if ends is LineEnds.CRLF else preimage)
     if edits.edits[-1].end > file.count or edits.edits[-1].start > file.count + 1:
         last = edits.edits[-1]
-        return _refuse(
-            "range-invalid",
-            f"{edits.path} has {file.count} lines, but an edit names lines {last.start} to {last.end}",
-            "read the file again and count its lines from 1",
-        )
+        message = f"{edits.path} has {file.count} lines, but an edit names lines {last.start} to {last.end}"
+        return _refuse("range-invalid", message, "read the file again and count its lines from 1")
     faults = mismatched(edits, file, is_crlf=ends is LineEnds.CRLF, is_mixed=ends is LineEnds.MIXED)
     if faults:
         return faults
@@ -223,11 +212,8 @@ def _print_lines(kind: bytes, file: FileLines, start: int, stop: int) -> list[by
 def _print_new_file(edits: Edits) -> bytes | tuple[Fault, ...]:
     first = edits.edits[0]
     if len(edits.edits) != 1 or (first.start, first.end) != (1, 0):
-        return _refuse(
-            "target-missing",
-            f"{edits.path} does not exist",
-            "to make a new file, send one edit with `start` 1 and `end` 0",
-        )
+        hint = "to make a new file, send one edit with `start` 1 and `end` 0"
+        return _refuse("target-missing", f"{edits.path} does not exist", hint)
     name = edits.path.raw
     quoted = quote(b"b/" + name, high=True)
     header = b"diff --git %b %b\nnew file mode 100644\n" % (quote(b"a/" + name, high=True), quoted)

@@ -1,7 +1,6 @@
-"""Structured edits: JSON that replaces ranges of lines in one file.
+"""Structured edits: JSON that replaces ranges of lines in one file; `edit_diff` makes a diff of them.
 
-Decides whether the JSON is an edit; `edit_diff` writes the unified diff that it stands for. Strict: an
-unknown or repeated key, `true` or `1.0` for a number, is refused, never read as something near it.
+An unknown or repeated key, `true` or `1.0` for a number, is refused, never read as something near it.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
-"""Files and hunks as lists of lines, the missing newline kept apart.
+"""Files and hunks as lists of lines, and how lines end: in LF, in CR LF, or some in each.
 
-Decides what a line is: bytes without their LF, and only LF ends one. `FileLines` also knows where each line
-stands, which is what makes looking for a hunk cheap.
-
-Line ends of a section and its file: LF or CR LF, and one made like the other.
-
-Line ends of a file on disk, carried over to what the file becomes.
+Only LF ends a line; the bytes of a line lack it. A section is adapted to its file only where all its lines
+end one way and all of the file's the other, and what stands on disk keeps its ends where git's blob has
+others. A last line without newline belongs to both kinds.
 """
 
 from __future__ import annotations
@@ -122,15 +119,7 @@ def section_line_ends(section: Section) -> LineEnds:
 
 
 def adapt_line_ends(section: Section, preimage: bytes) -> bytes | None:
-    """Write a section again with the line ends of its file; None where nothing is to be adapted.
-
-    Args:
-        section: a section of a parsed patch.
-        preimage: the old file's bytes.
-
-    Returns:
-        The bytes of the whole section, headers included, to be parsed again in its place.
-    """
+    """Write a section again, headers included, with the line ends of its file; None where nothing changes."""
     wanted = line_ends_of(preimage)
     if not section.rows or wanted not in {LineEnds.LF, LineEnds.CRLF}:
         return None

@@ -1,9 +1,8 @@
-"""How a patch that does not meet its files is mended, where that is mechanical.
+"""How one section of a patch is mended, where that is mechanical: its headers, or hunks that miss their file.
 
-Decides which lines of one section to replace or to leave out, for a file as it is. Never which text was
-meant: a line of context is taken from the file only where all that stands around it agrees.
-
-What the headers of one section should have been, where they leave no choice.
+A name is never guessed: whatever is named must be the one name of the `diff --git` line, or nothing. Nor is
+a text: a line of context is taken from the file only where all that stands around it agrees. The headers are
+candidates, to be read by the grammar again.
 """
 
 from __future__ import annotations
@@ -220,9 +219,8 @@ def with_new_start(hunk: Hunk, shift: int) -> Mending | None:
     if new_start < 0 or new_start == hunk.new_start:
         return None
     old = range_text(hunk.old_start, hunk.old_count)
-    return mend(
-        hunk.line, b"@@ -%b +%b @@%b" % (old, range_text(new_start, hunk.new_count), hunk.section_text)
-    )
+    new = range_text(new_start, hunk.new_count)
+    return mend(hunk.line, b"@@ -%b +%b @@%b" % (old, new, hunk.section_text))
 
 
 def with_context(
@@ -237,11 +235,9 @@ def with_context(
     start = hunk.old_position
     have = file.lines[start : start + len(lines.old)]
     others = [each for each in range(len(lines.old)) if each != index]
-    if (
-        len(others) < 2
-        or len(have) != len(lines.old)
-        or any(have[each] != lines.old[each] for each in others)
-    ):
+    if len(others) < 2 or len(have) != len(lines.old):
+        return None
+    if any(have[each] != lines.old[each] for each in others):
         return None
     body = section.body(hunk).split(b"\n")
     text = body[patch_line - hunk.line - 1]

@@ -1,9 +1,6 @@
-"""A patch made smaller: the sections of some paths, byte for byte.
+"""Which files a patch names, and a patch made smaller: the sections of some paths, byte for byte.
 
-Decides which sections of a patch speak of which paths. What is left is a patch of its own, with its own hash,
-and is judged like any other: nothing of the rest was accepted or refused. A section is never cut.
-
-Which files a proposal names that cannot be read as a whole.
+What is left is a patch of its own, with its own hash, and is judged like any other. A section is never cut.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
 """The strict grammar of patches: bytes in, values out, with the line of each fault.
 
-Decides whether bytes are a unified diff in git's form and what it says. It accepts less than any other
-reader, so that no two of them can disagree on what was accepted (`git apply` skips what it does not
-understand). It does not judge names, modes or policy, and does not look at any file.
-
-The grammar is closed: empty lines, then one or more `diff --git` sections; every other line is a fault.
-
-What is wrong with the headers of a section that `patch_headers` did not take as a whole.
+The grammar is closed: empty lines, then one or more `diff --git` sections; every other line is a fault. It
+accepts less than any other reader, so that no two of them can disagree on what was accepted (`git apply`
+skips what it does not understand). It judges no names, modes or policy, and looks at no file.
 """
 
 from __future__ import annotations
@@ -16,9 +12,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from patchgate.git.quoting import DEV_NULL, printable, quote
-from patchgate.patches.patch_headers import SECTION, read_section
+from patchgate.patches.patch_headers import ONLY_HEADERS, SECTION, name_missing, read_section
 from patchgate.patches.patch_hunk_faults import explain_hunk
 from patchgate.patches.patch_hunks import (
+    NO_BINARY,
     ONLY_THE_DIFF,
     Place,
     Scan,
@@ -85,12 +82,9 @@ def explain_headers(places: Iterable[Place]) -> Fault:
         if fault:
             return fault
         if header in seen or _ORDER.index(header) < last:
-            return Fault(
-                "invalid-unified-diff",
-                place.number,
-                f"the header line is repeated or out of order: {printable(place.text, 80)}",
-                "write each header once, in the order in which git writes them",
-            )
+            message = f"the header line is repeated or out of order: {printable(place.text, 80)}"
+            hint = "write each header once, in the order in which git writes them"
+            return Fault("invalid-unified-diff", place.number, message, hint)
         seen.add(header)
         last = _ORDER.index(header)
     return _explain_pairs(seen, first.number if first else 1)
@@ -98,16 +92,12 @@ def explain_headers(places: Iterable[Place]) -> Fault:
 
 def _explain_foreign(place: Place, *, follows_names: bool) -> Fault:
     if follows_names and place.text[:1] in {b" ", b"+", b"-"}:
+        message = "the lines of a hunk begin without their `@@` header"
         return Fault(
-            "missing-hunk",
-            place.number,
-            "the lines of a hunk begin without their `@@` header",
-            "write `@@ -START,COUNT +START,COUNT @@` above them",
+            "missing-hunk", place.number, message, "write `@@ -START,COUNT +START,COUNT @@` above them"
         )
     if place.text in {b"---", b"+++"}:
-        return Fault(
-            "path-missing", place.number, "a header names no file", "name the file after `a/` and `b/`"
-        )
+        return name_missing(place.number)
     return foreign(place)
 
 
@@ -115,31 +105,18 @@ def _value_fault(place: Place, header: bytes) -> Fault | None:
     value = place.text[len(header) :]
     shown = printable(value, 60)
     if header.endswith(b"mode ") and not _MODE.fullmatch(value):
-        return Fault(
-            "invalid-unified-diff",
-            place.number,
+        message, hint = (
             f"{shown} is not a mode that a patch may set",
             "use mode 100644, or 100755 for a program",
         )
-    if header == b"index " and not _INDEX.fullmatch(value):
-        return Fault(
-            "invalid-unified-diff",
-            place.number,
-            f"the index line holds no object ids: {shown}",
-            "leave the `index` line out, or copy it from `git diff`",
-        )
-    if header.endswith(b"similarity index ") and not _PER_CENT.fullmatch(value):
-        return Fault(
-            "invalid-unified-diff",
-            place.number,
-            f"{shown} is no percentage",
-            "write a number from 0 to 100 and `%`",
-        )
-    if not value:
-        return Fault(
-            "path-missing", place.number, "a header names no file", "name the file after `a/` and `b/`"
-        )
-    return None
+    elif header == b"index " and not _INDEX.fullmatch(value):
+        message = f"the index line holds no object ids: {shown}"
+        hint = "leave the `index` line out, or copy it from `git diff`"
+    elif header.endswith(b"similarity index ") and not _PER_CENT.fullmatch(value):
+        message, hint = f"{shown} is no percentage", "write a number from 0 to 100 and `%`"
+    else:
+        return None if value else name_missing(place.number)
+    return Fault("invalid-unified-diff", place.number, message, hint)
 
 
 def _explain_pairs(seen: set[bytes], line: int) -> Fault:
@@ -153,17 +130,10 @@ def _explain_pairs(seen: set[bytes], line: int) -> Fault:
         for present, absent in ((one, other), (other, one)):
             if present in seen and absent not in seen:
                 rule = "missing-file-header" if present in {b"--- ", b"+++ "} else "invalid-unified-diff"
-                return Fault(
-                    rule,
-                    line,
-                    f"`{present.decode().strip()}` stands without `{absent.decode().strip()}`",
-                    "write both lines of the pair",
-                )
+                message = f"`{present.decode().strip()}` stands without `{absent.decode().strip()}`"
+                return Fault(rule, line, message, "write both lines of the pair")
     return Fault(
-        "invalid-unified-diff",
-        line,
-        "the headers of the section contradict each other",
-        "send the headers exactly as `git diff` writes them",
+        "invalid-unified-diff", line, "the headers of the section contradict each other", ONLY_HEADERS
     )
 
 
@@ -301,24 +271,15 @@ def _find_unreadable(raw: bytes) -> Fault | None:
     if len(raw) > MAX_PATCH_BYTES:
         return _too_large(f"{len(raw)} bytes, more than {MAX_PATCH_BYTES}", 1)
     if raw.startswith(_BYTE_ORDER_MARKS):
-        return Fault(
-            "encoding-unsupported",
-            1,
-            "the patch begins with a byte-order mark",
-            "send the patch as plain bytes: UTF-8 without a byte-order mark",
-        )
+        hint = "send the patch as plain bytes: UTF-8 without a byte-order mark"
+        return Fault("encoding-unsupported", 1, "the patch begins with a byte-order mark", hint)
     nul = raw.find(b"\0")
     if nul >= 0:
-        return Fault(
-            "binary-payload",
-            raw.count(b"\n", 0, nul) + 1,
-            "the patch holds a NUL byte, which no text file has",
-            "leave binary files out; a patch holds text only",
-        )
+        line = raw.count(b"\n", 0, nul) + 1
+        return Fault("binary-payload", line, "the patch holds a NUL byte, which no text file has", NO_BINARY)
     if not raw or raw.isspace():
-        return Fault(
-            "not-a-unified-diff", 1, "the patch is empty", "send a unified diff, as `git diff` writes it"
-        )
+        hint = "send a unified diff, as `git diff` writes it"
+        return Fault("not-a-unified-diff", 1, "the patch is empty", hint)
     start = 0
     while len(raw) - start > MAX_LINE_BYTES:
         stop = raw.rfind(b"\n", start, start + MAX_LINE_BYTES + 1)
@@ -339,13 +300,9 @@ def _missing_newline(raw: bytes) -> Fault:
     line = raw.count(b"\n") + 1
     last = raw[start:]
     is_known = last.startswith((b" ", b"-")) or last == MARKER
-    return Fault(
-        "newline-missing",
-        line,
-        "the last line of the patch has no newline at its end",
-        "end the patch with a newline" + ("" if is_known else ", if its last line is whole"),
-        mend(line, last + b"\n") if is_known and len(last) <= 4096 else None,
-    )
+    hint = "end the patch with a newline" + ("" if is_known else ", if its last line is whole")
+    fix = mend(line, last + b"\n") if is_known and len(last) <= 4096 else None
+    return Fault("newline-missing", line, "the last line of the patch has no newline at its end", hint, fix)
 
 
 def _explain_start(raw: bytes, position: int, line: int) -> Fault:
@@ -364,12 +321,8 @@ def _explain_start(raw: bytes, position: int, line: int) -> Fault:
         if found and (start != b"\n--- " or raw.find(b"\n+++ ", found) >= 0):
             number = line + raw.count(b"\n", position, found)
             return foreign(next(lines_of(raw, found, len(raw), number)))
-    return Fault(
-        "not-a-unified-diff",
-        line,
-        "there is no `diff --git` line, so this is not a diff in git's form",
-        _other_form(raw) or ONLY_THE_DIFF,
-    )
+    message = "there is no `diff --git` line, so this is not a diff in git's form"
+    return Fault("not-a-unified-diff", line, message, _other_form(raw) or ONLY_THE_DIFF)
 
 
 def _other_form(raw: bytes) -> str | None:
@@ -393,15 +346,9 @@ def _find_repeated(sections: list[Section]) -> list[Fault]:
         for path in paths:
             first = written.setdefault(path.raw, section.line)
             if first != section.line and len(faults) < MAX_FAULTS:
-                faults.append(
-                    Fault(
-                        "duplicate-section",
-                        section.line,
-                        f"{path.quoted} is already changed by the section on line {first}",
-                        "put all that happens to one path into one section",
-                        details={"first_line": first},
-                    )
-                )
+                message = f"{path.quoted} is already changed by the section on line {first}"
+                hint, details = "put all that happens to one path into one section", {"first_line": first}
+                faults.append(Fault("duplicate-section", section.line, message, hint, details=details))
     return faults
 
 

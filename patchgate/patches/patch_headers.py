@@ -1,13 +1,14 @@
 """The headers of one section: everything from `diff --git` to the line before the first `@@`.
 
-Decides which headers a section may have, in which order, and that each agrees with every other. The
-`diff --git` line is never taken at its word: it is rebuilt from the other headers and must be equal byte
-for byte. What is wrong with a header that does not even match is told by `patch`.
+Each must agree with every other. The `diff --git` line is never taken at its word: it is rebuilt from the
+other headers and must be equal byte for byte. `patch` explains headers that do not even match.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import (
@@ -46,7 +47,17 @@ _EMPTY_BLOBS = (
     "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
     "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
 )
-_ONLY_HEADERS = "send the headers exactly as `git diff` writes them"
+ONLY_HEADERS = "send the headers exactly as `git diff` writes them"
+
+
+class Names(NamedTuple):
+    """Both names of a section without `a/` and `b/`, and how they were written: quoted, ended by a TAB."""
+
+    old: bytes
+    new: bytes
+    quotes_high: bool = True
+    old_tab: bool = False
+    new_tab: bool = False
 
 
 def read_section(match: re.Match[bytes], rows: tuple[Row, ...], line: int, end: int) -> Section | Fault:
@@ -68,21 +79,19 @@ def read_section(match: re.Match[bytes], rows: tuple[Row, ...], line: int, end: 
     names = _read_names(kind, git_line, source, target, minus, plus, line)
     if isinstance(names, Fault):
         return names
-    old, new, high, old_tab, new_tab = names
     fault = _contradiction(groups, kind, line) or _wrong_side(kind, rows)
     if fault:
         return fault
-    old_path = RepoPath.from_patch(old)
-    new_path = old_path if new == old else RepoPath.from_patch(new)
-    before, after = old_mode or deleted_mode or index_mode, new_mode or added_mode or index_mode
+    old_path = RepoPath.from_patch(names.old)
+    new_path = old_path if names.new == names.old else RepoPath.from_patch(names.new)
     return Section(
         kind=kind,
         old_path=None if kind is Kind.ADD else old_path,
         new_path=None if kind is Kind.DELETE else new_path,
-        old_mode=None if before is None or kind is Kind.ADD else before.decode("ascii"),
-        new_mode=None if after is None or kind is Kind.DELETE else after.decode("ascii"),
-        old_oid=None if old_oid is None else old_oid.decode("ascii"),
-        new_oid=None if new_oid is None else new_oid.decode("ascii"),
+        old_mode=None if kind is Kind.ADD else _text(old_mode or deleted_mode or index_mode),
+        new_mode=None if kind is Kind.DELETE else _text(new_mode or added_mode or index_mode),
+        old_oid=_text(old_oid),
+        new_oid=_text(new_oid),
         similarity=None if similarity is None else int(similarity),
         dissimilarity=None if dissimilarity is None else int(dissimilarity),
         line=line,
@@ -90,10 +99,14 @@ def read_section(match: re.Match[bytes], rows: tuple[Row, ...], line: int, end: 
         end=end,
         rows=rows,
         raw=match.string,
-        quotes_high=high,
-        old_tab=old_tab,
-        new_tab=new_tab,
+        quotes_high=names.quotes_high,
+        old_tab=names.old_tab,
+        new_tab=names.new_tab,
     )
+
+
+def _text(value: bytes | None) -> str | None:
+    return None if value is None else value.decode("ascii")
 
 
 def _kind(
@@ -119,32 +132,28 @@ def _find_missing(
 ) -> Fault | None:
     """Say what a section lacks: its `---` and `+++` lines, or its hunks."""
     if rows and minus is None:
-        return Fault(
-            "missing-file-header",
-            rows[0][5],
-            "the hunk has no `---` and `+++` lines above it",
-            "write `--- a/…` and `+++ b/…` (or /dev/null) under `diff --git`",
-        )
+        message = "the hunk has no `---` and `+++` lines above it"
+        hint = "write `--- a/…` and `+++ b/…` (or /dev/null) under `diff --git`"
+        return Fault("missing-file-header", rows[0][5], message, hint)
     if rows:
         return None
+    is_same = old_oid is None and similarity in {None, b"100"}
     complete = {
         Kind.MODIFY: False,
         Kind.MODE: True,
-        Kind.ADD: new_oid is None
-        or new_oid.decode().startswith(tuple(o[: len(new_oid)] for o in _EMPTY_BLOBS)),
-        Kind.DELETE: old_oid is None
-        or old_oid.decode().startswith(tuple(o[: len(old_oid)] for o in _EMPTY_BLOBS)),
-        Kind.RENAME: old_oid is None and similarity in {None, b"100"},
-        Kind.COPY: old_oid is None and similarity in {None, b"100"},
+        Kind.ADD: _may_be_empty(new_oid),
+        Kind.DELETE: _may_be_empty(old_oid),
+        Kind.RENAME: is_same,
+        Kind.COPY: is_same,
     }[kind]
     if complete and minus is None:
         return None
-    return Fault(
-        "missing-hunk",
-        line,
-        "the section announces a change of content, but has no hunk",
-        "write the `@@ … @@` hunks that belong to it",
-    )
+    message = "the section announces a change of content, but has no hunk"
+    return Fault("missing-hunk", line, message, "write the `@@ … @@` hunks that belong to it")
+
+
+def _may_be_empty(oid: bytes | None) -> bool:
+    return oid is None or oid.decode().startswith(tuple(blob[: len(oid)] for blob in _EMPTY_BLOBS))
 
 
 def _read_names(
@@ -155,19 +164,11 @@ def _read_names(
     minus: bytes | None,
     plus: bytes | None,
     line: int,
-) -> tuple[bytes, bytes, bool, bool, bool] | Fault:
-    """Resolve both names, `a/` and `b/` taken off; equal names for an added or deleted file."""
-    if minus is not None and plus is not None and kind is Kind.MODIFY:
-        name = minus[2:]
-        if (
-            _PLAIN_NAME.fullmatch(name)
-            and minus == b"a/" + name
-            and plus == b"b/" + name
-            and git_line == minus + b" " + plus
-        ):
-            return name, name, True, False, False
-    tokens = [token for token in (git_line, source, target, minus, plus) if token is not None]
-    high = all(token.isascii() for token in tokens)
+) -> Names | Fault:
+    """Resolve both names; they are equal for an added or deleted file."""
+    if kind is Kind.MODIFY and minus is not None and plus is not None and _is_plain(git_line, minus, plus):
+        return Names(minus[2:], minus[2:])
+    given = [token for token in (git_line, source, target, minus, plus) if token is not None]
     old_tab = new_tab = False
     if minus is not None and plus is not None:
         minus, old_tab = strip_tab(minus)
@@ -175,32 +176,59 @@ def _read_names(
         fault = _dev_null_fault(kind, git_line, minus, plus, line)
         if fault:
             return fault
-        old = _read_side(minus if kind is not Kind.ADD else plus, b"b/" if kind is Kind.ADD else b"a/")
-        new = _read_side(plus if kind is not Kind.DELETE else minus, b"a/" if kind is Kind.DELETE else b"b/")
+        old, new = _names_of_sides(kind, minus, plus)
     elif source is not None and target is not None:
         old, new = unquote(source), unquote(target)
     else:
-        halves = split_equal_names(git_line)
-        old = None if halves is None else _read_side(halves[0], b"a/")
-        new = None if halves is None else _read_side(halves[1], b"b/")
-    if old is None or new is None:
-        if b"" in tokens:
-            return _name_missing(line)
-        return Fault(
-            "invalid-unified-diff",
-            line,
-            f"the names of the section cannot be read without guessing: {printable(git_line, 120)}",
-            "write names as git does: `a/` and `b/` before them, quoted where they hold quotes or controls",
-        )
+        old, new = _names_of_git_line(git_line)
     if not old or not new:
-        return _name_missing(line)
-    written = [quote(b"a/" + old, high=high) + b" " + quote(b"b/" + new, high=high)]
+        is_missing = b"" in given or (old is not None and new is not None)
+        return name_missing(line) if is_missing else _unreadable(git_line, line)
+    names = Names(old, new, all(token.isascii() for token in given), old_tab, new_tab)
+    return _disagreement(kind, names, (git_line, source, target, minus, plus), line) or names
+
+
+def _is_plain(git_line: bytes, minus: bytes, plus: bytes) -> bool:
+    """Tell whether all three lines write one name that needs no quotes, as most sections do."""
+    name = minus[2:]
+    return (
+        _PLAIN_NAME.fullmatch(name) is not None
+        and minus == b"a/" + name
+        and plus == b"b/" + name
+        and git_line == minus + b" " + plus
+    )
+
+
+def _names_of_sides(kind: Kind, minus: bytes, plus: bytes) -> tuple[bytes | None, bytes | None]:
+    """Read the names of `---` and `+++`, which both give that of an added or deleted file."""
+    old = _read_side(plus, b"b/") if kind is Kind.ADD else _read_side(minus, b"a/")
+    new = _read_side(minus, b"a/") if kind is Kind.DELETE else _read_side(plus, b"b/")
+    return old, new
+
+
+def _names_of_git_line(git_line: bytes) -> tuple[bytes | None, bytes | None]:
+    """Read the names of a section that only its `diff --git` line names: they must be equal."""
+    halves = split_equal_names(git_line)
+    return (None, None) if halves is None else (_read_side(halves[0], b"a/"), _read_side(halves[1], b"b/"))
+
+
+def _read_side(token: bytes, prefix: bytes) -> bytes | None:
+    name = unquote(token)
+    return name[2:] if name is not None and name.startswith(prefix) else None
+
+
+def _disagreement(kind: Kind, names: Names, tokens: Sequence[bytes | None], line: int) -> Fault | None:
+    """Find a header that is not byte for byte what git writes for these names."""
+    _, source, _, minus, _ = tokens
+    old, new, high = names[:3]
+    old_side, new_side = quote(b"a/" + old, high=high), quote(b"b/" + new, high=high)
+    written = [old_side + b" " + new_side]
     if source is not None:
         written += [quote(old, high=high), quote(new, high=high)]
     if minus is not None:
-        written.append(DEV_NULL if kind is Kind.ADD else quote(b"a/" + old, high=high))
-        written.append(DEV_NULL if kind is Kind.DELETE else quote(b"b/" + new, high=high))
-    given = [token for token in (git_line, source, target, minus, plus) if token is not None]
+        written.append(DEV_NULL if kind is Kind.ADD else old_side)
+        written.append(DEV_NULL if kind is Kind.DELETE else new_side)
+    given = [token for token in tokens if token is not None]
     if written != given:
         wrong = next(token for token, right in zip(given, written, strict=True) if token != right)
         return Fault(
@@ -211,22 +239,22 @@ def _read_names(
             details={"old": RepoPath.from_patch(old), "new": RepoPath.from_patch(new)},
         )
     if kind not in {Kind.RENAME, Kind.COPY} and old != new:
-        return Fault(
-            "invalid-unified-diff",
-            line,
-            f"the section turns {quote_path(old)} into {quote_path(new)} without saying that it is a rename",
-            "add `rename from` and `rename to`, or name one file",
-        )
-    return old, new, high, old_tab, new_tab
+        turned = f"{quote_path(old)} into {quote_path(new)}"
+        message = f"the section turns {turned} without saying that it is a rename"
+        hint = "add `rename from` and `rename to`, or name one file"
+        return Fault("invalid-unified-diff", line, message, hint)
+    return None
 
 
-def _name_missing(line: int) -> Fault:
+def _unreadable(git_line: bytes, line: int) -> Fault:
+    message = f"the names of the section cannot be read without guessing: {printable(git_line, 120)}"
+    hint = "write names as git does: `a/` and `b/` before them, quoted where they hold quotes or controls"
+    return Fault("invalid-unified-diff", line, message, hint)
+
+
+def name_missing(line: int) -> Fault:
+    """Refuse a header that ends where a name should be."""
     return Fault("path-missing", line, "a header names no file", "name the file after `a/` and `b/`")
-
-
-def _read_side(token: bytes, prefix: bytes) -> bytes | None:
-    name = unquote(token)
-    return name[2:] if name is not None and name.startswith(prefix) else None
 
 
 def _dev_null_fault(kind: Kind, git_line: bytes, minus: bytes, plus: bytes, line: int) -> Fault | None:
@@ -234,20 +262,13 @@ def _dev_null_fault(kind: Kind, git_line: bytes, minus: bytes, plus: bytes, line
     for side, wanted, header in ((minus, Kind.ADD, "new"), (plus, Kind.DELETE, "deleted")):
         if side == DEV_NULL and kind is not wanted:
             mended = b"diff --git %b\n%b file mode 100644" % (git_line, header.encode("ascii"))
-            return Fault(
-                "missing-file-header",
-                line,
-                f"/dev/null says that the file is {header}, but `{header} file mode` is missing",
-                f"add the line `{header} file mode 100644` under `diff --git`",
-                mend(line, mended),
-            )
+            message = f"/dev/null says that the file is {header}, but `{header} file mode` is missing"
+            hint = f"add the line `{header} file mode 100644` under `diff --git`"
+            return Fault("missing-file-header", line, message, hint, mend(line, mended))
         if side != DEV_NULL and kind is wanted:
-            return Fault(
-                "invalid-unified-diff",
-                line,
-                f"the file is {header}, but the headers name a file where /dev/null belongs",
-                "write `/dev/null` on the side where the file does not exist",
-            )
+            message = f"the file is {header}, but the headers name a file where /dev/null belongs"
+            hint = "write `/dev/null` on the side where the file does not exist"
+            return Fault("invalid-unified-diff", line, message, hint)
     return None
 
 
@@ -274,7 +295,7 @@ def _contradiction(groups: tuple[bytes | None, ...], kind: Kind, line: int) -> F
             what = "the zeroes of the `index` line do not fit: they stand for a side that does not exist"
     if not what:
         return None
-    hint = "leave the `index` line out" if "`index` line" in what else _ONLY_HEADERS
+    hint = "leave the `index` line out" if "`index` line" in what else ONLY_HEADERS
     return Fault("invalid-unified-diff", line, what, hint)
 
 
@@ -290,9 +311,5 @@ def _wrong_side(kind: Kind, rows: tuple[Row, ...]) -> Fault | None:
         return None
     side = "old" if kind is Kind.ADD else "new"
     wanted = "-0,0 +1,N" if kind is Kind.ADD else "-1,N +0,0"
-    return Fault(
-        "range-invalid",
-        rows[0][5],
-        f"the file has no {side} side, but its hunks have lines there",
-        f"write one hunk with the range `@@ {wanted} @@`",
-    )
+    message = f"the file has no {side} side, but its hunks have lines there"
+    return Fault("range-invalid", rows[0][5], message, f"write one hunk with the range `@@ {wanted} @@`")

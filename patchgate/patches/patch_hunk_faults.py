@@ -1,6 +1,6 @@
-"""What is wrong with a hunk that `patch_hunks` did not take, with its line and, if there is one, the mending.
+"""What is wrong with a hunk that `patch_hunks` did not take: the fault that a person would name first.
 
-Decides which fault a person would name first. It walks line by line and is only run on hunks at fault.
+It walks line by line, and is only run on hunks at fault.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from patchgate.patches.patch_hunks import (
     is_elided,
     lines_of,
     prose,
+    unbegun,
 )
 from patchgate.patches.patch_model import MARKER, MAX_FAULTS, Detail, Fault, Row, mend, range_text
 
@@ -162,33 +163,24 @@ class _Walk:
         if self.ended == [0, 0]:
             return None
         touched = [side for side, kinds in enumerate((b" -", b" +")) if kind in kinds]
-        if any(self.ended[side] for side in touched):
-            name = ("old", "new")[next(side for side in touched if self.ended[side])]
-            return Fault(
-                "invalid-unified-diff",
-                next(self.ended[side] for side in touched if self.ended[side]),
-                f"the marker for a missing newline stands before the last line of the {name} side",
-                f"put `{MARKER.decode()}` only under a side's last line",
-            )
+        ended = next((side for side in touched if self.ended[side]), None)
+        if ended is not None:
+            name, line = ("old", "new")[ended], self.ended[ended]
+            message = f"the marker for a missing newline stands before the last line of the {name} side"
+            hint = f"put `{MARKER.decode()}` only under a side's last line"
+            return Fault("invalid-unified-diff", line, message, hint)
         return None
 
     def _mark(self, place: Place, above: Place) -> Fault | None:
         sides = {b" ": (0, 1), b"-": (0,), b"+": (1,)}.get(above.text[:1], ())
-        if (
-            place.text == MARKER
-            and sides
-            and len(above.text) > 1
-            and not any(self.ended[side] for side in sides)
-        ):
+        goes_on = sides and len(above.text) > 1 and not any(self.ended[side] for side in sides)
+        if place.text == MARKER and goes_on:
             for side in sides:
                 self.ended[side] = place.number
             return None
-        return Fault(
-            "invalid-unified-diff",
-            place.number,
-            f"the marker for a missing newline is out of place: {printable(place.text, 80)}",
-            f"write `{MARKER.decode()}` once, right under the line that lacks its newline",
-        )
+        message = f"the marker for a missing newline is out of place: {printable(place.text, 80)}"
+        hint = f"write `{MARKER.decode()}` once, right under the line that lacks its newline"
+        return Fault("invalid-unified-diff", place.number, message, hint)
 
     def _explain_surplus(self, place: Place, places: Iterator[Place], blanks: list[Place]) -> list[Fault]:
         """Say what a line is that begins as a hunk's lines do, but is beyond the counts.
@@ -215,12 +207,7 @@ class _Walk:
     def _explain_end(self, place: Place, following: Place) -> Fault | None:
         """Say whether a hunk's counted lines end before this one, which then is no part of it."""
         if place.text.startswith(b"--- ") and following.text.startswith(b"+++ "):
-            return Fault(
-                "missing-file-header",
-                place.number,
-                "a second file begins without its `diff --git` line",
-                "begin each file's section with `diff --git a/… b/…`",
-            )
+            return unbegun(place.number, "a second file")
         if place.text.rstrip() == b"--" and (following.number or place.text.endswith(b" ")):
             return prose(place)
         return None
@@ -238,40 +225,25 @@ class _Walk:
         if self.elided is not None:
             return replace(elided(self.elided), details=details)
         if is_short and is_at_end:
-            return Fault(
-                "patch-truncated",
-                self.line,
-                f"the patch ends inside a hunk: {told}",
-                "send the whole patch again; if no line is missing, count the lines of the hunk again",
-                details=details,
-            )
+            told = f"the patch ends inside a hunk: {told}"
+            hint = "send the whole patch again; if no line is missing, count the lines of the hunk again"
+            return Fault("patch-truncated", self.line, told, hint, details=details)
         if not old and not new:
-            return Fault(
-                "missing-hunk",
-                self.line,
-                "the hunk header has no lines under it",
-                "write the lines of the hunk, or leave its header out",
-            )
+            hint = "write the lines of the hunk, or leave its header out"
+            return Fault("missing-hunk", self.line, "the hunk header has no lines under it", hint)
         if is_short:
             hint = "write the lines that are missing; if none is, count the lines of the hunk again"
             return Fault("hunk-count-mismatch", self.line, told, hint, details=details)
-        starts = [start or bool(count) for start, count in zip(self.starts, self.seen, strict=True)]
-        right = b"@@ -%b +%b @@%b" % (
-            range_text(starts[0], old),
-            range_text(starts[1], new),
-            self.section_text,
-        )
+        counted = zip(self.starts, self.seen, strict=True)
+        ranges = [range_text(start or bool(count), count) for start, count in counted]
+        right = b"@@ -%b +%b @@%b" % (*ranges, self.section_text)
         hint = f"write `{printable(right, 120)}`"
         return Fault("hunk-count-mismatch", self.line, told, hint, mend(self.line, right), details)
 
     def _blank(self, place: Place) -> Fault:
-        return Fault(
-            "blank-context-line",
-            place.number,
-            "an empty line inside a hunk has lost its leading space",
-            "an empty context line is written as one space",
-            mend(place.number, b" "),
-        )
+        message = "an empty line inside a hunk has lost its leading space"
+        hint, fix = "an empty context line is written as one space", mend(place.number, b" ")
+        return Fault("blank-context-line", place.number, message, hint, fix)
 
 
 def _explain_ranges(walk: _Walk, previous: Row | None) -> Fault:
@@ -281,26 +253,16 @@ def _explain_ranges(walk: _Walk, previous: Row | None) -> Fault:
     if not walk.changes:
         return Fault("invalid-unified-diff", walk.line, "the hunk changes nothing", "leave the hunk out")
     if any(start == 0 and count for start, count in zip(walk.starts, walk.counts, strict=True)):
-        return Fault(
-            "range-invalid",
-            walk.line,
-            "line numbers begin at 1; 0 is for an empty side",
-            "write the real line numbers",
-        )
+        message = "line numbers begin at 1; 0 is for an empty side"
+        return Fault("range-invalid", walk.line, message, "write the real line numbers")
     if previous is not None and previous[8] & 3:
-        return Fault(
-            "invalid-unified-diff",
-            walk.line,
-            "the hunk before this one ends at the end of the file",
-            "put the marker for a missing newline only into a file's last hunk",
-        )
+        message = "the hunk before this one ends at the end of the file"
+        hint = "put the marker for a missing newline only into a file's last hunk"
+        return Fault("invalid-unified-diff", walk.line, message, hint)
     above = f" (the one above is on line {previous[5]})" if previous else ""
-    return Fault(
-        "range-invalid",
-        walk.line,
-        f"the hunk overlaps the one before it or stands out of order{above}",
-        "sort the hunks by line; join those that touch the same lines",
-    )
+    message = f"the hunk overlaps the one before it or stands out of order{above}"
+    hint = "sort the hunks by line; join those that touch the same lines"
+    return Fault("range-invalid", walk.line, message, hint)
 
 
 def _foreign_inside(place: Place) -> Fault:
@@ -309,9 +271,6 @@ def _foreign_inside(place: Place) -> Fault:
     fault = foreign(place)
     if fault.rule != "prose-around-patch":
         return fault
-    return Fault(
-        "invalid-unified-diff",
-        place.number,
-        f"a line inside a hunk begins with none of space, `+`, `-`: {printable(place.text, 80)}",
-        "begin each line of a hunk with a space (context), `+` or `-`; the counts say where it ends",
-    )
+    message = f"a line inside a hunk begins with none of space, `+`, `-`: {printable(place.text, 80)}"
+    hint = "begin each line of a hunk with a space (context), `+` or `-`; the counts say where it ends"
+    return Fault("invalid-unified-diff", place.number, message, hint)

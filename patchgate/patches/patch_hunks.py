@@ -1,10 +1,8 @@
 """The hunks of one section: ranges, exact counts, kinds of lines, markers for a missing newline.
 
-Decides whether the hunks are sound, as fast as Python can; why they are not is told by
-`patch_hunk_faults`, which walks line by line. Possessive expressions read a run of lines of one kind in C:
-83 MB with 100,000 hunks take 0.4 s here, a split into lines with their first bytes 0.7 s.
-
-What is wrong with one line of a patch that no section can hold.
+Reads sound hunks as fast as Python can; `patch_hunk_faults` explains the others line by line. Possessive
+expressions read a run of lines of one kind in C: 83 MB with 100,000 hunks take 0.4 s, a split into lines
+with their first bytes 0.7 s. Also: what is wrong with one line of a patch that no section can hold.
 """
 
 from __future__ import annotations
@@ -26,6 +24,7 @@ from patchgate.patches.patch_model import (
     mend,
 )
 
+NO_BINARY = "leave binary files out; a patch holds text only"
 ONLY_THE_DIFF = "send only the diff: no text, fences or mail headers before, between or after its sections"
 _ELIDED = re.compile(rb"[ \t]*(?:\.{3,}|\[\.{3,}\]|\xe2\x80\xa6)[ \t\r]*")
 # A list, a signature's dashes, the line above a diffstat; `- * x` is a comment that was removed.
@@ -35,14 +34,8 @@ _MODE = re.compile(rb"\b(?:100[0-7]{3}|120000|160000)\b")
 _LONG_NUMBER = re.compile(rb"@@ -[0-9,+ -]*[0-9]{10}")
 _HEADERS = (
     *(b"--- ", b"+++ ", b"index ", b"old mode ", b"new mode ", b"new file mode ", b"deleted file mode "),
-    *(
-        b"similarity index ",
-        b"rename from ",
-        b"rename to ",
-        b"copy from ",
-        b"copy to ",
-        b"dissimilarity index ",
-    ),
+    *(b"similarity index ", b"dissimilarity index "),
+    *(b"rename from ", b"rename to ", b"copy from ", b"copy to "),
 )
 
 
@@ -91,39 +84,31 @@ def explain_hunk_header(place: Place) -> Fault:
     if place.text.endswith(b"\r"):
         return carriage_return(place)
     if _LONG_NUMBER.match(place.text):
-        return Fault(
-            "range-invalid",
-            place.number,
-            f"a number in the hunk header has more than nine digits: {text}",
-            "write the real line numbers",
-        )
-    return Fault(
-        "range-invalid",
-        place.number,
-        f"the hunk header has no ranges that can be read: {text}",
-        "write `@@ -START,COUNT +START,COUNT @@`: plain numbers, no signs, no leading zeroes",
-    )
+        message = f"a number in the hunk header has more than nine digits: {text}"
+        return Fault("range-invalid", place.number, message, "write the real line numbers")
+    message = f"the hunk header has no ranges that can be read: {text}"
+    hint = "write `@@ -START,COUNT +START,COUNT @@`: plain numbers, no signs, no leading zeroes"
+    return Fault("range-invalid", place.number, message, hint)
 
 
 def carriage_return(place: Place) -> Fault:
     """Refuse a header line that ends in CR."""
-    return Fault(
-        "carriage-return-in-header",
-        place.number,
-        f"the header line ends in CR LF: {printable(place.text, 80)}",
-        "end header lines with LF alone; a CR may only stand in the lines of a file",
-        mend(place.number, place.text.rstrip(b"\r")),
-    )
+    message = f"the header line ends in CR LF: {printable(place.text, 80)}"
+    hint = "end header lines with LF alone; a CR may only stand in the lines of a file"
+    fix = mend(place.number, place.text.rstrip(b"\r"))
+    return Fault("carriage-return-in-header", place.number, message, hint, fix)
 
 
 def combined(place: Place) -> Fault:
     """Refuse a combined diff, which only describes a merge."""
-    return Fault(
-        "combined-diff",
-        place.number,
-        "this is a combined diff of a merge; it cannot be applied",
-        "send the difference to one parent: `git diff A B`",
-    )
+    message = "this is a combined diff of a merge; it cannot be applied"
+    return Fault("combined-diff", place.number, message, "send the difference to one parent: `git diff A B`")
+
+
+def unbegun(line: int, what: str = "a file") -> Fault:
+    """Refuse a file whose section lacks its first line."""
+    message = f"{what} begins without its `diff --git` line"
+    return Fault("missing-file-header", line, message, "begin each file's section with `diff --git a/… b/…`")
 
 
 def foreign(place: Place) -> Fault:
@@ -132,21 +117,11 @@ def foreign(place: Place) -> Fault:
     if text.startswith((b"diff --cc ", b"diff --combined ", b"@@@")):
         return combined(place)
     if text.startswith((b"GIT binary patch", b"Binary files ")):
-        return Fault(
-            "binary-payload",
-            place.number,
-            "the patch changes a binary file",
-            "leave binary files out; a patch holds text only",
-        )
+        return Fault("binary-payload", place.number, "the patch changes a binary file", NO_BINARY)
     if text.startswith(b"@@"):
         return explain_hunk_header(place)
     if text.startswith(_HEADERS):
-        return Fault(
-            "missing-file-header",
-            place.number,
-            "a file begins without its `diff --git` line",
-            "begin each file's section with `diff --git a/… b/…`",
-        )
+        return unbegun(place.number)
     return prose(place)
 
 
@@ -168,11 +143,9 @@ def is_prose(text: bytes) -> bool:
 
 def elided(place: Place) -> Fault:
     """Refuse an ellipsis where lines of the patch should be."""
+    message = f"lines of the patch are missing from here on: {printable(place.text.strip(), 20)}"
     return Fault(
-        "patch-truncated",
-        place.number,
-        f"lines of the patch are missing from here on: {printable(place.text.strip(), 20)}",
-        "send the whole patch again, with every line of it",
+        "patch-truncated", place.number, message, "send the whole patch again, with every line of it"
     )
 
 
@@ -180,11 +153,9 @@ def prose(place: Place) -> Fault:
     """Refuse a line that is no part of any section; an ellipsis means that lines were left out."""
     if is_elided(place.text):
         return elided(place)
-    what = (
-        f"this line is no part of a diff: {printable(place.text, 80)}"
-        if place.text
-        else "an empty line stands outside the hunks"
-    )
+    what = "an empty line stands outside the hunks"
+    if place.text:
+        what = f"this line is no part of a diff: {printable(place.text, 80)}"
     return Fault("prose-around-patch", place.number, what, ONLY_THE_DIFF)
 
 
@@ -251,20 +222,8 @@ def scan_hunks(raw: bytes, position: int, line: int) -> Scan:
         if new_count == 1 and new_written is not None:
             form |= NEW_ONE_WRITTEN
         old_end, new_end, last_form = old_begin + old_count, new_begin + new_count, form
-        rows.append(
-            (
-                old_start,
-                old_count,
-                new_start,
-                new_count,
-                section_text or b"",
-                line,
-                position,
-                end,
-                form,
-                lines,
-            )
-        )
+        text = section_text or b""
+        rows.append((old_start, old_count, new_start, new_count, text, line, position, end, form, lines))
         line += lines + 1 + markers
         position = end
     return Scan(tuple(rows), position, line, not raw.startswith(b"@@", position))

@@ -1,9 +1,8 @@
 """How a patch that cannot be read is mended, where that is mechanical.
 
-Decides for the faults of the grammar which lines to replace or to leave out. It says words only: what is
-sent again is judged anew. Whatever it writes was read by the grammar first, so that a mending that does not
-mend is never offered. Lines are left out only where they are no diff, change nothing, or stand there twice:
-what was lost on the way, or is forbidden, has no mending, so that no patch lands that says less than it did.
+Whatever is proposed was read by the grammar first, and what is sent again is judged anew. Lines are left out
+only where they are no diff, change nothing, or stand there twice: what was lost on the way, or is forbidden,
+has no mending, so that no patch lands that says less than it did.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from patchgate.patches.misfit_mending import begin_section, candidates
-from patchgate.patches.patch_hunks import HEADER, Place, carriage_return, is_prose
+from patchgate.patches.patch_hunks import HEADER, Place, carriage_return, is_prose, unbegun
 from patchgate.patches.patch_model import MARKER, MAX_FAULTS, Fault, Mending, mend, range_text
 
 CountFaults = Callable[[bytes], int]
@@ -24,13 +23,10 @@ _MARK = b"\xef\xbb\xbf"
 _ENDS_PROSE = re.compile(rb"^(?:diff --git |@@ -[0-9]|--- [^\n]*\n\+\+\+ )", re.MULTILINE)
 _NAMES = re.compile(rb"^--- ([^\n]*)\n\+\+\+ ([^\n]*)\n(?=@@ )", re.MULTILINE)
 _RETURNS = "carriage-return-in-header"
-_MENDABLE = frozenset(
-    {
-        *("prose-around-patch", "encoding-unsupported", "missing-file-header"),
-        *("duplicate-section", _RETURNS, "invalid-unified-diff", "path-missing"),
-        *("range-invalid", "missing-hunk"),
-    }
-)
+_MENDABLE = {
+    *("prose-around-patch", "encoding-unsupported", "missing-file-header", "duplicate-section", _RETURNS),
+    *("invalid-unified-diff", "path-missing", "range-invalid", "missing-hunk"),
+}
 # Headers that may stand where `diff --git` is missing.
 _BEGINS = (b"--- ", b"index ", b"new file mode ", b"deleted file mode ", b"old mode ", b"new mode ")
 # Headers that change nothing by themselves.
@@ -180,13 +176,7 @@ def _without_prose(raw: bytes, fault: Fault, offset: int, line: int, is_sound: I
         return
     yield replace(fault, fix=fix)
     if found is None and ended and not raw.startswith((_START, b"@@"), end):
-        unbegun = Fault(
-            "missing-file-header",
-            last + 1,
-            "a file begins without its `diff --git` line",
-            "begin each file's section with `diff --git a/… b/…`",
-        )
-        yield from _begun(raw, unbegun, end, last + 1)
+        yield from _begun(raw, unbegun(last + 1), end, last + 1)
 
 
 def _lines_at(raw: bytes, offset: int, count: int) -> Iterator[bytes]:
@@ -259,14 +249,9 @@ def _has_no_sign(text: bytes) -> bool:
 def _without_returns(fault: Fault, section: _Section, is_sound: IsSound) -> Iterator[Fault]:
     """Take the CR off the headers, and off those of the hunks and the markers, one fault each."""
     n_headers = section.n_headers
-    hunks = [
-        number
-        for number in range(n_headers, len(section.lines))
-        if section.lines[number].startswith((b"@@ -", b"\\")) and section.lines[number].endswith(b"\r")
-    ]
-    rest = [text.rstrip(b"\r") if number in hunks else text for number, text in enumerate(section.lines)][
-        n_headers:
-    ]
+    below = list(enumerate(section.lines))[n_headers:]
+    hunks = [number for number, text in below if text.startswith((b"@@ -", b"\\")) and text.endswith(b"\r")]
+    rest = [text.rstrip(b"\r") if number in hunks else text for number, text in below]
     mended = fault
     if section.index < n_headers:
         for block in candidates(section.lines[:n_headers], has_hunks=bool(rest)):
