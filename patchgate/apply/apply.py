@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -32,10 +33,9 @@ from patchgate.apply.retries import (
     find_chain,
 )
 from patchgate.errors import UndecidedError, UsageError
-from patchgate.git.objects import Objects
+from patchgate.git.model import Entry
 from patchgate.git.path import RepoPath, faults
 from patchgate.git.preimages import Ground, ground_on_disk
-from patchgate.git.private import PrivateStore
 from patchgate.git.repository import ANY_CODE, Repository
 from patchgate.intents.commits import ScopeGate
 from patchgate.ledger.ledger import Ledger
@@ -59,15 +59,7 @@ from patchgate.report.verdict import (
 
 
 def find_duplicate(
-    repository: Repository,
-    objects: Objects,
-    store: PrivateStore,
-    ledger: Ledger,
-    *,
-    tree: str,
-    patch: bytes,
-    patch_id: str | None,
-    patch_sha256: str,
+    repository: Repository, judged: Judged, ledger: Ledger, patch_sha256: str
 ) -> Finding | None:
     """Say that an attempt in this working tree has applied the patch, and that its effect is still there.
 
@@ -75,36 +67,28 @@ def find_duplicate(
     patch back from the files as they stand, in private. Without an id (no hunks) the bytes must be the same.
 
     Args:
-        repository: where it is applied.
-        objects: reads through `store`.
-        store: where files on disk are read into; its index is used.
-        ledger: where the attempts are recorded.
-        tree: a tree of the repository, HEAD's or another.
-        patch: what is judged, byte for byte.
-        patch_id: its id.
+        judged: the patch; files on disk are read into its store, whose index is used.
         patch_sha256: the digest of its bytes.
 
     Raises:
         UndecidedError: a file or the index could not be read.
     """
-    for applied in _last_applied(repository, ledger, patch_id, patch_sha256):
+    for applied in _last_applied(repository, ledger, judged.verdict.patch_id, patch_sha256):
         paths = [file.path for file in applied.files]
         if any(faults(path, from_text=True) for path in paths):
             continue
-        ground = ground_on_disk(repository, objects, store, tree, paths)
-        if _was_reverted(ground, applied):
-            # Among lines that repeat, git would take the patch back all the same.
+        ground = ground_on_disk(repository, judged.objects, judged.store, judged.footing.tree, paths)
+        if _stands(ground, [(file.path, file.old) for file in applied.files]):
+            # It was reverted. Among lines that repeat, git would take the patch back all the same.
             continue
-        is_same = applied.patch_sha256 == patch_sha256
-        if (is_same and _stands_as_left(ground, applied)) or _can_be_taken_back(
-            repository, objects, store, tree, patch
-        ):
+        is_left = _stands(ground, [(file.path, file.new) for file in applied.files])
+        if (is_left and applied.patch_sha256 == patch_sha256) or _can_be_taken_back(repository, judged):
             return Finding(
                 "duplicate-patch",
                 RULES["duplicate-patch"].level,
                 f"attempt {applied.attempt} has applied this patch already, and its effect is still there",
                 hint="nothing has to be done; after a revert it may come again",
-                details={"pattern": None, "limit": None, "actual": None, "attempt": applied.attempt},
+                details={"attempt": applied.attempt},
             )
     return None
 
@@ -128,32 +112,24 @@ def _last_applied(
     return list(found.values())
 
 
-def _was_reverted(ground: Ground, applied: AttemptRecord) -> bool:
-    """Tell whether every file stands as it did before the attempt."""
-    files = applied.files
-    return bool(files) and all(ground.entries[file.path] == file.old for file in files)
+def _stands(ground: Ground, entries: Sequence[tuple[RepoPath, Entry | None]]) -> bool:
+    """Tell whether every file stands as it is here."""
+    return bool(entries) and all(ground.entries[path] == entry for path, entry in entries)
 
 
-def _stands_as_left(ground: Ground, applied: AttemptRecord) -> bool:
-    """Tell whether every file stands as the attempt left it."""
-    files = applied.files
-    return bool(files) and all(ground.entries[file.path] == file.new for file in files)
-
-
-def _can_be_taken_back(
-    repository: Repository, objects: Objects, store: PrivateStore, tree: str, patch: bytes
-) -> bool:
+def _can_be_taken_back(repository: Repository, judged: Judged) -> bool:
     """Tell whether git takes the patch back from the files as they stand."""
-    parsed = parse(patch)
+    parsed = parse(judged.patch)
     if isinstance(parsed, tuple):
         return False
     paths = paths_of(parsed)
     if any(faults(path, from_text=True) for path in paths):
         return False
+    objects, store, tree = judged.objects, judged.store, judged.footing.tree
     ground = ground_on_disk(repository, objects, store, tree, paths, _taken_back(parsed))
     if ground.blocked:
         return False
-    with Making(repository, store, ground.entries, patch, reverse=True) as making:
+    with Making(repository, store, ground.entries, judged.patch, reverse=True) as making:
         return making.is_taken()
 
 
@@ -259,7 +235,16 @@ def apply(repository: Repository, request: Request, place: Place) -> Report:
         masks=Masks([place.environ]),
     )
     with opened as evidence:
-        course = Course(repository, request, place, ledger, chain, candidate, evidence, began)
+        course = Course(
+            repository=repository,
+            request=request,
+            place=place,
+            ledger=ledger,
+            chain=chain,
+            candidate=candidate,
+            evidence=evidence,
+            began=began,
+        )
         try:
             report = _judged_and_landed(course)
         except UsageError:
@@ -321,11 +306,8 @@ def _judged_and_landed(course: Course) -> Report:
             landed = find_obstacles(repository, judged, with_index=request.with_index)
             if not landed.gates:
                 course.tried = _tried(course, judged)
-            verdict = _adding(
-                verdict,
-                (*course.tried.gates, *landed.gates),
-                (*course.tried.findings, *landed.findings),
-            )
+            gates, findings = course.tried.gates, course.tried.findings
+            verdict = _adding(verdict, (*gates, *landed.gates), (*findings, *landed.findings))
             if verdict.verdict is Verdict.ACCEPTED:
                 landed = land_judged(
                     repository,
@@ -371,20 +353,10 @@ def _adding(
 def _with_history(course: Course, judged: Judged) -> ChangeVerdict:
     """Add what earlier attempts mean for this one."""
     verdict = judged.verdict
-    digest = course.sha256
     course.join(verdict)
     refusal = before_judging(course.chain, course.candidate, course.request.kind, course.limit)
     if refusal is None:
-        duplicate = find_duplicate(
-            course.repository,
-            judged.objects,
-            judged.store,
-            course.ledger,
-            tree=judged.footing.tree,
-            patch=judged.patch,
-            patch_id=verdict.patch_id,
-            patch_sha256=digest,
-        )
+        duplicate = find_duplicate(course.repository, judged, course.ledger, course.sha256)
         if duplicate is not None:
             return _already(verdict, duplicate, is_fine=course.request.is_fine_if_applied)
         refusal = after_judging(course.chain, verdict, course.candidate)

@@ -11,7 +11,7 @@ import calendar
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from patchgate.apply.evidence_folders import ID
 from patchgate.git.model import Entry
@@ -114,31 +114,18 @@ class AttemptRecord:
 
 # An event has a `kind` of its own; the word for where a change came from is that of the other events.
 _KEYS = {"kind": "source"}
-_TEXT, _MAYBE_TEXT, _FLAG, _MAYBE_COUNT = (str, False), (str, True), (bool, False), (int, True)
-_PLAIN: Mapping[str, tuple[type, bool]] = {
-    "attempt": _TEXT,
-    "chain": _TEXT,
-    "retry_of": _MAYBE_TEXT,
-    "number": (int, False),
-    "verdict": _TEXT,
-    "applied": _FLAG,
-    "counts": _FLAG,
-    "dry_run": _FLAG,
-    "kind": _TEXT,
-    "patch_sha256": _TEXT,
-    "patch_id": _MAYBE_TEXT,
-    "base": _MAYBE_TEXT,
-    "after": _MAYBE_TEXT,
-    "policy": _MAYBE_TEXT,
-    "stage": _MAYBE_TEXT,
-    "code": _MAYBE_TEXT,
-    "n_hunks": _MAYBE_COUNT,
-    "added_lines": _MAYBE_COUNT,
-    "removed_lines": _MAYBE_COUNT,
-    "dir": _MAYBE_TEXT,
-    "work_tree": _MAYBE_TEXT,
-    "fallback_reason": _MAYBE_TEXT,
-    "temp_path": _MAYBE_TEXT,
+_TYPES: Mapping[str, tuple[type, bool]] = {
+    "str": (str, False),
+    "str | None": (str, True),
+    "bool": (bool, False),
+    "int": (int, False),
+    "int | None": (int, True),
+}
+# What is written as it is: the type of each, and whether it may be null.
+_PLAIN = {
+    each.name: _TYPES[str(each.type)]
+    for each in fields(AttemptRecord)
+    if each.name not in {"rules", "files", "at"}
 }
 
 
@@ -176,18 +163,17 @@ def record_recovered(ledger: Ledger, recovered: RecoveredRecord) -> str | None:
     return ledger.record(RECOVERED, {"attempt": recovered.attempt, "outcome": recovered.outcome})
 
 
-def record_landed(ledger: Ledger, note: Json) -> str | None:
-    """Add the attempt that a journal's note holds, which was cut short after it had landed.
+def record_landed(ledger: Ledger, note: Mapping[str, Json]) -> str | None:
+    """Record an attempt that landed and was killed before it could say so itself, by its journal's note.
 
-    None, or one sentence to warn with. An attempt that is on record already is not recorded again.
+    None, or one sentence to warn with. What is no note of an attempt, or is on record, is not recorded.
     """
     try:
-        landed = AttemptRecord.from_plain(note if isinstance(note, Mapping) else {})
-    except ValueError as error:
-        return f"the ledger has no record of what landed: {error}"
-    if any(each.applied for each in records(ledger, landed.attempt) if each.attempt == landed.attempt):
+        landed = AttemptRecord.from_plain(note)
+    except ValueError:
         return None
-    return record(ledger, replace(landed, verdict="accepted", applied=True, counts=False))
+    known = find(ledger, landed.attempt)
+    return None if known is not None and known.applied else record(ledger, landed)
 
 
 def past(

@@ -13,7 +13,6 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from types import TracebackType
 
 from patchgate.apply.evidence_folders import (
     BUNDLE,
@@ -70,7 +69,6 @@ def open_evidence(
     After an error nothing of it is left.
 
     Args:
-        common_dir: git's common directory.
         candidate: the patch, exactly as it came.
         chance: so many random bytes.
         is_known: whether an id was given before, though its folder is gone.
@@ -78,7 +76,6 @@ def open_evidence(
         about: what else the marker says, for who finds the attempt cut short.
         run_dir: the caller's own folder, absolute: missing or empty.
         masks: takes secrets out of what is kept.
-        faults: numbered fault points.
 
     Raises:
         UsageError: `run_dir` is not empty, no folder, or has no folder above it.
@@ -126,12 +123,7 @@ class Evidence:
     def __enter__(self) -> Evidence:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def log_path(self, name: str) -> str:
@@ -156,9 +148,6 @@ class Evidence:
         None, or one sentence to warn with; what can be written is written.
 
         Args:
-            report: the report's document.
-            review: the review's text.
-            feedback: the short text for who sent the patch.
             events: what the ledger has about the attempt; None where it was not refused.
         """
         failed = self._mask_logs()

@@ -30,6 +30,7 @@ from patchgate.git.transaction import (
     land,
 )
 from patchgate.git.transaction.places import Content, Write
+from patchgate.patches.bases import already_there
 from patchgate.patches.patches import Judged, is_as_judged
 from patchgate.report.rules import RULES
 from patchgate.report.verdict import Detail, Finding, Fixer, GateOutcome, Json, Outcome
@@ -201,7 +202,7 @@ def land_judged(
     except _MovedOnError as error:
         return _refused([_finding("concurrent-change", error.message)])
     except WriteFailedError as error:
-        return _refused([_unwritten(error)])
+        return _refused([_finding("write-failed", error.message, hint=error.hint)])
     except DirtyWorkspaceError as error:
         return _refused([_dirty(error)])
     except UndecidedError as error:
@@ -302,7 +303,7 @@ def _finding(
         path,
         hint=hint or definition.fix[:1].lower() + definition.fix[1:],
         who_can_fix=who,
-        details={"pattern": None, "limit": None, "actual": None, **(details or {})},
+        details=details or {},
         notes=notes,
     )
 
@@ -310,14 +311,7 @@ def _finding(
 def _differing(judged: Judged, paths: Sequence[RepoPath]) -> list[Finding]:
     if judged.footing.on_disk:
         return [_concurrent(path) for path in paths]
-    return [
-        replace(
-            _finding("base-conflict", f"{path.quoted} is not as the patch's base has it", path),
-            hint="commit or stash what was changed there, then apply the same patch again",
-            who_can_fix=Fixer.PERSON,
-        )
-        for path in paths
-    ]
+    return [already_there(path) for path in paths]
 
 
 def _concurrent(path: RepoPath) -> Finding:
@@ -325,16 +319,8 @@ def _concurrent(path: RepoPath) -> Finding:
 
 
 def _index_differs(path: RepoPath) -> Finding:
-    return _finding(
-        "index-differs",
-        f"the index does not hold {path.quoted} as it is on disk",
-        path,
-        who=Fixer.PERSON,
-    )
-
-
-def _unwritten(error: WriteFailedError) -> Finding:
-    return _finding("write-failed", error.message, hint=error.hint)
+    message = f"the index does not hold {path.quoted} as it is on disk"
+    return _finding("index-differs", message, path, who=Fixer.PERSON)
 
 
 def _dirty(error: DirtyWorkspaceError) -> Finding:

@@ -1,13 +1,12 @@
 """What a killed apply has left: finished or undone, and on record.
 
-Decides what is recorded and how it is told. What is done to the files is the transaction's own rule: undone
-unless it had landed, and nothing that a person wrote since is overwritten.
+What is done to the files is the transaction's own rule: undone unless it had landed, and nothing that a
+person wrote since is overwritten.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 
 from patchgate.git.quoting import printable
@@ -19,7 +18,6 @@ from patchgate.storage.temporary import sweep_temporary_folders
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from patchgate.git.transaction import Recovered
-    from patchgate.ledger.ledger import Ledger
     from patchgate.report.verdict import Json
 
 
@@ -51,7 +49,7 @@ def finish_left(repository: Repository, *, keep: bool = False) -> Finished:
     if not is_any_left(repository.common_dir):
         return Finished()
     # Only here is the machinery loaded (40 ms): every command that writes asks, and hardly ever is there one.
-    from patchgate.apply.attempts import RecoveredRecord, record_recovered
+    from patchgate.apply.attempts import RecoveredRecord, record_landed, record_recovered
     from patchgate.git.transaction import recover
     from patchgate.ledger.ledger import Ledger
 
@@ -61,7 +59,7 @@ def finish_left(repository: Repository, *, keep: bool = False) -> Finished:
     for each in recover(repository, keep=keep):
         lines.append(_said(each))
         if each.outcome == "landed":
-            warnings.append(_record_landed(ledger, each.note))
+            warnings.append(record_landed(ledger, each.note))
         unrecorded = record_recovered(ledger, RecoveredRecord(_name(each.note), each.outcome))
         warnings.append(unrecorded)
         if unrecorded is None:
@@ -76,17 +74,6 @@ def _sweep(repository: Repository) -> None:
     sweep_temporary_folders()
     for cache in ("contracts", "policies"):
         sweep(Path(repository.common_dir, "patchgate", cache), Steps())
-
-
-def _record_landed(ledger: Ledger, note: Mapping[str, Json]) -> str | None:
-    """Record an attempt that landed and was killed before it could say so itself."""
-    from patchgate.apply.attempts import AttemptRecord, find, record
-
-    with suppress(ValueError):
-        attempt = AttemptRecord.from_plain(note)
-        known = find(ledger, attempt.attempt)
-        return None if known is not None and known.applied else record(ledger, attempt)
-    return None
 
 
 def left_behind(repository: Repository) -> tuple[str, ...]:

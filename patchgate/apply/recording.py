@@ -40,6 +40,7 @@ from patchgate.report.verdict import (
     GateOutcome,
     Outcome,
     Report,
+    Retry,
     Verdict,
 )
 from patchgate.storage.filesystem import Steps
@@ -163,7 +164,7 @@ class Tried:
 
 @dataclass(slots=True)
 class Course:
-    """One attempt as it goes on."""
+    """One attempt as it goes on: what was asked for, and what is known so far of its chain and commands."""
 
     repository: Repository
     request: Request
@@ -181,6 +182,24 @@ class Course:
     def sha256(self) -> str:
         """The digest of the candidate."""
         return hashlib.sha256(self.candidate).hexdigest()
+
+    def begun(self) -> AttemptRecord:
+        """Say what is to be recorded whatever becomes of the attempt; undecided until more is known."""
+        return AttemptRecord(
+            attempt=self.evidence.id,
+            chain=self.chain.id_with(self.evidence.id),
+            retry_of=self.chain.retry_of,
+            number=self.chain.number,
+            verdict=Verdict.UNDECIDED.value,
+            applied=False,
+            counts=False,
+            dry_run=self.request.is_dry_run,
+            kind=self.request.kind,
+            patch_sha256=self.sha256,
+            dir=self.evidence.dir,
+            work_tree=self.repository.work_tree,
+            temp_path=self.tried.kept,
+        )
 
     def join(self, verdict: ChangeVerdict) -> None:
         """Find the chain that the attempt belongs to without being told, if it began none yet."""
@@ -208,45 +227,62 @@ def stopped(verdict: ChangeVerdict, finding: Finding) -> ChangeVerdict:
 
 
 def conclude(course: Course, verdict: ChangeVerdict, landing: Landing | None) -> Report:
-    """Record what became of the attempt, and keep its evidence.
-
-    A refusal asks once more what others did to the chain, so that its number and its last line are true.
-    """
-    applied = landing is not None
-    counts = _counts(course, verdict)
-    if counts:
-        course.join(verdict)
-    overtaken = course.ask_again() if counts else None
-    has_landed = overtaken is not None and overtaken.definition.undecided
-    named = {each.rule for each in verdict.findings}
-    if overtaken is not None and not has_landed and overtaken.rule not in named:
-        verdict = stopped(verdict, overtaken)
-    if overtaken is not None and has_landed:
-        course.warnings.append(overtaken.message)
-    evidence, chain = course.evidence, course.chain
-    reason = None if applied else verdict.fallback_reason
-    attempt = Attempt(evidence.id, evidence.dir, applied, reason, course.tried.kept)
+    """Record what became of the attempt, and keep its evidence."""
     retry = None
-    # Where nothing is wrong with the patch, the finding itself says what comes next.
-    if counts and reason != "duplicate-patch" and not has_landed:
-        asked = course.request
-        retry = next_retry(chain, evidence.id, limit=course.limit, kind=asked.kind, also=asked.again)
-    shown = without_secrets(verdict, evidence.masks)
-    report = Report((shown,), course.repository.limits, attempt=attempt, retry=retry)
-    warnings: list[str | None] = [*course.tried.warnings, *course.warnings]
+    if _counts(course, verdict):
+        verdict, retry = _after_refusal(course, verdict)
+    evidence, applied = course.evidence, landing is not None
+    report = Report(
+        (without_secrets(verdict, evidence.masks),),
+        course.repository.limits,
+        attempt=Attempt(
+            id=evidence.id,
+            dir=evidence.dir,
+            applied=applied,
+            fallback_reason=None if applied else verdict.fallback_reason,
+            temp_path=course.tried.kept,
+        ),
+        retry=retry,
+    )
     unrecorded = record(course.ledger, record_of(course, verdict, applied=applied))
-    warnings.append(unrecorded)
     if landing is not None:
-        for file in verdict.change.files:
-            forget(course.repository, file.path)
-        # Where the ledger has no word of it, the landing's own record stays for the next command that writes.
-        if unrecorded is None or find(course.ledger, evidence.id) is not None:
-            landing.finish()
-        if course.request.with_index:
-            refresh_index(course.repository, [file.path for file in verdict.change.files])
-    warnings.append(_keep(course, report))
+        _finish(course, landing, verdict, is_recorded=unrecorded is None)
+    warnings = (*course.tried.warnings, *course.warnings, unrecorded, _keep(course, report))
     masked = tuple(evidence.masks.text(each) for each in warnings if each)
     return replace(report, warnings=(*report.warnings, *masked))
+
+
+def _after_refusal(course: Course, verdict: ChangeVerdict) -> tuple[ChangeVerdict, Retry | None]:
+    """Ask once more what others did to the chain, and say what may be sent next.
+
+    So the attempt's number and its last line are true.
+    """
+    course.join(verdict)
+    overtaken = course.ask_again()
+    if overtaken is not None and overtaken.definition.undecided:
+        course.warnings.append(overtaken.message)
+        return verdict, None
+    if overtaken is not None and overtaken.rule not in {each.rule for each in verdict.findings}:
+        verdict = stopped(verdict, overtaken)
+    if verdict.fallback_reason == "duplicate-patch":
+        # Nothing is wrong with the patch: the finding itself says what comes next.
+        return verdict, None
+    asked = course.request
+    retry = next_retry(
+        course.chain, course.evidence.id, limit=course.limit, kind=asked.kind, also=asked.again
+    )
+    return verdict, retry
+
+
+def _finish(course: Course, landing: Landing, verdict: ChangeVerdict, *, is_recorded: bool) -> None:
+    """End a landing, unless its own record is to stay for the next command that writes."""
+    paths = [file.path for file in verdict.change.files]
+    for path in paths:
+        forget(course.repository, path)
+    if is_recorded or find(course.ledger, course.evidence.id) is not None:
+        landing.finish()
+    if course.request.with_index:
+        refresh_index(course.repository, paths)
 
 
 def _counts(course: Course, verdict: ChangeVerdict) -> bool:
@@ -259,10 +295,10 @@ def _counts(course: Course, verdict: ChangeVerdict) -> bool:
 def _keep(course: Course, report: Report) -> str | None:
     request = course.request
     told = review.Tried(
-        course.sha256,
-        course.chain.id_with(course.evidence.id),
-        course.chain.number,
-        time.monotonic() - course.began,
+        patch_sha256=course.sha256,
+        chain=course.chain.id_with(course.evidence.id),
+        number=course.chain.number,
+        seconds=time.monotonic() - course.began,
         retry_of=course.chain.retry_of,
         limit=course.limit,
         kind=request.kind,
@@ -280,22 +316,15 @@ def _keep(course: Course, report: Report) -> str | None:
 
 
 def record_of(course: Course, verdict: ChangeVerdict, *, applied: bool) -> AttemptRecord:
+    """Say what is to be recorded of an attempt that was judged."""
     decisive = verdict.decisive
     errors = [finding.rule for finding in verdict.findings if finding.level is Level.ERROR]
     files = verdict.change.files
-    added = [file.added_lines for file in files if file.added_lines is not None]
-    removed = [file.removed_lines for file in files if file.removed_lines is not None]
-    return AttemptRecord(
-        course.evidence.id,
-        course.chain.id_with(course.evidence.id),
-        course.chain.retry_of,
-        course.chain.number,
-        verdict.verdict.value,
-        applied,
-        _counts(course, verdict),
-        course.request.is_dry_run,
-        course.request.kind,
-        course.sha256,
+    return replace(
+        course.begun(),
+        verdict=verdict.verdict.value,
+        applied=applied,
+        counts=_counts(course, verdict),
         patch_id=verdict.patch_id,
         base=verdict.change.base,
         after=verdict.change.after,
@@ -304,14 +333,11 @@ def record_of(course: Course, verdict: ChangeVerdict, *, applied: bool) -> Attem
         code=decisive.definition.code if decisive else None,
         rules=tuple(dict.fromkeys(errors)),
         n_hunks=verdict.n_hunks,
-        added_lines=sum(added),
-        removed_lines=sum(removed),
+        added_lines=sum(file.added_lines or 0 for file in files),
+        removed_lines=sum(file.removed_lines or 0 for file in files),
         files=tuple(TouchedFile(file.path, file.old, file.new) for file in files)
         or tuple(TouchedFile(path, None, None) for path in named_paths(course.candidate)),
-        dir=course.evidence.dir,
-        work_tree=course.repository.work_tree,
         fallback_reason=None if applied else verdict.fallback_reason,
-        temp_path=course.tried.kept,
     )
 
 
@@ -320,30 +346,18 @@ def record_failure(course: Course, error: Exception) -> None:
 
     It names the attempt from then on (`errors.ended_attempt`).
     """
-    chain, evidence = course.chain, course.evidence
+    evidence = course.evidence
     name_attempt(error, EndedAttempt(evidence.id, evidence.dir, course.tried.kept))
     known = error if isinstance(error, PatchgateError) else None
     patch = parse(course.candidate) if course.request.kind == "patch" else None
     counts = patch if isinstance(patch, Patch) else None
-    about = AttemptRecord(
-        evidence.id,
-        chain.id_with(evidence.id),
-        chain.retry_of,
-        chain.number,
-        Verdict.UNDECIDED.value,
-        False,
-        False,
-        course.request.is_dry_run,
-        course.request.kind,
-        course.sha256,
+    about = replace(
+        course.begun(),
         patch_id=_patch_id(course),
         n_hunks=counts.n_hunks if counts else None,
         added_lines=counts.added_lines if counts else None,
         removed_lines=counts.removed_lines if counts else None,
-        dir=evidence.dir,
-        work_tree=course.repository.work_tree,
         fallback_reason=known.kind if known else PatchgateError.kind,
-        temp_path=course.tried.kept,
     )
     record(course.ledger, about)
     message = known.sentence if known else f"patchgate itself failed ({type(error).__name__})"

@@ -116,7 +116,6 @@ def open_chain(
     """Find the chain that an attempt without `--retry-of` belongs to; a new one where there is none.
 
     Args:
-        ledger: the ledger.
         work_tree: the attempt's.
         now: seconds since the epoch.
         sent: the digest and the id of its patch.
@@ -155,9 +154,7 @@ def before_judging(chain: Chain, raw: bytes, kind: str, limit: int) -> Finding |
     """Say what keeps a retry from landing whatever it is: too many refusals, or no whole unified diff.
 
     Args:
-        chain: the chain.
-        raw: what was sent, byte for byte.
-        kind: the channel that it came by: patch or edits.
+        raw: what was sent, byte for byte, by the channel `kind`: patch or edits.
         limit: `[apply] max_attempts`.
     """
     if chain.first is None or chain.retry_of is None:
@@ -192,7 +189,6 @@ def meanwhile(
     """Say what others did to a chain since it was found, so that this attempt must not land any more.
 
     Args:
-        ledger: the ledger.
         chain: the chain, as it is now.
         limit: `[apply] max_attempts`.
         unrecorded: the notes of landings that the ledger may not know yet, read before the chain was.
@@ -277,11 +273,8 @@ def _is_same(earlier: AttemptRecord, verdict: ChangeVerdict, patch: bytes) -> bo
     change = verdict.change
     if change.after != change.base:
         return earlier.after == change.after
-    return earlier.patch_sha256 in {_digest(patch), _digest(patch.strip(b"\r\n") + b"\n")}
-
-
-def _digest(raw: bytes) -> str:
-    return hashlib.sha256(raw).hexdigest()
+    texts = (patch, patch.strip(b"\r\n") + b"\n")
+    return earlier.patch_sha256 in {hashlib.sha256(text).hexdigest() for text in texts}
 
 
 def next_retry(
@@ -320,9 +313,9 @@ def _refuse(
     who: Fixer = Fixer.AGENT,
 ) -> Finding:
     """Make a finding; `like` has the mending, where another finding knows one."""
-    known: dict[str, Json] = {"pattern": None, "limit": None, "actual": None, **(details or {})}
     fix = like.fix if like is not None else None
-    return Finding(rule, RULES[rule].level, message, hint=hint, who_can_fix=who, details=known, fix=fix)
+    level = RULES[rule].level
+    return Finding(rule, level, message, hint=hint, who_can_fix=who, details=details or {}, fix=fix)
 
 
 def chain_to_reset(repository: Repository, text: str | None) -> str:

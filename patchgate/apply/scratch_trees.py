@@ -31,7 +31,7 @@ from patchgate.git.scratch import Scratch, touched_files, whole_tree
 from patchgate.ledger.masking import Masks
 from patchgate.patches.patches import Judged
 from patchgate.policy.command import expand
-from patchgate.policy.sealed_file import SealedFile
+from patchgate.policy.sealed_file import SealedFile, drop_oldest
 from patchgate.policy.settings import CommandSettings
 from patchgate.report.rules import RULES, Level
 from patchgate.report.verdict import Detail, Finding, Fixer, Json
@@ -309,7 +309,7 @@ class Before:
                 "marks": sorted(known.marks),
             }
             file.store(json.dumps(plain).encode("ascii"))
-            self._tidy()
+            drop_oldest(self._folder, _MOST_ENTRIES)
         return known
 
     def _kept(self, name: str, settings: CommandSettings) -> SealedFile | None:
@@ -323,13 +323,6 @@ class Before:
         parts = [_FORM, self._trees.tree, name, asdict(settings), argv, seen, tool]
         key = hashlib.sha256(json.dumps(parts, default=dict).encode("ascii")).hexdigest()
         return SealedFile(os.path.join(self._folder, key), f"{_FORM} {key}", _MOST_BYTES)
-
-    def _tidy(self) -> None:
-        """Remove the oldest entries, where there are too many."""
-        with contextlib.suppress(OSError):
-            found = sorted(os.scandir(self._folder), key=lambda entry: entry.stat().st_mtime)
-            for entry in found[: max(0, len(found) - _MOST_ENTRIES)]:
-                os.unlink(entry.path)
 
 
 def _loaded(kept: Mapping[str, Json], now: float) -> _Known | None:

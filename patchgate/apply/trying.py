@@ -186,11 +186,6 @@ def _changed(
         paths[0],
         hint=definition.fix[:1].lower() + definition.fix[1:],
         who_can_fix=Fixer.PERSON,
-        details={
-            "pattern": None,
-            "limit": None,
-            "actual": paths[:_SHOWN],
-            "command": name,
-        },
+        details={"actual": paths[:_SHOWN], "command": name},
     )
     return levelled(judged.policy, Profile(judged.verdict.profile), finding)

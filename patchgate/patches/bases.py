@@ -150,7 +150,7 @@ def index_tree(objects: Objects, tree: str, staged: Mapping[RepoPath, FileChange
 
 
 def already_there(path: RepoPath) -> Finding:
-    """Say that something stands, staged or on disk, where a patch for a commit makes a file."""
+    """Say that something else stands, staged or on disk, than a patch for a commit meets."""
     return Finding(
         "base-conflict",
         RULES["base-conflict"].level,
@@ -158,7 +158,6 @@ def already_there(path: RepoPath) -> Finding:
         path,
         hint="commit or stash what was changed there, then apply the same patch again",
         who_can_fix=Fixer.PERSON,
-        details={"pattern": None, "limit": None, "actual": None},
     )
 
 
@@ -240,7 +239,7 @@ def _conflict(objects: Objects, tree: str, path: RepoPath) -> Finding:
         path,
         line,
         hint="make the patch from the file as HEAD has it",
-        details={"pattern": None, "limit": None, "actual": None, **shown},
+        details=shown,
         notes=notes,
     )
 

@@ -96,8 +96,7 @@ def explain_misfit(
     Args:
         number: the hunk's number in its section, from 1.
         obstacle: what the fitting of its lines met.
-        search: look for the longest run of its lines where the whole is absent; the cost of one pass over
-            the file.
+        search: look for its longest run of lines where the whole is absent, in one pass over the file.
         shift: how many lines the hunks before it add.
 
     Returns:
@@ -121,12 +120,9 @@ def explain_misfit(
     expected, place = lines.old[index], stated + index
     actual = file.lines[place] if place < file.count else None
     patch_line = patch_line_of_old(section, hunk, index)
-    details |= {
-        "patch_line": patch_line,
-        "file_line": place + 1,
-        "expected": printable(expected, _SHOWN),
-        "actual": None if actual is None else printable(actual, _SHOWN),
-    }
+    shown = None if actual is None else printable(actual, _SHOWN)
+    details |= {"patch_line": patch_line, "file_line": place + 1, "actual": shown}
+    details["expected"] = printable(expected, _SHOWN)
     rule = "hunk-ambiguous" if obstacle.reason == "ambiguous" else "hunk-mismatch"
     told = _compare(expected, actual, place, file.count)
     hint = _where_now(run, len(lines.old), obstacle)

@@ -1,12 +1,8 @@
-"""The effect of a patch: git makes it in private, and what it made is read back.
+"""The effect of a patch, made by git in private and read back; and what is wrong with a patch, as findings.
 
-Decides how git is let loose on text that somebody proposed: `git apply --cached` on a private index that
-holds the touched paths and nothing else, with a private object directory, pinned arguments, the patch on
-stdin. Nothing else of git's apply is trusted: not its exit code alone, not what it prints.
-Measured: `--numstat` shows one side of a rename; exit 0 also where a section was skipped; `new file mode
-040000` corrupts an index, so modes are checked before.
-
-Faults of a patch as findings, with what a person and an agent need to mend them.
+`git apply --cached` works on a private index that holds the touched paths and nothing else, with a private
+object directory. Nothing else of it is trusted, not its exit code alone, not what it prints (measured:
+`--numstat` shows one side of a rename; exit 0 also where a section was skipped).
 """
 
 from __future__ import annotations
@@ -14,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import TracebackType
 
 from patchgate.errors import UndecidedError
 from patchgate.git.diff import Detail, read_difference
@@ -95,9 +90,7 @@ class Making:
     def __enter__(self) -> Making:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._child.end()
 
     def read(self, objects: Objects, detail: Detail) -> Effect:
@@ -183,9 +176,7 @@ class PatchId:
     def __enter__(self) -> PatchId:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._child.end()
 
     def read(self) -> str | None:
@@ -238,9 +229,6 @@ def finding_of(fault: Fault, path: RepoPath | None = None, also: str | None = No
         side="old",
         hint=hint,
         details={
-            "pattern": None,
-            "limit": None,
-            "actual": None,
             **fault.details,
             "patch_line": fault.details.get("patch_line", fault.line),
         },
@@ -273,7 +261,7 @@ def refused_by_git(said: Sequence[str]) -> Finding:
         RULES["git-refused"].level,
         f"git apply refuses the patch: {last}",
         hint="mend what git names, or make the patch anew with git diff",
-        details={"pattern": None, "limit": None, "actual": None, "stderr": list(said)},
+        details={"stderr": list(said)},
     )
 
 
@@ -296,5 +284,5 @@ def wrong_effect(paths: Sequence[RepoPath]) -> Finding:
         f"git makes something else of {named} than the patch says",
         paths[0],
         hint="make the patch anew from the files as they are: git diff",
-        details={"pattern": None, "limit": None, "actual": paths[:100]},
+        details={"actual": paths[:100]},
     )

@@ -1,10 +1,8 @@
 """The judgement of a patch or of edits: what each is laid on, and what comes of bytes that cannot be read.
 
 A proposal is laid on the files as they are on disk, or on a commit (`--base`), whose result is merged with
-what came after it. The trial itself is in `trial`. `check` asks for the report alone; who goes on to apply
-keeps the private store open, which holds the result.
-
-Remember which content of a file structured edits were last checked on, for each worktree and path.
+what came after it. `check` asks for the report alone; `apply` keeps the private store open, which holds the
+result. What edits were last checked on is remembered for an hour: an edit without an anchor is refused after.
 """
 
 from __future__ import annotations
@@ -73,15 +71,14 @@ def remember(repository: Repository, path: RepoPath, checked: Checked, now: floa
     """Keep what edits of a file were checked on."""
     from pathlib import Path
 
+    from patchgate.policy.sealed_file import drop_oldest
     from patchgate.storage.replace import write_atomically
 
     place = Path(_place(repository, path))
     body = json.dumps({"at": now, "content": checked.content, "edits": checked.edits}).encode("ascii")
     try:
         os.makedirs(place.parent, mode=0o700, exist_ok=True)
-        entries = sorted(os.scandir(place.parent), key=lambda entry: entry.stat().st_mtime)
-        for entry in entries[: max(0, len(entries) - _MOST_FILES + 1)]:
-            os.unlink(entry.path)
+        drop_oldest(str(place.parent), _MOST_FILES - 1)
         write_atomically(place, body, mode=0o600)
     except OSError:
         return

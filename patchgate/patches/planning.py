@@ -1,9 +1,7 @@
 """What each section of a patch would make of the file that it meets: the plan that git's effect must equal.
 
-Decides, for one section and the file as it is, the resulting path, mode and bytes, or what is wrong. The
-plan comes from our own reading alone; `git` makes the effect independently, and any difference refuses.
-
-Where the hunks of a section stand in a file, and what the file becomes.
+The plan (where each hunk stands, the resulting path, mode and bytes) comes from our own reading alone; git
+makes the effect independently, and any difference refuses.
 """
 
 from __future__ import annotations

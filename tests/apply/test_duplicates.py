@@ -65,16 +65,8 @@ class World:
         """Ask whether a patch is a duplicate, as an apply would, from a new process's view."""
         repository = open_repository(self.repo.env, str(self.repo.path))
         with judging(repository, patch, Asked(), kind=kind) as judged:
-            return find_duplicate(
-                repository,
-                judged.objects,
-                judged.store,
-                Ledger(repository.common_dir),
-                tree=judged.footing.tree,
-                patch=judged.patch,
-                patch_id=judged.verdict.patch_id,
-                patch_sha256=hashlib.sha256(patch).hexdigest(),
-            )
+            digest = hashlib.sha256(patch).hexdigest()
+            return find_duplicate(repository, judged, Ledger(repository.common_dir), digest)
 
 
 @pytest.fixture
@@ -196,19 +188,8 @@ def test_what_was_only_tried_is_none(world: World) -> None:
     fresh = Ledger(str(world.repo.path.parent))
     assert record(fresh, replace(refused, attempt="a-ffff")) is None
     with judging(world.repository, PATCH, Asked()) as judged:
-        assert (
-            find_duplicate(
-                world.repository,
-                judged.objects,
-                judged.store,
-                fresh,
-                tree=judged.footing.tree,
-                patch=PATCH,
-                patch_id=judged.verdict.patch_id,
-                patch_sha256=hashlib.sha256(PATCH).hexdigest(),
-            )
-            is None
-        )
+        digest = hashlib.sha256(PATCH).hexdigest()
+        assert find_duplicate(world.repository, judged, fresh, digest) is None
 
 
 def test_a_record_that_names_paths_outside_is_never_followed(world: World) -> None:
