@@ -276,7 +276,7 @@ class _Capturing:
     def _try(self, component: Component) -> _Tried:
         view = self.content.view
         files = files_of(component, view)
-        recorded = record(component, view, files)
+        recorded = record(files, view.objects)
         raw = write_baseline(component.id, recorded)
         oid = view.objects.hash("blob", raw)
         captured = Captured(component, Result.REFUSED, "", hashes=hashes(Baseline(component.id, recorded)))

@@ -1,12 +1,9 @@
 """Gather the contracts that a change touches, and what they need of the tree around them.
 
 Decides which contracts are validated for a change: those that it touches, those that depend on them, and
-those of which it takes away something that they name. A touched test is held against its component's budgets,
-a path that goes against the patterns that matched it, one that comes against the other components. So a
-change within an implementation reads no contract at all, and every new finding is seen with the change that
-brings it. What follows from it all is decided in `components.contracts`.
-
-Which files of a tree are claimed by more than one component.
+those of which it takes away something that they name. So a change within an implementation reads no contract
+at all, and every new finding is seen with the change that brings it. What follows from it all, and which
+files components share, is told by `components.contracts`.
 """
 
 from __future__ import annotations
@@ -17,15 +14,22 @@ from functools import lru_cache
 
 from patchgate.components.component_cache import FactsCache, facts_at
 from patchgate.components.component_case import ContractsView
-from patchgate.components.contract_facts import ContractFacts
+from patchgate.components.contract_facts import ContractFacts, Reference
 from patchgate.components.externals import Externals, ends_of, parts_of
-from patchgate.components.names import Names, resolved_dependencies
+from patchgate.components.names import Names, Resolved, resolved_dependencies
 from patchgate.git.model import GITLINK, SYMLINK, FileChange
 from patchgate.git.path import RepoPath
 from patchgate.git.tree_view import TreeView
-from patchgate.policy.component import Component, Components, Role, anchored, literal_start
+from patchgate.policy.component import Component, Components, Role, anchored, literal_start, outermost
 from patchgate.policy.patterns import PatternSet
 from patchgate.policy.policy import Policy
+
+_KINDS = {SYMLINK: "a symlink", GITLINK: "a submodule"}
+# Nobody writes tests by hand that are larger; where there are some, budgets are not judged. Python's are
+# taken apart, at about a second for each MiB.
+_MOST_TESTS = 16 << 20
+_MOST_PYTHON = 4 << 20
+_MOST_SUGGESTIONS = 2000
 
 
 def shared_files(
@@ -39,12 +43,8 @@ def shared_files(
     if not ids:
         return {}
     starts = sorted((folder, name) for name in components.ids for folder in components[name].folders)
-    chosen: list[bytes] = []
-    for place in sorted({each for name in ids for each in _meetings(components[name], starts)}):
-        if not any(not above or RepoPath(place).is_within(above) for above in chosen):
-            chosen.append(place)
     found: dict[RepoPath, tuple[str, ...]] = {}
-    for place in chosen:
+    for place in outermost({each for name in ids for each in _meetings(components[name], starts)}):
         for path in view.below(place):
             claims = tuple(component.id for component, _ in components.claims(path))
             if len(claims) > 1 and any(name in ids for name in claims):
@@ -68,14 +68,6 @@ def _meetings(component: Component, starts: list[tuple[bytes, str]]) -> Iterator
             if starts[at][1] != component.id:
                 yield starts[at][0]
             at += 1
-
-
-_KINDS = {SYMLINK: "a symlink", GITLINK: "a submodule"}
-# Nobody writes tests by hand that are larger; where there are some, budgets are not judged. Python's are
-# taken apart, at about a second for each MiB.
-_MOST_TESTS = 16 << 20
-_MOST_PYTHON = 4 << 20
-_MOST_SUGGESTIONS = 2000
 
 
 def view_of_change(
@@ -208,33 +200,28 @@ class _Gatherer:
                 self._facts_of(name)
             outside = {each for name in self._asked for each in self._outside(name)}
             externals = {each: self._externals.has(each) for each in sorted(outside)}
-            unknown = sorted(
-                {each for name in self._asked for each in self._unknown(name) if externals[each]}
-            )
-            owners = {each: owner for each in unknown if (owner := self._owner(each)) is not None}
+            unknown = {each for name in self._asked for each in self._unknown(name) if externals[each]}
+            owners = {each: owner for each in sorted(unknown) if (owner := self._owner(each)) is not None}
         missing = [name for name, is_there in externals.items() if not is_there]
         modules = sorted({like for name in missing for like in self._externals.like(name)})
         return ContractsView(
-            self._components,
-            frozenset(self._asked),
-            dict(sorted(self._facts.items())),
-            self._not_files,
-            externals,
-            self._tests,
-            self._empty_globs,
-            dict(sorted(self._shared.items())),
-            tuple(modules[:_MOST_SUGGESTIONS]),
-            owners,
+            components=self._components,
+            asked=frozenset(self._asked),
+            facts=dict(sorted(self._facts.items())),
+            not_files=self._not_files,
+            externals=externals,
+            tests=self._tests,
+            empty_globs=self._empty_globs,
+            shared=dict(sorted(self._shared.items())),
+            modules=tuple(modules[:_MOST_SUGGESTIONS]),
+            owners=owners,
         )
 
     def _facts_of(self, name: str) -> ContractFacts | None:
-        if name not in self._facts:
-            self._facts[name] = self._read_facts(name)
-        return self._facts[name]
-
-    def _read_facts(self, name: str) -> ContractFacts | None:
+        if name in self._facts:
+            return self._facts[name]
         path = self._components[name].contract
-        facts = facts_at(self._view, path, self._cache)
+        facts = self._facts[name] = facts_at(self._view, path, self._cache)
         if facts is None:
             entry = self._view.entry(path.raw)
             if entry is not None:
@@ -243,6 +230,10 @@ class _Gatherer:
                 self._not_files[name] = "a folder"
         return facts
 
+    def _needs(self, name: str, names: Names) -> tuple[tuple[Reference, Resolved | None], ...]:
+        facts = self._facts_of(name)
+        return resolved_dependencies(facts, names) if facts is not None else ()
+
     def _outside(self, name: str) -> list[str]:
         """List what a contract names that is no component: externals, and dependencies that match none."""
         facts = self._facts_of(name)
@@ -250,9 +241,7 @@ class _Gatherer:
 
     def _unknown(self, name: str) -> list[str]:
         """List the dependencies of a contract that mean no component."""
-        facts = self._facts_of(name)
-        needs = resolved_dependencies(facts, self._names) if facts is not None else ()
-        return [each.name for each, found in needs if found is None]
+        return [each.name for each, found in self._needs(name, self._names) if found is None]
 
     def _owner(self, name: str) -> str | None:
         """Find the one component whose files lie where a name leads; None where it is none, or several."""
@@ -282,13 +271,11 @@ class _Gatherer:
         return near if is_its else set()
 
     def _dependents(self, touched: Collection[str], names: Names) -> set[str]:
-        found = set()
-        for name in self._components.ids:
-            facts = self._facts_of(name)
-            needs = resolved_dependencies(facts, names) if facts is not None else ()
-            if any(each is not None and each.id in touched for _, each in needs):
-                found.add(name)
-        return found
+        return {
+            name
+            for name in self._components.ids
+            if any(each is not None and each.id in touched for _, each in self._needs(name, names))
+        }
 
     def _bereft(self, files: Sequence[FileChange]) -> set[str]:
         """Find the components of which the change takes away something that their contracts name."""

@@ -1,9 +1,8 @@
 """Gather what the drift gate looks at: the files of components in a tree, their baselines, what differs.
 
-Decides what is read: names and object ids always, contents only of contracts and tests that differ (of tests
-that are no Python only the small ones that are there, which may be blank), and of what a change replaces of
-them only where both differ; SHA-256 only where a change brings a baseline. Everything comes from the object
-database, never from the disk. What is said of it is for `components.drift`.
+Names and object ids are read always; contents only of contracts and tests that differ (of tests that are no
+Python only the small ones that are there, which may be blank), and of what a change replaces of them only
+where both differ; SHA-256 only where a change brings a baseline. Everything comes from the object database.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from patchgate.components.baseline import (
     write_baseline,
 )
 from patchgate.components.component_case import ComponentState
-from patchgate.components.drift_contents import Comparison, compare, is_python
+from patchgate.components.drift_contents import Comparison, Files, compare, is_python
 from patchgate.errors import UndecidedError
 from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, Entry
 from patchgate.git.objects import Header, Objects
@@ -35,8 +34,6 @@ _AT_ONCE = 16 << 20
 # What is larger counts as something that is not blank.
 _MAY_BE_BLANK = 64 << 10
 _AS_RECORDED, _AS_IT_IS, _AS_IT_WAS = " as it was recorded", "", " as it was before"
-
-Files = Mapping[RepoPath, tuple[Role, Entry]]
 
 
 def component_states(
@@ -96,10 +93,16 @@ def state_over(
     files = {**files_of(component, view), **(more or {})}
     now, written = _read(component, view.entry(component.baseline.raw), view.objects)
     before = recorded_at(component, recorded, view.objects)
-    unclaimed = _unclaimed(files, view, before)
-    replaced = {path: old.get(path) for path in changed}
     state = ComponentState(
-        component, files, now, before, changed, {}, None, written, asks_all, unclaimed, replaced
+        component=component,
+        files=files,
+        recorded=now,
+        before=before,
+        changed=changed,
+        written=written,
+        is_merge=asks_all,
+        unclaimed=_unclaimed(files, view, before),
+        old={path: old.get(path) for path in changed},
     )
     return _with_texts(state, [before], view.objects)
 
@@ -114,16 +117,11 @@ def is_forged(recorded: Recorded | None, before: Recorded | None, objects: Objec
     """
     if not isinstance(recorded, Baseline):
         return False
-    known = (
-        {(each.oid, each.sha256) for each in before.files.values()} if isinstance(before, Baseline) else ()
-    )
-    new = [
-        each
-        for each in recorded.files.values()
-        if each.mode != GITLINK and (each.oid, each.sha256) not in known
-    ]
-    sums = _sums(objects, sorted({each.oid for each in new}))
-    return any(sums[each.oid] != each.sha256 for each in new)
+    known = before.files.values() if isinstance(before, Baseline) else ()
+    stated = {(each.oid, each.sha256) for each in recorded.files.values() if each.mode != GITLINK}
+    new = stated - {(each.oid, each.sha256) for each in known}
+    sums = _sums(objects, sorted({oid for oid, _ in new}))
+    return any(sums[oid] != sha256 for oid, sha256 in new)
 
 
 def files_of(component: Component, view: TreeView) -> dict[RepoPath, tuple[Role, Entry]]:
@@ -142,21 +140,14 @@ def recorded_at(component: Component, entry: Entry | None, objects: Objects) -> 
     return _read(component, entry, objects)[0]
 
 
-def record(
-    component: Component,
-    view: TreeView,
-    files: Files | None = None,
-) -> dict[RepoPath, RecordedFile]:
-    """Say what a capture of a component would record of its files; every one of them is read.
-
-    Args:
-        files: its files, where they are known already.
-    """
-    chosen = files_of(component, view) if files is None else files
-    sums = _sums(view.objects, sorted({entry.oid for _, entry in chosen.values() if entry.mode != GITLINK}))
+def record(files: Files, objects: Objects) -> dict[RepoPath, RecordedFile]:
+    """Say what a capture would record of the files of a component; every one of them is read."""
+    sums = _sums(objects, sorted({entry.oid for _, entry in files.values() if entry.mode != GITLINK}))
     return {
-        path: RecordedFile(role, entry.mode, entry.oid, None if entry.mode == GITLINK else sums[entry.oid])
-        for path, (role, entry) in chosen.items()
+        path: RecordedFile(
+            role, entry.mode, entry.oid, sums.get(entry.oid) if entry.mode != GITLINK else None
+        )
+        for path, (role, entry) in files.items()
     }
 
 
@@ -169,30 +160,32 @@ def _state(
 ) -> ComponentState:
     objects, place = view.objects, component.baseline
     files = files_of(component, view)
-    replaced = {path: old.get(path) for path in changed}
     recorded, written = _read(component, view.entry(place.raw), objects)
-    if place not in changed:
-        unclaimed = _unclaimed(files, view, recorded)
-        state = ComponentState(component, files, recorded, recorded, changed, is_merge=is_merge)
-        return _with_texts(replace(state, unclaimed=unclaimed, old=replaced), [recorded], objects)
-    before = recorded_at(component, old.get(place), objects)
-    unclaimed = _unclaimed(files, view, recorded, before)
-    # No sum is believed, wherever it was recorded.
-    capture = write_baseline(component.id, record(component, view, files)) if recorded is not None else None
-    is_asked = is_merge or component.contract in changed or capture != written
+    before = recorded_at(component, old.get(place), objects) if place in changed else recorded
     state = ComponentState(
-        component, files, recorded, before, changed, {}, capture, written, is_merge, unclaimed, replaced
+        component=component,
+        files=files,
+        recorded=recorded,
+        before=before,
+        changed=changed,
+        is_merge=is_merge,
+        unclaimed=_unclaimed(files, view, recorded, before),
+        old={path: old.get(path) for path in changed},
     )
+    if place not in changed:
+        return _with_texts(state, [recorded], objects)
+    # No sum is believed, wherever it was recorded.
+    capture = write_baseline(component.id, record(files, objects)) if recorded is not None else None
+    state = replace(state, capture=capture, written=written)
+    is_asked = is_merge or component.contract in changed or capture != written
     beside = [recorded if capture == written else None, before if is_asked or state.touches_tests else None]
     return _with_texts(state, beside, objects)
 
 
 def _unclaimed(files: Files, view: TreeView, *recorded: Recorded | None) -> frozenset[RepoPath]:
     """Name what is recorded and lies in the tree, and is no file of the component."""
-    missing = {
-        path for each in recorded if isinstance(each, Baseline) for path in each.files if path not in files
-    }
-    return frozenset(path for path in missing if view.entry(path.raw) is not None)
+    named = {path for each in recorded if isinstance(each, Baseline) for path in each.files}
+    return frozenset(path for path in named if path not in files and view.entry(path.raw) is not None)
 
 
 def _read(
@@ -203,7 +196,7 @@ def _read(
         return None, None
     again = f"take it out, then record it anew: git patchgate baseline capture {component.id}"
     if entry.mode != REGULAR:
-        return BaselineFault("this baseline is no plain file (mode " + entry.mode + ")", 1, again), None
+        return BaselineFault(f"this baseline is no plain file (mode {entry.mode})", 1, again), None
     header = objects.header(entry.oid)
     if header is not None and header.size > MAX_BASELINE_BYTES:
         fault = f"this baseline has more than {MAX_BASELINE_BYTES >> 20} MiB"

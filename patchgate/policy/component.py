@@ -71,11 +71,7 @@ class Component:
     @cached_property
     def folders(self) -> tuple[bytes, ...]:
         """The folders or files at or below which all of its files lie, none within another."""
-        chosen: list[bytes] = []
-        for folder in sorted({self.contract.raw, *(literal_start(glob) for _, glob in self.globs)}):
-            if not any(not above or RepoPath(folder).is_within(above) for above in chosen):
-                chosen.append(folder)
-        return tuple(chosen)
+        return outermost({self.contract.raw, *(literal_start(glob) for _, glob in self.globs)})
 
     def role(self, path: RepoPath) -> Role | None:
         """Say what a file is to this component; None where it is nothing to it."""
@@ -155,6 +151,15 @@ class Components:
                 above = self._by_id[above].parent if above in self._by_id else None
             self._above[name] = tuple(found)
         return self._above[name]
+
+
+def outermost(places: Iterable[bytes]) -> tuple[bytes, ...]:
+    """Choose the places that lie in no other one, sorted."""
+    chosen: list[bytes] = []
+    for place in sorted(places):
+        if not any(not above or RepoPath(place).is_within(above) for above in chosen):
+            chosen.append(place)
+    return tuple(chosen)
 
 
 def anchored(glob: str) -> str:

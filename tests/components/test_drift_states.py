@@ -88,7 +88,10 @@ def test_a_fresh_capture_equals_what_is_there(tmp_path: Path, object_format: str
         # The baseline alone was read: nothing differs.
         assert objects.reads == 1
         assert state.texts == {}
-        assert write_baseline("shaping", record(SHAPING, view)) == (repo.path / BASELINE).read_bytes()
+        assert (
+            write_baseline("shaping", record(files_of(SHAPING, view), view.objects))
+            == (repo.path / BASELINE).read_bytes()
+        )
 
 
 def test_contents_are_read_of_contracts_and_tests_that_differ_alone(tmp_path: Path) -> None:
@@ -263,7 +266,7 @@ def test_links_and_submodules_are_recorded_by_what_they_are(tmp_path: Path) -> N
     repo.gitlink("src/shaping/module")
     repo.git("commit", "-q", "--no-verify", "-m", "x")
     with looking(repo) as (_, view):
-        found = record(SHAPING, view)
+        found = record(files_of(SHAPING, view), view.objects)
         link, module = found[RepoPath(b"src/shaping/link")], found[RepoPath(b"src/shaping/module")]
         assert (link.mode, link.sha256) == ("120000", hashlib.sha256(b"target").hexdigest())
         assert (module.mode, module.oid, module.sha256) == ("160000", "1" * 40, None)
@@ -274,7 +277,7 @@ def test_a_content_of_any_size_is_summed(tmp_path: Path) -> None:
     large = b"x" * (BIG_FILE + 3)
     repo.commit({"src/shaping/large": large, "src/shaping/empty": b""})
     with looking(repo) as (_, view):
-        found = record(SHAPING, view)
+        found = record(files_of(SHAPING, view), view.objects)
         assert found[RepoPath(b"src/shaping/large")].sha256 == hashlib.sha256(large).hexdigest()
         assert found[RepoPath(b"src/shaping/empty")].sha256 == hashlib.sha256().hexdigest()
 
