@@ -38,7 +38,7 @@ from patchgate.git.path import RepoPath, faults
 from patchgate.git.preimages import Ground, ground_on_disk
 from patchgate.git.repository import ANY_CODE, Repository
 from patchgate.intents.commits import ScopeGate
-from patchgate.ledger.ledger import Ledger
+from patchgate.ledger.ledger import Ledger, iso
 from patchgate.ledger.masking import Masks
 from patchgate.patches.effect import Making
 from patchgate.patches.narrowing import narrow, paths_to_keep, readings
@@ -217,7 +217,7 @@ def apply(repository: Repository, request: Request, place: Place) -> Report:
     candidate = _narrowed(request)
     digest = hashlib.sha256(candidate).hexdigest()
     require_outside(repository, request.run_dir)
-    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(place.clock()))
+    at = iso(place.clock())
     opened = open_evidence(
         repository.common_dir,
         candidate,

@@ -7,9 +7,7 @@ nothing is concluded from half a list.
 
 from __future__ import annotations
 
-import calendar
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
@@ -18,6 +16,7 @@ from patchgate.git.model import Entry
 from patchgate.git.path import RepoPath
 from patchgate.ledger.adjudications import part_of, path_of, plain_path
 from patchgate.ledger.ledger import Event, Ledger
+from patchgate.ledger.since import seconds_of
 from patchgate.storage.record import Json, canonical_event
 
 ATTEMPTED, RESET, RECOVERED = "attempted", "reset", "recovered"
@@ -240,10 +239,8 @@ def chain_since_reset(ledger: Ledger, chain: str) -> list[AttemptRecord]:
 
 def age(at: str, now: float) -> float:
     """Tell how many seconds before `now` a recorded time was; what says no time is of now."""
-    try:
-        return now - calendar.timegm(time.strptime(at, "%Y-%m-%dT%H:%M:%SZ"))
-    except ValueError:
-        return 0.0
+    then = seconds_of(at)
+    return 0.0 if then is None else now - then
 
 
 def is_known(ledger: Ledger) -> Callable[[str], bool]:

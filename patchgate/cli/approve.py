@@ -66,6 +66,7 @@ def approve_command(
     from patchgate.approvals.approvals import who_approves
     from patchgate.approvals.approve import exempt, grant, grant_signed, last_refused, named
     from patchgate.check.terms import Asked, asked_from
+    from patchgate.ledger.ledger import iso
     from patchgate.policy.policy import Profile
 
     asked = Asked() if policy_from is None else asked_from(repository, policy_from)
@@ -74,7 +75,7 @@ def approve_command(
     exemption = exempt(repository, found, rules, signed=sign)
     by = who_approves(repository, os.environ)
     _tell(exemption, reason, by)
-    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    at = iso(time.time())
     statement = exemption.state(reason, by, at)
     if sign:
         granted = grant_signed(repository, exemption, statement, os.environ)

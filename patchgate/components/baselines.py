@@ -32,7 +32,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository
 from patchgate.git.tree_view import TreePaths, TreeView
-from patchgate.ledger.since import iso
+from patchgate.ledger.ledger import iso
 from patchgate.policy.component import BASELINES, NONE_DECLARED, Component
 from patchgate.policy.policies import Policies, usable
 from patchgate.policy.policy import Policy, Profile

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import time
 from collections.abc import Iterator, Mapping, Sequence
 
 from patchgate.components.baseline import SCHEMA as BASELINE_SCHEMA
@@ -21,6 +20,7 @@ from patchgate.components.verifications import VERIFIED_REF
 from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import first_of, printable
+from patchgate.ledger.since import iso_if_any
 from patchgate.policy.component import Role
 from patchgate.policy.texts import COMPONENT_ID
 from patchgate.report.json import finding_documents, json_line, path_list
@@ -207,7 +207,7 @@ def _component(told: Told, baselines: Baselines) -> dict[str, Json]:
         reason, days, changed = verified.unknown, verified.days(baselines.now), verified.unlike
         where, commit = verified.where, verified.commit
         if verified.seconds is not None:
-            at = _iso(verified.seconds)
+            at = iso_if_any(verified.seconds)
     value: dict[str, Json] = {
         "id": standing.component.id,
         "parent": standing.component.parent,
@@ -223,18 +223,11 @@ def _component(told: Told, baselines: Baselines) -> dict[str, Json]:
         "dependencies": list(standing.dependencies),
         "changed_dependencies": [*changed],
         "tests": None if told.results is None or told.results.tests is None else {**told.results.tests},
-        "tests_at": None if told.results is None else _iso(told.results.seconds),
+        "tests_at": None if told.results is None else iso_if_any(told.results.seconds),
         "tests_by": None if told.results is None else told.results.where,
         "findings": finding_documents(told.findings),
     }
     return value
-
-
-def _iso(seconds: int) -> str | None:
-    try:
-        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
-    except (OverflowError, ValueError, OSError):
-        return None
 
 
 def baselines_schema() -> Schema:

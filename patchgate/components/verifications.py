@@ -7,10 +7,8 @@ cat_sort_uniq` puts the newest last. Notes are not signed: who may push them may
 
 from __future__ import annotations
 
-import calendar
 import json
 import re
-import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -23,6 +21,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import tree_named
 from patchgate.ledger.ledger import Ledger
+from patchgate.ledger.since import seconds_of
 from patchgate.storage.record import Json
 
 VERIFIED_REF = "refs/notes/patchgate-verified"
@@ -149,7 +148,7 @@ def _in_ledger(
         component, oid = event.about.get("component"), event.about.get("baseline")
         if not isinstance(component, str) or not isinstance(oid, str) or baselines.get(component) != oid:
             continue
-        dependencies, seconds = _digests(event.about.get("dependencies")), _seconds(event.at)
+        dependencies, seconds = _digests(event.about.get("dependencies")), seconds_of(event.at)
         if dependencies is not None and seconds is not None:
             tests = _tests(event.about.get("tests"))
             yield Verification(component, oid, seconds, dependencies, "ledger", tests)
@@ -172,13 +171,6 @@ def _digests(value: object) -> dict[str, str] | None:
         if isinstance(name, str) and isinstance(digest, str) and _DIGEST.fullmatch(digest)
     }
     return found if len(found) == len(value) else None
-
-
-def _seconds(at: str) -> int | None:
-    try:
-        return calendar.timegm(time.strptime(at, "%Y-%m-%dT%H:%M:%SZ"))
-    except ValueError:
-        return None
 
 
 def record_captures(repository: Repository, made: Sequence[Verification]) -> tuple[str, ...]:

@@ -26,9 +26,8 @@ from patchgate.hooks.doctor_findings import Finding, git_in, quoted
 from patchgate.intents.intent_form import MARKER, marked
 from patchgate.intents.intents import Intents
 from patchgate.ledger.history import describe_contradiction
-from patchgate.ledger.ledger import Event, Ledger
+from patchgate.ledger.ledger import Event, Ledger, iso
 from patchgate.ledger.receipts import Receipts, settled
-from patchgate.ledger.since import iso
 from patchgate.policy.policies import Found, Policies, require_version
 from patchgate.policy.policy import Policy
 from patchgate.report.rules import Level

@@ -15,6 +15,8 @@ from patchgate.git.path import RepoPath
 from patchgate.git.quoting import quote_path
 from patchgate.intents.intent import Intent, Moment, State, is_folder, may_be_many
 from patchgate.intents.states import Action, Outcome, Standing, Told
+from patchgate.ledger.ledger import iso
+from patchgate.ledger.since import iso_if_any
 from patchgate.policy.file_kinds import PYPROJECT_FILE
 from patchgate.report.json import json_line, path_list, path_member, place_member
 from patchgate.report.schema import (
@@ -235,10 +237,7 @@ def _at(moment: Moment | None) -> str | None:
 
 def _iso(seconds: float) -> str:
     """Write a time in UTC (ISO 8601); a clock that shows no year of four digits shows its first second."""
-    try:
-        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
-    except (OverflowError, ValueError, OSError):
-        return "1970-01-01T00:00:00Z"
+    return iso_if_any(seconds) or iso(0)
 
 
 def intent_schema() -> Schema:

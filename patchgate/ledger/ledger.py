@@ -109,11 +109,15 @@ def written_forms(kind: str, about: Mapping[str, Json], now: float) -> Iterator[
         raise ValueError(f"there is no kind of event {kind!r}")
     if taken := _OWN_KEYS.intersection(about):
         raise ValueError(f"every event has {sorted(taken)} from the ledger")
-    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now))
-    first: dict[str, Json] = {"kind": kind, "at": at, "version": __version__}
+    first: dict[str, Json] = {"kind": kind, "at": iso(now), "version": __version__}
     parts = _fitting(dict(about))
     for number, part in enumerate(parts, 1):
         yield first | part | ({"part": [number, len(parts)]} if len(parts) > 1 else {})
+
+
+def iso(seconds: float) -> str:
+    """Write a moment in UTC, as the ledger has it (ISO 8601)."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
 def _fitting(about: dict[str, Json]) -> list[dict[str, Json]]:
@@ -339,7 +343,7 @@ def _early(since: float | None) -> Callable[[bytes], bool]:
         return lambda line: False
     import re
 
-    limit = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(since)).encode("ascii")
+    limit = iso(since).encode("ascii")
     day = rb"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
     moment = re.compile(day + rb"T(?:[01][0-9]|2[0-3])(?::[0-5][0-9]){2}Z")
     key = b'"at":"'

@@ -1,4 +1,4 @@
-"""Since when: how a date of `--since` is read, and how a moment is written.
+"""Moments: how a date of `--since` is read, and how those of the ledger are written and read.
 
 Decides the grammar, which is small on purpose: ISO 8601, and `N UNIT ago`. git reads many more words, and
 takes those that it does not know for now; here they are refused, so that nobody counts from now unawares.
@@ -7,11 +7,13 @@ takes those that it does not know for now; here they are refused, so that nobody
 from __future__ import annotations
 
 import re
-from calendar import monthrange
+from calendar import monthrange, timegm
 from datetime import UTC, datetime
+from time import strptime
 
 from patchgate.errors import UsageError
 from patchgate.git.quoting import printable
+from patchgate.ledger.ledger import iso
 
 _AGO = re.compile(r"([0-9]{1,6})[\s.]+(second|minute|hour|day|week|month|year)s?[\s.]+ago", re.ASCII)
 _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
@@ -58,6 +60,17 @@ def _before(now: float, number: int, unit: str) -> float:
     return then.replace(year=year, month=month + 1, day=day).timestamp()
 
 
-def iso(seconds: float) -> str:
-    """Write a moment in UTC (ISO 8601)."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def iso_if_any(seconds: float) -> str | None:
+    """Write a moment in UTC (ISO 8601); None where no clock shows it."""
+    try:
+        return iso(seconds)
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def seconds_of(at: str) -> int | None:
+    """Read a moment that `iso` wrote; None where it is none."""
+    try:
+        return timegm(strptime(at, "%Y-%m-%dT%H:%M:%SZ"))
+    except ValueError:
+        return None

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from patchgate.git.repository import Repository
 from patchgate.ledger.adjudications import KIND, Adjudicated, adjudications
 from patchgate.ledger.history import history
-from patchgate.ledger.since import iso
+from patchgate.ledger.ledger import iso
 from patchgate.placeholders.claims.claim import ClaimOutcome
 from patchgate.report.json import json_line
 from patchgate.report.schema import (
