@@ -76,8 +76,8 @@ PURE = {
         placeholder_names
     """,
     "policy": """
-        claims command command_texts component config config_tables config_types content expressions
-        file_kinds glob json_places loader markers mistakes patterns policy settings texts
+        claims command component config config_tables config_types content expressions
+        file_kinds glob json_places loader markers patterns policy settings texts
         toml_lines
     """,
     "report": "*",

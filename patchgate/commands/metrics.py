@@ -16,7 +16,7 @@ from patchgate.commands.json_stream import JsonStream, NotReadError
 from patchgate.commands.results import Lines, Measurement, TreeFiles
 from patchgate.git.path import RepoPath, faults
 from patchgate.git.quoting import printable
-from patchgate.policy.command_texts import FINDINGS, METRIC
+from patchgate.policy.texts import FINDINGS, METRIC
 
 MAX_METRICS = 250_000
 MAX_SYMBOL = 1000

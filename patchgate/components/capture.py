@@ -48,8 +48,8 @@ from patchgate.git.private import PrivateStore
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import Ledger
-from patchgate.policy.command_texts import TESTS
 from patchgate.policy.component import Component, Role
+from patchgate.policy.texts import TESTS
 from patchgate.storage.replace import write_atomically
 
 

@@ -18,9 +18,9 @@ from patchgate.components.baseline import Hashes
 from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import printable
-from patchgate.policy.command_texts import FILES, TESTS
 from patchgate.policy.component import Component
 from patchgate.policy.settings import CommandSettings
+from patchgate.policy.texts import FILES, TESTS
 
 MOST_SECONDS = 3600.0
 # pytest: no tests; an internal error, an error of usage. Of the system: not executable, not found.

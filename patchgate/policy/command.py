@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from patchgate.policy.command_texts import FILES
+from patchgate.policy.texts import FILES
 
 if TYPE_CHECKING:
     from patchgate.git.model import FileChange

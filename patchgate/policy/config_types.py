@@ -6,37 +6,30 @@ follows from the annotations (`config`).
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from patchgate.policy.command_texts import (
-    MAX_SECONDS,
-    TIMEOUT,
-    check_analysis,
-    check_analysis_argument,
-    check_analysis_command,
-    check_argument,
-    check_baseline_file,
-    check_command,
-    check_metric,
-    check_most,
-    check_name,
-    check_test_argument,
-    check_test_command,
-    check_timeout,
-    check_tool,
-    check_value,
-    check_variable,
-    check_words,
-)
 from patchgate.policy.expressions import MAX_EXPRESSION, check_expression
 from patchgate.policy.texts import (
+    FILES,
     MARKER_NAME,
     MAX_EXAMPLE,
     MAX_NAME,
+    MAX_SECONDS,
+    TESTS,
+    TIMEOUT,
+    argument_with,
+    check_analysis,
+    check_analysis_argument,
+    check_analysis_command,
+    check_baseline_file,
     check_contract,
     check_id,
+    check_metric,
+    check_most,
+    check_name,
     check_pattern,
     check_prefix,
     check_ref,
@@ -44,6 +37,12 @@ from patchgate.policy.texts import (
     check_rule,
     check_specifier,
     check_suffix,
+    check_timeout,
+    check_tool,
+    check_variable,
+    check_words,
+    command_with,
+    without_nul,
 )
 
 MAX_INTEGER = 2**63 - 1
@@ -124,15 +123,15 @@ AllowGitlinks: TypeAlias = Annotated[
 ]
 
 FileCommand: TypeAlias = Annotated[
-    tuple[Annotated[str, AfterValidator(check_argument)], ...],
+    tuple[Annotated[str, AfterValidator(partial(argument_with, placeholder=FILES))], ...],
     _FILLED,
-    AfterValidator(check_command),
+    AfterValidator(partial(command_with, placeholder=FILES, like='["ruff", "check", "--no-fix", "{files}"]')),
     BeforeValidator(check_words),
 ]
 TestCommand: TypeAlias = Annotated[
-    tuple[Annotated[str, AfterValidator(check_test_argument)], ...],
+    tuple[Annotated[str, AfterValidator(partial(argument_with, placeholder=TESTS))], ...],
     _FILLED,
-    AfterValidator(check_test_command),
+    AfterValidator(partial(command_with, placeholder=TESTS, like='["python", "-m", "pytest", "{tests}"]')),
     BeforeValidator(check_words),
 ]
 AnalysisCommand: TypeAlias = Annotated[
@@ -156,7 +155,7 @@ Timeout: TypeAlias = Annotated[
 ]
 """What a `timeout` is written as; in the settings it is a number of seconds."""
 Variables: TypeAlias = Annotated[
-    dict[Annotated[str, AfterValidator(check_variable)], Annotated[str, AfterValidator(check_value)]],
+    dict[Annotated[str, AfterValidator(check_variable)], Annotated[str, AfterValidator(without_nul)]],
     Field(description="Variables that its environment has besides those of the caller."),
 ]
 Tools: TypeAlias = Annotated[

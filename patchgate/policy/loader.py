@@ -84,7 +84,7 @@ def _claims(written: Mapping[str, Any]) -> tuple[ClaimsSettings, tuple[Doubt, ..
 
 def _runnable(kind: type[Runnable], written: Mapping[str, Any]) -> Runnable:
     # Only where there is a command: what checks its texts is not loaded for a plain commit.
-    from patchgate.policy.command_texts import seconds
+    from patchgate.policy.texts import seconds
 
     settings = _filled(kind, written)
     return replace(settings, timeout=seconds(settings.timeout))

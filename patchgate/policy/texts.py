@@ -1,16 +1,17 @@
-"""What a single text of a config must be: a version clause, a pattern, a prefix, a ref, an id, a rule …
+"""What a single text of a config must be: a pattern, a prefix, a ref, an id, an argument, a version clause …
 
-Each check gives the text back or raises `TextError` with the next step. They know nothing of TOML or keys;
-what a pattern means is decided by `glob` and `patterns`, what a path is to a component in `component`. What
-commands and analyses take is in `command_texts`, what an expression may be in `expressions`.
+Each check gives its text back, or raises `TextError`, a ValueError, with the next step. They know nothing of
+TOML or keys. What a pattern means is decided by `glob` and `patterns`, what a path is to a component in
+`component`, what a command is run with in `command`, what a threshold means in `verify`.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 
-from patchgate.git.path import fold, is_git_alias
+from patchgate.git.path import RepoPath, faults, fold, is_git_alias
 from patchgate.git.quoting import printable
 
 MAX_PATTERN = 1000
@@ -105,22 +106,15 @@ def _starts_with(release: str | None, prefix: str | None) -> bool:
 
 
 def check_specifier(text: str) -> str:
-    """Give a version specifier back.
-
-    Raises:
-        ValueError: it cannot be read.
-    """
+    """Check a version specifier: clauses that can be read."""
     _clauses(text)
     return text
 
 
 def check_pattern(text: str) -> str:
-    """Give a gitignore pattern back.
+    """Check a gitignore pattern: valid, not too costly, able to match something.
 
     Source: gitignore(5). What a pattern means, and whether it could ever match, `glob` decides.
-
-    Raises:
-        ValueError: the pattern is invalid, too costly, or could never match anything.
     """
     from patchgate.policy.glob import PatternError, parse
 
@@ -141,11 +135,7 @@ def check_pattern(text: str) -> str:
 
 
 def check_prefix(text: str) -> str:
-    """Give a literal path back: relative to the root, of a file or a folder (with or without a last `/`).
-
-    Raises:
-        ValueError: no path in a repository could begin like this.
-    """
+    """Check a literal path from the root, of a file or a folder (with or without a last `/`)."""
     components = text.removesuffix("/").split("/")
     if not text:
         raise TextError("an empty path names nothing", 'for the whole repository, write "."')
@@ -165,11 +155,7 @@ def check_prefix(text: str) -> str:
 
 
 def check_suffix(text: str) -> str:
-    """Give the literal end of a file's name back.
-
-    Raises:
-        ValueError: no file's name, or every one, ends like this.
-    """
+    """Check the literal end of a file's name: no end that no name has, nor one that all have."""
     if not text:
         raise TextError("an empty suffix ends every name", "remove it")
     if len(text) > 255 or not {"/", "\0", "\n", "*"}.isdisjoint(text):
@@ -178,11 +164,7 @@ def check_suffix(text: str) -> str:
 
 
 def check_rule(text: str) -> str:
-    """Give the id of a rule back whose level may be set.
-
-    Raises:
-        ValueError: there is no such rule, or it is an invariant.
-    """
+    """Check the id of a rule whose level may be set: of one that is there, and no invariant."""
     from patchgate.report.rules import RULES
 
     if text not in RULES:
@@ -193,11 +175,7 @@ def check_rule(text: str) -> str:
 
 
 def check_ref(text: str) -> str:
-    """Give the full name of a ref, or a pattern of such names, back.
-
-    Raises:
-        ValueError: it is no full name, or no ref could have it.
-    """
+    """Check the full name of a ref, or a pattern of such names."""
     if not text.startswith("refs/") or text.count("/") < 2 or text.endswith("/"):
         raise TextError("a ref is written in full", "write it like refs/heads/main or refs/heads/wip/*")
     if len(text) > _MOST_REF or re.search(r"[\x00-\x20\x7f~^:?\[\\]|\.\.|//|@\{", text):
@@ -208,11 +186,7 @@ def check_ref(text: str) -> str:
 
 
 def check_id(text: str) -> str:
-    """Give the id of a component back; its baseline is named for it.
-
-    Raises:
-        ValueError: it is no such id.
-    """
+    """Check the id of a component; its baseline is named for it."""
     if _RESERVED.fullmatch(text):
         raise TextError(
             f"`{text}` cannot name a component: Windows has no file of that name, and a baseline has it",
@@ -227,11 +201,7 @@ def check_id(text: str) -> str:
 
 
 def check_contract(text: str) -> str:
-    """Give the path of a contract back.
-
-    Raises:
-        ValueError: it is no plain path from the root, or lies where no contract can.
-    """
+    """Check the path of a contract: a plain path from the root, where a contract can lie."""
     check_prefix(text)
     parts = text.split("/")
     if text.endswith("/") or "." in parts:
@@ -244,11 +214,7 @@ def check_contract(text: str) -> str:
 
 
 def check_root(text: str) -> str:
-    """Give a folder back in which modules begin.
-
-    Raises:
-        ValueError: it is no path from the root.
-    """
+    """Check a folder in which modules begin: a path from the root that PYTHONPATH can hold."""
     check_prefix(text)
     if ":" in text:
         raise TextError("PYTHONPATH cannot hold a folder with a colon", "name another folder")
@@ -272,3 +238,160 @@ def refuse_circle(parents: Mapping[str, str | None]) -> None:
             shown = " -> ".join([*circle[place:], *circle[:place], circle[place]])
             raise TextError(f"the parents go in a circle: {shown}", "take one of them out")
         walked.update(line)
+
+
+FILES = "{files}"
+TESTS = "{tests}"
+NAME = "[a-z0-9][a-z0-9_-]{0,40}"
+TIMEOUT = "[0-9]{1,6}(?:\\.[0-9]{1,3})?[smh]"
+MAX_SECONDS = 24 * 3600
+_UNITS = {"s": 1, "m": 60, "h": 3600}
+FINDINGS, NEW_FINDINGS = "findings", "findings:new"
+METRIC = "[A-Za-z_][A-Za-z0-9_.:/-]{0,99}"
+_ANALYSIS_LIKE = '["ruff", "check", "--no-fix", "--output-format", "sarif", "--exit-zero", "."]'
+
+
+def check_name(text: str) -> str:
+    """Check the name of a command; it also names its log."""
+    if not re.fullmatch(NAME, text):
+        raise TextError(
+            f"`{printable(text, 60)}` cannot name a command",
+            "a name has up to 41 of a-z, 0-9, - and _, and begins with a letter or digit",
+        )
+    return text
+
+
+def check_words(value: object) -> object:
+    """Refuse a command that is one string: no shell takes it apart."""
+    if isinstance(value, str):
+        raise TextError(
+            "a command is a list of arguments, and no shell takes a string apart",
+            'write each argument by itself, like ["ruff", "check", "--no-fix", "{files}"]',
+        )
+    return value
+
+
+def argument_with(text: str, placeholder: str) -> str:
+    """Check one argument of a command, which may be the placeholder that this command knows."""
+    without_nul(text)
+    if text == placeholder:
+        return text
+    if placeholder in text:
+        raise TextError(
+            f"`{placeholder}` stands within a longer argument",
+            f'write it as an argument of its own: "{placeholder}"',
+        )
+    if re.fullmatch(r"\{[A-Za-z_]*\}", text) and text != "{}":
+        raise TextError(
+            f"unknown placeholder `{printable(text, 60)}`",
+            f"did you mean `{placeholder}`? there is no other",
+        )
+    return text
+
+
+def command_with(words: tuple[str, ...], placeholder: str, like: str) -> tuple[str, ...]:
+    """Check the arguments of a command: a program first, the placeholder once; `like` is a right one."""
+    if not words or words[0] in {"", placeholder}:
+        raise TextError("a command begins with its program", f"like {like}")
+    if words.count(placeholder) > 1:
+        raise TextError(f"`{placeholder}` may stand only once in a command", "take the others out")
+    return words
+
+
+def check_timeout(value: float | str) -> float | str:
+    """Check a timeout as it is written: more than 0, at most 24 hours."""
+    if isinstance(value, str) and not re.fullmatch(TIMEOUT, value):
+        raise TextError(
+            f'"{printable(value, 40)}" is not a time', 'write it as seconds, or like "90s", "5m" or "1h"'
+        )
+    # So written that what is not a number is refused too.
+    if not 0 < seconds(value) <= MAX_SECONDS:
+        raise TextError("a timeout is more than 0 and at most 24 hours", 'write it like "90s", "5m" or "1h"')
+    return value
+
+
+def seconds(value: float | str) -> float:
+    """Read a timeout that was checked, in seconds."""
+    return float(value[:-1]) * _UNITS[value[-1]] if isinstance(value, str) else float(value)
+
+
+def check_variable(text: str) -> str:
+    """Check the name of a variable: one that the system takes, and none of git's."""
+    without_nul(text)
+    if not text or "=" in text:
+        raise TextError("the name of a variable is not empty and has no `=`", "name the variable alone")
+    if text.startswith("GIT_"):
+        raise TextError(
+            "git's variables are not handed to a command",
+            "take it out, or let the command be a script that sets it",
+        )
+    return text
+
+
+def check_tool(text: str) -> str:
+    """Check the name of a program that is looked up on PATH."""
+    without_nul(text)
+    if not text or "/" in text:
+        raise TextError("a tool is the bare name of a program on PATH", 'write it like "ruff"')
+    return text
+
+
+def without_nul(text: str) -> str:
+    """Check a text that is handed to the system, which takes no NUL."""
+    if "\0" in text:
+        raise TextError("the system takes no NUL here", "take it out")
+    return text
+
+
+def check_analysis(text: str) -> str:
+    """Check the name of an analysis, or of a threshold."""
+    if not re.fullmatch(NAME, text):
+        raise TextError(
+            f"`{printable(text, 60)}` is no name",
+            "a name has up to 41 of a-z, 0-9, - and _, and begins with a letter or digit",
+        )
+    return text
+
+
+def check_analysis_argument(text: str) -> str:
+    """Check one argument of an analysis, which knows no placeholder."""
+    without_nul(text)
+    if re.fullmatch(r"\{[A-Za-z_]+\}", text):
+        raise TextError(
+            f"unknown placeholder `{printable(text, 60)}`",
+            "an analysis looks at the whole tree: name `.`, or the folders",
+        )
+    return text
+
+
+def check_analysis_command(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Check the arguments of an analysis: a program first."""
+    if not words or not words[0]:
+        raise TextError("a command begins with its program", f"like {_ANALYSIS_LIKE}")
+    return words
+
+
+def check_metric(text: str) -> str:
+    """Check what a threshold limits: `findings`, `findings:new`, or the name of a metric."""
+    if not re.fullmatch(METRIC, text) or (text.startswith("findings:") and text != NEW_FINDINGS):
+        raise TextError(
+            f"`{printable(text, 60)}` is no metric",
+            f'write "{NEW_FINDINGS}", "{FINDINGS}", or the name of a metric that an analysis tells',
+        )
+    return text
+
+
+def check_most(value: float) -> float:
+    """Check the limit of a threshold: a number that something can be compared with."""
+    if not (math.isfinite(value) and value >= 0):
+        raise TextError("a limit is a number of 0 or more", "write it like 0, 10 or 2.5")
+    return value
+
+
+def check_baseline_file(text: str) -> str:
+    """Check the path of a file whose growth is suspicious: a plain path from the root."""
+    if not text or text.endswith("/") or faults(RepoPath(text.encode("utf-8", "surrogateescape"))):
+        raise TextError(
+            f"`{printable(text, 80)}` is no path of a file from the root", "like ruff-baseline.json"
+        )
+    return text

@@ -17,8 +17,8 @@ from typing import TypeAlias
 
 from patchgate.commands.results import Comparison, Result, ThresholdState, TreeRuns, Worsened
 from patchgate.git.path import RepoPath
-from patchgate.policy.command_texts import FINDINGS, NEW_FINDINGS
 from patchgate.policy.settings import ThresholdSettings
+from patchgate.policy.texts import FINDINGS, NEW_FINDINGS
 
 Values: TypeAlias = dict[tuple[RepoPath, str, str], float]
 """The value of each path, symbol and metric."""

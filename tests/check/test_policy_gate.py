@@ -99,8 +99,8 @@ def test_the_refusal_names_the_line_of_the_config_that_denies() -> None:
 
 
 def test_the_built_in_policy_has_no_line_to_name() -> None:
-    from patchgate.policy.config import Config
     from patchgate.policy.policy import Policy
+    from patchgate.policy.settings import Config
 
     given = case(added("node_modules/x"), judged_by=Policy(Config()))
     assert only(given).rule == "deny-class"

@@ -18,13 +18,14 @@ from hypothesis import strategies as st
 from patchgate.errors import ConfigError
 from patchgate.git.quoting import is_printable
 from patchgate.policy.claims import BOUNDS, claims_from, suffix_test
-from patchgate.policy.config import Config, json_schema, parse
+from patchgate.policy.config import json_schema, parse
 from patchgate.policy.loader import settings_from
 from patchgate.policy.policies import warnings_of
 from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.settings import (
     SUFFIXES,
     ClaimsSettings,
+    Config,
     MarkerSettings,
     PlaceholdersSettings,
 )

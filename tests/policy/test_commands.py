@@ -15,10 +15,10 @@ from patchgate.errors import ConfigError, Mistake
 from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, Entry, FileChange
 from patchgate.git.path import RepoPath
 from patchgate.policy.command import expand, files_of, in_order, needs_files
-from patchgate.policy.config import Config, json_schema, parse, written
+from patchgate.policy.config import json_schema, parse
 from patchgate.policy.loader import settings_from
 from patchgate.policy.policy import Policy, Profile
-from patchgate.policy.settings import CommandSettings
+from patchgate.policy.settings import CommandSettings, Config
 from tests.amount import often
 
 FULL = """
@@ -95,10 +95,10 @@ def test_every_key_of_a_command_is_read() -> None:
 
 def test_a_config_that_was_kept_as_written_is_made_again() -> None:
     full = read(FULL)
-    again = settings_from(json.loads(json.dumps(written(full))))
+    again = settings_from(json.loads(json.dumps(full.written)))
     assert again == full
     assert list(again.commands) == list(full.commands)
-    assert written(full) == tomllib.loads(FULL)
+    assert full.written == tomllib.loads(FULL)
     assert isinstance(hash(again.commands["ruff"]), int)
 
 

@@ -19,8 +19,10 @@ from packaging.specifiers import SpecifierSet
 
 from patchgate.errors import ConfigError, Mistake
 from patchgate.policy import config, toml_lines
-from patchgate.policy.config import Config, parse, parse_pyproject, version_satisfies
+from patchgate.policy.config import parse, parse_pyproject
 from patchgate.policy.patterns import PatternSet
+from patchgate.policy.settings import Config
+from patchgate.policy.texts import check_pattern, version_satisfies
 from patchgate.report.rules import RULES
 from tests.amount import often
 
@@ -152,12 +154,12 @@ def test_a_config_cannot_be_changed() -> None:
 
 
 def test_the_written_keys_are_exactly_those_of_the_file() -> None:
-    assert config.written(parse(FULL.encode(), "patchgate.toml")) == tomllib.loads(FULL)
-    assert config.written(parse(b"", "patchgate.toml")) == {}
-    assert config.written(parse(b"[policy.commit]\nmax_files = 50", "patchgate.toml")) == {
+    assert parse(FULL.encode(), "patchgate.toml").written == tomllib.loads(FULL)
+    assert parse(b"", "patchgate.toml").written == {}
+    assert parse(b"[policy.commit]\nmax_files = 50", "patchgate.toml").written == {
         "policy": {"commit": {"max_files": 50}}
     }
-    assert json.dumps(config.written(parse(b"[policy]", "patchgate.toml"))) == '{"policy": {}}'
+    assert json.dumps(parse(b"[policy]", "patchgate.toml").written) == '{"policy": {}}'
 
 
 # ---- pyproject.toml ----------------------------------------------------------------------------------------
@@ -180,7 +182,7 @@ def test_a_pyproject_is_read_from_its_table_and_may_be_larger() -> None:
     raw = b"[project]\n# " + b"x" * 100_000 + b"\n[tool.patchgate.policy]\ndeny = ['a']\n"
     found = parse_pyproject(raw, "pyproject.toml")
     assert found is not None
-    assert config.written(found) == {"policy": {"deny": ["a"]}}
+    assert found.written == {"policy": {"deny": ["a"]}}
     assert parse_pyproject(b"[tool.patchgate]", "pyproject.toml") == Config()
 
 
@@ -369,7 +371,7 @@ def test_an_ordinary_pattern_is_accepted(pattern: str) -> None:
 @settings(max_examples=often(300), deadline=None)
 def test_a_pattern_that_is_accepted_can_be_compiled(pattern: str) -> None:
     try:
-        config.check_pattern(pattern)
+        check_pattern(pattern)
     except ValueError:
         return
     assert PatternSet([pattern], folded=True).patterns == (pattern,)
