@@ -8,7 +8,8 @@ one at a time, so each expression is linear.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 NAME = "\x00"
 """What stands for a name of a placeholder once it was found; the text cannot hold it."""
@@ -19,8 +20,8 @@ WORTH_A_LOOK = re.compile(
 """What a text that names one holds."""
 
 
-def _any(*words: str) -> str:
-    return "(?:" + "|".join(words) + ")"
+def _any(forms: str) -> str:
+    return f"(?:{'|'.join(forms.split(', '))})"
 
 
 _UPPER = r"(?:TODO|FIXME|TBD|XXX|PLACEHOLDER)S?"
@@ -28,30 +29,28 @@ _AROUND = r"(?<![\w./:@#$-])"
 _SLASHES = re.compile(r"(?<=TODO|IXME)s?/(?=[A-Z])|(?<=TBD|XXX)s?/(?=[A-Z])|(?<=HOLDER)/(?=[A-Z])")
 # What makes a thing of the name that is no placeholder: an app, a file, an attribute of a form.
 _APP = _any(
-    *("apps?", "applications?", "lists?", "pages?", "views?", "models?", "apis?", "endpoints?", "routes?"),
-    *("components?", "stores?", "services?", "managers?", "trackers?", "boards?", "entit(?:y|ies)"),
-    *("class(?:es)?", "tables?", "databases?", "crud", "tutorials?", "examples?", "demos?", "projects?"),
-    *("widgets?", "controllers?", "tasks?", "titles?", "ids?", "routers?", "schemas?", "frontends?"),
-    *("backends?", "mvc", "items?", "files?", "tests?", "users?", "states?", "entr(?:y|ies)"),
-    *("columns?", "lanes?", "cards?", "status(?:es)?", "buttons?"),
+    r"apps?, applications?, lists?, pages?, views?, models?, apis?, endpoints?, routes?, components?, "
+    r"stores?, services?, managers?, trackers?, boards?, entit(?:y|ies), class(?:es)?, tables?, "
+    r"databases?, crud, tutorials?, examples?, demos?, projects?, widgets?, controllers?, tasks?, titles?, "
+    r"ids?, routers?, schemas?, frontends?, backends?, mvc, items?, files?, tests?, users?, states?, "
+    r"entr(?:y|ies), columns?, lanes?, cards?, status(?:es)?, buttons?"
 )
 _TOOL = _any(
-    *("checks?", "checkers?", "scans?", "scanners?", "gates?", "detection", "detectors?", "rules?"),
-    *("polic(?:y|ies)", "lint", "linters?", "guards?", "claims?", "patterns?", "regex(?:es)?", "handling"),
-    *("substitutions?", "replacements?", "parsers?", "parsing", "syntax", "expansion", "resolution"),
-    *("support", "logic", "features?", "styles?", "conventions?", "generators?", "generation"),
+    r"checks?, checkers?, scans?, scanners?, gates?, detection, detectors?, rules?, polic(?:y|ies), lint, "
+    r"linters?, guards?, claims?, patterns?, regex(?:es)?, handling, substitutions?, replacements?, "
+    r"parsers?, parsing, syntax, expansion, resolution, support, logic, features?, styles?, conventions?, "
+    r"generators?, generation"
 )
 _OF_A_FORM = _any(
-    *("attributes?", "attrs?", "props?", "propert(?:y|ies)", "selectors?", "pseudo\\S*", "colou?rs?"),
-    *("opacity", "contrast", "css", "styling", "font", "images?", "icons?", "avatars?", "logos?"),
-    *("thumbnails?", "pictures?", "photos?", "parameters?", "arguments?", "args?", "variables?"),
-    *("names?", "types?", "nodes?", "packages?", "translations?", "keys?", "shimmer", "skeletons?"),
-    *("animations?", "prop\\S*", "labels?", "hints?"),
+    r"attributes?, attrs?, props?, propert(?:y|ies), selectors?, pseudo\S*, colou?rs?, opacity, contrast, "
+    r"css, styling, font, images?, icons?, avatars?, logos?, thumbnails?, pictures?, photos?, parameters?, "
+    r"arguments?, args?, variables?, names?, types?, nodes?, packages?, translations?, keys?, shimmer, "
+    r"skeletons?, animations?, prop\S*, labels?, hints?"
 )
 _FIELD = _any(
-    *("inputs?", "text ?box(?:es)?", "text ?areas?", "search", "forms?", "drop-?downs?", "combo ?box(?:es)?"),
-    *("selects?", "email", "password", "user ?name", "login", "query", "quer(?:y|ies)", "sql", "statements?"),
-    *("bind", "prepared", "format strings?", "f-strings?", "printf", "log(?:ging)? messages?", "url"),
+    r"inputs?, text ?box(?:es)?, text ?areas?, search, forms?, drop-?downs?, combo ?box(?:es)?, selects?, "
+    r"email, password, user ?name, login, query, quer(?:y|ies), sql, statements?, bind, prepared, format "
+    r"strings?, f-strings?, printf, log(?:ging)? messages?, url"
 )
 _UI = re.compile(
     rf"placeholders?['\"`]?\s+(?:{_OF_A_FORM}|{_TOOL})\b"
@@ -107,7 +106,6 @@ _RAISES = re.compile(
 # What an error names is a key or a name of the program.
 _ERROR_OF = re.compile(r"\b(?!NotImplemented)\w*(?:Error|Exception): ['\"`][\w-]{1,40}['\"`]")
 _QUOTES = re.compile(r"`[^`\n]{1,400}`|\"[^\"\n]{1,400}\"|(?<!\w)'[^'\n]{1,400}'(?!\w)|«[^»\n]{1,400}»")
-
 
 _NO_NAME = "quotation"
 
@@ -234,42 +232,29 @@ _WORDS = re.compile(rf"{NAME}|[\w'-]+|[?,:]")
 _DENIES = _set(
     "no not none never nothing without zero neither nor cannot nobody lacks lack lacking absence free nowhere"
 )
+_THIS_CHANGE = (
+    r"(?:this|that|the|these|your|my|our|his|her|its|any) "
+    r"(?:change|commit|attempt|patch|diff|work|task|pr|branch|edit|pull request)s?"
+)
 # Phrases that say what one word says.
 _PHRASES = (
     (
-        re.compile(
-            r"\b(?:taken care of|dealt with|(?:taken|sorted) out|gotten rid of|(?:ticked|crossed) off)\b"
-        ),
+        r"\b(?:taken care of|dealt with|(?:taken|sorted) out|gotten rid of|(?:tick|cross)ed off)\b",
         "removed",
     ),
-    (re.compile(rf"(?<={NAME}) (?:(?:has|have|had) )?(?:become|became|turned into)\b"), " was removed:"),
-    (re.compile(rf"(?<={NAME}) (?:has|have|had)(?:n't| not) become\b"), " was not removed:"),
-    (re.compile(r"\b(?:already there|there already|pre-?existing|predates?|pre-?dated)\b"), "earlier"),
-    (
-        re.compile(
-            r"\bbefore (?:this|that|the|these|your|my|our|his|her|its|any) "
-            r"(?:change|commit|attempt|patch|diff|work|task|pr|branch|edit|pull request)s?\b"
-        ),
-        "earlier",
-    ),
-    (re.compile(rf"\b(?:instead of|rather than|in place of|unlike) (?:[\w-]+ ){{0,3}}(?={NAME})"), "unlike "),
-)
-_DONE = _set(
-    "removed replaced resolved fixed filled cleared eliminated addressed deleted completed handled cleaned "
-    "implemented substituted finished closed done gone absent"
+    (rf"(?<={NAME}) (?:(?:has|have|had) )?(?:become|became|turned into)\b", " was removed:"),
+    (rf"(?<={NAME}) (?:has|have|had)(?:n't| not) become\b", " was not removed:"),
+    (r"\b(?:already there|there already|pre-?existing|predates?|pre-?dated)\b", "earlier"),
+    (rf"\bbefore {_THIS_CHANGE}\b", "earlier"),
+    (rf"\b(?:instead of|rather than|in place of|unlike) (?:[\w-]+ ){{0,3}}(?={NAME})", "unlike "),
 )
 _DO = _set(
     "remove replace resolve fix fill clear eliminate address delete complete handle clean implement "
     "substitute finish"
 )
-_DOES = _set(
-    "removes replaces resolves fixes fills clears eliminates addresses deletes completes handles cleans "
-    "implements substitutes finishes"
-)
-_DOING = _set(
-    "removing replacing resolving fixing filling clearing eliminating addressing deleting completing "
-    "handling cleaning implementing substituting finishing"
-)
+_DOES = frozenset(f"{verb}es" if verb.endswith(("s", "sh", "x")) else f"{verb}s" for verb in _DO)
+_DOING = frozenset(f"{verb.removesuffix('e')}ing" for verb in _DO)
+_DONE = frozenset(f"{verb.removesuffix('e')}ed" for verb in _DO) | _set("closed done gone absent")
 _FAILS = _set("fail fails failed failing forgot forgets neglected neglects refused refuses omitted")
 # What may stand between a denial and what was not done.
 _BETWEEN = _set(
@@ -277,6 +262,8 @@ _BETWEEN = _set(
     "even entirely correctly bother manage simply really ever of every each any agent it they he she a "
     "single one"
 )
+_ACTS = _DO | _DOES | _DOING | _DONE
+_LACKING = re.compile(rf"{NAME}[^\s{NAME}]* (?:is|are|was|were) missing")
 _MUST = _set("must should needs need ought shall has have yet please")
 _PERHAPS = _set(
     "? if whether unless ensure ensures verify confirm might may could would suppose any avoid avoids "
@@ -285,13 +272,15 @@ _PERHAPS = _set(
     "irrelevant harmless intentional intended intentionally deliberate acceptable fine ok okay masked "
     "redacted obscured anonymized anonymised censored"
 )
+_PAST = _set("any earlier previously")
+_STILL = _set("still remains must")
 # What stands so before a name supposes it, or tells what a program makes of it.
 _TREATS = _set(
     "when whenever once until misses ignores ignored skips skipped overlooks overlooked expects expected "
     "expect got gets parses rejects accepts matches recognises recognizes treats converts asserts dragging "
     "moving how explains describes strips highlights counts card cards kanban regex tokenizer parser"
 )
-# What is said so of a name complains of something else: "the list of TODO comments is wrong".
+# What is said so of a name complains of something else.
 _COMPLAINS = _set(
     "wrong wrongly broken incorrect incorrectly crashes crash breaks broke fails slow misses misspelled "
     "twice misleading flaky unused ambiguous case-sensitive"
@@ -321,56 +310,28 @@ def asserts(clause: str) -> bool:
         return False
     clause = _without_verdict(clause)
     for phrase, word in _PHRASES:
-        clause = phrase.sub(word, clause)
+        clause = re.sub(phrase, word, clause)
     words = _WORDS.findall(clause)
-    if NAME not in words or _is_open(words):
+    names = [at for at, word in enumerate(words) if word == NAME]
+    if not names:
         return False
-    denials = [at for at, word in enumerate(words) if _is_denial(words, at)]
-    excepted = _excepted(words)
-    if any(_is_no_denial(words, at) or excepted[at] for at in denials):
-        return True
-    if any(_is_undone(words, at) for at, word in enumerate(words) if word in _FAILS or _is_denial(words, at)):
-        return True
-    if denials:
-        return _goes_on(words, denials)
-    if _has_to_be_done(words):
-        return True
-    if not _DOING.isdisjoint(words) or not _DOES.isdisjoint(words) or _is_done(words):
-        return not _STAYS.isdisjoint(words)
-    # "a TODO is missing" names none that is there; "content is missing, TODO" does.
-    return not re.search(rf"{NAME}[^\s{NAME}]* (?:is|are|was|were) missing", clause)
+    denials = [at for at in range(len(words)) if _is_denial(words, at)]
+    said = _Clause(text=clause, words=words, ahead=words[: names[0]], last=names[-1], denials=denials)
+    return next((answer for is_so, answer in _READINGS if is_so(said)), True)
 
 
-def _is_done(words: list[str]) -> bool:
-    last = max(at for at, word in enumerate(words) if word == NAME)
-    return any(
-        # "filled with TODO" is not.
-        word in _DONE and not (words[at + 1 : at + 2] == ["with"] and at < last)
-        for at, word in enumerate(words)
-    )
+class _Clause(NamedTuple):
+    """A clause that names a placeholder; `ahead` stands before its first name, at `last` stands its last."""
 
+    text: str
+    words: list[str]
+    ahead: list[str]
+    last: int
+    denials: list[int]
 
-def _is_open(words: list[str]) -> bool:
-    """Tell whether a clause only asks, supposes, forbids, proposes, or tells where somebody looked."""
-    named = words.index(NAME)
-    if words[0] in _ADDS and words[1:2] != ["of"]:
-        return True
-    if any(word in _LOOKS and "for" in words[at : at + 6] for at, word in enumerate(words[:named])):
-        return True
-    if ("make" in words and "sure" in words) or not _TREATS.isdisjoint(words[:named]):
-        return True
-    if any(word in _COMPLAINS for word in words[named:]) and _MUST.isdisjoint(words):
-        return True
-    if any(
-        word in {"should", "must"} and not _WISHES.isdisjoint(words[at + 1 : at + 2]) and "been" not in words
-        for at, word in enumerate(words[:named])
-    ):
-        return True
-    return not _PERHAPS.isdisjoint(words) and not (
-        # Only the past, or "any", and it is still there.
-        {"still", "remains", "must"} & set(words)
-        and _PERHAPS & set(words) <= {"any", "earlier", "previously"}
-    )
+    def has(self, some: frozenset[str]) -> bool:
+        """Tell whether one of some words is in it."""
+        return not some.isdisjoint(self.words)
 
 
 def _is_denial(words: list[str], at: int) -> bool:
@@ -380,64 +341,109 @@ def _is_denial(words: list[str], at: int) -> bool:
     return word in _DENIES or word.endswith("n't")
 
 
-def _is_no_denial(words: list[str], at: int) -> bool:
-    """Tell whether a denial at a place denies nothing: not only, not free of."""
-    behind = words[at + 1 : at + 4]
-    if behind[:1] in (["only"], ["just"], ["merely"], ["simply"]):
-        return words[at] != "no"
-    return words[at] != "free" and "free" in behind[:2]
+def _wishes(said: _Clause) -> bool:
+    return "been" not in said.words and any(
+        word in {"should", "must"} and not _WISHES.isdisjoint(said.words[at + 1 : at + 2])
+        for at, word in enumerate(said.ahead)
+    )
 
 
-def _excepted(words: list[str]) -> list[bool]:
-    """Tell for each place whether the next name behind it is excepted: nothing but, no more than."""
-    answers = [False] * len(words)
+def _supposes(said: _Clause) -> bool:
+    supposed = _PERHAPS.intersection(said.words)
+    # Only the past, or "any", and it is still there.
+    return bool(supposed) and not (supposed <= _PAST and said.has(_STILL))
+
+
+def _denies_nothing(said: _Clause) -> bool:
+    """Tell whether a denial denies nothing: not only, not free of, nothing but, no more than."""
     is_named = is_excepted = False
-    for at in range(len(words) - 1, -1, -1):
-        answers[at] = is_named and is_excepted
-        if words[at] == NAME:
+    for at in range(len(said.words) - 1, -1, -1):
+        word, behind = said.words[at], said.words[at + 1 : at + 4]
+        if _is_denial(said.words, at):
+            if is_named and is_excepted:
+                return True
+            is_only = behind[:1] in (["only"], ["just"], ["merely"], ["simply"])
+            if word != "no" if is_only else word != "free" and "free" in behind[:2]:
+                return True
+        if word == NAME:
             is_named, is_excepted = True, False
-        elif words[at] in {"but", "besides", "except", "beyond"} or words[at : at + 2] in _EXCEPT:
+        elif word in {"but", "besides", "except", "beyond"} or [word, *behind[:1]] in _EXCEPT:
             is_excepted = True
-    return answers
+    return False
 
 
-def _is_undone(words: list[str], at: int) -> bool:
-    """Tell whether what is denied at a place is that something was done: not removed, failed to replace."""
-    if words[at] in {"cannot", "can't"}:
+def _is_not_done(words: list[str], at: int) -> bool:
+    """Tell whether it is denied at a place that something was done: not removed, failed to replace."""
+    is_denied = words[at] in _FAILS or _is_denial(words, at)
+    if not is_denied or words[at] in {"cannot", "can't"}:
         return False
     for position in range(at + 1, min(at + 8, len(words))):
         word = words[position]
-        if word in _DONE or word in _DO or word in _DOING or word in _DOES:
+        if word in _ACTS:
             # "no placeholder to replace" has none; "no placeholder was replaced" has.
-            between = words[at + 1 : position]
-            return NAME not in between or (word in _DONE and word not in {"gone", "absent", "done"})
+            is_named = NAME in words[at + 1 : position]
+            return not is_named or (word in _DONE and word not in {"gone", "absent", "done"})
         if word not in _BETWEEN and word not in {NAME, "was", "were", "is", "are"}:
             return False
     return False
 
 
-def _goes_on(words: list[str], denials: list[int]) -> bool:
+def _goes_on(said: _Clause) -> bool:
     """Tell whether a clause goes on after a denial of something else: not finished and contains a name."""
-    last = denials[-1]
-    if words[last] != "not" and not words[last].endswith("n't"):
+    denied = said.denials[-1] if said.denials else 0
+    word, behind = said.words[denied], said.words[denied + 1 : denied + 2]
+    if word != "not" and not word.endswith("n't"):
         return False
-    if words[last + 1 : last + 2] in (["one"], ["a"], ["any"], ["single"]):
-        return False
-    named = max(at for at, word in enumerate(words) if word == NAME)
-    return any(word in _HAS for word in words[last + 2 : named])
+    is_of_one = behind in (["one"], ["a"], ["any"], ["single"])
+    return not is_of_one and not _HAS.isdisjoint(said.words[denied + 2 : said.last])
 
 
-def _has_to_be_done(words: list[str]) -> bool:
+def _has_to_be_done(said: _Clause) -> bool:
     """Tell whether a clause asks for what a placeholder asks for: it must be replaced, please fill it in."""
-    for at, word in enumerate(words):
-        if word in _MUST and not {"been"} & set(words[at : at + 3]) - (
-            {"been"} if word == "should" else set()
-        ):
-            behind = words[at + 1 : at + 5]
-            if not _DO.isdisjoint(behind) or ("be" in behind and not _DONE.isdisjoint(behind)):
+    for at, word in enumerate(said.words):
+        behind = said.words[at + 1 : at + 5]
+        if word in _MUST and (word == "should" or "been" not in behind[:2]):
+            is_passive = "be" in behind or (word == "should" and "been" in behind)
+            if not (_DO | _DONE if is_passive else _DO).isdisjoint(behind):
                 return True
-            if word == "should" and "been" in behind and not _DONE.isdisjoint(behind):
-                return True
-        if word == "to" and words[at + 1 : at + 2] == ["be"] and words[at + 2 : at + 3]:
-            return words[at + 2] in _DONE
+        if word == "to" and behind[:1] == ["be"] and behind[1:]:
+            return behind[1] in _DONE
     return False
+
+
+def _is_acted_on(said: _Clause) -> bool:
+    # "filled with TODO" is not done.
+    return said.has(_DOING | _DOES) or any(
+        word in _DONE and not (said.words[at + 1 : at + 2] == ["with"] and at < said.last)
+        for at, word in enumerate(said.words)
+    )
+
+
+# What a clause may say, and whether a placeholder is there then. The first that holds answers; else one is.
+_READINGS: tuple[tuple[Callable[[_Clause], bool], bool], ...] = (
+    # It asks, supposes, forbids, proposes, or tells where somebody looked or what a program makes of it.
+    (lambda said: said.words[0] in _ADDS and said.words[1:2] != ["of"], False),
+    (
+        lambda said: any(
+            word in _LOOKS and "for" in said.words[at : at + 6] for at, word in enumerate(said.ahead)
+        ),
+        False,
+    ),
+    (lambda said: "make" in said.words and "sure" in said.words, False),
+    (lambda said: not _TREATS.isdisjoint(said.ahead), False),
+    # "the list of TODO comments is wrong" complains of something else.
+    (lambda said: not _COMPLAINS.isdisjoint(said.words[len(said.ahead) :]) and not said.has(_MUST), False),
+    (_wishes, False),
+    (_supposes, False),
+    # "nothing but TODO", "TODO was not removed", "it is not finished and contains TODO", "no TODO is left".
+    (_denies_nothing, True),
+    (lambda said: any(_is_not_done(said.words, at) for at in range(len(said.words))), True),
+    (_goes_on, True),
+    (lambda said: bool(said.denials), False),
+    # "TODO must be replaced", "a TODO still remains to be filled", "TODO was removed".
+    (_has_to_be_done, True),
+    (lambda said: _is_acted_on(said) and said.has(_STAYS), True),
+    (_is_acted_on, False),
+    # "a TODO is missing" names none that is there; "content is missing, TODO" does.
+    (lambda said: _LACKING.search(said.text) is not None, False),
+)
