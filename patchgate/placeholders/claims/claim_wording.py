@@ -116,35 +116,55 @@ _TIME = "claims.contradiction_scan_timeout_seconds"
 _GUARD = "claims.contradiction_guard_enabled"
 _EARLIER = "name the earlier files that still count: `--prior PATH`, or `prior_changed_files` in the verdict"
 _EXCLUDE = "claims.exclude"
-_TOO_FEW = "minimum_file_coverage_not_met"
-_CUT = "cap_exhausted_in_fallback"
+_MEND = "mend what the verdict says, and ask the verifier again"
+_NO_CLAIM = "the verdict does not claim that a placeholder is what is wrong, so nothing was scanned"
+_TO_REPLACE = "replace the placeholder, and ask the verifier again"
+_TO_FIND = (
+    "replace the placeholder, or ask the verifier for the file and the line that it means; "
+    f"`{_EXCLUDE}` leaves files out that no claim is about"
+)
+_LATER = f"raise `{_TIME}`, or name fewer files"
+# How a file is scanned the next time, by why it was not; where that depends on the tree, a function says it.
+_TO_READ = {
+    Unscanned.TOO_LARGE: f"raise `{_TOTAL}`, or split {{name}}",
+    Unscanned.BINARY: (
+        "look into {name} yourself: only UTF-8, and UTF-16 with a byte-order mark, are text here; "
+        "what Git LFS stores is read with --worktree"
+    ),
+    Unscanned.SUFFIX: f"add {{suffix}} to `{_SUFFIXES}`",
+    Unscanned.UNSTAGED: "{add}",
+    Unscanned.SYMLINK: "name the file itself instead of {name}; no symlink is followed",
+    Unscanned.OUTSIDE: "name a file of this repository instead of {name}",
+    Unscanned.CAP: "raise {caps}, or name fewer files",
+}
 
 
-def why(
-    claim: Claim,
-    outcome: ClaimOutcome,
-    is_claim: bool,
-    scan: Scan | None,
-    coverage: Coverage | None,
-    settings: ClaimsSettings,
-) -> str:
-    """Say in one sentence why a verdict became what it became."""
+def explained(found: Adjudication, settings: ClaimsSettings) -> tuple[str, str | None]:
+    """Say in one sentence why a verdict became what it became, and the smallest next step (None: none)."""
+    scan, coverage, outcome = found.scan, found.coverage, found.outcome
     if outcome is ClaimOutcome.PASSED:
-        return "the verdict had passed, and nothing was scanned"
+        return "the verdict had passed, and nothing was scanned", None
     if scan is None or coverage is None:
         if outcome is ClaimOutcome.UPHELD:
-            return f"{_invariant(claim)} always blocks, whatever a scan says"
-        if not is_claim:
-            return "the verdict does not claim that a placeholder is what is wrong, so nothing was scanned"
-        return f"the guard is off (`{_GUARD} = false`), so the claim stands and nothing was scanned"
+            return f"{_invariant(found.claim)} always blocks, whatever a scan says", _MEND
+        if not found.is_placeholder_claim:
+            return _NO_CLAIM, _MEND
+        return (
+            f"the guard is off (`{_GUARD} = false`), so the claim stands and nothing was scanned",
+            f"set `{_GUARD} = true` to have the claim held against the files",
+        )
     if scan.places:
-        return _found(claim, scan)
+        is_elsewhere = scan.places[0].tier is Tier.FALLBACK
+        return _found(found.claim, scan), _TO_FIND if is_elsewhere else _TO_REPLACE
     seen = f"no placeholder was found in {count(len(scan.scanned), 'file')}"
     if outcome is ClaimOutcome.CONTRADICTED:
         if settings.contradiction_guard_strict_coverage:
-            return f"{seen}, and every file that the claim is about was read whole"
-        return f"{seen}; strict coverage is off, so files that were not read did not count"
-    return f"{seen}, but that is not enough: {_missing(scan, coverage, settings)}"
+            seen = f"{seen}, and every file that the claim is about was read whole"
+        else:
+            seen = f"{seen}; strict coverage is off, so files that were not read did not count"
+        return seen, "ask the verifier again, for the file and the line; this is no pass"
+    lacking, step = _missing(scan, coverage, settings, found.read_from)
+    return f"{seen}, but that is not enough: {lacking}", step
 
 
 def _invariant(claim: Claim) -> str:
@@ -161,99 +181,46 @@ def _found(claim: Claim, scan: Scan) -> str:
     return f"a placeholder stands in {place} ({first.rule}){others}{where}"
 
 
-def _first_unread(scan: Scan) -> tuple[Skipped | None, int]:
-    """Pick the first file of high priority that was not scanned whole, and count the others."""
-    unread = [each for each in scan.unread if each.candidate.tier.is_high_priority]
-    return (unread[0] if unread else None), len(unread) - 1
-
-
-def _missing(scan: Scan, coverage: Coverage, settings: ClaimsSettings) -> str:
-    """Say what a scan lacks: of all that is missing, what the next step mends."""
+def _missing(scan: Scan, coverage: Coverage, settings: ClaimsSettings, read_from: str) -> tuple[str, str]:
+    """Say what a scan lacks, and how to mend that."""
     if settings.has_unusable_markers:
-        return _put("marker_unusable")
-    if settings.contradiction_guard_strict_coverage:
-        first, others = _first_unread(scan)
-        if first is not None:
-            more = f", nor {'was' if others == 1 else 'were'} {count(others, 'other file')}" if others else ""
-            return f"{name_of(first.candidate)} was not scanned whole ({why_unscanned(first.reason)}){more}"
+        return _put("marker_unusable"), "mend the marker that the warnings name"
+    unread = [each for each in scan.unread if each.candidate.tier.is_high_priority]
+    if unread and settings.contradiction_guard_strict_coverage:
+        first, others = unread[0], len(unread) - 1
+        more = f", nor {'was' if others == 1 else 'were'} {count(others, 'other file')}" if others else ""
+        said = f"{name_of(first.candidate)} was not scanned whole ({why_unscanned(first.reason)}){more}"
+        return said, _to_read(first, scan, settings, read_from)
     if scan.timed_out:
-        return _put("scan_timed_out")
-    if coverage.reasons[:1] == (_TOO_FEW,):
-        return f"{_put(_TOO_FEW)} ({settings.contradiction_scan_min_files_for_sufficiency:,})"
-    return _put(*coverage.reasons[:1])
+        return _put("scan_timed_out"), _LATER
+    said = _put(*coverage.reasons[:1])
+    if coverage.reasons[:1] == ("minimum_file_coverage_not_met",):
+        said += f" ({settings.contradiction_scan_min_files_for_sufficiency:,})"
+    if not scan.scanned or "no_canonical_or_changed_candidate_scanned" in coverage.reasons:
+        return said, "name the deliverable: `--deliverable PATH`, or `deliverables` in the verdict"
+    if "cap_exhausted_in_fallback" in coverage.reasons:
+        reached = _caps_reached(scan, settings)
+        return said, f"raise {reached}, or leave out by `{_EXCLUDE}` the files that no claim is about"
+    return said, f"name the other files that belong to the work, or lower `{_FEWEST}`"
 
 
 def _put(*reasons: str) -> str:
     return "; ".join(why_insufficient(reasons))
 
 
-def next_step(
-    outcome: ClaimOutcome,
-    is_claim: bool,
-    scan: Scan | None,
-    coverage: Coverage | None,
-    settings: ClaimsSettings,
-    read_from: str,
-) -> str | None:
-    """Say the smallest next step; None where there is none to say."""
-    if outcome is ClaimOutcome.PASSED:
-        return None
-    if scan is None or coverage is None:
-        if outcome is ClaimOutcome.UNCHANGED and is_claim:
-            return f"set `{_GUARD} = true` to have the claim held against the files"
-        return "mend what the verdict says, and ask the verifier again"
-    if scan.places and scan.places[0].tier is Tier.FALLBACK:
-        return (
-            "replace the placeholder, or ask the verifier for the file and the line that it means; "
-            f"`{_EXCLUDE}` leaves files out that no claim is about"
-        )
-    if scan.places:
-        return "replace the placeholder, and ask the verifier again"
-    if outcome is ClaimOutcome.CONTRADICTED:
-        return "ask the verifier again, for the file and the line; this is no pass"
-    if settings.has_unusable_markers:
-        return "mend the marker that the warnings name"
-    if settings.contradiction_guard_strict_coverage:
-        first, _ = _first_unread(scan)
-        if first is not None:
-            return _to_read(first, scan, settings, read_from)
-    if scan.timed_out:
-        return f"raise `{_TIME}`, or name fewer files"
-    if not scan.scanned or "no_canonical_or_changed_candidate_scanned" in coverage.reasons:
-        return "name the deliverable: `--deliverable PATH`, or `deliverables` in the verdict"
-    if _CUT in coverage.reasons:
-        reached = _caps_reached(scan, settings)
-        return f"raise {reached}, or leave out by `{_EXCLUDE}` the files that no claim is about"
-    return f"name the other files that belong to the work, or lower `{_FEWEST}`"
-
-
 def _to_read(skipped: Skipped, scan: Scan, settings: ClaimsSettings, read_from: str) -> str:
     """Say how a file of high priority can be scanned the next time."""
-    name = name_of(skipped.candidate)
-    match skipped.reason:
-        case Unscanned.TOO_LARGE:
-            return f"raise `{_TOTAL}`, or split {name}"
-        case Unscanned.BINARY:
-            return (
-                f"look into {name} yourself: only UTF-8, and UTF-16 with a byte-order mark, are text here; "
-                "what Git LFS stores is read with --worktree"
-            )
-        case Unscanned.SUFFIX:
-            return f"add {_suffix(skipped.candidate)} to `{_SUFFIXES}`"
-        case Unscanned.MISSING:
-            return _to_find(skipped.candidate, read_from)
-        case Unscanned.UNSTAGED:
-            return _to_add(skipped.candidate)
-        case Unscanned.SYMLINK:
-            return f"name the file itself instead of {name}; no symlink is followed"
-        case Unscanned.OUTSIDE:
-            return f"name a file of this repository instead of {name}"
-        case Unscanned.UNREADABLE:
-            return _to_open(skipped.candidate, read_from)
-        case Unscanned.CAP:
-            return f"raise {_caps_reached(scan, settings)}, or name fewer files"
-        case _:
-            return f"raise `{_TIME}`, or name fewer files"
+    candidate = skipped.candidate
+    if skipped.reason is Unscanned.MISSING:
+        return _to_find(candidate, read_from)
+    if skipped.reason is Unscanned.UNREADABLE:
+        return _to_open(candidate, read_from)
+    return _TO_READ.get(skipped.reason, _LATER).format(
+        name=name_of(candidate),
+        suffix=_suffix(candidate),
+        add=_to_add(candidate),
+        caps=_caps_reached(scan, settings),
+    )
 
 
 def _to_open(candidate: Candidate, read_from: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from patchgate.placeholders.claims.claim import (
     Adjudication,
@@ -20,7 +21,7 @@ from patchgate.placeholders.claims.claim import (
     Unscanned,
     outcome_of,
 )
-from patchgate.placeholders.claims.claim_wording import next_step, why
+from patchgate.placeholders.claims.claim_wording import explained
 from patchgate.placeholders.claims.placeholder_names import (
     LONG,
     MOST_TEXT,
@@ -230,7 +231,6 @@ def decide(
         scan: None: nothing was scanned. Where a scan is needed, that contradicts nothing.
         read_from: "the index", "the working tree", or the revision that was scanned.
     """
-    is_claim = is_placeholder_claim(claim)
     if not needs_scan(claim, settings):
         scan = None
     elif scan is None:
@@ -239,25 +239,25 @@ def decide(
     strict = coverage_of(scan, settings, is_strict=True) if scan is not None else None
     outcome = _outcome(claim, scan, coverage)
     is_contradicted = outcome is ClaimOutcome.CONTRADICTED
-    return Adjudication(
-        claim,
-        outcome,
-        outcome is ClaimOutcome.PASSED,
-        INCONCLUSIVE_CODE if is_contradicted else claim.reason_code,
-        INCONCLUSIVE_CLASS if is_contradicted else claim.severity_class,
-        _lowered(claim.confidence) if is_contradicted else claim.confidence,
-        claim.reason_code if is_contradicted else None,
-        is_claim,
-        scan,
-        coverage,
-        strict,
-        settings.contradiction_guard_enabled,
-        settings.contradiction_guard_strict_coverage,
-        why(claim, outcome, is_claim, scan, coverage, settings),
-        next_step(outcome, is_claim, scan, coverage, settings, read_from),
-        read_from,
-        warnings,
+    found = Adjudication(
+        claim=claim,
+        outcome=outcome,
+        passed=outcome is ClaimOutcome.PASSED,
+        reason_code=INCONCLUSIVE_CODE if is_contradicted else claim.reason_code,
+        severity_class=INCONCLUSIVE_CLASS if is_contradicted else claim.severity_class,
+        confidence=_lowered(claim.confidence) if is_contradicted else claim.confidence,
+        contradicted_reason_code=claim.reason_code if is_contradicted else None,
+        is_placeholder_claim=is_placeholder_claim(claim),
+        scan=scan,
+        coverage=coverage,
+        strict=strict,
+        guard_enabled=settings.contradiction_guard_enabled,
+        strict_coverage=settings.contradiction_guard_strict_coverage,
+        read_from=read_from,
+        warnings=warnings,
     )
+    why, next_step = explained(found, settings)
+    return replace(found, why=why, next_step=next_step)
 
 
 def _outcome(claim: Claim, scan: Scan | None, coverage: Coverage | None) -> ClaimOutcome:

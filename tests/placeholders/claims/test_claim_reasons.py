@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 
 import pytest
 
 from patchgate.git.path import RepoPath
 from patchgate.placeholders.claims.claim import (
+    Adjudication,
     Candidate,
     Claim,
     ClaimOutcome,
@@ -17,7 +19,7 @@ from patchgate.placeholders.claims.claim import (
     Tier,
     Unscanned,
 )
-from patchgate.placeholders.claims.claim_wording import next_step, why
+from patchgate.placeholders.claims.claim_wording import explained
 from patchgate.placeholders.claims.claims import coverage_of
 from patchgate.policy.settings import ClaimsSettings
 
@@ -31,13 +33,17 @@ def candidate(name: str, tier: Tier = Tier.CANONICAL) -> Candidate:
     return Candidate(tier, RepoPath.from_git(name.encode()))
 
 
+def adjudication(outcome: ClaimOutcome, scan: Scan, read_from: str = "the index") -> Adjudication:
+    found = Adjudication(CLAIM, outcome, False, None, None, None, is_placeholder_claim=True, scan=scan)
+    return replace(found, coverage=coverage_of(scan, SETTINGS), read_from=read_from)
+
+
 def put(scan: Scan, read_from: str = "the index") -> tuple[str, str]:
     """Say why a claim stands after a scan that found nothing, and what is to be done."""
-    coverage = coverage_of(scan, SETTINGS)
-    assert not coverage.is_sufficient
-    step = next_step(ClaimOutcome.UNDECIDED, True, scan, coverage, SETTINGS, read_from)
+    said, step = explained(adjudication(ClaimOutcome.UNDECIDED, scan, read_from), SETTINGS)
+    assert not coverage_of(scan, SETTINGS).is_sufficient
     assert step is not None
-    return why(CLAIM, ClaimOutcome.UNDECIDED, True, scan, coverage, SETTINGS), step
+    return said, step
 
 
 def unread(*skipped: tuple[Candidate, Unscanned]) -> Scan:
@@ -124,7 +130,7 @@ def test_a_very_long_name_does_not_hide_the_sentence() -> None:
         assert max(map(len, put(unread((long, reason)), "HEAD~2"))) < 500
     place = Place(Tier.FALLBACK, RepoPath.from_git(b"a/" * 50_000 + b"x.md"), 3, "placeholder-word", "todo")
     scan = Scan(places=(place, place))
-    said = why(CLAIM, ClaimOutcome.UPHELD, True, scan, coverage_of(scan, SETTINGS), SETTINGS)
+    said, _ = explained(adjudication(ClaimOutcome.UPHELD, scan), SETTINGS)
     assert said.startswith("a placeholder stands in a/a/")
     assert said.endswith("x.md:3 (placeholder-word), and 1 more place")
     assert len(said) < 500
@@ -140,5 +146,5 @@ def test_a_very_long_name_does_not_hide_the_sentence() -> None:
 )
 def test_a_hard_invariant_is_called_so_with_its_code_where_it_has_one(code: str | None, said: str) -> None:
     claim = Claim(True, code, "hard_invariant")
-    told = why(claim, ClaimOutcome.UPHELD, False, None, None, SETTINGS)
+    told, _ = explained(Adjudication(claim, ClaimOutcome.UPHELD, False, code, None, None), SETTINGS)
     assert told == f"{said}, whatever a scan says"
