@@ -55,7 +55,7 @@ class Standing:
     baseline: Entry | None
     hashes: Hashes
     dependencies: tuple[str, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[Finding, ...] = ()
     is_equal: bool = False
     unknown: tuple[str, ...] = ()
 
@@ -107,10 +107,17 @@ def standings(
         equal = cache.equal(key) if baseline is not None else None
         if equal is None:
             unknown.append((len(found), key))
-            found.append(Standing(component, baseline, Hashes(), (), ()))
-        else:
-            known = equal.dependencies, (), True, equal.unknown
-            found.append(Standing(component, baseline, equal.hashes, *known))
+        known = equal or Equal(Hashes(), ())
+        found.append(
+            Standing(
+                component=component,
+                baseline=baseline,
+                hashes=known.hashes,
+                dependencies=known.dependencies,
+                is_equal=equal is not None,
+                unknown=known.unknown,
+            )
+        )
     if unknown:
         _look(TreeView(objects, tree), policy, cache, found, unknown, settled)
     return found
@@ -128,18 +135,19 @@ def _look(
     names = Names(policy.components.ids)
     with FactsCache.of(view.objects.repository) as facts:
         for index, key in unknown:
-            component, baseline = found[index].component, found[index].baseline
+            component = found[index].component
             needs, lost = needs_of(component, names, view, facts)
-            if component.id in settled:
-                found[index] = Standing(component, baseline, Hashes(), needs, (), True, lost)
-                continue
-            state = state_of(component, view)
-            raised = list(examine_state(state))
-            same = isinstance(state.recorded, Baseline) and compare(state.files, state.recorded).is_equal
-            recorded = hashes(state.recorded) if isinstance(state.recorded, Baseline) else Hashes()
-            if same and not raised:
-                cache.keep_equal(key, Equal(recorded, needs, lost))
-            found[index] = Standing(component, baseline, recorded, needs, tuple(raised), same, lost)
+            known = replace(found[index], dependencies=needs, unknown=lost, is_equal=True)
+            if component.id not in settled:
+                state = state_of(component, view)
+                raised, recorded = tuple(examine_state(state)), state.recorded
+                known = replace(known, findings=raised, is_equal=False)
+                if isinstance(recorded, Baseline):
+                    same = compare(state.files, recorded).is_equal
+                    known = replace(known, hashes=hashes(recorded), is_equal=same)
+                if known.is_equal and not raised:
+                    cache.keep_equal(key, Equal(known.hashes, needs, lost))
+            found[index] = known
 
 
 def alike(
@@ -237,41 +245,32 @@ def baselines_of_head(repository: Repository, now: float) -> Baselines:
         oids = {each.component.id: each.baseline.oid for each in recorded}
         results = verifications(repository, objects, oids, now, kinds=(KIND, CAPTURED))
         by_id = {each.component: each for each in verified}
-        window = policy.config.baselines.staleness_window_days
-        told = tuple(
-            replace(
-                _told(each, by_id.get(each.component.id), policy, now), results=results.get(each.component.id)
-            )
-            for each in found
+        told: list[Told] = []
+        for standing in found:
+            name = standing.component.id
+            levels = (levelled(policy, Profile.COMMIT, finding) for finding in standing.findings)
+            drift = [finding for finding in levels if finding is not None]
+            if (known := by_id.get(name)) is not None:
+                drift += examine(known, policy, now, has_drifted=standing.has_drifted)
+            told.append(Told(standing, known, tuple(drift), results.get(name)))
+        return Baselines(
+            commit=head.oid,
+            now=now,
+            window=policy.config.baselines.staleness_window_days,
+            components=tuple(told),
+            strays=tuple(strays(paths, root.oid, policy)),
         )
-        return Baselines(head.oid, now, window, told, tuple(strays(paths, root.oid, policy)))
-
-
-def _told(standing: Standing, verified: LastVerified | None, policy: Policy, now: float) -> Told:
-    drift = (
-        said
-        for finding in standing.findings
-        if (said := levelled(policy, Profile.COMMIT, finding)) is not None
-    )
-    has_drifted = standing.has_drifted
-    aged = () if verified is None else examine(verified, policy, now, has_drifted=has_drifted)
-    return Told(standing, verified, (*drift, *aged))
 
 
 def text(baselines: Baselines) -> list[str]:
     """Write it for people, as lines; nothing in them is foreign to a terminal."""
-    lines: list[str] = []
-    for told in baselines.components:
-        lines += _component_lines(told, baselines)
+    lines = [line for told in baselines.components for line in _component_lines(told, baselines)]
     for path in baselines.strays:
         shown = wording.show_path(path)
         lines.append(f"{shown} belongs to no declared component: git rm {shown}")
     number = wording.count(len(baselines.components), "component")
-    if not baselines.components:
-        lines.append(NONE_DECLARED)
-    else:
-        lines.append(f"{number}: {wording.count_levels(baselines.findings) or 'no findings'}")
-    return lines
+    found = wording.count_levels(baselines.findings) or "no findings"
+    return [*lines, f"{number}: {found}" if baselines.components else NONE_DECLARED]
 
 
 def _results(found: Verification) -> str:
@@ -279,16 +278,10 @@ def _results(found: Verification) -> str:
     at = f"on {iso(found.seconds)} (by {'a note' if found.where == 'note' else 'the ledger'})"
     if found.tests is None:
         return f"its tests passed {at}; their command told no numbers"
-    return f"tests: {', '.join(f'{number} {name}' for name, number in _in_order(found.tests))} {at}"
-
-
-def _in_order(tests: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Give the numbers of a run in their usual order; errors only where there are any."""
-    return [
-        (name, tests[name])
-        for name in ("passed", "failed", "errors", "skipped")
-        if name != "errors" or tests[name]
+    names = [
+        name for name in ("passed", "failed", "errors", "skipped") if name != "errors" or found.tests[name]
     ]
+    return f"tests: {', '.join(f'{found.tests[name]} {name}' for name in names)} {at}"
 
 
 def _component_lines(told: Told, baselines: Baselines) -> Iterator[str]:

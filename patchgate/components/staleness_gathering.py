@@ -52,6 +52,15 @@ class WithBaseline:
     unknown: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What tells last when a component was verified; `note` is None where that is a commit, or nothing."""
+
+    recorded: WithBaseline
+    verified: LastVerified
+    note: Verification | None = None
+
+
 def needs_of(
     component: Component, names: Names, view: TreeView, cache: FactsCache
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -105,10 +114,7 @@ class Staleness:
     """
 
     def __init__(self, objects: Objects, paths: TreePaths, cache: ComponentCache, policy: Policy) -> None:
-        self._objects = objects
-        self._paths = paths
-        self._cache = cache
-        self._policy = policy
+        self._objects, self._paths, self._cache, self._policy = objects, paths, cache, policy
         self._policies = Policies(objects)
         self._components = policy.components
         self._here: dict[str, Externals] = {}
@@ -142,20 +148,17 @@ class Staleness:
             _newest(each, touches.get(each.component.baseline.raw), told.get(each.component.id), now)
             for each in recorded
         ]
-        by_commit = [verified.commit for verified, _ in chosen if verified.commit is not None]
-        trees = self._trees_of(by_commit)
-        unlike = self._unlike(
-            {
-                (trees[verified.commit], name)
-                for each, (verified, _) in zip(recorded, chosen, strict=True)
-                if verified.commit is not None
-                for name in each.dependencies
-            },
-            tree,
-        )
+        trees = self._trees_of([each.verified.commit for each in chosen if each.verified.commit is not None])
+        then = [trees.get(each.verified.commit or "") for each in chosen]
+        pairs = {
+            (older, name)
+            for each, older in zip(chosen, then, strict=True)
+            if older is not None
+            for name in each.recorded.dependencies
+        }
+        unlike = self._unlike(pairs, tree)
         return [
-            self._with_changes(verified, each, note, tree, trees, unlike)
-            for each, (verified, note) in zip(recorded, chosen, strict=True)
+            self._with_changes(each, tree, older, unlike) for each, older in zip(chosen, then, strict=True)
         ]
 
     def _touches(self, commit: str, wanted: Mapping[bytes, str]) -> dict[bytes, Touch]:
@@ -177,65 +180,44 @@ class Staleness:
 
     def _unlike(self, pairs: set[tuple[str, str]], tree: str) -> set[tuple[str, str]]:
         """Choose the pairs of an older tree and a component in whose folders the tree differs from now."""
-        asked = [
-            (pair, place, folder)
-            for pair in sorted(pairs)
-            for place in (pair[0], tree)
-            for folder in self._components[pair[1]].folders
-        ]
-        entries = self._paths.entries([(place, folder) for _, place, folder in asked])
-        sides: dict[tuple[str, str], dict[bytes, set[Entry | None]]] = {}
-        for (pair, _, folder), entry in zip(asked, entries, strict=True):
-            sides.setdefault(pair, {}).setdefault(folder, set()).add(entry)
-        return {
-            pair for pair, by_folder in sides.items() if any(len(each) > 1 for each in by_folder.values())
-        }
+        asked = [(pair, folder) for pair in sorted(pairs) for folder in self._components[pair[1]].folders]
+        then = [(older, folder) for (older, _), folder in asked]
+        entries = self._paths.entries([*then, *((tree, folder) for _, folder in asked)])
+        before, now = entries[: len(asked)], entries[len(asked) :]
+        return {pair for (pair, _), old, new in zip(asked, before, now, strict=True) if old != new}
 
     def _with_changes(
-        self,
-        verified: LastVerified,
-        recorded: WithBaseline,
-        note: Verification | None,
-        tree: str,
-        trees: Mapping[str, str],
-        unlike: set[tuple[str, str]],
+        self, told: _Told, tree: str, then: str | None, unlike: set[tuple[str, str]]
     ) -> LastVerified:
+        """Add what changed since; `then` is the tree of the commit that tells it, None where none does."""
+        recorded, note = told.recorded, told.note
         if note is not None:
             changed = [
                 name
                 for name in recorded.dependencies
                 if note.dependencies.get(name) != self._digest_at(name, tree)
             ]
-        elif verified.commit is not None:
-            then = trees[verified.commit]
+        elif then is not None:
             changed = [
                 name
                 for name in recorded.dependencies
                 if (then, name) in unlike and self._digest_at(name, then) != self._digest_at(name, tree)
             ]
         else:
-            return verified
-        gone = [name for name in recorded.unknown if self._is_gone(name, note, verified, tree, trees)]
-        return replace(verified, changed=tuple(changed), gone=tuple(gone))
+            return told.verified
+        gone = [name for name in recorded.unknown if self._is_gone(name, note, then, tree)]
+        return replace(told.verified, changed=tuple(changed), gone=tuple(gone))
 
-    def _is_gone(
-        self,
-        name: str,
-        note: Verification | None,
-        verified: LastVerified,
-        tree: str,
-        trees: Mapping[str, str],
-    ) -> bool:
+    def _is_gone(self, name: str, note: Verification | None, then: str | None, tree: str) -> bool:
         """Tell whether a name that means no component leads nowhere now, and led somewhere then."""
         if tree not in self._here:
-            roots = self._policy.config.baselines.source_roots
-            self._here[tree] = Externals(roots, TreeView(self._objects, tree))
+            self._here[tree] = self._externals(self._policy, tree)
         if self._here[tree].has(name):
             return False
         if note is not None:
             resolved = Names({*self._components.ids, *note.dependencies}).find(name)
             return resolved is not None and resolved.id in note.dependencies
-        then = trees[verified.commit or ""]
+        assert then is not None
         if then not in self._outside:
             self._outside[then] = self._place(then)
         place = self._outside[then]
@@ -246,10 +228,11 @@ class Staleness:
         found = self._policies.at(self._policies.key(tree))
         if found.fault is not None:
             return None
-        policy = found.policy or self._policy
         ids = found.policy.components.ids if found.policy is not None else ()
-        roots = policy.config.baselines.source_roots
-        return Names(ids), Externals(roots, TreeView(self._objects, tree))
+        return Names(ids), self._externals(found.policy or self._policy, tree)
+
+    def _externals(self, policy: Policy, tree: str) -> Externals:
+        return Externals(policy.config.baselines.source_roots, TreeView(self._objects, tree))
 
     def _digest_at(self, name: str, tree: str) -> str:
         """Give the digest of a component in a tree; folders that are the same have the same."""
@@ -266,10 +249,8 @@ class Staleness:
         return self._digests[name, tree]
 
 
-def _newest(
-    recorded: WithBaseline, touch: Touch | None, told: Verification | None, now: float
-) -> tuple[LastVerified, Verification | None]:
-    """Choose what tells last when a component was verified; beside it the note or event, if it is one."""
+def _newest(recorded: WithBaseline, touch: Touch | None, told: Verification | None, now: float) -> _Told:
+    """Choose what tells last when a component was verified."""
     name, path = recorded.component.id, recorded.component.baseline
     if touch is None:
         unknown: str | None = _NEVER
@@ -278,7 +259,7 @@ def _newest(
     else:
         unknown = _AHEAD if touch.seconds > now + DAY else None
     if told is not None and (unknown or touch is None or told.seconds > touch.seconds):
-        return LastVerified(name, path, told.seconds, told.where), told
+        return _Told(recorded, LastVerified(name, path, told.seconds, told.where), told)
     if touch is None or unknown is not None:
-        return LastVerified(name, path, unknown=unknown), None
-    return LastVerified(name, path, touch.seconds, "commit", touch.commit), None
+        return _Told(recorded, LastVerified(name, path, unknown=unknown))
+    return _Told(recorded, LastVerified(name, path, touch.seconds, "commit", touch.commit))
