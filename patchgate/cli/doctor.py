@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from patchgate.git.hook_files import HookFile
     from patchgate.git.hooks_in_force import Worktree
     from patchgate.git.repository import Repository
-    from patchgate.hooks.doctor import Diagnosis, Place
-    from patchgate.hooks.doctor_findings import Finding, Hook
+    from patchgate.hooks.doctor import Diagnosis
+    from patchgate.hooks.doctor_findings import Finding, Hook, Place
 
 
 @click.command("doctor")

@@ -6,8 +6,9 @@ together. It mends nothing, it only reads.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from patchgate import __version__
 from patchgate.git.hook_files import FRAMEWORKS, displaced_by, managers_of, previous_of
@@ -20,28 +21,19 @@ from patchgate.git.hooks_in_force import (
 )
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
-from patchgate.hooks.doctor_fast import fast_findings
 from patchgate.hooks.doctor_findings import (
     BARE_PATH,
     Finding,
     Hook,
-    Witness,
+    Place,
     bare_path_finding,
     config_findings,
     git_at,
     hook_findings,
     mending_of,
+    witness_of,
 )
-from patchgate.hooks.doctor_repository import (
-    kind_findings,
-    ledger_findings,
-    leftover_findings,
-    marker_findings,
-    policy_findings,
-    slow_findings,
-    symbolic_findings,
-    unseen_findings,
-)
+from patchgate.hooks.doctor_repository import PROBES, Scene
 from patchgate.report.json import place_member
 from patchgate.report.rules import Level
 from patchgate.report.schema import (
@@ -111,26 +103,12 @@ def _missing(hook: Hook, by: str, config: str, install: str) -> Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """One worktree with what was found about it."""
-
-    worktree: Worktree
-    hooks: tuple[Hook, ...] = ()
-    findings: tuple[Finding, ...] = ()
-
-    @property
-    def runs(self) -> bool:
-        """Tell whether every event here reaches a patchgate that can judge."""
-        return not any(finding.level is Level.ERROR for finding in self.findings)
-
-
-@dataclass(frozen=True, slots=True)
 class Diagnosis:
     """All that doctor found; `findings` are about the repository as a whole."""
 
     git: tuple[int, ...]
     places: tuple[Place, ...]
-    findings: tuple[Finding, ...] = field(default=())
+    findings: tuple[Finding, ...] = ()
 
     @property
     def runs(self) -> bool:
@@ -176,7 +154,6 @@ def examine(
         git = git_at(repository.work_tree or repository.git_dir)
         worktrees = [replace(each, is_here=False, shares_hooks=False) for each in worktrees]
     there = [each for each in worktrees if each.problem is None]
-    about_policy = list(policy_findings(repository, there, git, environ))
     places: list[Place] = []
     bare_asked: set[str] = set()
     for worktree in worktrees:
@@ -184,19 +161,16 @@ def examine(
             places.append(Place(worktree, findings=(_unknown(worktree, git),)))
             continue
         events = _events_of(worktree, there)
-        hooks, findings = _examined(around, environ, worktree, events, version, bare_asked)
-        findings += [finding for place, finding in about_policy if place is worktree]
-        findings += [*leftover_findings(worktree), *marker_findings(repository, worktree)]
-        places.append(Place(worktree, hooks, tuple(findings)))
-    whole = [finding for place, finding in about_policy if place is None]
-    whole += [*ledger_findings(repository, git), *unseen_findings(repository, git)]
-    whole += slow_findings(repository, git)
-    whole += [*symbolic_findings(repository, git), *kind_findings(repository, git)]
-    whole += fast_findings(repository, [each for each in places if each.hooks], git)
-    if "PATCHGATE_SKIP" in environ:
-        what = "PATCHGATE_SKIP is set here: every local hook of every command is skipped"
-        whole.append(Finding(Level.WARNING, what, "unset PATCHGATE_SKIP"))
-    return Diagnosis(version, tuple(places), tuple(whole))
+        places.append(_asked(around, environ, worktree, events, version, bare_asked))
+    known = tuple(place for place in places if place.worktree.problem is None)
+    scene = Scene(repository=repository, environ=environ, git=git, places=known, now=time.time())
+    found = [each for probe in PROBES for each in probe(scene)]
+
+    def about(worktree: Worktree | None) -> tuple[Finding, ...]:
+        return tuple(finding for place, finding in found if place is worktree)
+
+    whole = [replace(each, findings=(*each.findings, *about(each.worktree))) for each in places]
+    return Diagnosis(version, tuple(whole), about(None))
 
 
 def _events_of(worktree: Worktree, all_of_them: Sequence[Worktree]) -> tuple[str, ...]:
@@ -207,14 +181,14 @@ def _events_of(worktree: Worktree, all_of_them: Sequence[Worktree]) -> tuple[str
     return SERVER_EVENTS if is_server or len(all_of_them) == 1 else ()
 
 
-def _examined(
+def _asked(
     around: Surroundings,
     environ: Mapping[str, str],
     worktree: Worktree,
     events: Sequence[str],
     git: tuple[int, ...],
     bare_asked: set[str],
-) -> tuple[tuple[Hook, ...], list[Finding]]:
+) -> Place:
     """Ask the hooks of a worktree; with the bare PATH, one hook of each folder of hooks."""
     local = [event for event in events if event in LOCAL_EVENTS]
     managed = managers_of(worktree.path, {event: worktree.files[event] for event in local})
@@ -228,7 +202,7 @@ def _examined(
         )
         for event in events
     ]
-    with Witness(around, environ, worktree) as witness:
+    with witness_of(around, environ, worktree) as witness:
         answers = witness.ask_each({hook.event: hook.ours for hook in hooks if hook.ours})
         hooks = [replace(hook, answer=answers.get(hook.event)) for hook in hooks]
         if is_managed(hooks):
@@ -244,7 +218,7 @@ def _examined(
                 event, witness.ask(event, sound[0].file, BARE_PATH), mending_of(worktree)
             )
             findings += [found] if found else []
-    return tuple(hooks), findings
+    return Place(worktree, tuple(hooks), tuple(findings))
 
 
 def _unknown(worktree: Worktree, git: str) -> Finding:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,6 +91,20 @@ class Hook:
         return self.reaches and self.file.is_ours and is_well
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One worktree with what was found about it."""
+
+    worktree: Worktree
+    hooks: tuple[Hook, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def runs(self) -> bool:
+        """Tell whether every event here reaches a patchgate that can judge."""
+        return not any(finding.level is Level.ERROR for finding in self.findings)
+
+
 def quoted(path: str) -> str:
     """Quote a path for a shell; one that may not be printed is written with escapes (`$'…'`)."""
     if safe(path) == path:
@@ -119,6 +132,10 @@ class Mending:
 
     line: str
     is_safe: bool
+
+    def finding(self, level: Level, what: str, *events: str) -> Finding:
+        """Make a finding that this command mends."""
+        return Finding(level, what, self.line, events, self.is_safe)
 
 
 def mending_of(worktree: Worktree) -> Mending:
@@ -158,8 +175,7 @@ def _not_installed(worktree: Worktree, hooks: Sequence[Hook]) -> Finding:
         what += f"; there now: {', '.join(foreign)}"
     if worktree.hooks_path is not None:
         what += f"; {_said(worktree.hooks_path)}"
-    mending = mending_of(worktree)
-    return Finding(Level.ERROR, what, mending.line, tuple(hook.event for hook in hooks), mending.is_safe)
+    return mending_of(worktree).finding(Level.ERROR, what, *(hook.event for hook in hooks))
 
 
 def _about(hook: Hook, mending: Mending) -> Iterator[Finding]:
@@ -168,7 +184,7 @@ def _about(hook: Hook, mending: Mending) -> Iterator[Finding]:
     place = safe(file.path)
 
     def mended(level: Level, what: str) -> Finding:
-        return Finding(level, f"{event}: {what}", mending.line, (event,), mending.is_safe)
+        return mending.finding(level, f"{event}: {what}", event)
 
     if not file.exists:
         yield mended(Level.ERROR, f"there is no {place}, so nothing is judged at this point")
@@ -241,7 +257,7 @@ def bare_path_finding(event: str, answer: Answer, mending: Mending) -> Finding |
     said = f": {safe(answer.said, 200)}" if answer.said else ""
     what = f"{event}: in a program with the bare PATH {BARE_PATH} (a GUI), it {fails}{said}"
     if answer.version is None:
-        return Finding(Level.WARNING, what, mending.line, (event,), mending.is_safe)
+        return mending.finding(Level.WARNING, what, event)
     return Finding(Level.WARNING, what, f"PATH={BARE_PATH} git version", (event,))
 
 
@@ -270,6 +286,10 @@ def config_findings(worktree: Worktree, events: Sequence[str], git: tuple[int, .
         yield Finding(Level.ERROR, what, _unset_line(setting), (event,))
 
 
+def _name_of(setting: Setting) -> str:
+    return "core.hooksPath" if setting.key == "core.hookspath" else setting.key
+
+
 def _said(setting: Setting) -> str:
     """Say what config says, and where."""
     where = (
@@ -277,16 +297,14 @@ def _said(setting: Setting) -> str:
         if setting.file
         else "git -c or GIT_CONFIG_* variables"
     )
-    name = "core.hooksPath" if setting.key == "core.hookspath" else setting.key
-    return f"{safe(name)} is {safe(setting.value) or 'empty'} ({where})"
+    return f"{safe(_name_of(setting))} is {safe(setting.value) or 'empty'} ({where})"
 
 
 def _unset_line(setting: Setting) -> str:
     """Write the command that takes a setting back, in the very file where it stands."""
-    name = "core.hooksPath" if setting.key == "core.hookspath" else setting.key
     if setting.file is None:
         return "unset GIT_CONFIG_COUNT GIT_CONFIG_PARAMETERS"
-    return f"git config --file {quoted(setting.file)} --unset-all {quoted(name)}"
+    return f"git config --file {quoted(setting.file)} --unset-all {quoted(_name_of(setting))}"
 
 
 BARE_PATH = "/usr/bin:/bin"
@@ -294,7 +312,6 @@ BARE_PATH = "/usr/bin:/bin"
 _REASON = "git patchgate doctor asks who answers"
 _SECONDS = 60.0
 _AT_ONCE = 4
-_PENDING = "patchgate-pending"
 _WITNESS_REF = "refs/heads/patchgate-witness"
 
 
@@ -307,31 +324,17 @@ class Answer:
     said: str = ""
 
 
+@dataclass(frozen=True, slots=True)
 class Witness:
-    """Asks the hooks of ours in one worktree; a context manager that owns the folder of the answers.
+    """Asks the hooks of ours in one worktree; `folder` is where they answer.
 
-    Nothing of the repository changes: a pending receipt, which a skip drops, is put back.
-
-    Args:
-        around: the repository, and the caller's view of it.
-        environ: the caller's environment, which git would hand down to a hook.
+    `environ` is the caller's, which git would hand down to a hook. Nothing of the repository changes.
     """
 
-    def __init__(self, around: Surroundings, environ: Mapping[str, str], worktree: Worktree) -> None:
-        self._around = around
-        self._environ = environ
-        self._worktree = worktree
-        self._folder = ""
-        self._stack = ExitStack()
-
-    def __enter__(self) -> Witness:
-        self._folder = tempfile.mkdtemp(prefix="patchgate-doctor-")
-        self._stack.callback(shutil.rmtree, self._folder, ignore_errors=True)
-        self._stack.enter_context(self._pending_kept())
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._stack.close()
+    around: Surroundings
+    environ: Mapping[str, str]
+    worktree: Worktree
+    folder: str
 
     def ask_each(self, hooks: Mapping[str, HookFile]) -> dict[str, Answer]:
         """Start a hook of ours for each event, a few at a time."""
@@ -343,12 +346,12 @@ class Witness:
 
         What cannot be started, or takes more than a minute, is reached by nobody.
         """
-        place = Path(self._folder, f"{event}.answers")
+        place = Path(self.folder, f"{event}.answers")
         place.write_bytes(b"")
         try:
             done = run(
                 [hook.path, *self._arguments(event)],
-                cwd=self._worktree.path,
+                cwd=self.worktree.path,
                 env=self._variables(path) | {"PATCHGATE_WITNESS": str(place)},
                 stdin=self._input(event),
                 seconds=_SECONDS,
@@ -360,7 +363,7 @@ class Witness:
 
     def _arguments(self, event: str) -> Sequence[str]:
         if event == "commit-msg":
-            message = Path(self._folder, "message")
+            message = Path(self.folder, "message")
             message.write_text("Ask the hook who answers\n", encoding="utf-8")
             return (str(message),)
         if event == "pre-push":
@@ -372,7 +375,7 @@ class Witness:
             return b""
         # A new branch where a branch is: its sh has to hand it on, and it brings nothing. Feeding a hook
         # writes no ref.
-        repository = self._around.repository
+        repository = self.around.repository
         tips = repository.output("for-each-ref", "--count=1", "--format=%(objectname)", "refs/heads/")
         tip = tips.decode("ascii").strip() or repository.zero_oid
         return f"{repository.zero_oid} {tip} {_WITNESS_REF}\n".encode("ascii")
@@ -386,30 +389,33 @@ class Witness:
         """
         kept = {
             name: value
-            for name, value in self._environ.items()
+            for name, value in self.environ.items()
             if name.startswith("GIT_CONFIG") or not name.startswith(("GIT_", "PATCHGATE_", "PRE_COMMIT"))
         }
         found = path if path is not None else kept.get("PATH", os.defpath)
-        kept["PATH"] = f"{self._around.programs()}:{found}"
-        kept["GIT_DIR"] = self._worktree.git_dir
-        if not self._worktree.is_bare:
-            kept["GIT_WORK_TREE"] = self._worktree.path
+        kept["PATH"] = f"{self.around.programs()}:{found}"
+        kept["GIT_DIR"] = self.worktree.git_dir
+        if not self.worktree.is_bare:
+            kept["GIT_WORK_TREE"] = self.worktree.path
         kept["PATCHGATE_SKIP"] = _REASON
         return kept
 
-    @contextmanager
-    def _pending_kept(self) -> Iterator[None]:
-        """Put a pending receipt back: somebody's editor may be open for the message of that commit."""
-        place = Path(self._worktree.git_dir, _PENDING)
-        before = None
-        with suppress(OSError):
-            before = place.read_bytes()
-        try:
-            yield
-        finally:
-            if before is not None:
-                with suppress(OSError):
-                    write_atomically(place, before, mode=0o600)
+
+@contextmanager
+def witness_of(around: Surroundings, environ: Mapping[str, str], worktree: Worktree) -> Iterator[Witness]:
+    """Open a witness for a worktree; a pending receipt, which a skip drops, is put back at the end."""
+    # Somebody's editor may be open for the message of that commit.
+    place = Path(worktree.git_dir, "patchgate-pending")
+    before = None
+    with suppress(OSError):
+        before = place.read_bytes()
+    try:
+        with tempfile.TemporaryDirectory(prefix="patchgate-doctor-", ignore_cleanup_errors=True) as folder:
+            yield Witness(around, environ, worktree, folder)
+    finally:
+        if before is not None:
+            with suppress(OSError):
+                write_atomically(place, before, mode=0o600)
 
 
 def _version(place: Path, event: str) -> str | None:

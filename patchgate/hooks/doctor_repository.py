@@ -1,18 +1,17 @@
-"""What is wrong with the repository that the hooks judge in: policy, ledger, leftovers, missing receipts.
+"""What is wrong with the repository that the hooks judge in: one probe for each thing, in `PROBES`.
 
-Decides what of it stops every verdict (errors) and what a person should know (warnings, notes). The hooks
-themselves are looked at elsewhere.
-
-The programs that the policy's commands and analyses need: are they there?
+Decides what of it stops every verdict (errors) and what a person should know (warnings, notes). Nothing of
+the fast path is an error: where it fails every commit is judged in full, and the next makes anew what it can.
 """
 
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 
+from patchgate import __version__
 from patchgate.check.terms import trusted
 from patchgate.commands.runner import command_environment, located, not_found
 from patchgate.errors import PatchgateError
@@ -22,7 +21,19 @@ from patchgate.git.objects import Objects
 from patchgate.git.quoting import first_of
 from patchgate.git.refs import sentence_on, symbolic_refs
 from patchgate.git.repository import Repository
-from patchgate.hooks.doctor_findings import Finding, git_in, quoted
+from patchgate.hooks.doctor_findings import Finding, Place, git_in, quoted
+from patchgate.hooks.fast.files import (
+    ACTIVE,
+    COPY,
+    Active,
+    active_in,
+    is_whole_copy,
+    key_of,
+    place_of,
+    policy_in,
+    read_copy,
+    stamp_of,
+)
 from patchgate.intents.intent_form import MARKER, marked
 from patchgate.intents.intents import Intents
 from patchgate.ledger.history import describe_contradiction
@@ -30,54 +41,58 @@ from patchgate.ledger.ledger import Event, Ledger, iso
 from patchgate.ledger.receipts import Receipts, settled
 from patchgate.policy.policies import Found, Policies, require_version
 from patchgate.policy.policy import Policy
+from patchgate.process import run
 from patchgate.report.rules import Level
 from patchgate.report.wording import SHORT_OID, count, safe
 from patchgate.storage.record import CONTRADICTED
 
-# No folder of PATH is in it, so none is left out as part of a scratch tree.
-_NO_TREE = os.path.join(os.sep, "nowhere", "tree")
-
-
-def tool_findings(policy: Policy, environ: Mapping[str, str]) -> Iterator[Finding]:
-    """Name each command and analysis of a policy that cannot run here, and what it misses."""
-    config = policy.config
-    for table, settings in (("commands", config.commands), ("analyses", config.analyses)):
-        for name, each in settings.items():
-            _, missing = located(each, command_environment(environ, each.env, _NO_TREE))
-            if missing:
-                reason, hint = not_found(missing)
-                place = policy.line_of((table, name))
-                what = f"[{table}.{name}]{f' ({place})' if place else ''} cannot run: {reason}"
-                yield Finding(Level.ERROR, what, hint)
-
-
 MOST_COMMITS = 1000
 _NAMED = 5
-_PENDING = "patchgate-pending"
-_LANDING = "patchgate-landing"
 _REMOTES = "refs/remotes/"
 _SLOW_DAYS = 7
+# No folder of PATH is in it, so none is left out as part of a scratch tree.
+_NO_TREE = os.path.join(os.sep, "nowhere", "tree")
+_ASK = "import sys, _frozen_importlib_external as e; print(sys.hexversion, e.MAGIC_NUMBER.hex())"
+_SECONDS = 20.0
+_SLOW = "so every commit is judged in full"
 
 
-def policy_findings(
-    repository: Repository, worktrees: Sequence[Worktree], git: str, environ: Mapping[str, str]
-) -> Iterator[tuple[Worktree | None, Finding]]:
-    """Tell about the policy that judges the next commit of each worktree, each policy once.
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What is looked at beyond the hooks: the repository, the caller's environment, worktrees with hooks.
 
-    None instead of a worktree is the whole repository; `git` is how a command for it begins. `environ` is the
-    caller's, where the programs of commands and analyses are looked for.
+    `git` is how a command for the repository begins, `now` the time in seconds since the epoch.
     """
+
+    repository: Repository
+    environ: Mapping[str, str]
+    git: str
+    places: tuple[Place, ...]
+    now: float
+
+    @property
+    def worktrees(self) -> tuple[Worktree, ...]:
+        """The worktrees that could be looked at."""
+        return tuple(place.worktree for place in self.places)
+
+
+Probed = Iterator[tuple[Worktree | None, Finding]]
+"""What a probe found, each with the worktree that it is about; None is the whole repository."""
+
+
+def policy_findings(scene: Scene) -> Probed:
+    """Tell about the policy that judges the next commit of each worktree, each policy once."""
     try:
-        asked = trusted(repository)
+        asked = trusted(scene.repository)
     except PatchgateError as error:
         hint = error.hint or ""
-        line = f"{git} {hint.removeprefix('git ')}" if hint.startswith("git ") else hint
+        line = f"{scene.git} {hint.removeprefix('git ')}" if hint.startswith("git ") else hint
         yield None, Finding(Level.ERROR, f"{error.message}: every verdict is undecided", line or None)
         return
     seen = set()
-    with Objects(repository) as objects:
+    with Objects(scene.repository) as objects:
         policies = Policies(objects)
-        for worktree in worktrees:
+        for worktree in scene.worktrees:
             revision = asked.policy_from or worktree.head
             header = objects.header(revision + "^{tree}") if revision else None
             if header is None:
@@ -90,209 +105,158 @@ def policy_findings(
                     for finding in _about_policy(worktree, found, asked.place or "HEAD"):
                         yield worktree, finding
                     if found.policy is not None and not worktree.is_bare:
-                        for finding in tool_findings(found.policy, environ):
+                        for finding in _missing_tools(found.policy, scene.environ):
                             yield worktree, finding
             except PatchgateError as error:
-                yield (
-                    worktree,
-                    Finding(Level.ERROR, f"the policy cannot be read: {error.message}", error.hint),
-                )
+                what = f"the policy cannot be read: {error.message}"
+                yield worktree, Finding(Level.ERROR, what, error.hint)
 
 
 def _about_policy(worktree: Worktree, found: Found, place: str) -> Iterator[Finding]:
-    show = f"{git_in(worktree)} patchgate policy show"
+    git, policy = git_in(worktree), found.policy
     if found.fault is not None:
         what = f"the policy at {safe(place)} cannot be used: {safe(found.fault.in_one_line)}"
-        yield Finding(Level.ERROR, f"{what}; only a commit that mends it is accepted", show)
+        what += "; only a commit that mends it is accepted"
+        yield Finding(Level.ERROR, what, f"{git} patchgate policy show")
         return
-    policy = found.policy
     if policy is None:
         what = f"there is no policy at {safe(place)}: only the defaults judge"
-        yield Finding(Level.NOTE, what, None if worktree.is_bare else f"{git_in(worktree)} patchgate init")
+        yield Finding(Level.NOTE, what, None if worktree.is_bare else f"{git} patchgate init")
         return
     try:
         require_version(policy)
     except PatchgateError as error:
-        hint = error.hint or ""
-        yield Finding(
-            Level.ERROR, f"{error.message}: every verdict is undecided", hint.removeprefix("install it: ")
-        )
-    yield from _mode(policy)
-
-
-def _mode(policy: Policy) -> Iterator[Finding]:
+        line = (error.hint or "").removeprefix("install it: ")
+        yield Finding(Level.ERROR, f"{error.message}: every verdict is undecided", line)
     if policy.config.hooks.mode == "observe":
-        line = policy.line_of(("hooks", "mode"))
+        line = policy.line_of(("hooks", "mode")) or ""
         at = f" ({safe(line)})" if line else ""
-        yield Finding(
-            Level.NOTE, f"[hooks] mode is observe{at}: the hooks tell and record, and refuse nothing"
-        )
+        what = f"[hooks] mode is observe{at}: the hooks tell and record, and refuse nothing"
+        yield Finding(Level.NOTE, what)
 
 
-def ledger_findings(repository: Repository, git: str) -> Iterator[Finding]:
-    """Tell whether the ledger is whole to its end, and whether the next event can be written."""
-    ledger = Ledger(repository.common_dir)
-    try:
-        problems = ledger.verify()
-        comparison = ledger.compare_head()
-        if comparison.state == CONTRADICTED:
-            yield Finding(Level.WARNING, describe_contradiction(comparison), f"{git} patchgate log --verify")
-    except PatchgateError as error:
-        yield Finding(
-            Level.WARNING, f"the ledger cannot be read: {error.message}", f"{git} patchgate log --verify"
-        )
-        problems = []
-    except OSError as error:
-        what = f"the ledger cannot be read: {error.strerror or error}"
-        yield Finding(Level.WARNING, what, f"ls -l {quoted(str(ledger.path))}")
-        problems = []
-    if problems:
-        first = problems[0]
-        what = f"line {first.line} of the ledger {safe(first.message)}"
-        yield Finding(Level.WARNING, what, f"{git} patchgate log --verify")
-    folder = str(ledger.path.parent)
-    place = folder if os.path.exists(folder) else repository.common_dir
-    if not os.access(place, os.W_OK):
-        what = f"{safe(place)} may not be written: no receipts, and no record of what is refused"
-        yield Finding(Level.WARNING, what, f"chmod u+w {quoted(place)}")
+def _missing_tools(policy: Policy, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Name each command and analysis of a policy that cannot run here, and what it misses."""
+    config = policy.config
+    for table, settings in (("commands", config.commands), ("analyses", config.analyses)):
+        for name, each in settings.items():
+            _, missing = located(each, command_environment(environ, each.env, _NO_TREE))
+            if missing:
+                reason, hint = not_found(missing)
+                place = policy.line_of((table, name))
+                what = f"[{table}.{name}]{f' ({place})' if place else ''} cannot run: {reason}"
+                yield Finding(Level.ERROR, what, hint)
 
 
-def slow_findings(repository: Repository, git: str, clock: Callable[[], float] = time.time) -> list[Finding]:
-    """Report the hooks that took longer than their budget within the last days, each once."""
-    since = iso(clock() - _SLOW_DAYS * 86_400)
-    taken: dict[str, list[int]] = {}
-    for event in Ledger(repository.common_dir).mentions({"slow"}):
-        hook, milliseconds = event.about.get("hook"), event.about.get("ms")
-        if event.at >= since and isinstance(hook, str) and type(milliseconds) is int:
-            taken.setdefault(hook, []).append(milliseconds)
-    return [
-        Finding(
-            Level.WARNING,
-            f"{safe(hook, 60)} took longer than [hooks] budget_ms {count(len(times), 'time')} within "
-            f"{_SLOW_DAYS} days, up to {max(times):,} ms",
-            f"{git} patchgate log --kind slow",
-        )
-        for hook, times in sorted(taken.items())
-    ]
-
-
-def leftover_findings(worktree: Worktree) -> Iterator[Finding]:
+def leftover_findings(scene: Scene) -> Probed:
     """Tell what a killed hook has left in a worktree's git directory; it changes no verdict.
 
     The shim empties what is used up.
     """
-    landing = os.path.join(worktree.git_dir, _LANDING)
-    if os.path.exists(landing) and os.path.getsize(landing):
-        what = f"{safe(landing)} is left from a commit that was cut short; it is judged again when it matters"
-        yield Finding(Level.NOTE, what, f"rm {quoted(landing)}")
-    pending = os.path.join(worktree.git_dir, _PENDING)
-    try:
-        with open(pending, "rb") as file:
+    for worktree in scene.worktrees:
+        landing = os.path.join(worktree.git_dir, "patchgate-landing")
+        if os.path.exists(landing) and os.path.getsize(landing):
+            what = "is left from a commit that was cut short; it is judged again when it matters"
+            yield worktree, Finding(Level.NOTE, f"{safe(landing)} {what}", f"rm {quoted(landing)}")
+        pending = os.path.join(worktree.git_dir, "patchgate-pending")
+        lines = [b""]
+        with suppress(OSError), open(pending, "rb") as file:
             lines = file.read(1 << 12).split(b"\n")
-    except OSError:
-        return
-    head = lines[1].split(b" ")[0].decode("ascii", "replace") if len(lines) > 1 else ""
-    if lines != [b""] and (head if head.strip("0") else None) != worktree.head:
-        what = f"{safe(pending)} is left from a commit that was not made"
-        yield Finding(Level.NOTE, what, f"rm {quoted(pending)}")
+        head = lines[1].split(b" ")[0].decode("ascii", "replace") if len(lines) > 1 else ""
+        if lines != [b""] and (head if head.strip("0") else None) != worktree.head:
+            what = f"{safe(pending)} is left from a commit that was not made"
+            yield worktree, Finding(Level.NOTE, what, f"rm {quoted(pending)}")
 
 
-def marker_findings(repository: Repository, worktree: Worktree) -> Iterator[Finding]:
+def marker_findings(scene: Scene) -> Probed:
     """Tell of a worktree whose marker names no intent that is stored: its commits are not the fast ones."""
-    place = os.path.join(worktree.git_dir, MARKER)
-    if not os.path.lexists(place):
-        return
+    for worktree in scene.worktrees:
+        place = os.path.join(worktree.git_dir, MARKER)
+        if not os.path.lexists(place):
+            continue
+        try:
+            if set(marked(worktree.git_dir)).isdisjoint(Intents(scene.repository.common_dir).names()):
+                what = f"{safe(place)} names no intent that is there, and makes commits here slower"
+                yield worktree, Finding(Level.NOTE, what, f"{git_in(worktree)} patchgate intent show")
+        except PatchgateError as error:
+            yield worktree, Finding(Level.WARNING, safe(error.message), f"rm -r {quoted(place)}")
+
+
+def ledger_findings(scene: Scene) -> Probed:
+    """Tell whether the ledger is whole to its end, and whether the next event can be written."""
+    ledger = Ledger(scene.repository.common_dir)
+    verify = f"{scene.git} patchgate log --verify"
     try:
-        if set(marked(worktree.git_dir)).isdisjoint(Intents(repository.common_dir).names()):
-            what = f"{safe(place)} names no intent that is there, and makes commits here slower"
-            yield Finding(Level.NOTE, what, f"{git_in(worktree)} patchgate intent show")
+        problems = ledger.verify()
+        comparison = ledger.compare_head()
+        if comparison.state == CONTRADICTED:
+            yield None, Finding(Level.WARNING, describe_contradiction(comparison), verify)
+        for first in problems[:1]:
+            what = f"line {first.line} of the ledger {safe(first.message)}"
+            yield None, Finding(Level.WARNING, what, verify)
     except PatchgateError as error:
-        yield Finding(Level.WARNING, safe(error.message), f"rm -r {quoted(place)}")
+        yield None, Finding(Level.WARNING, f"the ledger cannot be read: {error.message}", verify)
+    except OSError as error:
+        what = f"the ledger cannot be read: {error.strerror or error}"
+        yield None, Finding(Level.WARNING, what, f"ls -l {quoted(str(ledger.path))}")
+    folder = str(ledger.path.parent)
+    place = folder if os.path.exists(folder) else scene.repository.common_dir
+    if not os.access(place, os.W_OK):
+        what = f"{safe(place)} may not be written: no receipts, and no record of what is refused"
+        yield None, Finding(Level.WARNING, what, f"chmod u+w {quoted(place)}")
 
 
-def kind_findings(repository: Repository, git: str) -> Iterator[Finding]:
-    """Tell what of the repository's kind limits what can be read."""
-    for limit in repository.limits:
-        yield Finding(Level.NOTE, safe(limit))
-    if repository.shallow:
-        what = "this clone is shallow: a change whose parent is cut off is undecided"
-        yield Finding(Level.NOTE, what, f"{git} fetch --unshallow")
-    asked = ("config", "--get-regexp", r"^(remote\..*\.promisor|extensions\.partialclone)$")
-    if repository.git(*asked, answers=(0, 1)).code == 0:
-        yield Finding(
-            Level.NOTE, "this clone is partial: a change with objects that are not here is undecided"
-        )
-
-
-def symbolic_findings(repository: Repository, git: str) -> Iterator[Finding]:
-    """Tell of each symbolic ref that git did not make itself: no hook runs when one is set."""
-    for ref, target in symbolic_refs(repository).items():
-        if not (ref.endswith("/HEAD") and ref.startswith(_REMOTES) and target.startswith(_REMOTES)):
-            line = f"{git} update-ref --no-deref {quoted(ref)} {quoted(ref)}"
-            yield Finding(Level.WARNING, sentence_on(ref, target), line)
-
-
-def unseen_findings(repository: Repository, git: str) -> Iterator[Finding]:
+def unseen_findings(scene: Scene) -> Probed:
     """Name the commits of local branches that no hook accepted since install: what walked past the gate.
 
     At most 1,000 commits are looked at. Those that were skipped with a reason, or observed, the ledger names.
     """
+    repository = scene.repository
     if not os.path.exists(os.path.join(repository.common_dir, "patchgate", "settled")):
         return
     commits = _unseen(repository)
     if not commits:
         return
-    named = first_of(
-        commits, _NAMED, lambda commit: f"{commit.oid[:SHORT_OID]}{_branch_of(repository, commit)}"
-    )
+    named = first_of(commits, _NAMED, lambda each: f"{each.oid[:SHORT_OID]}{_branch_of(repository, each)}")
     subject = f"{count(len(commits), 'commit')} on local branches {'has' if len(commits) == 1 else 'have'}"
     what = f"{subject} no receipt, no hook accepted them here: {named}"
-    if len(commits) == 1:
-        line = f"{git} patchgate check {commits[0].oid}"
-    else:
+    line = f"{scene.git} patchgate check {commits[0].oid}"
+    if len(commits) > 1:
         # The branch may have forked anywhere, so each commit is named.
         oids = " ".join(commit.oid[:SHORT_OID] for commit in commits[:_NAMED])
-        line = f"for commit in {oids}; do {git} patchgate check $commit; done"
-    yield Finding(Level.WARNING, what, line)
+        line = f"for commit in {oids}; do {scene.git} patchgate check $commit; done"
+    yield None, Finding(Level.WARNING, what, line)
 
 
 def _unseen(repository: Repository) -> list[Commit]:
     """List the commits without a receipt, newest first; a rewrite that changed no tree raises no alarm."""
     tips = "".join(f"^{oid}\n" for oid in settled(repository.common_dir)).encode("ascii")
-    chosen = (
-        f"--max-count={MOST_COMMITS}",
-        "--branches",
-        "--ignore-missing",
-        "--stdin",
-        "--not",
-        "--remotes",
-    )
-    commits = listed(repository, *chosen, stdin=tips)
+    most = f"--max-count={MOST_COMMITS}"
+    chosen = ("--branches", "--ignore-missing", "--stdin", "--not", "--remotes")
     receipts = Receipts(repository.common_dir)
-    open_ones = [commit for commit in commits if not receipts.has(commit.oid)]
+    open_ones = [each for each in listed(repository, most, *chosen, stdin=tips) if not receipts.has(each.oid)]
     if not open_ones:
         return []
-    told = _told_of(repository)
+    recorded = _recorded_in(Ledger(repository.common_dir))
     parents = {parent for commit in open_ones for parent in commit.parents[:1]}
-    known: dict[str, list[tuple[str, str | None]]] = {
-        each.oid: receipts.by_tree(each.tree) for each in open_ones
-    }
+    known = {each.oid: receipts.by_tree(each.tree) for each in open_ones}
     parents |= {parent for pairs in known.values() for _, parent in pairs if parent}
     with Objects(repository) as objects:
         trees = {oid: header.oid for oid in parents if (header := objects.header(oid + "^{tree}"))}
 
-    def same(commit: Commit) -> bool:
+    def is_rewrite(commit: Commit) -> bool:
         base = trees.get(commit.parents[0]) if commit.parents else None
-        return any((trees.get(parent) if parent else None) == base for _, parent in known[commit.oid])
+        is_known = any((trees.get(old) if old else None) == base for _, old in known[commit.oid])
+        return is_known and len(commit.parents) < 2
 
-    return [each for each in open_ones if each.oid not in told and not (len(each.parents) < 2 and same(each))]
+    return [each for each in open_ones if each.oid not in recorded and not is_rewrite(each)]
 
 
-def _told_of(repository: Repository) -> set[str]:
+def _recorded_in(ledger: Ledger) -> set[str]:
     """Read from the ledger which commits were skipped with a reason, or observed; damage names none."""
     found: set[str] = set()
     with suppress(OSError):
-        for event in Ledger(repository.common_dir).lines():
+        for event in ledger.lines():
             if isinstance(event, Event) and event.kind in {"skipped", "observed"}:
                 commits = event.about.get("commits")
                 named = (event.about.get("commit"), *(commits if isinstance(commits, list) else ()))
@@ -302,13 +266,177 @@ def _told_of(repository: Repository) -> set[str]:
 
 def _branch_of(repository: Repository, commit: Commit) -> str:
     """Name one branch that holds a commit."""
-    chosen = (
-        "for-each-ref",
-        "--count=1",
-        "--format=%(refname:short)",
-        f"--contains={commit.oid}",
-        "refs/heads/",
-    )
-    done = repository.git(*chosen)
+    form = ("--count=1", "--format=%(refname:short)", f"--contains={commit.oid}")
+    done = repository.git("for-each-ref", *form, "refs/heads/")
     name = done.out.decode("utf-8", "surrogateescape").strip()
     return f" ({safe(name, 100)})" if name else ""
+
+
+def slow_findings(scene: Scene) -> Probed:
+    """Report the hooks that took longer than their budget within the last days, each once."""
+    since = iso(scene.now - _SLOW_DAYS * 86_400)
+    taken: dict[str, list[int]] = {}
+    for event in Ledger(scene.repository.common_dir).mentions({"slow"}):
+        hook, milliseconds = event.about.get("hook"), event.about.get("ms")
+        if event.at >= since and isinstance(hook, str) and type(milliseconds) is int:
+            taken.setdefault(hook, []).append(milliseconds)
+    for hook, times in sorted(taken.items()):
+        what = f"{safe(hook, 60)} took longer than [hooks] budget_ms {count(len(times), 'time')}"
+        what += f" within {_SLOW_DAYS} days, up to {max(times):,} ms"
+        yield None, Finding(Level.WARNING, what, f"{scene.git} patchgate log --kind slow")
+
+
+def symbolic_findings(scene: Scene) -> Probed:
+    """Tell of each symbolic ref that git did not make itself: no hook runs when one is set."""
+    for ref, target in symbolic_refs(scene.repository).items():
+        if not (ref.endswith("/HEAD") and ref.startswith(_REMOTES) and target.startswith(_REMOTES)):
+            line = f"{scene.git} update-ref --no-deref {quoted(ref)} {quoted(ref)}"
+            yield None, Finding(Level.WARNING, sentence_on(ref, target), line)
+
+
+def kind_findings(scene: Scene) -> Probed:
+    """Tell what of the repository's kind limits what can be read."""
+    repository = scene.repository
+    for limit in repository.limits:
+        yield None, Finding(Level.NOTE, safe(limit))
+    if repository.shallow:
+        what = "this clone is shallow: a change whose parent is cut off is undecided"
+        yield None, Finding(Level.NOTE, what, f"{scene.git} fetch --unshallow")
+    asked = ("config", "--get-regexp", r"^(remote\..*\.promisor|extensions\.partialclone)$")
+    if repository.git(*asked, answers=(0, 1)).code == 0:
+        what = "this clone is partial: a change with objects that are not here is undecided"
+        yield None, Finding(Level.NOTE, what)
+
+
+def skip_findings(scene: Scene) -> Probed:
+    """Tell that the caller's environment skips the hooks."""
+    if "PATCHGATE_SKIP" in scene.environ:
+        what = "PATCHGATE_SKIP is set here: every local hook of every command is skipped"
+        yield None, Finding(Level.WARNING, what, "unset PATCHGATE_SKIP")
+
+
+@dataclass(frozen=True, slots=True)
+class _Python:
+    """What an interpreter says of itself: its version as a number, and what begins code compiled for it."""
+
+    hexversion: int
+    magic: bytes
+
+
+def fast_findings(scene: Scene) -> Probed:
+    """Tell what keeps the fast path from working, where a hook of ours reads what it keeps."""
+    ours = [
+        place.worktree
+        for place in scene.places
+        if not place.worktree.is_bare
+        and any(hook.event == "pre-commit" and hook.ours for hook in place.hooks)
+    ]
+    if not ours:
+        return
+    common_dir = scene.repository.common_dir
+    place = safe(place_of(common_dir, ACTIVE))
+    found: _Python | str
+    try:
+        active = active_in(common_dir)
+    except FileNotFoundError:
+        if all(each.hooks_path and each.hooks_path.scope in {"global", "system"} for each in ours):
+            # The first commit under hooks that many repositories share makes it.
+            return
+        found = f"there is no {place}, {_SLOW}"
+    except OSError as error:
+        found = f"{place} cannot be read ({error.strerror}), {_SLOW}"
+    else:
+        found = _runnable(scene.repository, active)
+    if isinstance(found, str):
+        yield None, _renewed(Level.WARNING, found, scene)
+        return
+    seen = set()
+    with Objects(scene.repository) as objects:
+        for worktree in ours:
+            header = objects.header(worktree.head + "^{tree}") if worktree.head else None
+            key = key_of(objects.tree(header.oid)) if header is not None else None
+            if key is None or key in seen:
+                continue
+            seen.add(key)
+            fault = _fault_of_policy(common_dir, key, found)
+            if fault is not None:
+                what = f"the compiled policy at HEAD is {fault}; the next commit is judged in full"
+                yield None, _renewed(Level.NOTE, what, scene)
+
+
+def _renewed(level: Level, what: str, scene: Scene) -> Finding:
+    remedy = f"{scene.git} patchgate doctor --fix"
+    return Finding(level, what, remedy, ("pre-commit",), is_mended_by_renewal=True)
+
+
+def _runnable(repository: Repository, active: Active | None) -> _Python | str:
+    """Ask the Python that runs the copy; or say why the shim could not run it, or would not run ours."""
+    if active is None:
+        return f"{safe(place_of(repository.common_dir, ACTIVE))} is damaged, {_SLOW}"
+    if active.version != __version__:
+        said = f"the fast path is that of patchgate {safe(active.version, 40)}, and this is {__version__}"
+        return f"{said}; the next commit is judged in full"
+    interpreter = safe(active.interpreter)
+    python = _asked(repository, active.interpreter)
+    if python is None:
+        gone = "is gone" if not os.path.exists(active.interpreter) else "is no Python that starts"
+        return f"{interpreter}, which runs the fast path, {gone}, {_SLOW}"
+    place = safe(place_of(repository.common_dir, active.version, COPY))
+    try:
+        copy = read_copy(repository.common_dir, active.version)
+    except FileNotFoundError:
+        return f"there is no {place}, {_SLOW}"
+    except OSError as error:
+        return f"{place} cannot be read ({error.strerror}), {_SLOW}"
+    if copy[:4] != python.magic:
+        return f"{place} was made for another Python than {interpreter}, {_SLOW}"
+    if not is_whole_copy(copy, python.magic):
+        return f"{place} is damaged, or of another build of patchgate {__version__}"
+    return python
+
+
+def _asked(repository: Repository, interpreter: str) -> _Python | None:
+    """Start the interpreter as the shim does."""
+    try:
+        argv = [interpreter, "-I", "-S", "-c", _ASK]
+        done = run(argv, cwd=repository.git_dir, env=repository.environment, seconds=_SECONDS)
+        number, magic = done.out.split()
+        return _Python(int(number), bytes.fromhex(magic.decode("ascii")))
+    except (PatchgateError, OSError, ValueError):
+        return None
+
+
+def _fault_of_policy(common_dir: str, key: str, python: _Python) -> str | None:
+    """Say what keeps the recogniser from using a compiled policy, by what it looks at itself.
+
+    One that is not there is no fault: so it is after an install, and after every change of the policy.
+    """
+    try:
+        held = policy_in(common_dir, __version__, key)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return f"not readable ({error.strerror})"
+    made_by, stamp = (held or {}).get("tool"), (held or {}).get("stamp")
+    if not (isinstance(made_by, tuple) and isinstance(stamp, tuple) and len(made_by) == 3 and stamp):
+        return "damaged"
+    is_there = False
+    with suppress(OSError):
+        is_there = stamp_of(str(stamp[0])) == stamp
+    is_of_this = made_by[0] == __version__ and made_by[2] == python.hexversion
+    return None if is_there and is_of_this else "of another patchgate or another Python"
+
+
+PROBES: tuple[Callable[[Scene], Probed], ...] = (
+    policy_findings,
+    leftover_findings,
+    marker_findings,
+    ledger_findings,
+    unseen_findings,
+    slow_findings,
+    symbolic_findings,
+    kind_findings,
+    fast_findings,
+    skip_findings,
+)
+"""What doctor asks of a repository beyond its hooks; the findings are shown in this order."""

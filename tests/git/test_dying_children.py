@@ -324,7 +324,7 @@ STARTERS = {
     "intents/verbs.py": "ps",
     "approvals/approvals.py": "ssh-keygen",
     "approvals/approve.py": "ssh-keygen",
-    "hooks/doctor_fast.py": "an interpreter",
+    "hooks/doctor_repository.py": "an interpreter",
     "hooks/doctor_findings.py": "a hook",
     "cli/selftest_verify.py": "git init of a built-in case",
     "apply/selftest_cases.py": "git init of a built-in case",
