@@ -102,11 +102,19 @@ def find(
     details: Mapping[str, Detail] | None = None,
 ) -> Finding:
     """Make a finding at the rule's own level; `judge` sets the level that the policy chose."""
-    known: dict[str, Detail] = {"pattern": decision.text if decision else None, "limit": None, "actual": None}
-    if decision is not None:
-        known["key"] = decision.dotted
-    known.update(details or {})
-    return Finding(rule, RULES[rule].level, message, path, line, side, hint, who, known, None, excerpt)
+    known = {} if decision is None else {"pattern": decision.text, "key": decision.dotted}
+    return Finding(
+        rule,
+        RULES[rule].level,
+        message,
+        path=path,
+        line=line,
+        side=side,
+        hint=hint,
+        who_can_fix=who,
+        details={**known, **(details or {})},
+        excerpt=excerpt,
+    )
 
 
 _BY_MAINTAINER = ", or have a maintainer commit it"

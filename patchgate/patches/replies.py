@@ -18,7 +18,7 @@ from patchgate.report.json import document, finding_documents, plain_json
 from patchgate.report.rules import RULES
 from patchgate.report.schema import Schema, Shape, about, document_schema, maybe
 from patchgate.report.schema import json_schema as report_schema
-from patchgate.report.verdict import Detail, Finding, Json, Report, Verdict
+from patchgate.report.verdict import Finding, Json, Report, Verdict
 
 if TYPE_CHECKING:
     from patchgate.git.repository import Repository
@@ -72,8 +72,7 @@ def check_reply(
 
 def finding_of(fault: Fault) -> Finding:
     """Turn a fault of a reply into a finding; `details.reply_line` is its line, counted from 1."""
-    details: dict[str, Detail] = {"pattern": None, "limit": None, "actual": None, **fault.details}
-    details["reply_line"] = fault.line
+    details = {**fault.details, "reply_line": fault.line}
     message = fault.message if fault.line is None else f"reply line {fault.line}: {fault.message}"
     return Finding(fault.rule, RULES[fault.rule].level, message, hint=fault.hint, details=details)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from patchgate.check.case import Governance
 from patchgate.check.gate import ORDER
 from patchgate.git.quoting import is_printable
+from patchgate.report.json import finding_documents
 from patchgate.report.rules import RULES, Level, Stage
 from patchgate.report.verdict import Finding
 from tests.check.gate_cases import HOSTILE_NAMES, added, agents, case, findings, modified, path, rules
@@ -63,7 +66,10 @@ def test_the_finding_has_its_level_stage_code_hint_and_path(given: RuleCase) -> 
         assert finding.definition.code == finding.definition.stage.code
         assert finding.message
         assert finding.hint
-        assert {"pattern", "limit", "actual"} <= set(finding.details)
+        (document,) = finding_documents([finding])
+        assert isinstance(document, Mapping)
+        assert isinstance(document["details"], Mapping)
+        assert {"pattern", "limit", "actual"} <= document["details"].keys()
         assert finding.path is not None or given.rule in WITHOUT_PATH
 
 
