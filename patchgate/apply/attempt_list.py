@@ -27,14 +27,7 @@ from patchgate.git.quoting import first_of, printable, quote_path
 from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import Ledger
 from patchgate.report.json import json_line, place_member
-from patchgate.report.schema import (
-    COUNT,
-    Schema,
-    Shape,
-    document_schema,
-    one_of,
-    path_key,
-)
+from patchgate.report.schema import COUNT, Schema, Shape, document_schema, one_of, path_key
 from patchgate.report.verdict import Json, Verdict
 from patchgate.report.wording import count, safe, show_path
 

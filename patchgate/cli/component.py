@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from patchgate.cli.options import (
-    document_options,
-    in_repository,
-    open_here,
-    open_to_write,
-    report_options,
-)
+from patchgate.cli.options import document_options, in_repository, open_here, open_to_write, report_options
 from patchgate.cli.output import Progress, cache_folder, complain, show, warn, write, write_lines
 
 if TYPE_CHECKING:

@@ -41,12 +41,7 @@ def analyze_command(
     what = what or ("worktree" if worktree else "staged")
     repository = open_here(context)
     from patchgate.verify.analyze import analyze
-    from patchgate.verify.document import (
-        analysis_json,
-        analysis_sarif,
-        analysis_text,
-        analysis_warnings,
-    )
+    from patchgate.verify.document import analysis_json, analysis_sarif, analysis_text, analysis_warnings
 
     with Progress(quiet=quiet) as progress:
         around = surroundings(progress)

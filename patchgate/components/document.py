@@ -172,10 +172,10 @@ def baseline_schema() -> Schema:
         "role": Role,
         "sha256": about(maybe(HEX), "of the content; null for a gitlink"),
     }
-    files = about(map_of(file), "by path; one that is not plain is written as git quotes it")
+    by_path = "by path; one that is not plain is written as git quotes it"
     baseline: dict[str, Shape] = {
         "component": Schema(type="string", pattern=f"^{COMPONENT_ID}$"),
-        "files": Schema(files, propertyNames={"minLength": 1}),
+        "files": about(map_of(file), by_path, propertyNames={"minLength": 1}),
     }
     schema = document_schema(BASELINE_SCHEMA, "The baseline of a component", baseline)
     # The file is written with its keys in this order.

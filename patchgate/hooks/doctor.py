@@ -36,13 +36,7 @@ from patchgate.hooks.doctor_findings import (
 from patchgate.hooks.doctor_repository import PROBES, Scene
 from patchgate.report.json import place_member
 from patchgate.report.rules import Level
-from patchgate.report.schema import (
-    Schema,
-    Shape,
-    document_schema,
-    maybe,
-    path_key,
-)
+from patchgate.report.schema import Schema, Shape, document_schema, maybe, path_key
 from patchgate.report.verdict import Json
 from patchgate.report.wording import safe
 

@@ -19,16 +19,7 @@ from patchgate.ledger.ledger import iso
 from patchgate.ledger.since import iso_if_any
 from patchgate.policy.file_kinds import PYPROJECT_FILE
 from patchgate.report.json import json_line, path_list, path_member, place_member
-from patchgate.report.schema import (
-    COUNT,
-    Schema,
-    Shape,
-    document_schema,
-    maybe,
-    path_key,
-    path_keys,
-    schema_of,
-)
+from patchgate.report.schema import COUNT, Schema, Shape, about, document_schema, maybe, path_key, path_keys
 from patchgate.report.verdict import Json
 from patchgate.report.wording import SHORT_OID, count, length, safe, show_path, some
 
@@ -279,5 +270,5 @@ _INTENT: Shape = {
     "state": Standing,
     "stored_state": State,
     "holder": maybe({"host": str, "pid": COUNT, "is_running": bool}),
-    "dirty": [{**path_key("path"), "oids": Schema(schema_of([str | None]), minItems=1)}],
+    "dirty": [{**path_key("path"), "oids": about([str | None], minItems=1)}],
 }

@@ -58,9 +58,10 @@ def schema_of(shape: Shape) -> Schema:
     return Schema(type="array", items=schema_of(items))
 
 
-def about(shape: Shape, description: str) -> Schema:
-    """Describe what a value means."""
-    return Schema(schema_of(shape), description=description)
+def about(shape: Shape, description: str | None = None, **rules: Any) -> Schema:
+    """Say what a value means, and what else it has to be (`minItems=1`)."""
+    said = {} if description is None else {"description": description}
+    return Schema(schema_of(shape), **said, **rules)
 
 
 def one_of(*words: str | None) -> Schema:

@@ -17,15 +17,7 @@ from patchgate.ledger.history import history
 from patchgate.ledger.ledger import iso
 from patchgate.placeholders.claims.claim import ClaimOutcome
 from patchgate.report.json import json_line
-from patchgate.report.schema import (
-    COUNT,
-    Schema,
-    Shape,
-    about,
-    document_schema,
-    or_null,
-    schema_of,
-)
+from patchgate.report.schema import COUNT, Schema, Shape, about, document_schema, or_null
 from patchgate.report.verdict import Json
 from patchgate.report.wording import count, safe
 from patchgate.storage.chain import Problem
@@ -240,7 +232,7 @@ def json_schema() -> Schema:
         "since": str | None,
         "adjudications": COUNT,
         # A newer program may have written outcomes that this one does not know.
-        "outcomes": Schema(schema_of(dict.fromkeys(ClaimOutcome, COUNT)), additionalProperties=COUNT),
+        "outcomes": about(dict.fromkeys(ClaimOutcome, COUNT), additionalProperties=COUNT),
         "scans": about(COUNT, "the adjudications that scanned files"),
         "contradiction_downgrade_count": COUNT,
         "contradiction_detected_no_downgrade_count": COUNT,

@@ -23,15 +23,7 @@ from patchgate.placeholders.claims.claim import (
     Unscanned,
 )
 from patchgate.report.json import path_member, plain_json
-from patchgate.report.schema import (
-    COUNT,
-    DRAFT,
-    Schema,
-    Shape,
-    about,
-    path_key,
-    schema_of,
-)
+from patchgate.report.schema import COUNT, DRAFT, Schema, Shape, about, path_key, schema_of
 from patchgate.report.verdict import Json
 
 
@@ -135,8 +127,8 @@ _METADATA: Shape = {
     "matched_file_count": COUNT,
     "candidate_source_counts": dict.fromkeys(Tier, COUNT),
     "skipped_counts": dict.fromkeys(Unscanned, COUNT),
-    "skipped_samples": Schema(schema_of([_SKIPPED]), maxItems=MOST_SAMPLES),
-    "samples": Schema(about([str], "`path:line` of placeholders"), maxItems=MOST_SAMPLES),
+    "skipped_samples": about([_SKIPPED], maxItems=MOST_SAMPLES),
+    "samples": about([str], "`path:line` of placeholders", maxItems=MOST_SAMPLES),
     "places_total": COUNT,
     "guard_enabled": bool,
     "strict_coverage": about(bool, "whether the strict rule decided"),
