@@ -64,183 +64,6 @@ NO_TESTS = Ran(
 )
 
 
-def run_tests(
-    component: Component,
-    files: Sequence[RepoPath],
-    source_roots: Sequence[str],
-    *,
-    place: str,
-    beside: str,
-    environ: Mapping[str, str],
-    tick: Callable[[float], None],
-) -> Ran:
-    """Run the tests of a component in a scratch tree.
-
-    Args:
-        files: the regular files of its tests, at least one.
-        source_roots: the folders of the tree that go on PYTHONPATH, before the caller's.
-        place: the scratch tree, an absolute path.
-        beside: an empty folder outside of it, for log and report.
-        environ: the caller's.
-
-    Raises:
-        UndecidedError: the log cannot be made.
-    """
-    from patchgate.commands.runner import run
-    from patchgate.ledger.masking import Masks
-
-    command = component.settings.test_command
-    is_pytest = runs_pytest(command)
-    report = os.path.join(beside, "report.xml")
-    log = os.path.join(beside, "log")
-    outcome = run(
-        component.id,
-        CommandSettings(
-            "test", tuple(FILES if word == TESTS else word for word in command), "tree", MOST_SECONDS
-        ),
-        place=place,
-        files=chosen(files) if is_pytest else files,
-        environ=_environment(environ, source_roots, place, report),
-        log_path=log,
-        mask=Masks([environ]).stream(),
-        tick=tick,
-    )
-    said = _said(outcome, _read(log, _MOST_LOG))
-    ending, reason, hint, counts = _told(component, outcome, is_pytest, _counts(report), said)
-    tail = () if ending is Ending.PASSED else outcome.tail
-    if ending is not Ending.PASSED and not tail and outcome.exit_code is not None:
-        hint = f"{hint}; nothing was printed by: {outcome.shown}"
-    warnings = outcome.warnings
-    if ending is Ending.PASSED and counts is None:
-        warnings += (f"nobody counted the tests of `{component.id}`: its command wrote no report",)
-    return Ran(ending, reason, hint, counts, outcome.seconds, tail, warnings)
-
-
-def chosen(files: Sequence[RepoPath]) -> list[RepoPath]:
-    """Choose the files that pytest is asked to collect: what helps the tests (`conftest.py`, data) is not.
-
-    Where there is no module of tests at all, it gets everything, and says itself what it makes of it.
-    """
-    modules = [
-        path
-        for path in files
-        if path.name.endswith(b".py") and path.name not in {b"conftest.py", b"__init__.py"}
-    ]
-    return modules or list(files)
-
-
-def _environment(
-    environ: Mapping[str, str], source_roots: Sequence[str], place: str, report: str
-) -> dict[str, str]:
-    if os.pathsep in place:
-        raise UndecidedError(
-            "PYTHONPATH cannot name the scratch tree: its path holds a colon",
-            "set XDG_CACHE_HOME to a folder without one",
-        )
-    roots = [os.path.normpath(os.path.join(place, os.fsdecode(root.encode()))) for root in source_roots]
-    path = [*roots, *filter(None, [environ.get("PYTHONPATH")])]
-    return {**environ, "PYTHONPATH": os.pathsep.join(path), **report_options(environ, report)}
-
-
-def _read(place: str, most: int) -> bytes | None:
-    """Read a file that a command wrote; None where there is none, or something else, or too much."""
-    try:
-        descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(descriptor, "rb") as file:
-            raw = file.read(most + 1)
-    except OSError:
-        return None
-    return raw if len(raw) <= most else None
-
-
-def _said(outcome: CommandOutcome, log: bytes | None) -> bytes:
-    """Give what a command printed; of more than is read its end, where runners sum up."""
-    return "\n".join(outcome.tail).encode("utf-8", "surrogateescape") if log is None else log
-
-
-def _counts(report: str) -> Counts | str | None:
-    """Read the numbers; a sentence where the report is damaged, None where there is none."""
-    if not os.path.lexists(report):
-        return None
-    raw = _read(report, MOST_REPORT)
-    if raw is None:
-        return "it cannot be read, or is too large"
-    try:
-        return read_report(raw)
-    except ValueError as error:
-        return printable(str(error))
-
-
-def _told(
-    component: Component,
-    outcome: CommandOutcome,
-    is_pytest: bool,
-    counts: Counts | str | None,
-    said: bytes,
-) -> tuple[Ending, str, str | None, Counts | None]:
-    mend = f"mend test_command of `{component.id}`, or install what it needs"
-    again = f"mend {'what the output names' if outcome.tail else 'the tests'}, then capture again"
-    known = counts if isinstance(counts, Counts) else None
-    if outcome.status in {Status.NOT_STARTED, Status.TIMED_OUT}:
-        return Ending.NOT_RUN, f"its tests could not be run: the command {outcome.reason}", mend, known
-    code = outcome.exit_code or 0
-    has_failed = known is not None and known.failed + known.errors > known.is_broken_off
-    if not has_failed and _is_broken_off(known, is_pytest, said):
-        hint = "take pytest.exit out of the tests, and let the command run them, then capture again"
-        return Ending.FAILED, "its tests were broken off before all of them had run", hint, known
-    if known is not None and known.failed + known.errors:
-        bad = known.failed + known.errors
-        return Ending.FAILED, _failed(bad, known.total), again, known
-    if isinstance(counts, str):
-        return Ending.NOT_RUN, f"what its tests reported cannot be used: {counts}", mend, None
-    if (known is None and is_pytest and (code in _NOT_RUN or _lacks_pytest(outcome))) or code in {126, 127}:
-        return Ending.NOT_RUN, f"its tests could not be run: exit code {code}", mend, known
-    empty = _emptiness(known, is_pytest, code, said)
-    if empty is not None:
-        return Ending.EMPTY, empty, _EMPTY, known
-    if code != 0:
-        ended = f"ended by signal {-code}" if code < 0 else f"exit code {code}"
-        return Ending.FAILED, f"its tests failed: {ended}", again, known
-    if known is None and is_pytest:
-        hint = "let pytest write its report where PYTEST_ADDOPTS says: take --junitxml out of the command"
-        return Ending.EMPTY, "pytest ended well and told of no test", hint, None
-    return Ending.PASSED, _passed(known), None, known
-
-
-def _is_broken_off(counts: Counts | None, is_pytest: bool, said: bytes) -> bool:
-    if counts is not None and counts.is_broken_off:
-        return True
-    return (counts is not None or is_pytest) and said_broken_off(said)
-
-
-def _failed(bad: int, total: int) -> str:
-    return "its only test failed" if total == 1 else f"{bad} of its {total} tests failed"
-
-
-def _lacks_pytest(outcome: CommandOutcome) -> bool:
-    return any("No module named pytest" in line for line in outcome.tail)
-
-
-def _emptiness(counts: Counts | None, is_pytest: bool, code: int, said: bytes) -> str | None:
-    if counts is not None:
-        if not counts.total:
-            return "no test of it ran: 0 were collected"
-        if not counts.passed:
-            return f"no test of it passed: all {counts.total} were skipped, or expected to fail"
-        return None
-    if is_pytest:
-        return "no test of it ran: 0 were collected" if code == _NONE_COLLECTED else None
-    line = said_nothing_ran(said)
-    return None if line is None else f"no test of it ran: `{printable(line, 120)}`"
-
-
-def _passed(counts: Counts | None) -> str:
-    if counts is None:
-        return "its test command ended well, and told no numbers"
-    tests = f"{counts.passed} {'test' if counts.passed == 1 else 'tests'} passed"
-    return f"{tests}, {counts.skipped} skipped" if counts.skipped else tests
-
-
 @dataclass(frozen=True, slots=True)
 class Request:
     """What is to be captured, and of what: the index, or the working tree (`from_disk`)."""
@@ -311,3 +134,166 @@ class Capture:
         if Result.REFUSED in results:
             return 1
         return 3 if Result.UNDECIDED in results else 0
+
+
+def run_tests(
+    component: Component,
+    files: Sequence[RepoPath],
+    source_roots: Sequence[str],
+    *,
+    place: str,
+    beside: str,
+    environ: Mapping[str, str],
+    tick: Callable[[float], None],
+) -> Ran:
+    """Run the tests of a component in a scratch tree.
+
+    Args:
+        files: the regular files of its tests, at least one.
+        source_roots: the folders of the tree that go on PYTHONPATH, before the caller's.
+        place: the scratch tree, an absolute path.
+        beside: an empty folder outside of it, for log and report.
+        environ: the caller's.
+
+    Raises:
+        UndecidedError: the log cannot be made.
+    """
+    from patchgate.commands.runner import run
+    from patchgate.ledger.masking import Masks
+
+    command = component.settings.test_command
+    is_pytest = runs_pytest(command)
+    report = os.path.join(beside, "report.xml")
+    log = os.path.join(beside, "log")
+    words = tuple(FILES if word == TESTS else word for word in command)
+    outcome = run(
+        component.id,
+        CommandSettings("test", words, "tree", MOST_SECONDS),
+        place=place,
+        files=chosen(files) if is_pytest else files,
+        environ=_environment(environ, source_roots, place, report),
+        log_path=log,
+        mask=Masks([environ]).stream(),
+        tick=tick,
+    )
+    # Of more than is read the end is enough, where runners sum up.
+    printed = _read(log, _MOST_LOG)
+    said = "\n".join(outcome.tail).encode("utf-8", "surrogateescape") if printed is None else printed
+    ending, reason, hint, counts = _told(component, outcome, is_pytest, _counts(report), said)
+    tail = () if ending is Ending.PASSED else outcome.tail
+    if ending is not Ending.PASSED and not tail and outcome.exit_code is not None:
+        hint = f"{hint}; nothing was printed by: {outcome.shown}"
+    warnings = outcome.warnings
+    if ending is Ending.PASSED and counts is None:
+        warnings += (f"nobody counted the tests of `{component.id}`: its command wrote no report",)
+    return Ran(ending, reason, hint, counts, outcome.seconds, tail, warnings)
+
+
+def chosen(files: Sequence[RepoPath]) -> list[RepoPath]:
+    """Choose the files that pytest is asked to collect: what helps the tests (`conftest.py`, data) is not.
+
+    Where there is no module of tests at all, it gets everything, and says itself what it makes of it.
+    """
+    helping = {b"conftest.py", b"__init__.py"}
+    modules = [path for path in files if path.name.endswith(b".py") and path.name not in helping]
+    return modules or list(files)
+
+
+def _environment(
+    environ: Mapping[str, str], source_roots: Sequence[str], place: str, report: str
+) -> dict[str, str]:
+    if os.pathsep in place:
+        raise UndecidedError(
+            "PYTHONPATH cannot name the scratch tree: its path holds a colon",
+            "set XDG_CACHE_HOME to a folder without one",
+        )
+    roots = [os.path.normpath(os.path.join(place, os.fsdecode(root.encode()))) for root in source_roots]
+    path = [*roots, *filter(None, [environ.get("PYTHONPATH")])]
+    return {**environ, "PYTHONPATH": os.pathsep.join(path), **report_options(environ, report)}
+
+
+def _read(place: str, most: int) -> bytes | None:
+    """Read a file that a command wrote; None where there is none, or something else, or too much."""
+    try:
+        descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(descriptor, "rb") as file:
+            raw = file.read(most + 1)
+    except OSError:
+        return None
+    return raw if len(raw) <= most else None
+
+
+def _counts(report: str) -> Counts | str | None:
+    """Read the numbers; a sentence where the report is damaged, None where there is none."""
+    if not os.path.lexists(report):
+        return None
+    raw = _read(report, MOST_REPORT)
+    if raw is None:
+        return "it cannot be read, or is too large"
+    try:
+        return read_report(raw)
+    except ValueError as error:
+        return printable(str(error))
+
+
+def _told(
+    component: Component,
+    outcome: CommandOutcome,
+    is_pytest: bool,
+    counts: Counts | str | None,
+    said: bytes,
+) -> tuple[Ending, str, str | None, Counts | None]:
+    mend = f"mend test_command of `{component.id}`, or install what it needs"
+    again = f"mend {'what the output names' if outcome.tail else 'the tests'}, then capture again"
+    known = counts if isinstance(counts, Counts) else None
+    if outcome.status in {Status.NOT_STARTED, Status.TIMED_OUT}:
+        return Ending.NOT_RUN, f"its tests could not be run: the command {outcome.reason}", mend, known
+    code = outcome.exit_code or 0
+    has_failed = known is not None and known.failed + known.errors > known.is_broken_off
+    if not has_failed and _is_broken_off(known, is_pytest, said):
+        hint = "take pytest.exit out of the tests, and let the command run them, then capture again"
+        return Ending.FAILED, "its tests were broken off before all of them had run", hint, known
+    if known is not None and (bad := known.failed + known.errors):
+        some = "its only test" if known.total == 1 else f"{bad} of its {known.total} tests"
+        return Ending.FAILED, f"{some} failed", again, known
+    if isinstance(counts, str):
+        return Ending.NOT_RUN, f"what its tests reported cannot be used: {counts}", mend, None
+    lacks_pytest = any("No module named pytest" in line for line in outcome.tail)
+    if (known is None and is_pytest and (code in _NOT_RUN or lacks_pytest)) or code in {126, 127}:
+        return Ending.NOT_RUN, f"its tests could not be run: exit code {code}", mend, known
+    empty = _emptiness(known, is_pytest, code, said)
+    if empty is not None:
+        return Ending.EMPTY, empty, _EMPTY, known
+    if code != 0:
+        ended = f"ended by signal {-code}" if code < 0 else f"exit code {code}"
+        return Ending.FAILED, f"its tests failed: {ended}", again, known
+    if known is None and is_pytest:
+        hint = "let pytest write its report where PYTEST_ADDOPTS says: take --junitxml out of the command"
+        return Ending.EMPTY, "pytest ended well and told of no test", hint, None
+    return Ending.PASSED, _passed(known), None, known
+
+
+def _is_broken_off(counts: Counts | None, is_pytest: bool, said: bytes) -> bool:
+    if counts is not None and counts.is_broken_off:
+        return True
+    return (counts is not None or is_pytest) and said_broken_off(said)
+
+
+def _emptiness(counts: Counts | None, is_pytest: bool, code: int, said: bytes) -> str | None:
+    if counts is not None:
+        if not counts.total:
+            return "no test of it ran: 0 were collected"
+        if not counts.passed:
+            return f"no test of it passed: all {counts.total} were skipped, or expected to fail"
+        return None
+    if is_pytest:
+        return "no test of it ran: 0 were collected" if code == _NONE_COLLECTED else None
+    line = said_nothing_ran(said)
+    return None if line is None else f"no test of it ran: `{printable(line, 120)}`"
+
+
+def _passed(counts: Counts | None) -> str:
+    if counts is None:
+        return "its test command ended well, and told no numbers"
+    tests = f"{counts.passed} {'test' if counts.passed == 1 else 'tests'} passed"
+    return f"{tests}, {counts.skipped} skipped" if counts.skipped else tests
