@@ -1,10 +1,8 @@
-"""Baselines: what was recorded of a component's files, and how that is written.
+"""Baselines: what was recorded of a component's files, and how that is written and strictly read.
 
-Decides the one form of `.patchgate/baselines/<component>.json` and reads it strictly, by hand: no commit near
-a component may pay for pydantic. The form is that of any JSON formatter with two spaces and sorted keys, so
-that formatters leave it alone. Two lines that never change stand between what changes of one file and what
-changes of the next, so that git merges edits of different files by itself. Nothing in it depends on the time,
-the machine or the version of the tool. Whether a component has drifted is not told here.
+By hand: no commit near a component may pay for pydantic. The form is that of any JSON formatter with two
+spaces and sorted keys. Two lines that never change stand between what changes of one file and what changes
+of the next, so that git merges edits of different files by itself. Nothing in it depends on time or machine.
 """
 
 from __future__ import annotations
@@ -113,9 +111,7 @@ def hashes(baseline: Baseline) -> Hashes:
 
     A gitlink's commit stands where the SHA-256 of a content would.
     """
-    return Hashes(
-        _hash(baseline, Role.CONTRACT), _hash(baseline, Role.TESTS), _hash(baseline, Role.IMPLEMENTATION)
-    )
+    return Hashes(*(_hash(baseline, role) for role in Role))
 
 
 def _hash(baseline: Baseline, role: Role) -> str | None:
@@ -279,12 +275,9 @@ def _unreadable(raw: bytes, component: str, error: Exception) -> BaselineFault:
     if raw.startswith(b"\xef\xbb\xbf"):
         return _fault(component, "this baseline begins with a byte-order mark", 1)
     if isinstance(error, json.JSONDecodeError):
-        return _fault(component, f"this baseline is not JSON: {_lower(error.msg)}", error.lineno)
+        what = error.msg[:1].lower() + error.msg[1:]
+        return _fault(component, f"this baseline is not JSON: {what}", error.lineno)
     return _fault(component, "this baseline is not JSON that can be read: it is nested too deeply", 1)
-
-
-def _lower(text: str) -> str:
-    return text[:1].lower() + text[1:]
 
 
 def _fault(component: str, message: str, line: int, hint: str | None = None) -> BaselineFault:

@@ -72,24 +72,6 @@ class ComponentState:
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
-    """One component after several changes, beside the baseline from before the first of them.
-
-    Args:
-        state: the component after the last change; `before` is the baseline from before the first. Its files
-            are those that either declaration claims.
-        is_declared: whether the last tree declares it.
-        was_declared: whether the first tree declared it.
-        is_forged: whether the last tree's baseline records a checksum that is not the file's.
-    """
-
-    state: ComponentState
-    is_declared: bool = True
-    was_declared: bool = True
-    is_forged: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class ContractsView:
     """The contracts of a tree, as far as those that are validated need them.
 

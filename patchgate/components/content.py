@@ -7,7 +7,7 @@ what lists and graphs show. Not how a change is judged: that has the policy of b
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from patchgate.components.component_cache import FactsCache, facts_at
@@ -65,9 +65,8 @@ def content_of(
         ConfigError: the policy of that content cannot be used.
     """
     if repository.work_tree is None:
-        raise UsageError(
-            "a bare repository has neither index nor working tree", "capture in a clone, and push it"
-        )
+        message = "a bare repository has neither index nor working tree"
+        raise UsageError(message, "capture in a clone, and push it")
     _require_merged(repository)
     base = pending_base(repository, objects)
     variables = store.copy_index()
@@ -75,11 +74,10 @@ def content_of(
     if from_disk:
         worktree(repository, objects, base, Detail(), store)
     # What is only intended to be added is no part of it, as of the next commit.
-    tree = repository.output("write-tree", variables=variables).decode("ascii").strip()
-    view = TreeView(objects, tree)
+    view = TreeView(objects, repository.output("write-tree", variables=variables).decode("ascii").strip())
     policies = Policies(objects)
     policy = usable(policies.at(policies.key(view.tree)))
-    return Recordable(view, policy, base.commit, store, unstaged)
+    return Recordable(view=view, policy=policy, commit=base.commit, store=store, unstaged=unstaged)
 
 
 def _unstaged(repository: Repository, variables: Mapping[str, str]) -> tuple[RepoPath, ...]:
@@ -128,18 +126,17 @@ class Content:
     @property
     def place(self) -> str:
         """Where it is, as it is told."""
-        return place_of(self.name)
+        return _place_of(self.name)
 
 
-def place_of(name: str) -> str:
-    """Write the name of a content as it stands in a sentence."""
+def _place_of(name: str) -> str:
     return name if name == "HEAD" else f"the {name}"
 
 
 def none_declared(name: str) -> str:
     """Say that a content declares no component: only what is in it counts."""
     added = "" if name == "HEAD" else ", and git add it"
-    return f"no component is declared in {place_of(name)}: {TO_DECLARE}{added}"
+    return f"no component is declared in {_place_of(name)}: {TO_DECLARE}{added}"
 
 
 def index_content(repository: Repository, objects: Objects) -> Content:
@@ -277,19 +274,37 @@ def component_graph(repository: Repository) -> ComponentGraph:
     """
     with Objects(repository) as objects, FactsCache.of(repository) as cache:
         content = index_content(repository, objects)
-        return _graph(content, cache)
+        components = content.components
+        found = list(_dependencies(components, content.view, cache))
+    needs: dict[str, set[str]] = {each: set() for each in components.ids}
+    for edge in found:
+        if edge.to is not None:
+            needs[edge.source].add(edge.to)
+    circles = cycles({name: sorted(others) for name, others in needs.items()})
+    parents = {each: components[each].parent for each in components.ids}
+    return ComponentGraph(
+        content=content.name,
+        parents=parents,
+        groups=tuple(sorted({each for each in parents.values() if each is not None} - parents.keys())),
+        dependencies=tuple(
+            replace(edge, is_in_cycle=any({edge.source, edge.to} <= each.members for each in circles))
+            for edge in found
+        ),
+        cycles=tuple(each.path for each in circles),
+    )
 
 
 def _listed(component: Component, view: TreeView, cache: FactsCache) -> Listed:
     numbers = Counter(role for role, _ in files_of(component, view).values())
     state, facts = _contract(component, view, cache)
+    version = facts.version if facts is not None else None
     return Listed(
-        component.id,
-        component.parent,
-        ContractState(as_text(component.contract), state, facts.version if facts is not None else None),
-        numbers[Role.TESTS],
-        numbers[Role.IMPLEMENTATION],
-        view.entry(component.baseline.raw) is not None,
+        id=component.id,
+        parent=component.parent,
+        contract=ContractState(as_text(component.contract), state, version),
+        tests=numbers[Role.TESTS],
+        implementation=numbers[Role.IMPLEMENTATION],
+        has_baseline=view.entry(component.baseline.raw) is not None,
     )
 
 
@@ -300,42 +315,16 @@ def _contract(component: Component, view: TreeView, cache: FactsCache) -> tuple[
     return "readable" if facts.is_readable else "unreadable", facts
 
 
-def _graph(content: Content, cache: FactsCache) -> ComponentGraph:
-    components = content.components
+def _dependencies(components: Components, view: TreeView, cache: FactsCache) -> Iterator[Dependency]:
     names = Names(components.ids)
-    found: list[Dependency] = []
-    for each in components.ids:
-        _, facts = _contract(components[each], content.view, cache)
-        if facts is not None:
-            found += _dependencies(each, facts, names, components)
-    needs: dict[str, set[str]] = {each: set() for each in components.ids}
-    for edge in found:
-        if edge.to is not None:
-            needs[edge.source].add(edge.to)
-    circles = cycles({name: sorted(others) for name, others in needs.items()})
-    knots = [each.members for each in circles]
-    parents = {each: components[each].parent for each in components.ids}
-    return ComponentGraph(
-        content.name,
-        parents,
-        tuple(sorted({each for each in parents.values() if each is not None} - parents.keys())),
-        tuple(_marked(each, knots) for each in found),
-        tuple(each.path for each in circles),
-    )
-
-
-def _dependencies(
-    source: str, facts: ContractFacts, names: Names, components: Components
-) -> list[Dependency]:
-    found = []
-    for reference, resolved in resolved_dependencies(facts, names):
-        if resolved is None:
-            found.append(Dependency(source, reference.name))
+    for source in components.ids:
+        _, facts = _contract(components[source], view, cache)
+        if facts is None:
             continue
-        across = is_across(components, source, resolved.id)
-        found.append(Dependency(source, reference.name, resolved.id, resolved.how, is_across=across))
-    return found + [Dependency(source, each.name, is_external=True) for each in facts.externals]
-
-
-def _marked(edge: Dependency, knots: Sequence[frozenset[str]]) -> Dependency:
-    return replace(edge, is_in_cycle=any({edge.source, edge.to} <= each for each in knots))
+        for reference, resolved in resolved_dependencies(facts, names):
+            if resolved is None:
+                yield Dependency(source, reference.name)
+            else:
+                across = is_across(components, source, resolved.id)
+                yield Dependency(source, reference.name, resolved.id, resolved.how, is_across=across)
+        yield from (Dependency(source, each.name, is_external=True) for each in facts.externals)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from patchgate.check.case import Case, find
 from patchgate.components.baseline import Baseline, BaselineFault
-from patchgate.components.component_case import ComponentsNear, ComponentState, Steps
+from patchgate.components.component_case import ComponentsNear, ComponentState
 from patchgate.components.drift_contents import (
     Comparison,
     compare,
@@ -301,17 +301,26 @@ def _find(
     return find(rule, message, path, hint, side=side, details={"component": state.component.id, **more})
 
 
-def examine_steps(steps: Steps) -> Iterator[Finding]:
-    """Find what several changes did to a component together that one change may not do."""
-    state = steps.state
+def examine_steps(
+    state: ComponentState, *, is_declared: bool, was_declared: bool, is_forged: bool
+) -> Iterator[Finding]:
+    """Find what several changes did to a component together that one change may not do.
+
+    Args:
+        state: the component after the last change, with the files that either declaration claims; `before`
+            is the baseline from before the first.
+        is_declared: whether the last tree declares it.
+        was_declared: whether the first tree declared it.
+        is_forged: whether the last tree's baseline records a checksum that is not the file's.
+    """
     if not isinstance(state.before, Baseline):
         return
-    if not steps.is_declared:
+    if not is_declared:
         yield from _left_with(state, state.before)
         return
-    if steps.was_declared and state.recorded is None:
+    if was_declared and state.recorded is None:
         yield deleted(state)
-    elif steps.is_forged:
+    elif is_forged:
         yield forged(state)
     yield from laundered(state, state.before)
 

@@ -1,9 +1,8 @@
-"""The test functions of a Python file: names, assertions, skips.
+"""The test functions of a Python file: names, assertions, skips; what is no Python has no tests.
 
 Decides what a test function is (`def test…`, async too, at the top or in classes that are collected), which
 of its statements can run, and whether it is skipped. All by what stands in the file: a name that comes from
-elsewhere, or a condition that no literal settles, is taken to be honest. One pass, linear in the size; what
-is no Python has no tests.
+elsewhere, or a condition that no literal settles, is taken to be honest. One pass, linear in the size.
 """
 
 from __future__ import annotations
@@ -113,16 +112,8 @@ class _Test:
 class _Scope:
     """What is open at a place: all that holds for a statement there.
 
-    Args:
-        indent: of the head.
-        owner: the class.
-        is_dead: nothing in it ever runs.
-        is_sure: what stands in it runs whenever the function around it does.
-        is_in_function: of any kind.
-        test: the test around it.
-        inner: the function or class in that test around it.
-        is_class: its head is `class`.
-        condition: whether its head is an `if`, `elif` or `while` of this known truth.
+    `is_dead`: nothing in it ever runs; `is_sure`: it runs whenever the function around it does; `condition`:
+    the known truth of its head, an `if`, `elif` or `while`. `test` and `inner` are those around it.
     """
 
     indent: int

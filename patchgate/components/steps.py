@@ -188,7 +188,6 @@ class _Between:
 
 def _drift(objects: Objects, between: _Between) -> Iterator[Finding]:
     # 10 ms to import, and most pushes touch no component.
-    from patchgate.components.component_case import Steps
     from patchgate.components.drift import examine_steps
     from patchgate.components.drift_gathering import is_forged, recorded_at, state_over
 
@@ -212,7 +211,9 @@ def _drift(objects: Objects, between: _Between) -> Iterator[Finding]:
         )
         forged = is_declared and place in changed and is_forged(state.recorded, state.before, objects)
         hint = _ONE_COMMIT if is_declared else _RETIRE_FIRST
-        for finding in examine_steps(Steps(state, is_declared, was_declared, forged)):
+        for finding in examine_steps(
+            state, is_declared=is_declared, was_declared=was_declared, is_forged=forged
+        ):
             is_error = finding.level is Level.ERROR and not finding.definition.invariant
             yield replace(finding, hint=hint) if is_error else finding
 

@@ -1,8 +1,7 @@
 """Validate components as the index has them: some, all, or those that what is staged touches.
 
 Decides which contracts and baselines are asked, and what the report is bound to: the whole tree, under
-the policy that it holds itself. What is said of them is said by the gates `contracts` and `drift`, as for a
-change. It is no verdict on a change: no other gate is asked.
+the policy that it holds itself. What is said of them is said by the gates `contracts` and `drift`.
 """
 
 from __future__ import annotations
@@ -83,24 +82,29 @@ def validate(
 
         after = content.view.tree if content.staged is None else content.staged.after
         change = Change(objects.empty_tree, after, ())
+        contracts = () if view is None else examine_view(view, policy)
+        drift = _drift(content, recorded, compared)
         gates = (
-            Gate(
-                "contracts",
-                lambda case: until(examine_view(view, case.policy) if view is not None else ()),
-                lambda case: view is not None,
-            ),
-            Gate(
-                "drift", lambda case: until(_drift(content, recorded, compared)), lambda case: bool(recorded)
-            ),
+            Gate("contracts", lambda case: until(contracts), lambda case: view is not None),
+            Gate("drift", lambda case: until(drift), lambda case: bool(recorded)),
         )
         outcomes, findings = judge(Case(change, policy, profile, has_budgets=False), gates)
-        place = content.name if policy.file else BUILT_IN
-        bound = reference(policy, place, profile)
-        verdict = ChangeVerdict(change, Source("all"), profile.value, bound, outcomes, findings)
-    report = Report((verdict,), repository.limits)
-    is_touched = view is not None or bool(recorded)
-    contracts = _number(view)
-    return Validated(report, content.name, bool(content.components), is_touched, contracts, len(compared))
+        verdict = ChangeVerdict(
+            change=change,
+            source=Source("all"),
+            profile=profile.value,
+            policy=reference(policy, content.name if policy.file else BUILT_IN, profile),
+            gates=outcomes,
+            findings=findings,
+        )
+    return Validated(
+        report=Report((verdict,), repository.limits),
+        content=content.name,
+        declares=bool(content.components),
+        is_touched=view is not None or bool(recorded),
+        contracts=0 if view is None else _number(view),
+        baselines=len(compared),
+    )
 
 
 def _with_baselines(
@@ -113,10 +117,7 @@ def _with_baselines(
         asked |= view.asked
     if not (everything or ids) and content.staged is not None:
         touched = [file.path for file in content.staged.files]
-        for name in components.ids:
-            each = components[name]
-            if any(path == each.baseline or each.role(path) is not None for path in touched):
-                asked.add(name)
+        asked |= components.near(touched).keys()
     found = [components[name] for name in components.ids if name in asked]
     return [each for each in found if content.view.entry(each.baseline.raw) is not None]
 
@@ -127,10 +128,8 @@ def _drift(content: Content, components: Sequence[Component], compared: list[str
         yield from examine_state(state_of(component, content.view))
 
 
-def _number(view: ContractsView | None) -> int:
+def _number(view: ContractsView) -> int:
     """Count the contracts that are there, among those that were asked or held against their tests."""
-    if view is None:
-        return 0
     return sum(view.facts.get(name) is not None for name in view.asked | view.tests.keys())
 
 

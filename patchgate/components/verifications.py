@@ -213,11 +213,7 @@ def record_verifications(
         ledger = _ledger(repository, each)
         told = ledger.record(KIND, each.about())
         if told is not None:
-            if not _is_recorded(ledger, each):
+            if not any(event.about == each.about() for event in ledger.mentions({KIND}, each.baseline_oid)):
                 raise UndecidedError(told, "make room, or mend the mode of that file, then verify again")
             warnings.append(told)
     return tuple(warnings)
-
-
-def _is_recorded(ledger: Ledger, made: Verification) -> bool:
-    return any(event.about == made.about() for event in ledger.mentions({KIND}, made.baseline_oid))
