@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from patchgate.apply.attempts import (
+    KEYS,
     AttemptRecord,
     RecoveredRecord,
     ResetRecord,
@@ -21,7 +22,7 @@ from patchgate.apply.attempts import (
     past,
     records,
 )
-from patchgate.apply.evidence_folders import Folder, contents, folders, read_evidence, remove
+from patchgate.apply.left import Folder, contents, folders, read_evidence, remove
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.quoting import first_of, printable, quote_path
 from patchgate.git.repository import Repository
@@ -291,7 +292,6 @@ def prune(
     """Remove the evidence of old attempts.
 
     Args:
-        repository: where.
         keep: the evidence of so many attempts stays, the newest; `KEPT` where neither is given.
         older_than: only what is older than so many seconds goes.
         now: seconds since the epoch.
@@ -376,15 +376,13 @@ def show_json(repository: Repository, told: Told) -> str:
     return json_line(value)
 
 
-_LACKING = AttemptRecord("", "", None, 0, "", False, False, False, "", "")
-
-
 def _entry(told: Told) -> dict[str, Json]:
     """Give the keys of one attempt, every one of them present; null is what nobody knows."""
-    plain = (told.record or _LACKING).plain()
+    plain = (
+        told.record.plain() if told.record is not None else {**dict.fromkeys(KEYS), "rules": [], "files": []}
+    )
     if told.record is None:
         says = dict(told.folder.says or {}) if told.folder is not None else {}
-        plain = {**dict.fromkeys(plain), "rules": [], "files": []}
         says["source"] = says.get("kind")
         known = ("chain", "retry_of", "source", "patch_sha256", "work_tree")
         plain |= {key: each for key in known if isinstance(each := says.get(key), str)}

@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
-from patchgate.apply.evidence_folders import ID
 from patchgate.git.model import Entry
 from patchgate.git.path import RepoPath
 from patchgate.ledger.adjudications import part_of, path_of, plain_path
@@ -23,6 +22,7 @@ ATTEMPTED, RESET, RECOVERED = "attempted", "reset", "recovered"
 MAX_NOTE = 256 * 1024
 """Bytes of a journal's note at most; its record holds the names of folders too."""
 
+ID = re.compile(r"a-[0-9a-f]{4,40}", re.ASCII)
 _MODE = re.compile(r"[0-7]{6}", re.ASCII)
 _OID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", re.ASCII)
 
@@ -77,7 +77,7 @@ class AttemptRecord:
 
     def plain(self) -> dict[str, Json]:
         """Give the keys of the event."""
-        value: dict[str, Json] = {_KEYS.get(name, name): getattr(self, name) for name in _PLAIN}
+        value: dict[str, Json] = dict(zip(KEYS, (getattr(self, name) for name in _PLAIN), strict=True))
         return value | {"rules": list(self.rules), "files": [_plain_file(file) for file in self.files]}
 
     def note(self) -> dict[str, Json]:
@@ -95,8 +95,8 @@ class AttemptRecord:
             ValueError: it is no record of an attempt.
         """
         held: dict[str, Json] = {}
-        for name, (kind, may_be_none) in _PLAIN.items():
-            each = value.get(_KEYS.get(name, name))
+        for key, (name, (kind, may_be_none)) in zip(KEYS, _PLAIN.items(), strict=True):
+            each = value.get(key)
             if type(each) is not kind and not (each is None and may_be_none):
                 raise ValueError(f"{name} is not what it is in a record of an attempt")
             held[name] = each
@@ -126,6 +126,10 @@ _PLAIN = {
     for each in fields(AttemptRecord)
     if each.name not in {"rules", "files", "at"}
 }
+
+
+KEYS = tuple(_KEYS.get(name, name) for name in _PLAIN)
+"""The keys of an event that are written as they are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,8 @@
 """The exact bytes on disk, before and after: what a judged change between blobs means for the files.
 
-Decides whether the files are still what was judged, and which bytes are written. A file keeps its form: where
-it is the blob itself, the new one is too; where it is what a checkout makes of the blob (line ends, `ident`,
-an encoding, a filter), so is the new one; where only its line ends differ, the lines that stay keep theirs
-and new ones get the file's own. New files are made as by a checkout. Bytes that are not the blob itself are
-written only if git, asked again, would store them as the very blob that was judged.
-
-It writes nothing; `git/transaction` does. In the ordinary case no child is started: files that are their blob
-and gain no CR LF, under attributes that name no filter, `ident` or encoding.
+A file keeps its form: where it is the blob itself, the new one is too; where a checkout makes it of the blob
+(line ends, `ident`, an encoding, a filter), so is the new one; where only its line ends differ, lines that
+stay keep theirs. Bytes other than the blob are written only if git would store them as the judged one.
 """
 
 from __future__ import annotations
@@ -15,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 
 from patchgate.errors import UndecidedError
 from patchgate.git.checkout import (
@@ -87,35 +83,23 @@ def standing(
     looked = [file for file in files if not _is_gitlink(file)]
     removed = {file.path: file.old for file in files if file.new is None}
     contents: dict[RepoPath, Content | None] = {}
-    as_blob: set[RepoPath] = set()
-    differing: set[RepoPath] = set()
-    absent: dict[RepoPath, Entry | None] = {}
-    converted: dict[RepoPath, tuple[Entry, Content]] = {}
+    paths: dict[_Look, list[RepoPath]] = {look: [] for look in _Look}
     for file in looked:
         found = read_standing(repository, file.path)
         if isinstance(found, Obstacle):
             contents[file.path] = None
-            if file.old is not None or not _makes_room(repository, found, file.path, removed):
-                differing.add(file.path)
-            continue
-        contents[file.path] = found
-        if found is None or file.old is None:
-            if found is not None:
-                differing.add(file.path)
-            elif file.old is not None:
-                absent[file.path] = file.old
-        elif (found.mode == SYMLINK) != (file.old.mode == SYMLINK):
-            differing.add(file.path)
-        elif objects.hash("blob", found.data) == file.old.oid:
-            as_blob.add(file.path)
-        elif found.mode == SYMLINK:
-            differing.add(file.path)
+            is_free = file.old is None and _makes_room(repository, found, file.path, removed)
+            look = _Look.NOTHING if is_free else _Look.DIFFERS
         else:
-            converted[file.path] = (file.old, found)
-    modes = [file for file in looked if _differs_in_mode(file, contents[file.path])]
+            contents[file.path] = found
+            look = _look(objects, file.old, found)
+        paths[look].append(file.path)
+    differing = set(paths[_Look.DIFFERS])
+    modes = [file.path for file in looked if _differs_in_mode(file, contents[file.path])]
     if modes and not is_switched_off(repository, "core.fileMode"):
-        differing.update(file.path for file in modes)
-    if absent:
+        differing.update(modes)
+    old = {file.path: file.old for file in looked if file.old is not None}
+    if absent := {path: old[path] for path in paths[_Look.ABSENT]}:
         # A sparse checkout leaves it out: it was judged as the index has it.
         skipped = left_out(repository, absent)
         differing.update(path for path, entry in absent.items() if skipped.get(path) != entry)
@@ -125,9 +109,30 @@ def standing(
                 f"{hidden[0].quoted} is left out by the sparse checkout: it is not here to be deleted",
                 "use --index, or bring it here: git sparse-checkout add",
             )
-    differing.update(_stored_otherwise(repository, store, converted))
+    converted = {path: old[path] for path in paths[_Look.OTHER_BYTES]}
+    differing.update(_stored_otherwise(repository, store, converted, contents))
     ordered = tuple(file.path for file in looked if file.path in differing)
-    return Standing(contents, frozenset(as_blob), ordered)
+    return Standing(contents, frozenset(paths[_Look.BLOB]), ordered)
+
+
+class _Look(Enum):
+    """How what stands at a path looks beside the old side of the change, before git is asked."""
+
+    NOTHING = "nothing, as there should be"
+    BLOB = "the judged blob itself"
+    OTHER_BYTES = "bytes that git may store as the judged blob"
+    ABSENT = "nothing, where a file should be"
+    DIFFERS = "something else"
+
+
+def _look(objects: Objects, old: Entry | None, found: Content | None) -> _Look:
+    if found is None:
+        return _Look.NOTHING if old is None else _Look.ABSENT
+    if old is None or (found.mode == SYMLINK) != (old.mode == SYMLINK):
+        return _Look.DIFFERS
+    if objects.hash("blob", found.data) == old.oid:
+        return _Look.BLOB
+    return _Look.DIFFERS if found.mode == SYMLINK else _Look.OTHER_BYTES
 
 
 def _is_gitlink(file: FileChange) -> bool:
@@ -170,19 +175,22 @@ def _makes_room(
 
 
 def _stored_otherwise(
-    repository: Repository, store: PrivateStore, files: Mapping[RepoPath, tuple[Entry, Content]]
+    repository: Repository,
+    store: PrivateStore,
+    files: Mapping[RepoPath, Entry],
+    contents: Mapping[RepoPath, Content | None],
 ) -> list[RepoPath]:
     """Find the files that git, asked again, does not store as the blob that was judged."""
-    asked = [(path, content.data) for path, (_, content) in files.items()]
+    asked = [(path, content.data) for path in files if (content := contents[path]) is not None]
     oids = stored_as(repository, store, asked)
-    wrong = [path for (path, _), oid in zip(asked, oids, strict=True) if oid != files[path][0].oid]
+    wrong = [path for (path, _), oid in zip(asked, oids, strict=True) if oid != files[path].oid]
     if not wrong:
         return []
     # The index has a say too (`read_files`); this reads the files again, and who writes compares the bytes.
     held = index_entries(repository, wrong)
     known: dict[RepoPath, Entry | None] = {path: held.get(path) for path in wrong}
-    again = read_files(repository, store, {path: files[path][0].mode for path in wrong}, known)
-    return [path for path in wrong if again.get(path) != files[path][0]]
+    again = read_files(repository, store, {path: files[path].mode for path in wrong}, known)
+    return [path for path in wrong if again.get(path) != files[path]]
 
 
 def forms(
@@ -222,7 +230,9 @@ def forms(
             asked.append((file, new, blob))
     unsteady: list[RepoPath] = []
     if asked:
-        answers = _Conversions(repository, objects, store, attributes, stands)
+        answers = _Conversions(
+            repository=repository, objects=objects, store=store, attributes=attributes, stands=stands
+        )
         for (file, new, _), data in zip(asked, answers.of(asked), strict=True):
             made[file.path] = Content(_mode(file, new, stands.contents[file.path]), data)
         unsteady = answers.unsteady

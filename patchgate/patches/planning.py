@@ -17,7 +17,7 @@ from patchgate.patches.diagnosis import Obstacle, explain_misfit
 from patchgate.patches.lines import FileLines, HunkLines, adapt_line_ends, read_hunk
 from patchgate.patches.misfit_mending import as_new_file, with_mode, without_section
 from patchgate.patches.patch import parse
-from patchgate.patches.patch_model import MARKER, MAX_FAULTS, Fault, Hunk, Kind, Mending, Section
+from patchgate.patches.patch_model import MARKER, MAX_FAULTS, Detail, Fault, Hunk, Kind, Mending, Section
 
 # How many lines a section may compare while it looks for hunks elsewhere: a file of equal lines would
 # otherwise cost the product of its length and the number of hunks.
@@ -54,10 +54,9 @@ class Fitted:
 
 
 def fit(section: Section, preimage: bytes) -> Fitted | tuple[Fault, ...]:
-    """Apply a section's hunks to a file, or say why they do not fit.
+    """Apply a section's hunks to a file, line ends already adapted, or say why they do not fit.
 
     Args:
-        section: a section of a parsed patch, line ends already adapted.
         preimage: the old file's bytes; empty for an added file.
 
     Returns:
@@ -80,19 +79,17 @@ def fit(section: Section, preimage: bytes) -> Fitted | tuple[Fault, ...]:
         lines = read_hunk(section, hunk)
         is_sound = hunk.new_position == hunk.old_position + drift
         place = search.place(hunk, lines, done, is_sound=is_sound)
+        shift, drift = drift, drift + hunk.added - hunk.removed
         if isinstance(place, Obstacle):
             is_searched = len(faults) < _SEARCHED
             faults.append(
-                explain_misfit(section, number, hunk, lines, file, place, search=is_searched, shift=drift)
+                explain_misfit(section, number, hunk, lines, file, place, search=is_searched, shift=shift)
             )
             if len(faults) >= MAX_FAULTS:
                 break
-            drift += hunk.added - hunk.removed
             continue
-        drift += hunk.added - hunk.removed
-        placements.append(
-            Placement(number, hunk.old_start + place - hunk.old_position, place - hunk.old_position)
-        )
+        offset = place - hunk.old_position
+        placements.append(Placement(number, hunk.old_start + offset, offset))
         pieces += file.lines[done:place]
         pieces += lines.new
         done = place + len(lines.old)
@@ -227,10 +224,13 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What one section makes: a step for each path that it writes or removes, the bytes to apply, notes."""
+    """What one section makes: a step for each path that it writes or removes, and notes.
+
+    `adapted` is the section with its line ends made like the file's; empty where it stays as it is.
+    """
 
     steps: tuple[Step, ...]
-    section: bytes
+    adapted: bytes = b""
     notes: tuple[Fault, ...] = ()
     copied_from: RepoPath | None = None
 
@@ -265,87 +265,73 @@ def plan_section(section: Section, around: Surroundings) -> Planned | tuple[Faul
     if GITLINK in {section.new_mode, old.mode if old else None}:
         return _plan_gitlink(section, old)
     preimage = old.content if old is not None else b""
-    raw = section.raw[section.start : section.end]
-    adapted = adapt_line_ends(section, preimage)
+    adapted, section_now = adapt_line_ends(section, preimage), section
     notes: list[Fault] = []
     if adapted is not None:
         again = parse(adapted)
         if isinstance(again, tuple):
             return again
-        notes.append(_adapted(section))
-        section_now, raw = again.sections[0], adapted
-    else:
-        section_now = section
+        message = f"the lines of the patch for {section.path.quoted} were given the line ends of the file"
+        notes.append(Fault("eol-adapted", section.line, message, "nothing to do"))
+        section_now = again.sections[0]
     fitted = fit(section_now, preimage)
     if isinstance(fitted, tuple):
         if adapted is not None:
             # A mending of the adapted lines would bring their line ends into the patch that was sent.
             fitted = tuple(replace(fault, fix=_without_lines(fault.fix)) for fault in fitted)
         return tuple(_at(fault, section.line - section_now.line) for fault in fitted)
-    if len(fitted.moved) > 0:
-        notes.extend(_moved(section, each.hunk, each.line, each.offset) for each in fitted.moved)
+    notes.extend(_moved(section, each) for each in fitted.moved)
     return Planned(
-        _steps(section, section.new_mode or (old.mode if old else REGULAR), fitted.result),
-        raw,
-        tuple(notes),
-        section.old_path if section.kind is Kind.COPY else None,
+        steps=_steps(section, section.new_mode or (old.mode if old else REGULAR), fitted.result),
+        adapted=adapted or b"",
+        notes=tuple(notes),
+        copied_from=section.old_path if section.kind is Kind.COPY else None,
     )
 
 
 def _misplaced(section: Section, around: Surroundings) -> tuple[Fault, ...]:
     """Find what keeps a section from its file before any line is compared."""
-    found: list[Fault] = []
-    if section.old_path is not None:
-        old = around.preimages.get(section.old_path)
-        if old is None or old.mode == _FOLDER:
-            found.append(
-                Fault(
-                    "target-missing",
-                    section.line,
-                    f"{section.old_path.quoted} does not exist",
-                    "leave the section out; there is nothing to delete"
-                    if section.kind is Kind.DELETE
-                    else "name a file that exists; a new file needs `new file mode 100644` and --- /dev/null",
-                    without_section(section) if section.kind is Kind.DELETE else as_new_file(section),
-                )
-            )
-        elif section.old_mode is not None and section.old_mode != old.mode:
-            found.append(
-                Fault(
-                    "effect-mismatch",
-                    section.line,
-                    f"the patch says that {section.old_path.quoted} has mode {section.old_mode}, "
-                    f"but it has {old.mode}",
-                    "make the patch from the file as it is: git diff",
-                    with_mode(section, old.mode),
-                    {"expected": section.old_mode, "actual": old.mode},
-                )
-            )
-    is_new_name = section.new_path is not None and section.new_path != section.old_path
-    if (
-        is_new_name
-        and section.new_path is not None
-        and around.preimages.get(section.new_path) is not None
-        and section.new_path not in around.removed
-    ):
-        is_there = _is_made(section, around.preimages[section.new_path])
-        found.append(
-            Fault(
-                "already-exists",
-                section.line,
-                f"{section.new_path.quoted} exists already" + (", just as the patch makes it" * is_there),
-                "leave the section out"
-                if is_there
-                else "change the existing file instead, or give the new one another name",
-                without_section(section) if is_there else None,
-            )
-        )
-    return tuple(found)
+    found = (_old_misplaced(section, around), _new_misplaced(section, around))
+    return tuple(fault for fault in found if fault is not None)
 
 
-def _is_made(section: Section, standing: Preimage | None) -> bool:
+def _old_misplaced(section: Section, around: Surroundings) -> Fault | None:
+    if section.old_path is None:
+        return None
+    old = around.preimages.get(section.old_path)
+    if old is None or old.mode == _FOLDER:
+        hint = "name a file that exists; a new file needs `new file mode 100644` and --- /dev/null"
+        fix = as_new_file(section)
+        if section.kind is Kind.DELETE:
+            hint, fix = "leave the section out; there is nothing to delete", without_section(section)
+        message = f"{section.old_path.quoted} does not exist"
+        return Fault("target-missing", section.line, message, hint, fix)
+    if section.old_mode is None or section.old_mode == old.mode:
+        return None
+    name, details = section.old_path.quoted, {"expected": section.old_mode, "actual": old.mode}
+    message = f"the patch says that {name} has mode {section.old_mode}, but it has {old.mode}"
+    hint, fix = "make the patch from the file as it is: git diff", with_mode(section, old.mode)
+    return Fault("effect-mismatch", section.line, message, hint, fix, details)
+
+
+def _new_misplaced(section: Section, around: Surroundings) -> Fault | None:
+    path = section.new_path
+    if path is None or path == section.old_path or path in around.removed:
+        return None
+    standing = around.preimages.get(path)
+    if standing is None:
+        return None
+    message = f"{path.quoted} exists already"
+    if _is_made(section, standing):
+        message, fix = f"{message}, just as the patch makes it", without_section(section)
+        return Fault("already-exists", section.line, message, "leave the section out", fix)
+    hint = "change the existing file instead, or give the new one another name"
+    return Fault("already-exists", section.line, message, hint)
+
+
+def _is_made(section: Section, standing: Preimage) -> bool:
     """Tell whether what an added file would be is what stands there."""
-    if section.kind is not Kind.ADD or standing is None or standing.mode != section.new_mode:
+    if section.kind is not Kind.ADD or standing.mode != section.new_mode:
         return False
     fitted = fit(section, b"")
     return not isinstance(fitted, tuple) and fitted.result == standing.content
@@ -364,22 +350,16 @@ def _steps(section: Section, mode: str, content: bytes) -> tuple[Step, ...]:
 
 def _plan_gitlink(section: Section, old: Preimage | None) -> Planned | tuple[Fault, ...]:
     """Plan a submodule's entry: its content is the commit's id, written as one line of text."""
-    raw = section.raw[section.start : section.end]
     if section.new_path is None:
-        return Planned(_steps(section, GITLINK, b""), raw)
-    found = _SUBPROJECT.findall(raw)
+        return Planned(_steps(section, GITLINK, b""))
+    found = _SUBPROJECT.findall(section.raw, section.start, section.end)
     if section.n_hunks == 0 and old is not None:
-        return Planned(_steps(section, section.new_mode or old.mode, old.content), raw)
+        return Planned(_steps(section, section.new_mode or old.mode, old.content))
     if len(found) != 1:
-        fault = Fault(
-            "effect-mismatch",
-            section.line,
-            f"{section.path.quoted} is a submodule's entry, but the patch names no commit for it",
-            "leave the submodule out of the patch",
-            without_section(section),
-        )
-        return (fault,)
-    return Planned(_steps(section, section.new_mode or GITLINK, found[0]), raw)
+        message = f"{section.path.quoted} is a submodule's entry, but the patch names no commit for it"
+        hint, fix = "leave the submodule out of the patch", without_section(section)
+        return (Fault("effect-mismatch", section.line, message, hint, fix),)
+    return Planned(_steps(section, section.new_mode or GITLINK, found[0]))
 
 
 def _without_lines(fix: Mending | None) -> Mending | None:
@@ -399,20 +379,8 @@ def _at(fault: Fault, shift: int) -> Fault:
     return Fault(fault.rule, line, fault.message, fault.hint, fix, details)
 
 
-def _adapted(section: Section) -> Fault:
-    return Fault(
-        "eol-adapted",
-        section.line,
-        f"the lines of the patch for {section.path.quoted} were given the line ends of the file",
-        "nothing to do",
-    )
-
-
-def _moved(section: Section, hunk: int, line: int, offset: int) -> Fault:
-    return Fault(
-        "hunk-offset",
-        section.line,
-        f"hunk {hunk} of {section.path.quoted} stands at line {line}, {offset:+d} from where it says",
-        "nothing to do",
-        details={"hunk": hunk, "found_at": [line]},
-    )
+def _moved(section: Section, at: Placement) -> Fault:
+    details: dict[str, Detail] = {"hunk": at.hunk, "found_at": [at.line]}
+    where = f"stands at line {at.line}, {at.offset:+d} from where it says"
+    message = f"hunk {at.hunk} of {section.path.quoted} {where}"
+    return Fault("hunk-offset", section.line, message, "nothing to do", details=details)

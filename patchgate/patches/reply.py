@@ -1,21 +1,8 @@
-"""The agents' reply protocol: the table of actions, and what one raw reply asks for.
+"""The agents' reply protocol: the table of actions, and what one raw reply asks for; it judges no patch.
 
-Decides which actions there are, which parameters each takes and needs, and whether a reply holds. It judges
-no patch: what a reply proposes goes through the gate (`patches/replies`).
-
-`ACTIONS` is the one source: the validation, `git patchgate agent reply --describe`, the page for those who
-write prompts, and the tests are made from it. To add an action:
-
-1. Add one `Action` to `ACTIONS`, with an example that holds; `required`, `default`, `least`, `most` and
-   `one_of` say all that the validation has to know, and a `PATCH` or `EDITS` parameter goes through the gate.
-2. A new kind of value is a `Kind` in `reply_model` and a branch of `read_value` here; a new
-   fault is a rule in `report/rules/reply`, with its case in the selftest.
-3. `tests/patches/test_reply_actions.py` holds every row to its example, its required, unknown and doubled
-   parameters by itself; what the action does is tested where it is done, and once through the command.
-
-The values of a reply's parameters: bytes of one parameter in, a checked value or a fault out.
-
-The table of actions as it is told: in few words for a prompt, and as a document.
+To add an action, add an `Action` with an example that holds to `ACTIONS`, from which validation, describing
+and tests are made. A new kind of value is a `Kind` and a branch of `read_value`; a new fault is a rule in
+`report/rules`. `tests/patches/test_reply_actions.py` holds every row to its example by itself.
 """
 
 from __future__ import annotations

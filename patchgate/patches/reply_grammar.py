@@ -1,20 +1,8 @@
 """The grammar of an agent's reply: bytes in, blocks with their parameters out, and the line of each fault.
 
-Decides where blocks, parameters and CDATA sections begin and end, and that nothing else is there. It knows no
-action and reads no value. The grammar is closed, its tags are these very bytes, and time is linear:
-
-    reply     = space block space
-    block     = "<function=" NAME ">" space (parameter space)* "</function>"
-    parameter = '<param name="' NAME '">' value "</param>"
-    value     = text | space (cdata space)+
-    cdata     = "<![CDATA[" any bytes but "]]>" "]]>"
-    space     = (" " | TAB | CR | LF)*
-
-A `text` may hold anything but these tags; nothing in it is decoded, so `<` and `&amp;` are themselves. The
-value of CDATA sections is their contents joined, byte for byte: that is how `]]>` is written, as
-`]]]]><![CDATA[>`.
-
-The shapes of the agents' reply protocol: actions, their parameters, and what a reply was read as.
+It knows no action and reads no value. It is closed, its tags are these very bytes, and time is linear. In a
+`text` nothing is decoded: `<` and `&amp;` are themselves. The value of CDATA sections is their contents
+joined, byte for byte: that is how `]]>` is written, as `]]]]><![CDATA[>`.
 """
 
 from __future__ import annotations
@@ -160,6 +148,13 @@ MAX_BLOCKS = 16
 MAX_PARAMETERS = 64
 _MAX_SHOWN = 60
 
+# reply     = space block space
+# block     = "<function=" NAME ">" space (parameter space)* "</function>"
+# parameter = '<param name="' NAME '">' value "</param>"
+# value     = text | space (cdata space)+
+# cdata     = "<![CDATA[" any bytes but "]]>" "]]>"
+# space     = (" " | TAB | CR | LF)*
+# A `text` may hold anything but these tags.
 _FUNCTION, _END_FUNCTION = b"<function=", b"</function>"
 _PARAM, _END_PARAM = b'<param name="', b"</param>"
 _CDATA, _END_CDATA = b"<![CDATA[", b"]]>"

@@ -142,7 +142,7 @@ class Trial:
     def judge(self, patch: Patch) -> ChangeVerdict:
         """Judge a patch that could be read."""
         tried = self._try(patch, self._detail([self._before.policy or built_in()]))
-        after = self._policies.at(self._key(tried))
+        after = self._policies.at(self._key(tried.after_root))
         if after.policy is not None and after.policy is not self._before.policy:
             # The change brings a policy of its own: read what that one asks too.
             judging = [each for each in (self._before.policy, after.policy) if each is not None]
@@ -161,24 +161,19 @@ class Trial:
         # A proposal is small, and its report is kept as evidence.
         return detail_for(judging, self._profile, in_full=True)
 
-    def _key(self, tried: Attempted) -> tuple[str | None, str | None]:
-        root = tried.after_root
+    def _key(self, root: Mapping[bytes, Entry | None]) -> tuple[str | None, str | None]:
         return self._policies.key_of(root.get(b"patchgate.toml"), root.get(b"pyproject.toml"))
 
     def _by_policy(
         self, reading: Reading, root: Mapping[bytes, Entry | None], *, judged: bool
     ) -> ChangeVerdict:
-        after = self._policies.at(
-            self._policies.key_of(root.get(b"patchgate.toml"), root.get(b"pyproject.toml"))
-            if judged
-            else self._policies.key(self._footing.policy_tree)
-        )
+        base = self._policies.at(self._policies.key(self._footing.policy_tree))
         rules = Rules(
             self._before,
-            after,
+            self._policies.at(self._key(root)) if judged else base,
             self._place,
             hooks_named=self._policies.names_patchgate(self._footing.policy_tree),
-            base=self._policies.at(self._policies.key(self._footing.policy_tree)),
+            base=base,
             is_borrowed=self._is_borrowed,
         )
         verdict = judge_reading(reading, rules, self._profile, self._objects)
@@ -207,13 +202,12 @@ class Trial:
         if effect is None:
             with Making(self._repository, self._store, ground.entries, plan.adapted or b"") as making:
                 effect = making.read(self._objects, detail)
-        planned, notes = plan.entries, plan.notes
         if effect.refused:
             refusal = with_words_of_git([refused_by_git(effect.said)], effect)
-            return self._proposed(patch, ground, planned, (*refusal, *notes), detail)
-        wrong = differences(effect.files, planned)
+            return self._proposed(patch, ground, plan.entries, (*refusal, *plan.notes), detail)
+        wrong = differences(effect.files, plan.entries)
         if wrong:
-            return self._proposed(patch, ground, planned, (wrong_effect(wrong), *notes), detail)
+            return self._proposed(patch, ground, plan.entries, (wrong_effect(wrong), *plan.notes), detail)
         return self._effected(effect, ground, plan, detail)
 
     def _plan(self, patch: Patch, ground: Ground, removed: frozenset[RepoPath]) -> _Plan:
@@ -231,17 +225,17 @@ class Trial:
             else:
                 self._enter(plan, planned)
                 # The bytes of all results together would cost as much as the patch once more.
-                plans.append(replace(plan, steps=(), section=plan.section if _is_adapted(plan) else b""))
+                plans.append(replace(plan, steps=()))
         adapted = None
-        if any(plan.section for plan in plans) and len(plans) == len(patch.sections):
+        if any(plan.adapted for plan in plans) and len(plans) == len(patch.sections):
             pairs = zip(plans, patch.sections, strict=True)
-            adapted = b"".join(plan.section or patch.raw[each.start : each.end] for plan, each in pairs)
+            adapted = b"".join(plan.adapted or patch.raw[each.start : each.end] for plan, each in pairs)
         return _Plan(
-            {path: entry for path, entry in planned.items() if ground.entries.get(path) != entry},
-            tuple(found),
-            tuple(finding_of(note) for plan in plans for note in plan.notes),
-            tuple(plan.copied_from for plan in plans if plan.copied_from is not None),
-            adapted,
+            entries={path: entry for path, entry in planned.items() if ground.entries.get(path) != entry},
+            found=tuple(found),
+            notes=tuple(finding_of(note) for plan in plans for note in plan.notes),
+            copied=tuple(plan.copied_from for plan in plans if plan.copied_from is not None),
+            adapted=adapted,
         )
 
     def _misfit(
@@ -298,39 +292,27 @@ class Trial:
         )
         return Attempted(findings, reading, dict(self._objects.tree(tree)))
 
-    def _effected(
-        self,
-        effect: Effect,
-        ground: Ground,
-        plan: _Plan,
-        detail: Detail,
-    ) -> Attempted:
+    def _effected(self, effect: Effect, ground: Ground, plan: _Plan, detail: Detail) -> Attempted:
         """Read what git made: the change between the ground and the result, in full."""
         files = complete(self._objects, effect.files, effect.binary, detail)
         pending = dict(ground.pending)
         base = resulting_tree(self._objects, ground.tree, pending.values()).tree
         pending.update({file.path: file for file in files})
         result: Result = resulting_tree(self._objects, ground.tree, pending.values(), self._keep)
+        change = Change.of(base, result.tree, files, self._objects.empty_blob)
+        reading = Reading(change, self._source, result.folders, is_proposed=True)
         if self._footing.merges:
             merged = merge_onto_head(
                 self._repository, self._store, self._objects, self._footing, result.tree, detail
             )
             if isinstance(merged, tuple):
-                reading = Reading(
-                    Change.of(base, result.tree, files, self._objects.empty_blob),
-                    self._source,
-                    result.folders,
-                    is_proposed=True,
-                )
                 root = dict(self._objects.tree(result.tree))
                 return Attempted((*merged, *plan.notes), reading, root)
             root = dict(self._objects.tree(merged.change.after))
             reading = replace(merged, source=self._source, is_proposed=True, copied=plan.copied)
             reading = reading.over(merged.change.base, merged.change.files)
             return self._beside(Attempted(plan.notes, reading, root, is_made=True))
-        change = Change.of(base, result.tree, files, self._objects.empty_blob)
-        reading = Reading(change, self._source, result.folders, is_proposed=True, copied=plan.copied)
-        reading = reading.over(ground.tree, pending.values())
+        reading = replace(reading, copied=plan.copied).over(ground.tree, pending.values())
         root_entries: dict[bytes, Entry | None] = {**self._objects.tree(ground.tree)}
         root_entries.update((path.raw, file.new) for path, file in pending.items())
         return self._beside(Attempted(plan.notes, reading, root_entries, is_made=True))
@@ -354,7 +336,3 @@ class Trial:
         """Keep new trees where git can find them, if they are to be merged."""
         if self._footing.merges:
             self._store.write(kind, content, self._repository.object_format)
-
-
-def _is_adapted(plan: Planned) -> bool:
-    return any(note.rule == "eol-adapted" for note in plan.notes)
