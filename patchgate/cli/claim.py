@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from patchgate.cli.options import Command, directory_of, in_repository, open_here
+from patchgate.cli.options import directory_of, in_repository, open_here
 from patchgate.cli.output import complain, read_input, wants_color, warn, write
 from patchgate.errors import UsageError
 
@@ -19,42 +18,6 @@ if TYPE_CHECKING:
 
 _FORMATS = click.Choice(["full", "text", "json"])
 _STATS = "stats"
-
-
-@dataclass(frozen=True, slots=True)
-class _Said:
-    """An option that says a part of a verdict: `name` is what `claim_of` calls it."""
-
-    option: str
-    name: str
-    metavar: str
-    about: str
-    is_list: bool = False
-
-    def add(self, command: Command) -> Command:
-        """Add it to a command."""
-        add = click.option(
-            self.option, self.name, metavar=self.metavar, multiple=self.is_list, help=self.about
-        )
-        return add(command)
-
-
-_SAID = (
-    _Said("--reason", "reason_code", "CODE", "What the verifier says, instead of FILE."),
-    _Said("--deliverable", "deliverables", "FILE", "What was to be made.", is_list=True),
-    _Said("--changed", "changed", "FILE", "A file that this attempt changed.", is_list=True),
-    _Said("--prior", "prior", "FILE", "One that an earlier, passed attempt changed.", is_list=True),
-    _Said("--evidence", "evidence", "FILE", "A text that tells of the work.", is_list=True),
-    _Said("--subject", "subject", "NAME", "Which work it is; earlier attempts of it are known by it."),
-    _Said("--feedback", "feedback", "TEXT", "What the verifier says in words."),
-)
-
-
-def _said_options(command: Command) -> Command:
-    """Add the options that say a verdict, in their order."""
-    for each in reversed(_SAID):
-        command = each.add(command)
-    return command
 
 
 class _Claim(click.Group):
@@ -105,7 +68,13 @@ def claim_command() -> None:
 # Without a name: it is what `claim` itself does.
 @claim_command.command("", cls=_Adjudicate)
 @click.argument("file", required=False, metavar="[FILE|-]")
-@_said_options
+@click.option("--reason", "reason_code", metavar="CODE", help="What the verifier says, instead of FILE.")
+@click.option("--deliverable", "deliverables", metavar="FILE", multiple=True, help="What was to be made.")
+@click.option("--changed", metavar="FILE", multiple=True, help="A file that this attempt changed.")
+@click.option("--prior", metavar="FILE", multiple=True, help="One that an earlier, passed attempt changed.")
+@click.option("--evidence", metavar="FILE", multiple=True, help="A text that tells of the work.")
+@click.option("--subject", metavar="NAME", help="Which work it is; earlier attempts of it are known by it.")
+@click.option("--feedback", metavar="TEXT", help="What the verifier says in words.")
 @click.option("--tree", metavar="REV", help="Scan the files of REV; otherwise those of the index.")
 @click.option("--worktree", is_flag=True, help="Scan the files of the working tree.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing for a verdict that had passed.")
@@ -135,7 +104,7 @@ def adjudicate_claim(
     A bounded scan decides. Exit code 1: the verdict stands; 3: contradicted, so inconclusive; 0: it had
     passed.
     """
-    _require_one_claim(file, told)
+    _require_one_claim(context, file, told)
     if tree is not None and worktree:
         raise UsageError("--tree and --worktree name two trees", "leave one of them out")
     repository = open_here(context)
@@ -148,13 +117,13 @@ def adjudicate_claim(
     return found.outcome.exit_code
 
 
-def _require_one_claim(file: str | None, told: dict[str, Any]) -> None:
+def _require_one_claim(context: click.Context, file: str | None, told: dict[str, Any]) -> None:
     """Take a verdict from a file or from options, not from both.
 
     Raises:
         UsageError: there is none, or there are two.
     """
-    given = [each.option for each in _SAID if told[each.name] not in (None, ())]
+    given = [each.opts[0] for each in context.command.params if told.get(str(each.name)) not in {None, ()}]
     if file is not None and given:
         raise UsageError(
             f"a verdict comes from a file or from options, and {given[0]} is given too", "leave it out"

@@ -34,7 +34,7 @@ COMMANDS = (
     ("attempts", "apply", "What was tried: list, show, prune, reset."),
     ("agent", "apply", "Hold an agent's reply against the reply protocol."),
     ("policy", "explain", "Show the policy in force, and where each key comes from."),
-    ("selftest", "selftest", "Raise every rule from its built-in case."),
+    ("selftest", "explain", "Raise every rule from its built-in case."),
     ("schema", "explain", "Print the JSON Schema of the config or of an output."),
 )
 _CLOSING = (

@@ -1,8 +1,9 @@
-"""`git patchgate explain`, `policy`, `schema`: what a rule means, what judges, what a file looks like."""
+"""`git patchgate explain`, `policy`, `schema`, `selftest`: what the program knows of rules and of itself."""
 
 from __future__ import annotations
 
 import importlib
+import os
 import textwrap
 from typing import TYPE_CHECKING
 
@@ -186,3 +187,18 @@ def _decide_path(context: click.Context, path: str, policy_from: str | None, pro
     other = differs_on_disk(repository, force) if policy_from is None else None
     if other is not None:
         complain(f"note: {other}")
+
+
+@click.command("selftest")
+@click.option("-q", "--quiet", is_flag=True, help="Print only what went wrong.")
+def selftest_command(quiet: bool) -> int:
+    """Raise every rule from its built-in case, in a throw-away repository."""
+    from patchgate.apply.selftest_cases import raised_by_applying
+    from patchgate.cli.selftest_run import selftest, summary
+    from patchgate.cli.selftest_verify import raised_by_working
+
+    results = list(selftest(os.environ, (raised_by_applying, raised_by_working)))
+    is_whole = all(each.is_raised for each in results)
+    if not (quiet and is_whole):
+        write(summary(results))
+    return 0 if is_whole else 1

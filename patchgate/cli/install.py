@@ -40,12 +40,7 @@ def init_command(context: click.Context, yes: bool, only_show: bool) -> None:
     from patchgate.check.policy_in_force import policy_in_force
     from patchgate.check.terms import Asked
     from patchgate.git.quoting import printable
-    from patchgate.hooks.policy_file import (
-        exception_lists,
-        existing_policy_file,
-        first_policy,
-        write_first_policy,
-    )
+    from patchgate.hooks.policy_file import exception_lists, existing_policy_file, write_first_policy
 
     force = policy_in_force(repository, Asked())
     policy = force.policy
@@ -64,8 +59,7 @@ def init_command(context: click.Context, yes: bool, only_show: bool) -> None:
         write(f"{there} is there already, not committed; nothing was written ({force.place} judge)\n")
     else:
         lists = exception_lists(repository)
-        write_first_policy(repository, lists, adds_submodules=adds_submodules)
-        policy = first_policy(lists, adds_submodules=adds_submodules)
+        policy = write_first_policy(repository, lists, adds_submodules=adds_submodules)
         write("wrote patchgate.toml; commit it by itself: git add patchgate.toml && git commit\n")
     _tell_lists(exception_lists(repository), policy)
     _rehearse(repository, policy)

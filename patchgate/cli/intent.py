@@ -82,8 +82,7 @@ def _capture(repository: Repository, intent: Intent) -> tuple[str, ...]:
     from patchgate.verify.intent import capture_before
 
     with Progress(quiet=False) as progress:
-        around = surroundings(progress)
-        return capture_before(repository, intent, around)
+        return capture_before(repository, intent, surroundings(progress))
 
 
 @intent_command.command("show")
@@ -142,11 +141,9 @@ def list_intents(context: click.Context, form: str) -> int:
 @document_options
 def renew_intent(context: click.Context, name: str | None, form: str) -> int:
     """Let the time of an intent begin anew. One whose time is over is recovered instead."""
-    repository = open_here(context)
     from patchgate.intents.verbs import renew
 
-    caller = _caller()
-    return _tell(renew(repository, name, caller), form)
+    return _tell(renew(open_here(context), name, _caller()), form)
 
 
 @intent_command.command("clear")
@@ -157,11 +154,9 @@ def clear_intent(context: click.Context, name: str | None, form: str) -> int:
 
     Without ID, that of this worktree; another worktree's only by its ID.
     """
-    repository = open_here(context)
     from patchgate.intents.verbs import clear
 
-    caller = _caller()
-    return _tell(clear(repository, name, caller), form)
+    return _tell(clear(open_here(context), name, _caller()), form)
 
 
 @intent_command.command("recover")
@@ -173,11 +168,9 @@ def recover_intent(context: click.Context, name: str, form: str) -> int:
     Its time is over; or its owner has ended, and so has its lease. It is active again, with a new owner and
     a new time. It stays in its worktree; where that is gone, it comes into this one.
     """
-    repository = open_to_write(context)
     from patchgate.intents.verbs import recover
 
-    caller = _caller()
-    return _tell(recover(repository, name, caller), form)
+    return _tell(recover(open_to_write(context), name, _caller()), form)
 
 
 def _caller() -> Caller:

@@ -44,8 +44,7 @@ def analyze_command(
     from patchgate.verify.document import analysis_json, analysis_sarif, analysis_text, analysis_warnings
 
     with Progress(quiet=quiet) as progress:
-        around = surroundings(progress)
-        done = analyze(repository, what, around, check_stable=check_stable)
+        done = analyze(repository, what, surroundings(progress), check_stable=check_stable)
     if form in {"json", "sarif"}:
         write(analysis_json(done) if form == "json" else analysis_sarif(done))
     else:
@@ -86,8 +85,7 @@ def verify_command(
     from patchgate.verify.verify import verify
 
     with Progress(quiet=quiet) as progress:
-        around = surroundings(progress)
-        found = verify(repository, Asked(revision, intent, base), around)
+        found = verify(repository, Asked(revision, intent, base), surroundings(progress))
     if not (quiet and form in _TEXTS and found.status.verdict == "accepted"):
         if form == "json":
             from patchgate.verify.document import render as as_json

@@ -101,17 +101,6 @@ def exception_lists(repository: Repository) -> tuple[str, ...]:
     return tuple(found)
 
 
-def first_policy(lists: Sequence[str] = (), *, adds_submodules: bool = False) -> Policy:
-    """Read the policy that `init` would write.
-
-    Args:
-        lists: the lists of exceptions of other tools that it names.
-        adds_submodules: commits of people may add submodules.
-    """
-    raw = _text(lists, adds_submodules=adds_submodules).encode("utf-8")
-    return Policy(parse(raw, "patchgate.toml"), "patchgate.toml", raw)
-
-
 def _text(lists: Sequence[str], *, adds_submodules: bool) -> str:
     policy = FIRST_POLICY.replace(*_ADDS_SUBMODULES) if adds_submodules else FIRST_POLICY
     if not lists:
@@ -141,28 +130,25 @@ def existing_policy_file(repository: Repository) -> str | None:
     return "pyproject.toml" if speaks else None
 
 
-def write_first_policy(
-    repository: Repository, lists: Sequence[str] = (), *, adds_submodules: bool = False
-) -> str:
-    """Write `patchgate.toml` at the root of the working tree; return its path.
+def write_first_policy(repository: Repository, lists: Sequence[str], *, adds_submodules: bool) -> Policy:
+    """Write `patchgate.toml` at the root of the working tree; return what it holds.
 
     Args:
-        lists: the lists of exceptions that it names.
+        lists: the lists of exceptions of other tools that it names.
         adds_submodules: commits of people may add submodules.
 
     Raises:
         UsageError: there is no working tree, or the file is there already.
         UndecidedError: it could not be written.
     """
-    place = _place(repository)
+    raw = _text(lists, adds_submodules=adds_submodules).encode("utf-8")
     try:
-        raw = _text(lists, adds_submodules=adds_submodules).encode("utf-8")
-        write_atomically(Path(place), raw, exist_ok=False)
+        write_atomically(Path(_place(repository)), raw, exist_ok=False)
     except FileExistsError as error:
         raise UsageError("patchgate.toml is there already", "edit it, or remove it first") from error
     except OSError as error:
         raise UndecidedError(f"patchgate.toml could not be written: {error.strerror}") from error
-    return place
+    return Policy(parse(raw, "patchgate.toml"), "patchgate.toml", raw)
 
 
 def _place(repository: Repository) -> str:

@@ -124,13 +124,13 @@ def read_copy(common_dir: str, version: str) -> bytes:
     return _content(place_of(common_dir, version, COPY))
 
 
-def is_copy_current(common_dir: str, interpreter: str) -> bool:
-    """Tell whether the copy is the one that this patchgate makes for this interpreter, and is run.
+def is_copy_current(common_dir: str) -> bool:
+    """Tell whether the hooks run the copy that this patchgate makes for this very interpreter.
 
     Costs three small files that are read.
     """
     try:
-        if _content(place_of(common_dir, ACTIVE)) != active_line(interpreter):
+        if _content(place_of(common_dir, ACTIVE)) != active_line(sys.executable):
             return False
         return is_whole_copy(read_copy(common_dir, __version__))
     except OSError:

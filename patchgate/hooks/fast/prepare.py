@@ -44,11 +44,6 @@ if TYPE_CHECKING:
 _TEMPORARY = re.compile(r"\.patchgate-[0-9a-f-]+\.(?:new|old)")
 
 
-def is_current(common_dir: str) -> bool:
-    """Tell whether the hooks run the copy that this patchgate would make; cheap enough for every commit."""
-    return is_copy_current(common_dir, sys.executable)
-
-
 def put_copy(common_dir: str, interpreter: str) -> str | None:
     """Make the copy, and then let the hooks run it; return a warning where that could not be done.
 
@@ -124,11 +119,6 @@ def _drop_temporary(folder: str) -> None:
 MOST_KEPT = 32
 
 
-def current(common_dir: str, key: str) -> bool:
-    """Tell whether the policy is kept, whole, by this very patchgate."""
-    return is_policy_current(common_dir, key)
-
-
 def keep(common_dir: str, key: str, policy: Policy) -> bool:
     """Keep a policy compiled; false where nothing can be recognised under it, and none is kept then.
 
@@ -184,9 +174,9 @@ def renew(repository: Repository, key: str, policy: Policy) -> None:
     if repository.is_receiving:
         return
     try:
-        if not is_current(common_dir) and not (_is_used(repository) and _is_put(common_dir)):
+        if not is_copy_current(common_dir) and not (_is_used(repository) and _is_put(common_dir)):
             return
-        if not current(common_dir, key):
+        if not is_policy_current(common_dir, key):
             keep(common_dir, key, policy)
     except _COSTS_TIME:
         return
@@ -208,7 +198,7 @@ def put_copy_here(repository: Repository) -> Prepared:
     """Make the copy, where it is not what this patchgate makes; twice is like once."""
     # By the name that it was started by (a virtual environment's own), not the file behind it: that one lives
     # and dies with the program, an upgrade of Python moves it along, and both start in 6 ms.
-    if is_current(repository.common_dir):
+    if is_copy_current(repository.common_dir):
         return Prepared()
     warning = put_copy(repository.common_dir, sys.executable)
     return Prepared(warning is None, warning=warning)
@@ -221,7 +211,7 @@ def prepare(repository: Repository) -> Prepared:
         return made
     try:
         found = _at_head(repository)
-        has_policy = found is not None and not current(repository.common_dir, found[0])
+        has_policy = found is not None and not is_policy_current(repository.common_dir, found[0])
         if found is not None and has_policy:
             has_policy = keep(repository.common_dir, *found)
     except (OSError, ValueError):

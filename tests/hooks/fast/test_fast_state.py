@@ -19,6 +19,8 @@ from patchgate.git.model import Entry
 from patchgate.git.repository import Repository, open_repository
 from patchgate.hooks.fast.files import (
     active_in,
+    is_copy_current,
+    is_policy_current,
     is_whole_copy,
     key_of,
     policy_in,
@@ -29,9 +31,7 @@ from patchgate.hooks.fast.files import (
 )
 from patchgate.hooks.fast.prepare import (
     MOST_KEPT,
-    current,
     drop_copy,
-    is_current,
     keep,
     prepare,
     put_copy,
@@ -108,13 +108,13 @@ def test_the_copy_names_no_place_of_this_machine(tmp_path: Path) -> None:
 
 def test_a_copy_that_is_current_is_told_from_any_other(tmp_path: Path) -> None:
     folder = copied(tmp_path)
-    assert is_current(str(tmp_path))
+    assert is_copy_current(str(tmp_path))
     put_copy(str(tmp_path), "/bin/sh")
-    assert not is_current(str(tmp_path))
+    assert not is_copy_current(str(tmp_path))
     put_copy(str(tmp_path), sys.executable)
     (folder / "active").write_text(f"1 0.0.1 {sys.executable}\n")
-    assert not is_current(str(tmp_path))
-    assert not is_current(str(tmp_path / "elsewhere"))
+    assert not is_copy_current(str(tmp_path))
+    assert not is_copy_current(str(tmp_path / "elsewhere"))
 
 
 @given(st.data())
@@ -235,13 +235,13 @@ def test_a_policy_that_was_cut_or_changed_anywhere_is_damaged(
     place = folder / "patchgate" / "fast" / __version__ / KEY
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_bytes(KEPT)
-    assert current(str(folder), KEY)
+    assert is_policy_current(str(folder), KEY)
     at = data.draw(st.integers(0, len(KEPT) - 1))
     byte = bytes([KEPT[at] ^ data.draw(st.integers(1, 255))])
     for damaged in (KEPT[:at], KEPT[:at] + byte + KEPT[at + 1 :], KEPT + b"\0"):
         place.write_bytes(damaged)
         assert policy_in(str(folder), __version__, KEY) is None
-        assert not current(str(folder), KEY)
+        assert not is_policy_current(str(folder), KEY)
 
 
 @pytest.mark.parametrize("key", ["tool", "stamp"])
@@ -258,9 +258,9 @@ def test_a_policy_is_bound_to_the_tool_and_to_this_very_installation(
     else:
         bound = []
     place.write_bytes(sealed_policy({**held, key: tuple(bound)}))
-    assert not current(str(tmp_path), KEY)
+    assert not is_policy_current(str(tmp_path), KEY)
     place.write_bytes(sealed_policy(held))
-    assert current(str(tmp_path), KEY)
+    assert is_policy_current(str(tmp_path), KEY)
 
 
 def test_where_nothing_can_be_recognised_none_is_kept_and_a_stale_one_goes(tmp_path: Path) -> None:
@@ -318,7 +318,7 @@ def test_where_a_hook_of_ours_runs_the_first_commit_keeps_what_the_next_needs(tm
     (kept,) = (repo.path / ".git/patchgate/fast" / __version__).glob("*-*")
     blob = repo.ask("rev-parse", "HEAD:patchgate.toml")
     assert kept.name == f"100644.{blob}-none"
-    assert is_current(str(repo.path / ".git"))
+    assert is_copy_current(str(repo.path / ".git"))
 
 
 def test_what_is_current_is_not_written_again(tmp_path: Path) -> None:
@@ -349,7 +349,7 @@ def test_under_a_policy_that_cannot_be_used_none_is_kept(tmp_path: Path, text: s
     repo.policy(text)
     repo.cli("install")
     renew_at_head(opened(repo))
-    assert is_current(str(repo.path / ".git"))
+    assert is_copy_current(str(repo.path / ".git"))
     assert list((repo.path / ".git/patchgate/fast" / __version__).glob("*-*")) == []
 
 
@@ -357,7 +357,7 @@ def test_before_the_first_commit_there_is_a_copy_and_no_policy(tmp_path: Path) -
     repo = Repo.create(tmp_path)
     repo.cli("install")
     renew_at_head(opened(repo))
-    assert is_current(str(repo.path / ".git"))
+    assert is_copy_current(str(repo.path / ".git"))
     assert prepare(opened(repo)).has_policy is False
 
 
@@ -388,7 +388,7 @@ def test_install_makes_the_copy_and_uninstall_removes_all_of_it(tmp_path: Path) 
     repo = Repo.create(tmp_path)
     repo.policy(DENIES.decode())
     repo.cli("install")
-    assert is_current(str(repo.path / ".git"))
+    assert is_copy_current(str(repo.path / ".git"))
     renew_at_head(opened(repo))
     (repo.path / ".git/patchgate/fast/active").unlink()
     assert repo.cli("install").out == (
