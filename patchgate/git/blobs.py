@@ -16,7 +16,7 @@ from patchgate.git.diff import Watch
 from patchgate.git.model import SYMLINK, Entry, FileChange, Line, Status
 from patchgate.git.objects import SNIFFED, Objects
 from patchgate.git.path import RepoPath
-from patchgate.git.repository import BIG_FILE, failed
+from patchgate.git.repository import BIG_FILE, finish
 
 _WINDOW = 1 << 20
 _OVERLAP = 4096
@@ -135,9 +135,7 @@ def _large(objects: Objects, record: FileChange, watch: Watch | None) -> FileCha
                 if watch:
                     found.extend(Line(number + 1, rest) for _ in watch([rest]))
                 rest = rest[-_OVERLAP:]
-        ended = child.finish()
-        if ended.code != 0:
-            raise failed("cat-file", ended)
+        finish(child, "cat-file")
     if rest:
         if watch:
             found.extend(Line(number + 1, rest) for _ in watch([rest]))

@@ -1,13 +1,8 @@
 """Files on disk beside git's blobs: what stands at a path, and git's conversions between the two, both ways.
 
-Decides how the bytes of a touched path are read (no link is followed, on the way to it or at it), how git is
-asked what a checkout would write for a blob, and which blob it would store for some bytes. It does not decide
-which of several possible forms is written: `apply/disk_forms` does.
-
-The attributes are those of the files on disk, never of the index alone, and not those of the user's global
-file: so the patch was judged (`preimages`). A `.gitattributes` that the patch itself changes counts as it is
-before, as with `git apply`; what git stores by it afterwards `apply/landing`
-asks. Filters are the user's own and run in the root of the working tree.
+No link is followed, on the way to a path or at it. The attributes are those of the files on disk, never of
+the index alone or of the user's global file: so the patch was judged (`preimages`). A `.gitattributes` that
+the patch changes counts as it is before, as with `git apply`. Filters are the user's, run at the tree's root.
 """
 
 from __future__ import annotations
@@ -17,7 +12,6 @@ import secrets
 import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 
 from patchgate.errors import UndecidedError
 from patchgate.git.model import EXECUTABLE, REGULAR, SYMLINK
@@ -166,9 +160,7 @@ class CheckedOut:
     def __enter__(self) -> CheckedOut:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._child.end()
 
     def form(self, path: RepoPath, oid: str) -> bytes:

@@ -16,7 +16,7 @@ from patchgate.errors import UndecidedError
 from patchgate.git.model import GITLINK, NO_MODE, TREE_MODE, Entry, FileChange, Line
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
-from patchgate.git.repository import BIG_FILE, MemoryLimitError, Repository, failed
+from patchgate.git.repository import BIG_FILE, MemoryLimitError, Repository, failed, finish
 from patchgate.process import Child
 
 Watch = Callable[[Sequence[bytes]], Iterable[int]]
@@ -367,7 +367,5 @@ def _read(
         binary: set[int] = set()
         if detail.lines:
             binary = reader.patches(records, lambda file: detail.watch if is_text_candidate(file) else None)
-        ended = child.finish()
-        if ended.code != 0:
-            raise failed(command[0], ended)
+        finish(child, command[0])
     return records, binary

@@ -16,7 +16,7 @@ from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.diff import Detail, DiffReader, Records, is_text_candidate, read_difference
 from patchgate.git.model import Change, FileChange, Source
 from patchgate.git.objects import Objects
-from patchgate.git.repository import MemoryLimitError, Repository, failed
+from patchgate.git.repository import MemoryLimitError, Repository, finish
 from patchgate.git.revisions import commit_named
 from patchgate.git.sources import Reading, complete
 from patchgate.git.trees import FOLDERS, Touched, TreeCheck, folders_between
@@ -264,14 +264,12 @@ class Walk:
                     raw.append(self._joined(commit, *read))
                     touched.append(folders)
                 if start + _AT_ONCE >= len(commits):
-                    ended = child.finish()
-                    if ended.code != 0:
-                        raise failed("diff-tree", ended)
+                    finish(child, "diff-tree")
                 yield from zip(batch, self._finished(batch, raw, touched, detail), strict=True)
 
     @property
     def _without_index(self) -> dict[str, str]:
-        # Without an index git before 2.43 finds no tracked attributes either: see the docstring of `git`.
+        # Without an index git before 2.43 finds no tracked attributes either: see docs/decisions/git.md.
         return {**self._variables, "GIT_INDEX_FILE": os.path.join(self._repository.git_dir, "no-index")}
 
     def _alone(self, old: str, new: str, detail: Detail) -> Records:

@@ -9,14 +9,13 @@ runs no hook, and does not judge what it finds. Sources: githooks(5), git-config
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from patchgate.errors import PatchgateError, UndecidedError
 from patchgate.git.hook_files import HookFile, look_at
 from patchgate.git.quoting import printable
-from patchgate.git.repository import ANY_CODE, Repository, failed
+from patchgate.git.repository import ANY_CODE, Repository, failed, version_in
 from patchgate.process import Completed, allowed_environment, run
 
 LOCAL_EVENTS = ("pre-commit", "pre-merge-commit", "commit-msg", "pre-push", "reference-transaction")
@@ -104,11 +103,7 @@ class Surroundings:
 
     def version(self) -> tuple[int, ...]:
         """Ask which git this is."""
-        said = self.ask((), self.repository.git_dir, "version", answers=(0,)).out
-        found = re.search(rb"(\d+)\.(\d+)(?:\.(\d+))?", said)
-        if found is None:
-            raise UndecidedError("git does not tell its version", "install git 2.39.2 or newer")
-        return tuple(int(part or 0) for part in found.groups())
+        return version_in(self.ask((), self.repository.git_dir, "version", answers=(0,)).out)
 
     def programs(self) -> str:
         """Ask for the folder of git's own programs, which it puts in front of a hook's PATH."""

@@ -3,9 +3,6 @@
 What a person added while merging is the difference between that merge and the result. Only a path in conflict
 has no such base: it may be as either side has it, anything else is judged, as a change of the first parent.
 An octopus is merged head by head. Source: git-merge-tree, `--write-tree --stdin`.
-
-Where branches merged each other again and again, git first merges the bases of a merge, and theirs before:
-the work grows manyfold with each level (measured: 60 small merges, more than 45 s). So there is a time limit.
 """
 
 from __future__ import annotations
@@ -36,7 +33,11 @@ _PINNED = (
     ("merge.renameLimit", "7000"),
 )
 SECONDS = 20.0
-"""How long git may take for the merges of one walk, and for one merge."""
+"""How long git may take for the merges of one walk, and for one merge.
+
+Where branches merged each other again and again, git merges the bases first, and theirs before: the work grows
+manyfold with each level (measured: 60 small merges, more than 45 s).
+"""
 _MORE_EACH = 0.1
 _TRIED_AGAIN = 20
 # In the year 2096: git looks for a merge base from the youngest commit on. With a date of 0 it went through
@@ -153,7 +154,7 @@ def _commit(store: PrivateStore, tree: str, parents: tuple[str, ...]) -> str:
     """Make a commit of a step, in the store; the same heads make the same commit."""
     named = "".join(f"parent {parent}\n" for parent in parents)
     text = f"tree {tree}\n{named}author {_WHO}\ncommitter {_WHO}\n\nstep\n"
-    return store.write("commit", text.encode("ascii"), store.bare().object_format)
+    return store.write("commit", text.encode("ascii"))
 
 
 def own_changes(

@@ -10,7 +10,7 @@ import hashlib
 import operator
 import re
 import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import islice
@@ -286,6 +286,21 @@ def _twice(rows: Sequence[tuple[bytes, bytes, bytes]]) -> str:
             return quote_path(name)
         seen.add(name)
     return "a name"
+
+
+def index_info(entries: Iterable[tuple[RepoPath, Entry]]) -> bytes:
+    """Write entries as `git update-index -z --index-info` reads them: names may hold anything."""
+    return b"".join(
+        f"{entry.mode} {entry.oid}\t".encode("ascii") + path.raw + b"\0" for path, entry in entries
+    )
+
+
+def staged_records(listed: bytes) -> Iterator[tuple[RepoPath, Entry, str]]:
+    """Read what `git ls-files -z --stage` lists: the path, the entry and the stage of each record."""
+    for record in listed.split(b"\0")[:-1]:
+        about, _, name = record.partition(b"\t")
+        mode, oid, stage = about.decode("ascii").split(" ")
+        yield RepoPath.from_git(name), Entry(mode, oid), stage
 
 
 def parse_tree(raw: bytes, oid: str) -> dict[bytes, Entry]:

@@ -211,7 +211,7 @@ def _fetched_heads(repository: Repository) -> list[_Fetched]:
     places: frozenset[str] | None = None
     for line in lines:
         oid, _, rest = line.partition(b"\t")
-        if len(oid) == len(repository.zero_oid) and not oid.strip(b"0123456789abcdef"):
+        if repository.is_oid(oid):
             about = rest.rpartition(b"\t")[2]
             # No name of a ref holds a blank; of `HEAD` there is the URL alone.
             kind, is_named, after = about.partition(b"' of ")

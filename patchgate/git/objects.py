@@ -10,7 +10,6 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 
 from patchgate.errors import UndecidedError
 from patchgate.git.model import TREE_MODE, Entry, TreeObject, parse_tree
@@ -54,9 +53,7 @@ class Objects:
     def __enter__(self) -> Objects:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._child.end()
 
     def hash(self, kind: str, content: bytes) -> str:
@@ -116,9 +113,7 @@ class Objects:
         if header.size > limit:
             raise UndecidedError(f"object {oid[:12]} has {header.size} bytes, more than {limit} are not read")
         self._ask(b"contents %s\n" % oid.encode("ascii"))
-        (again,) = self._lines(1)
-        if _header(again) is None:
-            raise _missing(oid)
+        self._next_header(oid)
         return self._take(header.size + 1)[:-1]
 
     def read_some(self, oids: Sequence[str], most_bytes: int, kind: str | None = None) -> dict[str, bytes]:
@@ -173,10 +168,7 @@ class Objects:
             batch = asked[start : start + _AT_ONCE]
             self._ask("".join([f"contents {oid}\n" for oid in batch]).encode("ascii"))
             for oid in batch:
-                (line,) = self._lines(1)
-                header = _header(line)
-                if header is None:
-                    raise _missing(oid)
+                header = self._next_header(oid)
                 content = self._take(header.size + 1)
                 self._texts[oid] = content.find(b"\0", 0, min(SNIFFED, header.size)) < 0
         return {oid for oid in wanted if not self._texts[oid]}
@@ -188,10 +180,7 @@ class Objects:
             UndecidedError: it is not here.
         """
         self._ask(b"contents %s\n" % oid.encode("ascii"))
-        (line,) = self._lines(1)
-        header = _header(line)
-        if header is None:
-            raise _missing(oid)
+        header = self._next_header(oid)
         found = self._take(min(most, header.size))
         left = header.size - len(found) + 1
         if left > _DRAINED:
@@ -210,10 +199,7 @@ class Objects:
             UndecidedError: it is not here.
         """
         self._ask(b"contents %s\n" % oid.encode("ascii"))
-        (line,) = self._lines(1)
-        header = _header(line)
-        if header is None:
-            raise _missing(oid)
+        header = self._next_header(oid)
         digest, left = hashlib.sha256(), header.size
         while left:
             piece = self._take(min(left, 1 << 20))
@@ -274,6 +260,14 @@ class Objects:
 
     def _ask(self, questions: bytes) -> None:
         self._child.write(questions)
+
+    def _next_header(self, oid: str) -> Header:
+        """Read the line before a content that was asked for."""
+        (line,) = self._lines(1)
+        header = _header(line)
+        if header is None:
+            raise _missing(oid)
+        return header
 
     def _take(self, size: int) -> bytes:
         if len(self._buffer) < size:

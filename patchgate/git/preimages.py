@@ -18,13 +18,10 @@ from patchgate.git.diff import RAW, DiffReader
 from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, TREE_MODE, Entry, FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.path import Descent, RepoPath, folders_above
-from patchgate.git.private import PrivateStore
+from patchgate.git.private import READING, PrivateStore, add_files
 from patchgate.git.quoting import quote
-from patchgate.git.repository import Repository, failed
+from patchgate.git.repository import Repository, finish
 from patchgate.git.trees import resulting_tree
-
-# What git would only warn of in `git add` must not keep a file from being read.
-_READ = ("-c", "core.looseCompression=0", "-c", "core.safecrlf=false")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +103,9 @@ def ground_on_disk(
     """
     staged = staged_files(repository, tree)
 
-    def keep(kind: str, content: bytes) -> None:
-        store.write(kind, content, repository.object_format)
-
     # Looked up beside the disk: a folder or a submodule of the index need not be there (measured: a new
     # file took the place of a submodule that was not checked out, and nothing said so).
-    index = resulting_tree(objects, tree, staged.values(), keep).tree
+    index = resulting_tree(objects, tree, staged.values(), store.write).tree
     in_index = ground_of_tree(objects, index, paths, removed)
     entries: dict[RepoPath, Entry | None] = {}
     blocked = dict(in_index.blocked)
@@ -154,9 +148,7 @@ def staged_files(repository: Repository, tree: str) -> dict[RepoPath, FileChange
     with repository.child("diff-index", "--cached", *RAW, tree) as child:
         child.close_input()
         records = DiffReader(child).records()
-        ended = child.finish()
-        if ended.code != 0:
-            raise failed("diff-index", ended)
+        finish(child, "diff-index")
     return {record.path: record for record in records}
 
 
@@ -219,7 +211,7 @@ def _on_disk(
         # A folder of the index stands in the way although it is not on disk.
         return in_index if in_index is not None and in_index.mode == TREE_MODE else None
     if stat.S_ISLNK(found.st_mode):
-        return Entry(SYMLINK, store.write("blob", os.readlink(place), repository.object_format))
+        return Entry(SYMLINK, store.write("blob", os.readlink(place)))
     if stat.S_ISDIR(found.st_mode):
         if in_index is not None and in_index.mode == GITLINK:
             return in_index
@@ -286,27 +278,7 @@ def read_files(
         if (entry := in_index[path]) is not None and entry.is_file and entry != found[path]
     }
     if known:
-        found |= _added(repository, store, known)
-    return found
-
-
-def _added(
-    repository: Repository, store: PrivateStore, known: Mapping[RepoPath, Entry]
-) -> dict[RepoPath, Entry | None]:
-    """Let git add files to a private index that holds what is known of them; give what it made of them."""
-    variables = {**store.variables, "GIT_INDEX_FILE": store.index_file + "-disk"}
-    seed = b"".join(
-        f"{entry.mode} {entry.oid}\t".encode("ascii") + path.raw + b"\0" for path, entry in known.items()
-    )
-    repository.output("update-index", "-z", "--index-info", stdin=seed, variables=variables)
-    names = b"".join(path.raw + b"\0" for path in known)
-    arguments = (*_READ, "update-index", "--add", "-z", "--stdin")
-    repository.git(*arguments, stdin=names, variables=variables, in_work_tree=True)
-    found: dict[RepoPath, Entry | None] = {}
-    for record in repository.output("ls-files", "-z", "--stage", variables=variables).split(b"\0")[:-1]:
-        about, _, name = record.partition(b"\t")
-        mode, oid, _ = about.decode("ascii").split(" ")
-        found[RepoPath.from_git(name)] = Entry(mode, oid)
+        found |= add_files(repository, store, "disk", known, known)
     return found
 
 
@@ -327,7 +299,7 @@ def _hashed(repository: Repository, store: PrivateStore, paths: list[RepoPath]) 
     # A name that begins with a quote would be unquoted, and name another file.
     names = (quote(path.raw, high=False) if path.raw.startswith(b'"') else path.raw for path in paths)
     done = repository.git(
-        *_READ,
+        *READING,
         "hash-object",
         "-w",
         "--stdin-paths",

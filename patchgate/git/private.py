@@ -14,14 +14,14 @@ import shutil
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 
 from patchgate.errors import UndecidedError
 from patchgate.git.diff import RAW, DiffReader
-from patchgate.git.model import TREE_MODE, Entry, FileChange
+from patchgate.git.model import TREE_MODE, Entry, FileChange, index_info, staged_records
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
-from patchgate.git.repository import Repository, failed
+from patchgate.git.repository import Repository, finish
 from patchgate.git.trees import resulting_tree
 from patchgate.storage.temporary import TemporaryFolder
 
@@ -46,10 +46,10 @@ class PrivateStore:
             "GIT_ALTERNATE_OBJECT_DIRECTORIES": os.pathsep.join(behind),
         }
 
-    def write(self, kind: str, content: bytes, object_format: str = "sha1") -> str:
+    def write(self, kind: str, content: bytes) -> str:
         """Write a loose object (gitformat-loose: zlib of `kind SP size NUL content`); return its id."""
         raw = b"%s %d\0" % (kind.encode("ascii"), len(content)) + content
-        oid = hashlib.new(object_format, raw).hexdigest()
+        oid = hashlib.new(self._repository.object_format, raw).hexdigest()
         folder = os.path.join(self.variables["GIT_OBJECT_DIRECTORY"], oid[:2])
         os.makedirs(folder, exist_ok=True)
         with open(os.path.join(folder, oid[2:]), "wb") as file:
@@ -96,9 +96,7 @@ class PrivateStore:
     def __enter__(self) -> PrivateStore:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._place.remove()
 
 
@@ -126,19 +124,47 @@ def seed(
     for left in (variables["GIT_INDEX_FILE"], variables["GIT_INDEX_FILE"] + ".lock"):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(left)
-    listed = b"".join(
-        f"{entry.mode} {entry.oid}\t".encode("ascii") + path.raw + b"\0"
-        for path, entry in entries.items()
-        if entry is not None and entry.mode != TREE_MODE
-    )
-    # -z: names may hold anything; --info-only: git need not look the objects up.
+    listed = index_info((path, entry) for path, entry in entries.items() if entry and entry.mode != TREE_MODE)
     repository.output("update-index", "-z", "--index-info", stdin=listed, variables=variables)
     return repository.output("write-tree", "--missing-ok", variables=variables).decode("ascii").strip()
 
 
-_NOTHING: Mapping[RepoPath, FileChange] = MappingProxyType({})
 # What git would only warn of in `git add` must not keep a file from being read.
-_READ = ("-c", "core.looseCompression=0", "-c", "core.safecrlf=false")
+READING = ("-c", "core.looseCompression=0", "-c", "core.safecrlf=false")
+_NOTHING: Mapping[RepoPath, FileChange] = MappingProxyType({})
+
+
+def add_files(
+    repository: Repository,
+    store: PrivateStore,
+    name: str,
+    known: Mapping[RepoPath, Entry],
+    paths: Iterable[RepoPath],
+    *options: str,
+) -> dict[RepoPath, Entry]:
+    """Let git add files on disk to a private index; give what it made of them.
+
+    Args:
+        name: distinguishes this index from others of the store.
+        known: what the index holds of them: a file that is CR LF there stays so under `core.autocrlf`, and
+            without `core.fileMode` a file keeps its mode.
+        options: more options of `git update-index`.
+
+    Raises:
+        UndecidedError: git failed.
+    """
+    place = f"{store.index_file}-{name}"
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(place)
+    variables = {**store.variables, "GIT_INDEX_FILE": place}
+    if known:
+        stdin = index_info(known.items())
+        repository.output("update-index", "-z", "--index-info", stdin=stdin, variables=variables)
+    names = b"".join(path.raw + b"\0" for path in paths)
+    arguments = (*READING, "update-index", "--add", *options, "-z", "--stdin")
+    repository.git(*arguments, stdin=names, variables=variables, in_work_tree=True)
+    listed = repository.output("ls-files", "-z", "--stage", variables=variables)
+    return {path: entry for path, entry, _ in staged_records(listed)}
 
 
 def tried_tree(
@@ -169,20 +195,15 @@ def tried_tree(
             child.close_input()
             unstaged = _unstaged(repository, store)
             records = DiffReader(child).records()
-            ended = child.finish()
-        if ended.code != 0:
-            raise failed("diff-index", ended)
+            finish(child, "diff-index")
         changes |= {record.path: record for record in records}
         changes |= unstaged
     changes |= pending
     changes |= {file.path: file for file in files}
 
-    def keep(kind: str, content: bytes) -> None:
-        store.write(kind, content, repository.object_format)
-
-    tree = resulting_tree(objects, head_tree, changes.values(), keep).tree
+    tree = resulting_tree(objects, head_tree, changes.values(), store.write).tree
     if tree == objects.empty_tree:
-        keep("tree", b"")
+        store.write("tree", b"")
     return tree
 
 
@@ -214,8 +235,8 @@ def _unstaged(repository: Repository, store: PrivateStore) -> dict[RepoPath, Fil
     """Read what differs on disk from the index; what only looks newer turns out to be the same."""
     done = repository.git("diff-files", "-z", "--raw", "--ignore-submodules=all", in_work_tree=True)
     gone: list[RepoPath] = []
-    seeds: list[bytes] = []
-    names: list[RepoPath] = []
+    known: dict[RepoPath, Entry] = {}
+    there: list[RepoPath] = []
     words = done.out.split(b"\0")
     for about, name in zip(words[0:-1:2], words[1::2], strict=True):
         mode, _, oid, _, status = about[1:].decode("ascii").split(" ")
@@ -228,36 +249,14 @@ def _unstaged(repository: Repository, store: PrivateStore) -> dict[RepoPath, Fil
         if status == "D":
             gone.append(path)
             continue
-        names.append(path)
+        there.append(path)
         if status != "A":
-            seeds.append(f"{mode} {oid}\t".encode("ascii") + name + b"\0")
+            known[path] = Entry(mode, oid)
     found = {path: FileChange(path, None, None) for path in gone}
-    if names:
-        added = _added(repository, store, b"".join(seeds), b"".join(path.raw + b"\0" for path in names))
-        found |= {path: FileChange(path, None, added.get(path)) for path in names}
-    return found
-
-
-def _added(repository: Repository, store: PrivateStore, seed: bytes, names: bytes) -> dict[RepoPath, Entry]:
-    """Let git add files to a private index that knows only them; give what it made of them.
-
-    The index knows their entries: a file that is CR LF there stays so under `core.autocrlf`, and without
-    `core.fileMode` a file keeps its mode.
-    """
-    place = store.index_file + "-standing"
-    if os.path.exists(place):
-        os.unlink(place)
-    variables = {**store.variables, "GIT_INDEX_FILE": place}
-    if seed:
-        repository.output("update-index", "-z", "--index-info", stdin=seed, variables=variables)
-    # --remove: a file that is gone since git looked is no longer there, and that is all.
-    arguments = (*_READ, "update-index", "--add", "--remove", "--replace", "-z", "--stdin")
-    repository.git(*arguments, stdin=names, variables=variables, in_work_tree=True)
-    found: dict[RepoPath, Entry] = {}
-    for record in repository.output("ls-files", "-z", "--stage", variables=variables).split(b"\0")[:-1]:
-        about, _, name = record.partition(b"\t")
-        mode, oid, _ = about.decode("ascii").split(" ")
-        found[RepoPath.from_git(name)] = Entry(mode, oid)
+    if there:
+        # --remove: a file that is gone since git looked is no longer there, and that is all.
+        added = add_files(repository, store, "standing", known, there, "--remove", "--replace")
+        found |= {path: FileChange(path, None, added.get(path)) for path in there}
     return found
 
 
@@ -307,8 +306,6 @@ def _ids(
         diff.feed(stdin)
         ids.feed(iter(lambda: diff.out.read(_CHUNK), b""))
         said = b"".join(iter(lambda: ids.out.read(_CHUNK), b""))
-        for name, child in (("diff-tree", diff), ("patch-id", ids)):
-            ended = child.finish()
-            if ended.code != 0:
-                raise failed(name, ended)
+        finish(diff, "diff-tree")
+        finish(ids, "patch-id")
     return said.decode("ascii").splitlines()

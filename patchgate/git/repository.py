@@ -92,6 +92,10 @@ class Repository:
         """The object id of nothing, as long as this repository's ids are."""
         return "0" * (64 if self.object_format == "sha256" else 40)
 
+    def is_oid(self, word: bytes) -> bool:
+        """Tell whether a word is a whole object id, as git writes them."""
+        return len(word) == len(self.zero_oid) and not word.strip(b"0123456789abcdef")
+
     @property
     def shallow(self) -> frozenset[str]:
         """The commits whose parents were left out of this clone."""
@@ -166,9 +170,6 @@ class Repository:
         return Child(self.argv(arguments), cwd=self.git_dir, env=env, memory=memory)
 
 
-_SPLIT = "split the change"
-
-
 class MemoryLimitError(UndecidedError):
     """A git child wanted more memory than it may have."""
 
@@ -195,6 +196,17 @@ def failed(command: str, done: Completed) -> UndecidedError:
             f"git {command} needs more memory than it may have: {said}", "split the change"
         )
     return UndecidedError(f"git {command} failed: {said}", hint)
+
+
+def finish(child: Child, command: str) -> None:
+    """Wait for the end of a child that was spoken with; what it wrote is an answer only now.
+
+    Raises:
+        UndecidedError: git failed, or took longer than it may.
+    """
+    done = child.finish()
+    if done.code != 0:
+        raise failed(command, done)
 
 
 # In this order: the last of them alone may hold a line feed.
@@ -288,13 +300,22 @@ def _not_opened(found: Completed) -> UsageError | UndecidedError:
 
 def _require_version(env: Mapping[str, str]) -> None:
     said = run(["git", "version"], cwd=None, env=env)
-    found = re.search(rb"(\d+)\.(\d+)(?:\.(\d+))?", said.out)
-    if said.code != 0 or found is None:
-        raise UndecidedError("git does not tell its version", "install git 2.39.2 or newer")
-    version = tuple(int(part or 0) for part in found.groups())
+    version = version_in(said.out if said.code == 0 else b"")
     if version < MINIMUM_GIT:
         text = ".".join(str(part) for part in version)
         raise UndecidedError(f"git {text} is too old", "install git 2.39.2 or newer")
+
+
+def version_in(said: bytes) -> tuple[int, ...]:
+    """Read the version off what `git version` says.
+
+    Raises:
+        UndecidedError: it says none.
+    """
+    found = re.search(rb"(\d+)\.(\d+)(?:\.(\d+))?", said)
+    if found is None:
+        raise UndecidedError("git does not tell its version", "install git 2.39.2 or newer")
+    return tuple(int(part or 0) for part in found.groups())
 
 
 def _limits(git_dir: str, common_dir: str, object_format: str) -> tuple[str, ...]:

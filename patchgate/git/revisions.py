@@ -305,7 +305,6 @@ def _is_pseudo_ref(objects: Objects, base: str) -> bool:
     for folder in (repository.git_dir, repository.common_dir):
         with suppress(OSError), open(os.path.join(folder, base), "rb") as file:
             word = file.read(len(repository.zero_oid))
-            is_oid = len(word) == len(repository.zero_oid) and not word.strip(b"0123456789abcdef")
-            if is_oid or word.startswith(b"ref:"):
+            if repository.is_oid(word) or word.startswith(b"ref:"):
                 return True
     return False

@@ -15,7 +15,17 @@ from typing import TYPE_CHECKING
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.blobs import called_text, look_again
 from patchgate.git.diff import Detail, is_text_candidate, read_difference
-from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, Change, Entry, FileChange, Source
+from patchgate.git.model import (
+    EXECUTABLE,
+    GITLINK,
+    REGULAR,
+    SYMLINK,
+    Change,
+    Entry,
+    FileChange,
+    Source,
+    staged_records,
+)
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository
@@ -131,7 +141,7 @@ def merge_heads(repository: Repository) -> list[str]:
             words = file.read().split()
     except FileNotFoundError:
         return []
-    if any(len(word) != len(repository.zero_oid) or word.strip(b"0123456789abcdef") for word in words):
+    if not all(map(repository.is_oid, words)):
         raise UndecidedError("MERGE_HEAD is damaged", "git merge --abort, or finish the merge")
     return [word.decode("ascii") for word in words]
 
@@ -216,10 +226,7 @@ def _against_index(
     command = ("diff-index", "--cached", "--ita-invisible-in-index")
     records, binary = read_difference(repository, objects, command, [base.tree], detail, variables)
     # What a merge makes of its sides is read from its tree, which nobody has written yet.
-    keep = (
-        _dropped if base.store is None else partial(base.store.write, object_format=repository.object_format)
-    )
-    result = resulting_tree(objects, base.tree, records, keep)
+    result = resulting_tree(objects, base.tree, records, base.store.write if base.store else None)
     folders, laid = result.folders, None
     root = {record.path.raw: record.new for record in records if b"/" not in record.path.raw}
     if base.merged is not None:
@@ -235,10 +242,6 @@ def _against_index(
     change = Change.of(base.tree, result.tree, records, objects.empty_blob)
     parents = tuple(_tree_of(objects, head) for head in base.heads)
     return Reading(change, Source("staged"), folders, root, laid=laid, parents=parents)
-
-
-def _dropped(kind: str, content: bytes) -> None:
-    """Keep nothing of a tree that only its id is needed of."""
 
 
 def _require_index(repository: Repository, variables: Mapping[str, str]) -> None:
@@ -310,14 +313,10 @@ def tracked(repository: Repository, objects: Objects) -> list[FileChange]:
     """
     _require_work_tree(repository)
     found: list[FileChange] = []
-    for record in repository.output("ls-files", "-z", "--stage").split(b"\0"):
-        if record:
-            about, _, name = record.partition(b"\t")
-            mode, oid, stage = about.decode("ascii").split(" ")
-            if stage != "0":
-                path = RepoPath.from_git(name)
-                raise UndecidedError(f"{path.quoted} is not merged", "resolve the conflict, then git add it")
-            if mode not in _MODES:
-                raise UndecidedError("the index is damaged: it holds an unknown mode", "run git fsck")
-            found.append(FileChange(RepoPath.from_git(name), None, Entry(mode, oid)))
+    for path, entry, stage in staged_records(repository.output("ls-files", "-z", "--stage")):
+        if stage != "0":
+            raise UndecidedError(f"{path.quoted} is not merged", "resolve the conflict, then git add it")
+        if entry.mode not in _MODES:
+            raise UndecidedError("the index is damaged: it holds an unknown mode", "run git fsck")
+        found.append(FileChange(path, None, entry))
     return found

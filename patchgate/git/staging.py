@@ -12,10 +12,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from patchgate.errors import UndecidedError
-from patchgate.git.model import GITLINK, Entry, FileChange
+from patchgate.git.model import GITLINK, Entry, FileChange, staged_records
 from patchgate.git.path import RepoPath
 from patchgate.git.private import PrivateStore
-from patchgate.git.repository import ANY_CODE, Repository, failed
+from patchgate.git.repository import ANY_CODE, Repository, finish
 from patchgate.storage.filesystem import Steps, flush, flush_folder
 
 # So many names go on a command line; with more the whole index is listed.
@@ -52,15 +52,12 @@ def index_entries(repository: Repository, paths: Collection[RepoPath]) -> dict[R
     listed = repository.output("ls-files", "-z", "--stage", *named, variables=_LITERAL)
     wanted = {path.raw for path in paths}
     found: dict[RepoPath, Entry] = {}
-    for record in listed.split(b"\0")[:-1]:
-        about, _, name = record.partition(b"\t")
-        if not _is_within(name, wanted):
+    for path, entry, stage in staged_records(listed):
+        if not _is_within(path.raw, wanted):
             continue
-        path = RepoPath.from_git(name)
-        mode, oid, stage = about.decode("ascii").split(" ")
         if stage != "0":
             raise UndecidedError(f"{path.quoted} is in conflict in the index", "resolve it: git status")
-        found[path] = Entry(mode, oid)
+        found[path] = entry
     return found
 
 
@@ -164,12 +161,9 @@ def keep_objects(
         packing.feed(names)
         while piece := os.read(packing.out.fileno(), _PIECE):
             unpacking.write(piece)
-        packed = packing.finish()
+        finish(packing, "pack-objects")
         unpacking.close_input()
-        unpacked = unpacking.finish()
-    for command, done in (("pack-objects", packed), ("unpack-objects", unpacked)):
-        if done.code != 0:
-            raise failed(command, done)
+        finish(unpacking, "unpack-objects")
     objects = os.path.join(repository.common_dir, "objects")
     try:
         _flush_names(objects, wanted, faults or Steps())

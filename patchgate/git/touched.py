@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
-from patchgate.git.repository import MemoryLimitError, Repository, failed
+from patchgate.git.repository import MemoryLimitError, Repository, finish
 from patchgate.process import Child
 
 _FILES = frozenset({b"100644", b"100755"})
@@ -161,9 +161,7 @@ def _tokens(child: Child) -> Iterator[bytes]:
     while data := os.read(child.out.fileno(), _CHUNK):
         *tokens, rest = (rest + data).split(b"\0")
         yield from tokens
-    done = child.finish()
-    if done.code != 0:
-        raise failed("log", done)
+    finish(child, "log")
     if rest:
         raise _cut_off()
 

@@ -15,7 +15,7 @@ from patchgate.git.diff import RAW, DiffReader
 from patchgate.git.model import TREE_MODE, Entry, FileChange, MalformedTreeError, print_tree
 from patchgate.git.objects import Objects
 from patchgate.git.path import Descent, RepoPath, faults, folders_above
-from patchgate.git.repository import Repository, failed
+from patchgate.git.repository import Repository, finish
 
 Listing = tuple[bytes, ...]
 """The names in one folder."""
@@ -33,7 +33,7 @@ def resulting_tree(
     objects: Objects,
     base: str,
     files: Iterable[FileChange],
-    keep: Callable[[str, bytes], object] = lambda kind, content: None,
+    keep: Callable[[str, bytes], object] | None = None,
 ) -> Result:
     """Compute the tree `base` with `files` applied to it.
 
@@ -57,7 +57,8 @@ def resulting_tree(
         made = None
         if folder.entries:
             content = print_tree(folder.entries)
-            keep("tree", content)
+            if keep is not None:
+                keep("tree", content)
             made = objects.hash("tree", content)
         if folder.above is not None and made is not None:
             folder.above.entries[place.rpartition(b"/")[2]] = Entry(TREE_MODE, made)
@@ -225,7 +226,5 @@ def folders_between(
         child.close_input()
         reader = DiffReader(child, has_folders=True)
         reader.records()
-        ended = child.finish()
-        if ended.code != 0:
-            raise failed("diff-tree", ended)
+        finish(child, "diff-tree")
     return Touched.of(place, old, new, reader.take_folders())

@@ -176,7 +176,7 @@ def merge_onto_head(
     """
     who = "patchgate <patchgate> 0 +0000"
     text = f"tree {tree}\nparent {footing.commit}\nauthor {who}\ncommitter {who}\n\npatched\n"
-    patched = store.write("commit", text.encode("ascii"), repository.object_format)
+    patched = store.write("commit", text.encode("ascii"))
     # In a place without config and attributes: a merge driver would run, and decide the result (measured).
     done = store.bare().git(
         *_MERGING,

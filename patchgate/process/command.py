@@ -1,10 +1,8 @@
-"""Run one command of the user's to its end, and see to it that nothing of it lives on.
+"""Run one command of the user's to its end, log its output, and see to it that nothing of it lives on.
 
-Decides how such a command is started, watched, logged and ended. It is trusted (the policy names it), so it
-gets its environment as it is handed in and all the memory it wants; but it may hang, flood, fork and hide.
-That it failed or could not be started is a value here: what that means for a change others decide.
-
-The output of a command: logged as it comes, up to a limit, its end kept.
+It is trusted (the policy names it), so it gets its environment as it is handed in and all the memory it
+wants; but it may hang, flood, fork and hide. That it failed or could not be started is a value here: what
+that means for a change others decide.
 """
 
 from __future__ import annotations

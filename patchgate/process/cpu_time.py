@@ -1,12 +1,8 @@
-"""A limit on the processor time of foreign regular expressions.
+"""A limit on the processor time of foreign regular expressions. See `docs/decisions/commands.md`.
 
 Python's `re` has no time limit, but looks for signals while it searches (`_sre`, every 4,096 steps; tried on
 3.11). So a timer that counts this process's own time ends a search. Time that other processes use, or that is
 spent waiting, does not count: a busy machine changes no verdict.
-
-Choice: a timer, not the package `regex` (its meanings differ in places, and policies are written for `re`),
-not RE2 (no look-around), not a child process (30 ms for each hook). Price: only the main thread can be
-interrupted; another one is stopped after the search.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """An append-only file of JSON lines, each with the hash of the one before.
 
 Decides how a record gets to the end of the file once, whole and flushed, whoever else appends, and what a
-crash or a damaged byte looks like afterwards. It does not know what the events mean.
-
-The chain proves order and content. It does not prove length: who cuts whole records off the end, or writes
-all of it anew, leaves a whole chain. `head` keeps beside it where the last record ended.
+crash or a damaged byte looks like afterwards. It does not know what the events mean. The chain proves order
+and content, not length; the head file (`record`) keeps where the last record ended.
 """
 
 from __future__ import annotations

@@ -18,7 +18,6 @@ from patchgate.storage.filesystem import Steps, attempt, flush, write_all
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import TracebackType
     from typing import Self, TypeVar
 
     _Result = TypeVar("_Result")
@@ -118,9 +117,7 @@ class Folder:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         os.close(self.descriptor)
 
     def at(self, name: bytes) -> bytes:

@@ -14,7 +14,6 @@ import os
 import re
 import shutil
 import tempfile
-from types import TracebackType
 
 from patchgate.storage.owner import Owner
 from patchgate.storage.replace import unbroken
@@ -53,9 +52,7 @@ class TemporaryFolder:
     def __enter__(self) -> TemporaryFolder:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.remove()
 
     def __del__(self) -> None:

@@ -69,11 +69,8 @@ def source_of(
         else staged(repository, objects, base, Detail())
     )
 
-    def keep(kind: str, content: bytes) -> None:
-        store.write(kind, content, repository.object_format)
-
     # At the cost of the change: `git write-tree` would look at every folder that has no cached tree.
-    return Analysed(resulting_tree(objects, base.tree, reading.change.files, keep).tree, base.commit)
+    return Analysed(resulting_tree(objects, base.tree, reading.change.files, store.write).tree, base.commit)
 
 
 def _revision(objects: Objects, what: str, taken: str) -> Analysed:

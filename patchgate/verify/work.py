@@ -230,5 +230,5 @@ def begun_with(
         objects,
         intent.tree,
         files,
-        lambda kind, content: store.write(kind, content, repository.object_format),
+        store.write,
     ).tree

@@ -365,5 +365,7 @@ def test_every_module_that_reads_a_living_child_waits_for_its_end() -> None:
                     readers.add(name)
                 if node.func.attr == "finish":
                     waiting.add(name)
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "finish":
+                waiting.add(name)
     assert len(readers) >= 10
     assert readers <= waiting

@@ -74,7 +74,7 @@ class Trial:
         for name, content in files.items():
             new = None
             if content is not None:
-                new = Entry(REGULAR, store.write("blob", content, objects.repository.object_format))
+                new = Entry(REGULAR, store.write("blob", content))
             changes.append(FileChange(RepoPath(os.fsencode(name)), None, new))
         head = objects.header("HEAD^{tree}")
         base = head.oid if head else objects.empty_tree

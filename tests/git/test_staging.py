@@ -52,7 +52,7 @@ class Staging:
         old = index_entries(self.repository, [path]).get(path)
         entry = None
         if new is not None:
-            entry = Entry(mode, self.store.write("blob", new, self.repository.object_format))
+            entry = Entry(mode, self.store.write("blob", new))
         self.files.append(FileChange(path, old, entry))
 
     def differing(self) -> list[bytes]:

@@ -1,15 +1,8 @@
 """The one whole tree that is kept for a repository, and moved from one patch to the next.
 
-Decides when it may be moved and when it is made anew: moved only if the last use ended well, with every file
-as git wrote it, and nothing that conversions depend on has changed since. What says so lies in the user's
-repository, out of a command's reach, and is gone while the tree is in use; so whoever finds it after a kill
-makes the tree anew, in another place: a command that was left behind may still write to the old one.
-
-    <cache>/trees/<hash of the common dir>/
-        lock            held while the tree is used
-        origin.json     whose tree this is, and which folder this is
-        index, folders  of the tree, as it was left
-        place-…/tree    the tree
+It is moved only if the last use ended well, with every file as git wrote it, and nothing that conversions
+depend on has changed since. What says so lies in the user's repository and is gone while the tree is in use;
+so after a kill the tree is made anew, elsewhere: a command that was left behind may still write to the old.
 """
 
 from __future__ import annotations
@@ -40,7 +33,11 @@ _FORMAT = 1
 
 
 def home_of(repository: Repository, cache: str) -> str:
-    """Name the folder of a repository's kept tree."""
+    """Name the folder of a repository's kept tree: `<cache>/trees/<hash of the common dir>`.
+
+    It holds `lock` (held while the tree is used), `origin.json` (whose tree, which folder this is), `index`
+    and `folders` of the tree as it was left, and the tree: `place-…/tree`.
+    """
     return os.path.join(cache, "trees", _hash(os.path.realpath(repository.common_dir)))
 
 

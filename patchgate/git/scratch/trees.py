@@ -1,11 +1,8 @@
 """Scratch trees: where the policy's commands try a patch, never in the user's own working tree.
 
-Decides what a command finds there, and that nothing of it stays. For commands that need only the touched
-files these alone, in a fresh folder; for the others the whole tree, kept and moved at the cost of the change.
-Neither shares a file with the user's repository. What it does not do: keep a command from writing anywhere
-else by an absolute path, or through a symlink that the tree itself holds.
-
-The repository that a command finds in its scratch tree: one of its own, made anew for each use.
+Some commands need only the touched files, in a fresh folder; others the whole tree, kept and moved at the
+cost of the change, with a repository of its own. Neither shares a file with the user's. Nothing keeps a
+command from writing elsewhere by an absolute path, or through a symlink that the tree itself holds.
 """
 
 from __future__ import annotations
@@ -18,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from patchgate.errors import UndecidedError
-from patchgate.git.model import TREE_MODE
+from patchgate.git.model import TREE_MODE, index_info
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath, folders_above
 from patchgate.git.private import PrivateStore
@@ -214,11 +211,7 @@ def _small(
     for folder in folders_above(names):
         path = RepoPath((folder + b"/" if folder else b"") + b".gitattributes")
         wanted.setdefault(path, objects.entry(tree, path.raw))
-    seed = b"".join(
-        f"{entry.mode} {entry.oid}\t".encode("ascii") + path.raw + b"\0"
-        for path, entry in wanted.items()
-        if entry is not None and entry.mode != TREE_MODE
-    )
+    seed = index_info((path, entry) for path, entry in wanted.items() if entry and entry.mode != TREE_MODE)
     index = os.path.join(place, "index")
     variables = {**store.variables, "GIT_INDEX_FILE": index}
     repository.output("update-index", "-z", "--index-info", stdin=seed, variables=variables)

@@ -1,14 +1,8 @@
-"""The journal of one landing: everything that a later process needs to undo it, or to finish tidying.
+"""The journal of one landing: what a later process needs to undo it or to finish tidying, and whether to believe it.
 
-Decides the form on the disk, and whether what is found there can be believed. A journal is a chain of
-records (`storage.record`): one for the whole, then one for each place. It names contents by their hash; the
-bytes themselves lie beside the places. It does not decide what is undone.
-
-A transaction's folder holds it under a name that says how far the work is: `journal` while it may have to
-be undone, `landed` once it is in force, `undone` once it was taken back. A folder with none of them touched
-nothing.
-
-Which names a journal may carry; one with any other was not written by this code, or not for this use.
+A chain of records (`storage.record`): one for the whole, then one for each place. Contents are named by their
+hash; the bytes lie beside the places. Its name says how far the work is: `journal` while it may have to be
+undone, `landed` once it is in force, `undone` once it was taken back; without one nothing was touched.
 """
 
 from __future__ import annotations

@@ -1,14 +1,8 @@
 """Land a set of files in the working tree, and the index with them: all of it, or nothing.
 
-Decides the order of steps. `journal` says what is written down before, `site` how a content changes places,
-`rollback` the way back, `recovery` what a later process does. It does not decide what is written, nor whether
-it may be.
-
-The order: our lock; a look at every path; the journal, on the disk; git's lock on the index; the look again;
-the new contents, each beside its place and on the disk; then each changes places with the old one, which
-stays beside it; a look at every old one; the folders' flush; then the journal is renamed to `landed`, and
-with that one rename the patch is in force. Until then every error undoes everything. Afterwards the old
-contents go, the folders that became empty, and git's lock.
+The new contents come to the disk beside their places, each changes places with the old one, and the journal
+is renamed to `landed`: with that one rename the patch is in force. Until then every error undoes everything.
+Afterwards the old contents go, the folders that became empty, and git's lock.
 """
 
 from __future__ import annotations
@@ -25,7 +19,7 @@ from patchgate.git.quoting import quote_path
 from patchgate.git.repository import Repository
 from patchgate.git.transaction.journal import JOURNAL, LANDED, PREPARED, Journal, discard, identity_of
 from patchgate.git.transaction.places import EXECUTABLE, LINK, Content, Place, Write
-from patchgate.git.transaction.recovery import open_transactions, own_index
+from patchgate.git.transaction.recovery import LOCK, PATIENCE_SECONDS, open_transactions, own_index
 from patchgate.git.transaction.rollback import Rollback, tidy
 from patchgate.git.transaction.site import (
     Keeping,
@@ -51,9 +45,6 @@ from patchgate.storage.lock import hold
 from patchgate.storage.owner import Owner
 from patchgate.storage.record import Json
 from patchgate.storage.replace import unbroken
-
-LOCK = "patchgate/apply.lock"
-PATIENCE_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)

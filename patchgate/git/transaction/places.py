@@ -1,12 +1,8 @@
 """The places that a transaction writes: what stands at each, what is to stand there, and what lies beside it.
 
-Decides what counts as the same thing: kind, git's exec bit, and every byte. Everything is reached from an
-open root folder, component by component, and never through a link. It does not decide when something is
-written.
-
-Beside each place, in the deepest folder above it that stays, two names are kept for it. Under
-`<aside>.part` a new content grows. It gets the name `<aside>` when it is whole and on the disk, and that is
-exchanged with the place. So what lies at `<aside>` is the new content, whole, or what stood at the place.
+The same thing is the same kind, exec bit, and bytes. Everything is reached from an open root, through no
+link. Beside each place, in the deepest folder above it that stays, a new content grows under `<aside>.part`;
+whole and on the disk it becomes `<aside>`, which changes places with what stood there.
 """
 
 from __future__ import annotations

@@ -150,8 +150,13 @@ def _line(path: str) -> str:
     return ""
 
 
-_LOCK = "patchgate/apply.lock"
-_PATIENCE_SECONDS = 5.0
+LOCK = "patchgate/apply.lock"
+PATIENCE_SECONDS = 5.0
+_STATES: Mapping[bytes, Literal["interrupted", "landed", "undone"]] = {
+    JOURNAL: "interrupted",
+    LANDED: "landed",
+    UNDONE: "undone",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +206,7 @@ def left(repository: Repository) -> list[Left]:
     """List what landings left, without a lock; nothing is changed. One look where there is nothing."""
     found = []
     for name in _names(repository):
-        state, note, is_running = "interrupted", dict[str, Json](), False
+        state, note, is_running = JOURNAL, dict[str, Json](), False
         with suppress(OSError), Folder.open(_path(repository, name)) as folder:
             try:
                 read = read_journal(folder)
@@ -212,9 +217,8 @@ def left(repository: Repository) -> list[Left]:
                     # No journal yet, or no longer: it touches nothing.
                     continue
             if read is not None:
-                state = read[0].decode() if read[0] in {LANDED, UNDONE} else "interrupted"
-                note, is_running = dict(read[1].note), read[1].owner.is_running()
-        found.append(Left(os.fsdecode(name), note, _state(state), is_running))
+                state, note, is_running = read[0], dict(read[1].note), read[1].owner.is_running()
+        found.append(Left(os.fsdecode(name), note, _STATES[state], is_running))
     return found
 
 
@@ -222,7 +226,7 @@ def recover(
     repository: Repository,
     *,
     keep: bool = False,
-    patience_seconds: float = _PATIENCE_SECONDS,
+    patience_seconds: float = PATIENCE_SECONDS,
     faults: Steps | None = None,
 ) -> list[Recovered]:
     """Finish or undo what landings left; the caller records each, then calls its `finish`.
@@ -246,7 +250,7 @@ def recover(
         return []
     steps = faults or Steps()
     recovered = []
-    path = os.path.join(repository.common_dir, _LOCK)
+    path = os.path.join(repository.common_dir, LOCK)
     try:
         with (
             hold(path, timeout_seconds=patience_seconds, faults=steps),
@@ -327,9 +331,3 @@ def _names(repository: Repository) -> list[bytes]:
 
 def _path(repository: Repository, name: bytes) -> bytes:
     return os.path.join(os.fsencode(repository.common_dir), TRANSACTIONS.encode(), name)
-
-
-def _state(name: str) -> Literal["interrupted", "landed", "undone"]:
-    if name == "landed":
-        return "landed"
-    return "undone" if name == "undone" else "interrupted"

@@ -95,15 +95,15 @@ class Site:
         try:
             self.index = Folder.open(os.path.dirname(index_file), steps)
         except OSError:
-            self.tree.__exit__(None, None, None)
+            self.tree.__exit__()
             raise
 
     def __enter__(self) -> Site:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.tree.__exit__(None, None, None)
-        self.index.__exit__(None, None, None)
+        self.tree.__exit__()
+        self.index.__exit__()
 
     def root(self, place: Place) -> Folder:
         """Give the root below which a place lies."""
