@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 
 from patchgate.apply.disk_forms import Forms, Standing, forms, standing
 from patchgate.errors import UndecidedError
-from patchgate.git.model import REGULAR, SYMLINK, Entry, FileChange
-from patchgate.git.path import RepoPath, folders_above
+from patchgate.git.model import REGULAR, SYMLINK, Entry, FileChange, folders_above
+from patchgate.git.path import RepoPath
 from patchgate.git.preimages import read_files
 from patchgate.git.private import PrivateStore, changed_since
 from patchgate.git.repository import Repository

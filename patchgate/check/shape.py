@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from patchgate.check.case import Case, find, or_raise, or_set, undo
 from patchgate.errors import UndecidedError
-from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, FileChange
-from patchgate.git.path import Descent, RepoPath, is_git_alias
+from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, Descent, FileChange
+from patchgate.git.path import RepoPath, is_git_alias
 from patchgate.policy.policy import Decision, FileLimits
 from patchgate.report.verdict import Budget, Detail, Finding, Json
 

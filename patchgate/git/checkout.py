@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from patchgate.errors import UndecidedError
-from patchgate.git.model import EXECUTABLE, REGULAR, SYMLINK
-from patchgate.git.path import Descent, RepoPath
+from patchgate.git.model import EXECUTABLE, REGULAR, SYMLINK, Descent
+from patchgate.git.path import RepoPath
 from patchgate.git.preimages import is_special, special_file
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository, failed

@@ -35,8 +35,8 @@ _PINNED = (
 SECONDS = 20.0
 """How long git may take for the merges of one walk, and for one merge.
 
-Where branches merged each other again and again, git merges the bases first, and theirs before: the work grows
-manyfold with each level (measured: 60 small merges, more than 45 s).
+Where branches merged each other again and again, git merges the bases first, and theirs before: the work
+grows manyfold with each level (measured: 60 small merges, more than 45 s).
 """
 _MORE_EACH = 0.1
 _TRIED_AGAIN = 20

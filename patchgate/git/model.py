@@ -1,4 +1,4 @@
-"""A change: what would be different between two trees, file by file; and the form of a tree object.
+"""A change: what would be different between two trees, file by file; the form of a tree object; folders above.
 
 Decides the shape of a change, how exact renames are paired, the change id, and which bytes are a tree. It
 knows nothing of where a change came from beyond a label, and nothing of policy.
@@ -10,10 +10,11 @@ import hashlib
 import operator
 import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import islice
+from typing import Generic, TypeVar
 
 from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
@@ -335,3 +336,61 @@ def print_tree(entries: Mapping[bytes, Entry]) -> bytes:
         entry.mode.lstrip("0").encode("ascii") + b" " + name + b"\0" + bytes.fromhex(entry.oid)
         for name, entry in sorted(entries.items(), key=order)
     )
+
+
+MAX_FOLDER_BYTES = 64 << 20
+
+
+_Value = TypeVar("_Value")
+
+
+class Descent(Generic[_Value]):
+    """Computes a value for each folder from the value of the folder above it.
+
+    Args:
+        root: the value of the repository's root, whose name is empty.
+        step: gives the value of a folder, from the value of the one above and the folder's path.
+    """
+
+    __slots__ = ("_bytes", "_step", "known")
+
+    def __init__(self, root: _Value, step: Callable[[_Value, bytes], _Value]) -> None:
+        self.known: dict[bytes, _Value] = {b"": root}
+        self._step = step
+        self._bytes = 0
+
+    def at(self, folder: bytes) -> _Value:
+        """Compute the value of a folder; what was computed before is not computed again.
+
+        Raises:
+            UndecidedError: the names of all folders have more than `MAX_FOLDER_BYTES`.
+        """
+        new: list[bytes] = []
+        while folder not in self.known:
+            self._bytes += len(folder)
+            if self._bytes > MAX_FOLDER_BYTES:
+                raise UndecidedError(
+                    f"the folders above the changed files have names of more than {MAX_FOLDER_BYTES:,} bytes",
+                    "nest folders less deep, or change fewer files at once",
+                )
+            new.append(folder)
+            folder = folder.rpartition(b"/")[0]
+        value = self.known[folder]
+        while new:
+            folder = new.pop()
+            value = self.known[folder] = self._step(value, folder)
+        return value
+
+
+def folders_above(paths: Iterable[RepoPath]) -> set[bytes]:
+    """List the folders above some paths; the root (empty) is one of them, unless there is no path.
+
+    Raises:
+        UndecidedError: their names have more than `MAX_FOLDER_BYTES`.
+    """
+    descent: Descent[None] = Descent(None, lambda above, folder: None)
+    is_empty = True
+    for path in paths:
+        is_empty = False
+        descent.at(path.parent)
+    return set() if is_empty else set(descent.known)

@@ -1,4 +1,4 @@
-"""A path inside a repository, as bytes, what can be wrong with one, and the folders above many of them.
+"""A path inside a repository, as bytes, and what can be wrong with one.
 
 One constructor for each origin. A `RepoPath` may hold a hostile name: git can store nearly any bytes.
 `faults` says which path rules a name breaks; the `paths` gate decides what follows.
@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Generic, TypeVar
 
-from patchgate.errors import UndecidedError, UsageError
+from patchgate.errors import UsageError
 from patchgate.git.quoting import quote_path
 
 MAX_COMPONENT = 255
@@ -196,59 +195,4 @@ def is_git_alias(component: bytes) -> bool:
     return False
 
 
-MAX_FOLDER_BYTES = 64 << 20
 """How many bytes the names of all folders may have together. 100,000 usual folders have 6 MB."""
-
-_Value = TypeVar("_Value")
-
-
-class Descent(Generic[_Value]):
-    """Computes a value for each folder from the value of the folder above it.
-
-    Args:
-        root: the value of the repository's root, whose name is empty.
-        step: gives the value of a folder, from the value of the one above and the folder's path.
-    """
-
-    __slots__ = ("_bytes", "_step", "known")
-
-    def __init__(self, root: _Value, step: Callable[[_Value, bytes], _Value]) -> None:
-        self.known: dict[bytes, _Value] = {b"": root}
-        self._step = step
-        self._bytes = 0
-
-    def at(self, folder: bytes) -> _Value:
-        """Compute the value of a folder; what was computed before is not computed again.
-
-        Raises:
-            UndecidedError: the names of all folders have more than `MAX_FOLDER_BYTES`.
-        """
-        new: list[bytes] = []
-        while folder not in self.known:
-            self._bytes += len(folder)
-            if self._bytes > MAX_FOLDER_BYTES:
-                raise UndecidedError(
-                    f"the folders above the changed files have names of more than {MAX_FOLDER_BYTES:,} bytes",
-                    "nest folders less deep, or change fewer files at once",
-                )
-            new.append(folder)
-            folder = folder.rpartition(b"/")[0]
-        value = self.known[folder]
-        while new:
-            folder = new.pop()
-            value = self.known[folder] = self._step(value, folder)
-        return value
-
-
-def folders_above(paths: Iterable[RepoPath]) -> set[bytes]:
-    """List the folders above some paths; the root (empty) is one of them, unless there is no path.
-
-    Raises:
-        UndecidedError: their names have more than `MAX_FOLDER_BYTES`.
-    """
-    descent: Descent[None] = Descent(None, lambda above, folder: None)
-    is_empty = True
-    for path in paths:
-        is_empty = False
-        descent.at(path.parent)
-    return set() if is_empty else set(descent.known)

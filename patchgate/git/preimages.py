@@ -15,9 +15,19 @@ from functools import partial
 
 from patchgate.errors import UndecidedError
 from patchgate.git.diff import RAW, DiffReader
-from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, TREE_MODE, Entry, FileChange
+from patchgate.git.model import (
+    EXECUTABLE,
+    GITLINK,
+    REGULAR,
+    SYMLINK,
+    TREE_MODE,
+    Descent,
+    Entry,
+    FileChange,
+    folders_above,
+)
 from patchgate.git.objects import Objects
-from patchgate.git.path import Descent, RepoPath, folders_above
+from patchgate.git.path import RepoPath
 from patchgate.git.private import READING, PrivateStore, add_files
 from patchgate.git.quoting import quote
 from patchgate.git.repository import Repository, finish

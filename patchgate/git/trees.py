@@ -12,9 +12,17 @@ from dataclasses import dataclass, field, replace
 
 from patchgate.errors import UndecidedError
 from patchgate.git.diff import RAW, DiffReader
-from patchgate.git.model import TREE_MODE, Entry, FileChange, MalformedTreeError, print_tree
+from patchgate.git.model import (
+    TREE_MODE,
+    Descent,
+    Entry,
+    FileChange,
+    MalformedTreeError,
+    folders_above,
+    print_tree,
+)
 from patchgate.git.objects import Objects
-from patchgate.git.path import Descent, RepoPath, faults, folders_above
+from patchgate.git.path import RepoPath, faults
 from patchgate.git.repository import Repository, finish
 
 Listing = tuple[bytes, ...]

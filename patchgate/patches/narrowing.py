@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence, Set
 from contextlib import suppress
 
 from patchgate.errors import UsageError
-from patchgate.git.path import RepoPath, faults, folders_above
+from patchgate.git.model import folders_above
+from patchgate.git.path import RepoPath, faults
 from patchgate.git.quoting import exact_text, split_equal_names, strip_tab, unquote
 from patchgate.patches.edits import Edits, parse_edits
 from patchgate.patches.patch_model import Patch, Section

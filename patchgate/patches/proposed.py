@@ -9,9 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from patchgate.git.diff import Detail
-from patchgate.git.model import GITLINK, REGULAR, SYMLINK, TREE_MODE, Entry, FileChange, Line
+from patchgate.git.model import (
+    GITLINK,
+    REGULAR,
+    SYMLINK,
+    TREE_MODE,
+    Descent,
+    Entry,
+    FileChange,
+    Line,
+    folders_above,
+)
 from patchgate.git.objects import Objects
-from patchgate.git.path import Descent, RepoPath, faults, folders_above
+from patchgate.git.path import RepoPath, faults
 from patchgate.git.preimages import Ground
 from patchgate.patches.patch_model import Kind, Patch, Section
 from patchgate.patches.planning import Preimage

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from patchgate.errors import UndecidedError
-from patchgate.git import path as path_module
-from patchgate.git.path import Descent, RepoPath, folders_above
+from patchgate.git import model
+from patchgate.git.model import Descent, folders_above
+from patchgate.git.path import RepoPath
 
 paths = st.lists(
     st.lists(st.sampled_from([b"a", b"b", b"", b"cc"]), min_size=1, max_size=5).map(b"/".join).map(RepoPath)
@@ -37,7 +38,7 @@ def test_each_folder_is_visited_once_after_the_one_above_it(given_paths: list[Re
 
 
 def test_more_names_than_the_limit_are_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(path_module, "MAX_FOLDER_BYTES", 1 + 3 + 5)
+    monkeypatch.setattr(model, "MAX_FOLDER_BYTES", 1 + 3 + 5)
     assert len(folders_above([RepoPath(b"d/" * 3 + b"f")] * 2)) == 4
     with pytest.raises(UndecidedError, match="more than 9 bytes"):
         folders_above([RepoPath(b"d/" * 3 + b"f"), RepoPath(b"e/f")])

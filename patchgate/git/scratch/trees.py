@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from patchgate.errors import UndecidedError
-from patchgate.git.model import TREE_MODE, index_info
+from patchgate.git.model import TREE_MODE, folders_above, index_info
 from patchgate.git.objects import Objects
-from patchgate.git.path import RepoPath, folders_above
+from patchgate.git.path import RepoPath
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository
 from patchgate.git.scratch.checkout import Checkout, let_time_pass

@@ -1,4 +1,4 @@
-"""The journal of one landing: what a later process needs to undo it or to finish tidying, and whether to believe it.
+"""The journal of one landing, by which a later process undoes it or finishes tidying, if it can be believed.
 
 A chain of records (`storage.record`): one for the whole, then one for each place. Contents are named by their
 hash; the bytes lie beside the places. Its name says how far the work is: `journal` while it may have to be
@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from patchgate.errors import UndecidedError
-from patchgate.git.path import RepoPath, folders_above, is_git_alias
+from patchgate.git.model import folders_above
+from patchgate.git.path import RepoPath, is_git_alias
 from patchgate.git.quoting import quote_path
 from patchgate.git.transaction.places import EXECUTABLE, FILE, LINK, Place, Trace, remove_if_there
 from patchgate.storage.folder import Folder

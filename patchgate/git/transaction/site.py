@@ -15,7 +15,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 
 from patchgate.errors import UndecidedError
-from patchgate.git.path import RepoPath, folders_above
+from patchgate.git.model import folders_above
+from patchgate.git.path import RepoPath
 from patchgate.git.quoting import quote_path
 from patchgate.git.transaction.journal import LOCK, Journal
 from patchgate.git.transaction.places import (

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from patchgate.errors import UndecidedError
-from patchgate.git.path import Descent, RepoPath, is_git_alias
+from patchgate.git.model import Descent
+from patchgate.git.path import RepoPath, is_git_alias
 from patchgate.git.quoting import first_of, printable, quote_path
 from patchgate.git.transaction.places import FOLDER, Place, Write, join, look, name_of, parent_of, trace_of
 from patchgate.git.transaction.site import Site
