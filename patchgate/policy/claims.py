@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from patchgate.git.quoting import printable
-from patchgate.policy.expressions import check_expression
+from patchgate.policy.expressions import check_expression, inner_parts, parse
 from patchgate.policy.settings import ClaimsSettings, Doubt, MarkerSettings
 from patchgate.policy.texts import (
     MARKER_NAME,
@@ -222,13 +222,11 @@ def _faulty(marker: Any, others: Mapping[str, MarkerSettings]) -> tuple[str | No
 
 
 def _expression_fault(pattern: str) -> str | None:
-    from importlib import import_module
-
     from patchgate.policy.texts import TextError
 
     try:
         check_expression(pattern)
-        parsed = import_module("re._parser").parse(pattern.encode())
+        parsed = parse(pattern.encode())
         ways = _ways(parsed, type(parsed))
     except TextError as error:
         return _plain(error.message, 300)
@@ -249,7 +247,10 @@ def _asks_for_a_line_feed(part: Any, kind: type) -> bool:
     """Tell whether a part of a parsed expression is a line feed; a set that holds one has other bytes too."""
     return any(
         (str(operation) == "LITERAL" and value == ord("\n"))
-        or (str(operation) != "IN" and any(_asks_for_a_line_feed(each, kind) for each in _below(value, kind)))
+        or (
+            str(operation) != "IN"
+            and any(_asks_for_a_line_feed(each, kind) for each in inner_parts(value, kind))
+        )
         for operation, value in part
     )
 
@@ -261,7 +262,7 @@ def _ways(part: Any, kind: type) -> float:
         name = str(operation)
         inner = 1.0
         choices = 0.0
-        for each in _below(value, kind):
+        for each in inner_parts(value, kind):
             of_each = _ways(each, kind)
             inner, choices = min(inner * of_each, math.inf), choices + of_each
         if name == "BRANCH":
@@ -277,15 +278,6 @@ def _ways(part: Any, kind: type) -> float:
 
 def _power(base: float, times: int) -> float:
     return math.inf if times * math.log(max(base, 1)) > 600 else base**times
-
-
-def _below(value: Any, kind: type) -> Sequence[Any]:
-    """Find the parsed parts in the argument of an operation, which nests them in tuples and lists."""
-    if isinstance(value, kind):
-        return (value,)
-    if isinstance(value, tuple | list):
-        return [part for each in value for part in _below(each, kind)]
-    return ()
 
 
 def _plain(text: str, most: int) -> str:

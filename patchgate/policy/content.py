@@ -1,13 +1,8 @@
 """What added lines may not hold: credentials of known forms, conflict markers, the policy's own expressions.
 
-Decides which expressions there are and which lines are worth a look. `suspects` is a plain byte search for
-the literals that every expression needs, so that a clean change costs next to nothing; the `content` gate
-judges what is left. Every expression here is bounded: no line can make it slow. The policy's
-own have a limit of processor time.
-
-Forms of tokens: the issuers' own documentation (GitHub, GitLab, AWS, Slack, Stripe, Google, npm, PyPI,
-SendGrid, OpenAI, Anthropic, HashiCorp, Azure). Examples that are no secrets: AWS (IAM User Guide: every key
-that ends in EXAMPLE), Slack (incoming webhooks), Azure (Azurite).
+Decides which expressions there are, how long the policy's own may search, and which lines are worth a look:
+`suspects` is a plain byte search for literals, so that a clean change costs next to nothing. The `content`
+gate judges what is left. Every expression here is bounded: no line can make it slow.
 """
 
 from __future__ import annotations
@@ -96,6 +91,9 @@ def _form(
     return SecretForm(phrase, literals, re.compile(expression), re.compile(examples) if examples else None)
 
 
+# Forms of tokens: the issuers' own documentation (GitHub, GitLab, AWS, Slack, Stripe, Google, npm, PyPI,
+# SendGrid, OpenAI, Anthropic, HashiCorp, Azure). Examples that are no secrets: AWS (IAM User Guide: every key
+# that ends in EXAMPLE), Slack (incoming webhooks), Azure (Azurite).
 SECRET_FORMS = (
     _form(
         "a private key",

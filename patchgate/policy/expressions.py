@@ -29,25 +29,25 @@ _LONG = 8
 _SAYS_NOTHING: Texts = frozenset({b""})
 
 
+def parse(expression: bytes) -> Any:
+    """Parse a regular expression as `re` does; the tree is that of this Python."""
+    return import_module("re._parser").parse(expression)
+
+
 def check_expression(text: str) -> str:
-    """Give a regular expression for bytes back.
+    """Check a regular expression for bytes, as each of `texts`.
 
     Refused are back-references and an unbounded repeat within another: both can take exponential time.
-
-    Raises:
-        ValueError: it does not compile, or could take too long.
     """
     if not text or len(text) > MAX_EXPRESSION:
         raise TextError(
             f"an expression has 1 to {MAX_EXPRESSION} characters", "an empty one would match every line"
         )
-    from importlib import import_module
-
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             flags = re.compile(text.encode()).flags
-            unread = [(import_module("re._parser").parse(text.encode()), False)]
+            unread = [(parse(text.encode()), False)]
     except (re.error, OverflowError, RecursionError, Warning) as error:
         reason = printable(str(error), 200)
         raise TextError(
@@ -65,19 +65,19 @@ def check_expression(text: str) -> str:
                 raise TextError(
                     "an unbounded repeat within another takes exponential time", "repeat only one of them"
                 )
-            unread.extend((inner, is_repeated or repeats) for inner in _inner_parts(value, type(part)))
+            unread.extend((inner, is_repeated or repeats) for inner in inner_parts(value, type(part)))
     if flags & re.LOCALE:
         raise TextError("the flag L makes an expression depend on the machine", "leave it out")
     return text
 
 
-def _inner_parts(value: object, kind: type) -> Iterator[Any]:
+def inner_parts(value: object, kind: type) -> Iterator[Any]:
     """Find the parsed parts within the argument of an operation, which nests them in tuples and lists."""
     if isinstance(value, kind):
         yield value
     elif isinstance(value, tuple | list):
         for element in value:
-            yield from _inner_parts(element, kind)
+            yield from inner_parts(element, kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class _UnknownError(Exception):
 def literals_of(expression: bytes) -> Literals | None:
     """Find literals of which one, at least, is in every line that an expression matches; None if none is."""
     try:
-        parsed = import_module("re._parser").parse(expression)
+        parsed = parse(expression)
         reader = _Reader(parsed.state.flags)
         needed = reader.read(parsed).needed
     except (_UnknownError, RecursionError):

@@ -2,9 +2,7 @@
 
 Decides how a pattern is read, and which patterns are refused because they can match nothing or say what is
 not supported; `patterns` decides what matches. Sources: gitignore(5), and git's wildmatch.c and dir.c, which
-say more: `***` is `**`, a `/` inside a class anchors, `[z-a]` is `[z]`. Where they contradict, git's code
-decides: after gitignore(5) `a**/b` is `a*/b`, but dir.c compares the literal beginning alone and leaves the
-`**/b` to wildmatch.c, so the pattern is `ab` or `a*/**/b`.
+say more: `***` is `**`, a `/` inside a class anchors, `[z-a]` is `[z]`. Where they contradict, code decides.
 """
 
 from __future__ import annotations

@@ -1,18 +1,8 @@
-"""Gitignore patterns and literal prefixes, compiled to answer for 100,000 paths at little cost.
+"""Gitignore patterns, literal prefixes, patterns of refs: made to answer for 100,000 paths at little cost.
 
-Decides which pattern of a list matches a path first. It does not decide what follows, reads no files, and
-knows no negation. Git is the reference. Whatever matches a folder matches everything beneath it, as in git;
-`?` and classes take one byte, as in git. `exact` is git's answer. The others match more, never less:
-
-- `dir/` also matches a file named `dir`;
-- a component with a class or an escape also matches its own text: `[id].tsx` is a name in Next.js;
-- folded, a pattern also matches where it does so after both sides went through `patchgate.git.path.fold`,
-  where `?` and classes take one character; a byte that is not UTF-8 is one.
-
-The patterns become one tree over path components, walked once for each folder. Nothing here backtracks over
-components, and inside one each `*` is settled at its first fit: hostile names cost linear time. Pathspec is
-the reference in the tests only: its `[!a]` crosses a `/`, its `.` and `$` stop at newlines, three `**/` in
-one of its expressions took 28 s on a path of 4,096 bytes, and importing it costs 47 ms.
+Decides which pattern of a list matches a path first. Git is the reference: whatever matches a folder matches
+everything beneath it; `?` and classes take one byte. The patterns become one tree over path components, which
+is walked once for each folder; nothing backtracks over components, so hostile names cost linear time.
 """
 
 from __future__ import annotations
@@ -182,7 +172,12 @@ class _Folder:
 
 
 class PatternSet:
-    """Gitignore patterns without negation, in their order.
+    """Gitignore patterns without negation, in their order; those that are not `exact` match more, never less:
+
+    - `dir/` also matches a file named `dir`;
+    - a component with a class or an escape also matches its own text: `[id].tsx` is a name in Next.js;
+    - folded, a pattern also matches where it does so after both sides went through `patchgate.git.path.fold`,
+      where `?` and classes take one character; a byte that is not UTF-8 is one.
 
     Unchanging to its callers; it remembers up to 50,000 folders that it met, so one set serves one thread.
 

@@ -1,9 +1,8 @@
 """Find the policy that a tree holds.
 
-Decides where a policy lies (`patchgate.toml` or `[tool.patchgate]`, never both) and what a broken one is.
-Which tree's policy judges a change is decided in `cases`.
-
-Remember configs that were checked, so that a commit under a known policy loads no pydantic.
+Decides where a policy lies (`patchgate.toml` or `[tool.patchgate]`, never both) and what a broken one is, and
+remembers configs that were checked, so that a commit under a known policy loads no pydantic. Which tree's
+policy judges a change is decided in `cases`.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from patchgate.git.path import RepoPath, bounded, fold
 from patchgate.git.quoting import printable
@@ -21,15 +21,15 @@ from patchgate.policy.component import Components
 from patchgate.policy.content import ContentRules, NoLimit, TimeLimit
 from patchgate.policy.file_kinds import CLASSES, is_control_by_name
 from patchgate.policy.patterns import PatternSet, PrefixSet
-from patchgate.policy.settings import Config, ProfileSettings
+from patchgate.policy.settings import Config, OverrideSettings, ProfileSettings
 from patchgate.report.rules import RULES, RULES_VERSION, Level, Stage
-from patchgate.report.rules.scope import MESSAGE_RULES, PLACEHOLDER_RULES
 
 if TYPE_CHECKING:
     from patchgate.policy.markers import Markers
 
 Key = tuple[str | int, ...]
 _MANY_PATHS = 200_000
+_Value = TypeVar("_Value")
 _WEIGHTS = ("off", "note", "warning", "error")
 
 
@@ -136,8 +136,7 @@ class Policy:
         self._limits: dict[tuple[Profile, int | None], FileLimits] = {}
         self._all_limits: dict[Profile, tuple[FileLimits, ...]] = {}
         self._digests: dict[Profile, str] = {}
-        self._message_levels: dict[Profile, frozenset[Level | None]] = {}
-        self._judges_placeholders: dict[Profile, bool] = {}
+        self._levels_by_stage: dict[tuple[Stage, Profile], frozenset[Level | None]] = {}
 
     @cached_property
     def content(self) -> ContentRules:
@@ -197,24 +196,23 @@ class Policy:
 
     def refuses_messages(self, profile: Profile) -> bool:
         """Tell whether any message is refused, so that those of commits have to be read."""
-        return Level.ERROR in self._levels_of_messages(profile)
+        return Level.ERROR in self._levels(Stage.MESSAGE, profile)
 
     def judges_messages(self, profile: Profile) -> bool:
         """Tell whether anything is said of any message."""
-        return any(level is not None for level in self._levels_of_messages(profile))
-
-    def _levels_of_messages(self, profile: Profile) -> frozenset[Level | None]:
-        if profile not in self._message_levels:
-            levels = frozenset(self.level(rule.id, profile) for rule in MESSAGE_RULES)
-            self._message_levels[profile] = levels
-        return self._message_levels[profile]
+        return self._levels(Stage.MESSAGE, profile) != {None}
 
     def judges_placeholders(self, profile: Profile) -> bool:
         """Tell whether anything is said of a placeholder; where nothing is, none is looked for."""
-        if profile not in self._judges_placeholders:
-            spoken = any(self.level(rule.id, profile) is not None for rule in PLACEHOLDER_RULES)
-            self._judges_placeholders[profile] = spoken
-        return self._judges_placeholders[profile]
+        return self._levels(Stage.PLACEHOLDERS, profile) != {None}
+
+    def _levels(self, stage: Stage, profile: Profile) -> frozenset[Level | None]:
+        """Collect the levels at which the rules of a stage speak."""
+        key = (stage, profile)
+        if key not in self._levels_by_stage:
+            rules = [each.id for each in RULES.values() if each.stage is stage]
+            self._levels_by_stage[key] = frozenset(self.level(rule, profile) for rule in rules)
+        return self._levels_by_stage[key]
 
     def ruling(self, path: RepoPath) -> PathRuling:
         """Say what the policy says about a path by its name."""
@@ -236,9 +234,10 @@ class Policy:
         is_control = is_control_by_name(path)
         folded = fold(raw)
         suffix = next((each for each, text in enumerate(self._suffixes) if folded.endswith(text)), None)
+        owner = next((each for each, paths in enumerate(self._owners) if paths.match(raw) is not None), None)
         return PathRuling(
-            rule,
-            denied,
+            rule=rule,
+            denied=denied,
             outside=self._roots is not None and not is_control and self._roots.match(raw) is None,
             deletable=_decision(self._deletable, raw, ("policy", "allow_delete")),
             generated=_decision(self._generated, raw, ("policy", "generated")),
@@ -246,9 +245,7 @@ class Policy:
             if suffix is None
             else Decision(("policy", "deny_suffixes", suffix), section.deny_suffixes[suffix]),
             classes=self._classes_of(raw),
-            owner=next(
-                (each for each, paths in enumerate(self._owners) if paths.match(raw) is not None), None
-            ),
+            owner=owner,
             is_control=is_control,
         )
 
@@ -266,35 +263,21 @@ class Policy:
         return self._limits[key]
 
     def _resolve(self, own: ProfileSettings, owner: int | None) -> FileLimits:
-        override = None if owner is None else self.config.overrides[owner]
-
-        def chosen(name: str, otherwise: object) -> object:
-            value = getattr(override, name, None)
-            return otherwise if value is None else value
-
-        def limit(name: str, otherwise: object) -> int | None:
-            value = chosen(name, otherwise)
-            return value if isinstance(value, int) else None
-
-        classes = chosen("deny_classes", own.deny_classes)
-        new_classes = chosen("deny_new_classes", own.deny_new_classes)
-        assert isinstance(classes, tuple)
-        assert isinstance(new_classes, tuple)
-        symlinks = chosen("allow_symlinks", own.allow_symlinks)
-        gitlinks = chosen("allow_gitlinks", own.allow_gitlinks)
+        section = self.config.policy
+        override = OverrideSettings(()) if owner is None else self.config.overrides[owner]
         return FileLimits(
-            owner,
-            limit("max_files", own.max_files),
-            limit("max_added_lines", own.max_added_lines),
-            limit("max_file_bytes", self.config.policy.max_file_bytes),
+            owner=owner,
+            max_files=_number(_first(override.max_files, own.max_files)),
+            max_added_lines=_number(_first(override.max_added_lines, own.max_added_lines)),
+            max_file_bytes=_number(_first(override.max_file_bytes, section.max_file_bytes)),
             # A root deny cannot be lifted by an override.
-            frozenset(classes) | frozenset(self.config.policy.deny_classes),
-            frozenset(new_classes),
-            bool(chosen("allow_modes", own.allow_modes)),
-            symlinks if isinstance(symlinks, str) else bool(symlinks),
-            gitlinks if isinstance(gitlinks, str) else bool(gitlinks),
-            override is None or override.max_files is not None,
-            override is None or override.max_added_lines is not None,
+            deny_classes=frozenset((*_first(override.deny_classes, own.deny_classes), *section.deny_classes)),
+            deny_new_classes=frozenset(_first(override.deny_new_classes, own.deny_new_classes)),
+            allow_modes=_first(override.allow_modes, own.allow_modes),
+            allow_symlinks=_first(override.allow_symlinks, own.allow_symlinks),
+            allow_gitlinks=_first(override.allow_gitlinks, own.allow_gitlinks),
+            has_own_files=owner is None or override.max_files is not None,
+            has_own_lines=owner is None or override.max_added_lines is not None,
         )
 
     def key_of(self, limit: str, profile: Profile, owner: int | None) -> Key:
@@ -358,3 +341,11 @@ class Policy:
 def _decision(patterns: PatternSet, raw: bytes, key: Key) -> Decision | None:
     index = patterns.match(raw)
     return None if index is None else Decision((*key, index), patterns.patterns[index])
+
+
+def _first(value: _Value | None, otherwise: _Value) -> _Value:
+    return otherwise if value is None else value
+
+
+def _number(limit: int | str) -> int | None:
+    return limit if isinstance(limit, int) else None

@@ -1,9 +1,8 @@
 """The registry of rules: the one place that knows which rule belongs to which stage and code.
 
-`explain`, the JSON Schemas, SARIF's `rules[]` and the reference page are made from it. A rule is a
-kebab-case word that never changes its meaning; when a meaning would change, a new word is added and
-`RULES_VERSION`, which every policy digest covers, is raised. Nothing heavy is imported here: `explain`
-must start as fast as `--help`.
+`explain`, the JSON Schemas, SARIF's `rules[]` and the reference page are made from it. A rule never changes
+its meaning: a new one is a new kebab-case word, and raises `RULES_VERSION`, which every policy digest covers.
+Nothing heavy is imported here: `explain` must start as fast as `--help`.
 """
 
 from __future__ import annotations
