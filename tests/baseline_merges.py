@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from patchgate.components.baseline import Baseline, read_baseline, write_baseline
-from patchgate.components.drift_gathering import record
+from patchgate.components.drift_gathering import files_of, record
 from patchgate.git.objects import Objects
 from patchgate.git.tree_view import TreeView
 from patchgate.policy.component import Component
@@ -139,7 +139,7 @@ def _merge(repo: Repo, objects: Objects, index: int, count: Count) -> None:
     view = TreeView(objects, repo.ask("rev-parse", "HEAD^{tree}"))
     merged = view.entry(PLACE)
     assert merged is not None
-    files = record(COMPONENT, view)
+    files = record(files_of(COMPONENT, view), view.objects)
     raw = objects.read(merged.oid)
     if raw != write_baseline(COMPONENT.id, files):
         is_equal = read_baseline(raw, COMPONENT.id) == Baseline(COMPONENT.id, files)

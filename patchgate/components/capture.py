@@ -231,7 +231,9 @@ class _Capturing:
         else:
             done = [self._write(each) for each in tried]
             self.warnings.extend(self._ignored())
-            self._record(tried)
+            # When they ran is kept where no branch has to merge it.
+            passed = [self._passed(each, {}) for each in tried]
+            self.warnings.extend(record_captures(self.repository, passed))
         to_add = tuple(unstaged) if self.request.from_disk else ()
         return Capture(tuple(done), tuple(self.warnings), self.request.with_note, to_add)
 
@@ -354,10 +356,6 @@ class _Capturing:
             for raw in listed.out.split(b"\0")
             if raw
         ]
-
-    def _record(self, tried: Sequence[_Tried]) -> None:
-        """Keep the results of the tests, and when they ran, where no branch has to merge them."""
-        self.warnings.extend(record_captures(self.repository, [self._passed(each, {}) for each in tried]))
 
     def _verify(self, tried: Sequence[_Tried]) -> list[Captured]:
         from patchgate.components.staleness_gathering import dependency_digests

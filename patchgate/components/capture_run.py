@@ -250,7 +250,8 @@ def _told(
         return Ending.NOT_RUN, f"its tests could not be run: the command {outcome.reason}", mend, known
     code = outcome.exit_code or 0
     has_failed = known is not None and known.failed + known.errors > known.is_broken_off
-    if not has_failed and _is_broken_off(known, is_pytest, said):
+    is_counted = known is not None or is_pytest
+    if not has_failed and ((known and known.is_broken_off) or (is_counted and said_broken_off(said))):
         hint = "take pytest.exit out of the tests, and let the command run them, then capture again"
         return Ending.FAILED, "its tests were broken off before all of them had run", hint, known
     if known is not None and (bad := known.failed + known.errors):
@@ -271,12 +272,6 @@ def _told(
         hint = "let pytest write its report where PYTEST_ADDOPTS says: take --junitxml out of the command"
         return Ending.EMPTY, "pytest ended well and told of no test", hint, None
     return Ending.PASSED, _passed(known), None, known
-
-
-def _is_broken_off(counts: Counts | None, is_pytest: bool, said: bytes) -> bool:
-    if counts is not None and counts.is_broken_off:
-        return True
-    return (counts is not None or is_pytest) and said_broken_off(said)
 
 
 def _emptiness(counts: Counts | None, is_pytest: bool, code: int, said: bytes) -> str | None:

@@ -17,8 +17,7 @@ VERSION = (
     r"(?:\+[0-9A-Za-z][0-9A-Za-z.-]{0,60})?"
 )
 
-_Part = tuple[int, int, str]
-_Order = tuple[tuple[int, ...], bool, tuple[_Part, ...]]
+_Order = tuple[tuple[int, ...], bool, tuple[tuple[int, int, str], ...]]
 
 
 def version_of(raw: bytes) -> str | None:
@@ -56,13 +55,12 @@ def _order(text: str) -> _Order:
     later = plain[len(numbers) :]
     # 1.2 is 1.2.0: trailing zeros do not count.
     kept = tuple(int(part) for part in re.sub(r"(?:\.0+)+$", "", numbers).split("."))
-    parts = tuple(_part(piece) for piece in re.findall(r"[0-9]+|[A-Za-z]+", later))
+    # Numbers come before words, as in Semantic Versioning.
+    parts = tuple(
+        (0, int(piece), "") if piece.isdecimal() else (1, 0, piece)
+        for piece in re.findall(r"[0-9]+|[A-Za-z]+", later)
+    )
     return kept, not later, parts
-
-
-def _part(piece: str) -> _Part:
-    """Numbers come before words, as in Semantic Versioning."""
-    return (0, int(piece), "") if piece.isdecimal() else (1, 0, piece)
 
 
 @dataclass(frozen=True, slots=True)

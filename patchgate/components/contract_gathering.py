@@ -140,7 +140,6 @@ class _Gatherer:
         self._shared: dict[RepoPath, tuple[str, ...]] = {}
 
     def whole(self, ids: Iterable[str]) -> None:
-        """Ask for everything of some components."""
         for name in ids:
             component = self._components[name]
             self._asked.add(name)
@@ -149,7 +148,6 @@ class _Gatherer:
         self._shared.update(shared_files(self._components, self._view, self._asked))
 
     def change(self, files: Sequence[FileChange]) -> None:
-        """Ask for what a change can have made wrong."""
         touched: set[str] = set()
         tested: set[str] = set()
         gone: dict[str, list[RepoPath]] = {}
@@ -189,7 +187,6 @@ class _Gatherer:
         )
 
     def found(self) -> ContractsView | None:
-        """Give what was asked for; None where that is nothing."""
         if not (self._asked or self._tests or self._empty_globs or self._shared):
             return None
         externals: dict[str, bool] = {}

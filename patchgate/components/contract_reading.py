@@ -84,13 +84,12 @@ def _bounded(found: list[ContractMistake]) -> tuple[ContractMistake, ...]:
             left.setdefault(mistake.rule, []).append(mistake)
         kept = sorted(found[:MOST_MISTAKES], key=lambda mistake: mistake.line or 0)
         # Rule by rule, for a policy may make an error of any.
-        return (*kept, *(_counted(rule, each) for rule, each in left.items()))
+        for rule, rest in left.items():
+            message = f"{len(rest):,} more {'is' if len(rest) == 1 else 'are'} not shown"
+            hint = "mend those that are shown, and ask again"
+            kept.append(ContractMistake(rule, message, where="", line=rest[0].line, hint=hint))
+        return tuple(kept)
     return tuple(sorted(found, key=lambda mistake: mistake.line or 0))
-
-
-def _counted(rule: str, left: list[ContractMistake]) -> ContractMistake:
-    message = f"{len(left):,} more {'is' if len(left) == 1 else 'are'} not shown"
-    return ContractMistake(rule, message, "", left[0].line, "mend those that are shown, and ask again")
 
 
 def _references(document: JsonDocument, key: str, names: tuple[str, ...]) -> Iterator[Reference]:

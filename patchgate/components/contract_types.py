@@ -145,19 +145,16 @@ class _Reader:
             self.union()
 
     def whole(self) -> None:
-        """Read all of it."""
         self.union()
         if self.at < len(self.tokens):
             raise TypeTextError(f"`{printable(self.tokens[self.at][1], 20)}` stands after its end")
 
     def peek(self) -> tuple[str, str]:
-        """Look at the next token."""
         if self.at == len(self.tokens):
             raise TypeTextError("it ends too early")
         return self.tokens[self.at]
 
     def next(self) -> tuple[str, str]:
-        """Take the next token."""
         found = self.peek()
         self.at += 1
         return found

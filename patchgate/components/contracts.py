@@ -154,21 +154,16 @@ def _bounded(name: str, found: list[Finding]) -> list[Finding]:
     if len(found) <= _MOST_NEEDS:
         return found
     at = sorted(range(len(found)), key=lambda each: found[each].level is not Level.ERROR)
+    kept = [found[each] for each in sorted(at[:_MOST_NEEDS])]
     left: dict[str, list[Finding]] = {}
     for each in at[_MOST_NEEDS:]:
         left.setdefault(found[each].rule, []).append(found[each])
-    more = [
-        find(
-            rule,
-            f"{len(each):,} more about what `{name}` needs {'is' if len(each) == 1 else 'are'} not shown",
-            each[0].path,
-            "mend those that are shown, and ask again",
-            line=each[0].line,
-            details={"component": name},
-        )
-        for rule, each in left.items()
-    ]
-    return [*(found[each] for each in sorted(at[:_MOST_NEEDS])), *more]
+    for rule, rest in left.items():
+        are = "is" if len(rest) == 1 else "are"
+        message = f"{len(rest):,} more about what `{name}` needs {are} not shown"
+        hint, about = "mend those that are shown, and ask again", {"component": name}
+        kept.append(find(rule, message, rest[0].path, hint, line=rest[0].line, details=about))
+    return kept
 
 
 class _View:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from patchgate.check.features import Scene
 from patchgate.errors import PatchgateError
-from patchgate.git.model import Entry, FileChange
+from patchgate.git.model import FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository
@@ -59,8 +59,7 @@ def _near(objects: Objects, reading: Reading, policy: Policy, before: Policy | N
     if not (near or otherwise) and not any(file.goes for file in files):
         return None
     view = _view_of(objects, reading)
-    asked = _Asked(near, {file.path: file.old for file in files}, files, otherwise)
-    found = _gathered(policy, view, asked, is_merge=reading.source.kind == "merge")
+    found = _gathered(policy, view, near, files, otherwise, is_merge=reading.source.kind == "merge")
     left = _left(policy, before, view) if before is not None else {}
     return _with_left(found, policy, left)
 
@@ -91,38 +90,45 @@ def gather_all(objects: Objects, files: Sequence[FileChange], policy: Policy) ->
 
     view = TreeView(objects, objects.empty_tree, {file.path.raw: file.new for file in files})
     near: dict[str, set[RepoPath]] = {name: set() for name in policy.components.ids}
-    return _gathered(policy, view, _Asked(near))
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What is looked at: components with their touched paths, the old side of each touched path, the files.
-
-    `files` None is the whole tree; `otherwise` are the components that are declared otherwise than before.
-    """
-
-    near: Mapping[str, set[RepoPath]]
-    old: Mapping[RepoPath, Entry | None] = field(default_factory=dict)
-    files: Sequence[FileChange] | None = None
-    otherwise: Collection[str] = ()
+    return _gathered(policy, view, near)
 
 
 def _gathered(
-    policy: Policy, view: TreeView, asked: _Asked, *, is_merge: bool = False
+    policy: Policy,
+    view: TreeView,
+    near: Mapping[str, set[RepoPath]],
+    files: Sequence[FileChange] | None = None,
+    otherwise: Collection[str] = (),
+    *,
+    is_merge: bool = False,
 ) -> ComponentsNear | None:
+    """Gather components with their touched paths, and contracts.
+
+    Args:
+        files: what the change touches; None: the whole tree is looked at.
+        otherwise: the components that are declared otherwise than before.
+    """
     from patchgate.components.component_case import ComponentsNear
     from patchgate.components.drift_gathering import component_states
 
     faults: dict[str, str] = {}
     states: tuple[ComponentState, ...] = ()
     contracts: ContractsView | None = None
+    old = {file.path: file.old for file in files or ()}
     try:
-        states = component_states(policy.components, asked.near, view, asked.old, is_merge=is_merge)
+        states = component_states(policy.components, near, view, old, is_merge=is_merge)
     except PatchgateError as error:
         faults["drift"] = error.sentence
-    if _asks_contracts(policy, asked):
+    claims = [policy.components.claims(path) for paths in near.values() for path in paths]
+    # A change of files that only implement makes no contract wrong.
+    if (
+        files is None
+        or otherwise
+        or any(file.goes for file in files)
+        or any(len(each) > 1 or (each and each[0][1] is not Role.IMPLEMENTATION) for each in claims)
+    ):
         try:
-            contracts = _contracts(policy, view, asked)
+            contracts = _contracts(policy, view, files, otherwise)
         except PatchgateError as error:
             faults["contracts"] = error.sentence
     if not (states or contracts is not None or faults):
@@ -130,23 +136,17 @@ def _gathered(
     return ComponentsNear(states, contracts, faults, policy)
 
 
-def _asks_contracts(policy: Policy, asked: _Asked) -> bool:
-    """Tell whether a contract may be wrong now; a change of files that only implement makes none wrong."""
-    if asked.files is None or asked.otherwise or any(file.goes for file in asked.files):
-        return True
-    claims = [policy.components.claims(path) for paths in asked.near.values() for path in paths]
-    return any(len(each) > 1 or (each and each[0][1] is not Role.IMPLEMENTATION) for each in claims)
-
-
-def _contracts(policy: Policy, view: TreeView, asked: _Asked) -> ContractsView | None:
+def _contracts(
+    policy: Policy, view: TreeView, files: Sequence[FileChange] | None, otherwise: Collection[str]
+) -> ContractsView | None:
     # 10 ms to import.
     from patchgate.components.component_cache import FactsCache
     from patchgate.components.contract_gathering import view_of_change, view_of_tree
 
     with FactsCache.of(view.objects.repository) as cache:
-        if asked.files is None:
+        if files is None:
             return view_of_tree(policy, view, cache)
-        return view_of_change(policy, view, asked.files, cache, asked.otherwise)
+        return view_of_change(policy, view, files, cache, otherwise)
 
 
 def _left(policy: Policy, before: Policy, view: TreeView) -> dict[str, RepoPath]:

@@ -93,7 +93,8 @@ def literal(value: Any, depth: int = 0) -> str:
     if isinstance(value, str):
         return _text(value)
     if isinstance(value, float):
-        return _number(value)
+        # JSON's 1e999 is infinite, and so is Python's.
+        return repr(value).replace("inf", "1e999").replace("e+", "e")
     if value is None or isinstance(value, bool | int):
         return repr(value)
     opening, closing = ("{", "}") if isinstance(value, Mapping) else ("[", "]")
@@ -106,11 +107,6 @@ def literal(value: Any, depth: int = 0) -> str:
         items = [literal(each, depth + 1) for each in value]
     lines = "".join(f"{inside}{item},\n" for item in items)
     return f"{opening}\n{lines}{'    ' * depth}{closing}"
-
-
-def _number(value: float) -> str:
-    # JSON's 1e999 is infinite, and so is Python's.
-    return repr(value).replace("inf", "1e999").replace("e+", "e")
 
 
 def _text(value: str) -> str:
@@ -231,7 +227,6 @@ class _Writer:
         self._next: dict[tuple[str, str], int] = {}
 
     def write(self, function: Function) -> None:
-        """Write the tests of one function, and what of it is not tested."""
         self._test(function, "is_there", {})
         for number, example in enumerate(function.examples, 1):
             case = {**self._inputs(function, example.inputs), "output": example.output}

@@ -154,7 +154,6 @@ class _Reader:
         self._elsewhere = 0
 
     def take(self, statement: Statement) -> None:
-        """Look at one more statement."""
         closed: _Scope | None = None
         while statement.indent <= self._open[-1].indent:
             closed = self._open.pop()
@@ -169,7 +168,6 @@ class _Reader:
             self._open.append(replace(self._below(scope, statement, marks, before), indent=statement.indent))
 
     def finish(self) -> PythonTests:
-        """Give what was found."""
         for each in self._classes[1:]:
             assert each.above is not None
             each.is_collected = each.is_collected and each.above.is_collected
@@ -179,7 +177,6 @@ class _Reader:
         return PythonTests(tuple(test for test, is_it in tests if is_it), self._elsewhere + lost)
 
     def _look(self, scope: _Scope, statement: Statement) -> None:
-        """See what a statement does at its place."""
         if scope.test is not None:
             _add(scope.test, scope, statement)
         elif not scope.is_dead:
@@ -213,7 +210,10 @@ class _Reader:
                 known.is_collected = True
         if name in self._class_by_name:
             self._class_by_name[name].is_collected = False
-        found = _Class(_short(name), owner, is_case or not is_named, is_named or bool(parents))
+        # It stands before the names of all in it.
+        is_long = len(name) > _LONGEST_NAME
+        short = hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest() if is_long else name
+        found = _Class(short, owner, is_case or not is_named, is_named or bool(parents))
         found.is_skipped = any(map(mark_skips, marks))
         self._classes.append(found)
         self._class_by_name[name] = found
@@ -251,13 +251,6 @@ class _Reader:
 
 def _joined(above: str, name: str) -> str:
     return f"{above}.{name}" if above else name
-
-
-def _short(name: str) -> str:
-    """Give a class's name, or a digest for a very long one: it stands before the names of all in it."""
-    if len(name) <= _LONGEST_NAME:
-        return name
-    return hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _add(test: _Test, scope: _Scope, statement: Statement) -> None:

@@ -249,12 +249,22 @@ def _findings(
             for each in at_levels_of(tip.judging, (each for one in found for each in one.findings))
             if each.level is not Level.NOTE and not _is_said(each, said)
         ]
-        refusing = {each.component.id for each in found if _holds_error(each.findings, drift)}
+        refused = {(each.rule, each.path) for each in drift if each.level is Level.ERROR}
+        refusing = {
+            each.component.id
+            for each in found
+            if any((finding.rule, finding.path) in refused for finding in each.findings)
+        }
         before: Mapping[Subject, Level] = {}
         if refusing and tip.before is not None:
             old = standings(objects, tree_of(objects, tip.before), tip.policy, paths, cache, refusing)
             before = _gravest(at_levels_of(tip.judging, (each for one in old for each in one.findings)))
-    drift = [_softened(finding) if _is_said(finding, before) else finding for finding in drift]
+    drift = [
+        replace(each, level=Level.WARNING, notes=(*each.notes, _BEFORE))
+        if each.level is Level.ERROR and _is_said(each, before)
+        else each
+        for each in drift
+    ]
     drifted = {standing.component.id: standing.has_drifted for standing in found}
     aged = [
         finding
@@ -279,14 +289,3 @@ def _is_said(finding: Finding, said: Mapping[Subject, Level]) -> bool:
     """Tell whether the same was said before, and no less gravely."""
     level = said.get((finding.rule, finding.path))
     return level is not None and _LOUD.index(level) <= _LOUD.index(finding.level)
-
-
-def _holds_error(raised: Sequence[Finding], drift: Sequence[Finding]) -> bool:
-    refused = {(each.rule, each.path) for each in drift if each.level is Level.ERROR}
-    return any((finding.rule, finding.path) in refused for finding in raised)
-
-
-def _softened(finding: Finding) -> Finding:
-    if finding.level is not Level.ERROR:
-        return finding
-    return replace(finding, level=Level.WARNING, notes=(*finding.notes, _BEFORE))

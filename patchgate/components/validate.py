@@ -97,12 +97,14 @@ def validate(
             gates=outcomes,
             findings=findings,
         )
+    # Counted are those that are there, among what was asked or held against its tests.
+    facts = [] if view is None else [view.facts.get(name) for name in view.asked | view.tests.keys()]
     return Validated(
         report=Report((verdict,), repository.limits),
         content=content.name,
         declares=bool(content.components),
         is_touched=view is not None or bool(recorded),
-        contracts=0 if view is None else _number(view),
+        contracts=sum(each is not None for each in facts),
         baselines=len(compared),
     )
 
@@ -126,11 +128,6 @@ def _drift(content: Content, components: Sequence[Component], compared: list[str
     for component in components:
         compared.append(component.id)
         yield from examine_state(state_of(component, content.view))
-
-
-def _number(view: ContractsView) -> int:
-    """Count the contracts that are there, among those that were asked or held against their tests."""
-    return sum(view.facts.get(name) is not None for name in view.asked | view.tests.keys())
 
 
 def _view(content: Content, ids: Sequence[str], everything: bool) -> ContractsView | None:
