@@ -207,10 +207,10 @@ def _list(
     lines: Callable[..., list[str]],
     warnings: Sequence[str] = (),
 ) -> int:
-    from patchgate.intents.states import control_entries, told_of
+    from patchgate.intents.store import Store
 
-    controls = control_entries(repository) if found else ()
-    told = [told_of(each, caller.now, repository, controls) for each in found]
+    store = Store(repository, caller.now)
+    told = [store.told(each) for each in found]
     if form == "json":
         from patchgate.intents.document import list_json
 

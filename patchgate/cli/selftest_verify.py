@@ -24,7 +24,7 @@ from patchgate.intents.verbs import declare
 from patchgate.process import allowed_environment, run
 from patchgate.report.verdict import Finding
 from patchgate.verify.analyses import Around
-from patchgate.verify.intent import Asked as ToVerify
+from patchgate.verify.analyze import Asked as ToVerify
 from patchgate.verify.verification_reasons import findings_of
 from patchgate.verify.verify import verify
 

@@ -81,7 +81,7 @@ def verify_command(
     against --base, or else against HEAD (REV: its first parent).
     """
     repository = open_here(context)
-    from patchgate.verify.intent import Asked
+    from patchgate.verify.analyze import Asked
     from patchgate.verify.verify import verify
 
     with Progress(quiet=quiet) as progress:

@@ -1,9 +1,8 @@
 """An intent: what one piece of work declared that it will touch, and for how long.
 
-Decides what a declaration holds, by which digest it is known, when its time is over and which two conflict.
-Reads no clock and no files; who is alive and what is stored where, others say.
-
-The entries of an intent: each is a path, a folder or a glob, and means the same wherever it is read.
+Entries are read as git's pathspecs: the path itself; all below a folder, which ends in `/`; what a glob
+matches, where `*` and `?` also match a `/`. A name with brackets is that name first: `[id].tsx` is a file of
+Next.js. Reads no clock and no files.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""The bytes of a stored intent: a seal over one JSON object, read strictly and without a schema library.
+"""The bytes of a stored intent, and the marker of a worktree: which intents are its own.
 
-Decides the form, and what is refused as damaged: another seal, another shape, a declaration whose digest is
-not the one that was written beside it. Knows no files. Every commit hook of a worktree that has an intent
-reads this, so it loads nothing but `json`, `hashlib` and the values.
+A seal over one JSON object, read strictly and without a schema library: every commit hook of a worktree that
+has an intent reads this. The seal tells a damaged file from a whole one; that an intent is what was declared,
+the ledger's record of its digest says.
 
-The seal tells a damaged file from a whole one. Whoever can write below the git directory can write a seal as
-well; that an intent is what was declared, the ledger's record of its digest says.
+    <git dir>/patchgate-intents              the marker: the ids of this worktree's intents, one a line
 
-The marker: which intents are those of one worktree, as its git directory says.
+The marker is written before the first intent and goes after the last; `sh` looks for it. An id in it without
+a file was never declared, or is gone. A marker that cannot be read is never taken for none.
 """
 
 from __future__ import annotations
@@ -117,26 +117,24 @@ def _intent(said: dict[str, Any], value: dict[str, Any]) -> Intent:
         raise DamagedError("it allows no file")
     if value["state"] not in list(State):
         raise DamagedError("its state is unknown")
-    declared = _moment(said["declared"])
-    before = value["before"]
     return Intent(
-        _matching(said["id"], ID),
-        _text(said["reason"]),
-        scope,
-        _text(said["work_tree"]),
-        _text(said["git_dir"]),
-        None if said["base"] is None else _matching(said["base"], _OID),
-        _matching(said["tree"], _OID),
-        declared,
-        _seconds(said["ttl"]),
-        _seconds(said["lease"]),
-        _dirty(said["dirty"]),
-        _text(said["analyses"]),
-        State(value["state"]),
-        None if value["renewed"] is None else _moment(value["renewed"]),
-        None if value["seen"] is None else _moment(value["seen"]),
-        None if value["holder"] is None else _holder(value["holder"]),
-        None if before is None else _matching(before, _DIGEST),
+        id=_matching(said["id"], ID),
+        reason=_text(said["reason"]),
+        scope=scope,
+        work_tree=_text(said["work_tree"]),
+        git_dir=_text(said["git_dir"]),
+        base=None if said["base"] is None else _matching(said["base"], _OID),
+        tree=_matching(said["tree"], _OID),
+        declared=_moment(said["declared"]),
+        ttl=_seconds(said["ttl"]),
+        lease=_seconds(said["lease"]),
+        dirty=_dirty(said["dirty"]),
+        analyses=_text(said["analyses"]),
+        state=State(value["state"]),
+        renewed=None if value["renewed"] is None else _moment(value["renewed"]),
+        seen=None if value["seen"] is None else _moment(value["seen"]),
+        holder=None if value["holder"] is None else _holder(value["holder"]),
+        before=None if value["before"] is None else _matching(value["before"], _DIGEST),
     )
 
 

@@ -1,14 +1,9 @@
-"""The intents of one repository, shared by its worktrees: stored, found, marked, held, seen.
-
-Decides where an intent lies, how the hooks of its worktree know of it, whether its holder still runs, and
-that a file which cannot be read is never taken for none. It does not decide who may declare, take over or
-clear one, nor what an intent means for a commit.
+"""The intents of one repository, shared by its worktrees: stored, found, held, seen; who has files now.
 
     <common dir>/patchgate/intents/ID.json   one intent, sealed, replaced whole and flushed
     <common dir>/patchgate/intents/ID.seen   its last activity; neither sealed nor flushed, for hooks write it
-    <git dir>/patchgate-intents              the marker (`intent_form`)
 
-Which intents have files now, in all worktrees, so that others wait or are warned.
+A file that cannot be read is never taken for none.
 """
 
 from __future__ import annotations

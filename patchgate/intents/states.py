@@ -1,11 +1,7 @@
-"""How an intent stands at one moment: active, queued, expired or dead, held by whom, until when.
+"""How an intent stands at one moment, who calls a verb about one, and what the verb gives.
 
-Decides those words, for lists of all forms. What each means for a commit, a verify or another declaration,
-they decide themselves.
-
-Who calls a verb about intents, and what it gives: done or refused, with which intent, and why.
-
-Whether commits of this worktree are held to an intent at all: whether the hooks are in force here.
+Also whether commits of a worktree are checked by its intents at all: by what lies at the hooks' places, as
+git would find it; starts none of them. What else is wrong with hooks, `doctor` tells.
 """
 
 from __future__ import annotations
@@ -20,8 +16,7 @@ from patchgate.git.hooks_in_force import CONFIG_HOOKS_SINCE, Surroundings, workt
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository
-from patchgate.intents.intent import Intent, Moment, State
-from patchgate.intents.intents import is_foreign, is_gone, is_live, is_running
+from patchgate.intents.intent import Intent, Moment
 from patchgate.policy.file_kinds import CONTROLS_BY_NAME, PRE_COMMIT_FILE, PYPROJECT_FILE
 from patchgate.policy.policies import Policies
 
@@ -95,25 +90,6 @@ def control_entries(repository: Repository) -> tuple[RepoPath, ...]:
     except PatchgateError:
         return CONTROLS_BY_NAME
     return (*CONTROLS_BY_NAME, *(path for path, is_control in by_content if is_control))
-
-
-def told_of(intent: Intent, now: Moment, repository: Repository, controls: tuple[RepoPath, ...]) -> Told:
-    """Say how an intent stands, seen from a worktree, while it is stored.
-
-    Args:
-        controls: as `control_entries` gives them.
-    """
-    left = intent.seconds_left(now)
-    if left <= 0:
-        standing = Standing.EXPIRED
-    elif not is_live(intent, now):
-        standing = Standing.DEAD
-    else:
-        standing = Standing.QUEUED if intent.state is State.QUEUED else Standing.ACTIVE
-    gone = is_gone(intent, repository)
-    here = intent.git_dir == repository.git_dir and not gone
-    held, foreign = is_running(intent.holder), is_foreign(intent, repository)
-    return Told(intent, standing, now.wall + left, left, held, here, gone, foreign, controls)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,22 +1,18 @@
-"""Change what is stored of the intents: record, marker, file, in an order that survives any kill.
+"""Change what is stored of the intents, in an order that survives any kill; and whose turn it is.
 
-Decides that order alone. The record comes first: an intent without one is none that was declared, while a
-record without an intent says no more than that somebody was about to. Then the marker, so that no hook passes
-the work by; then what an earlier hook left is dropped; then the file. Out it goes the other way round. An
-intent of another repository (this one was moved or copied) is never written where that one lies.
-
-Whose turn it is: who stands in the way of an intent, and when one that waits begins.
+The record in the ledger comes first (without one an intent was never declared), then the marker, so that no
+hook passes the work by, then what an earlier hook left is dropped, then the file; out it goes the other way
+round. Only intents that have their files block another; of those that wait the oldest that is held is next.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
-from typing import TypeVar
 
 from patchgate.check.pending import drop_pending
 from patchgate.errors import PatchgateError, UndecidedError, UsageError
@@ -25,14 +21,22 @@ from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.intents.intent import Intent, Moment, State, conflicts
 from patchgate.intents.intent_form import git_dirs, mark, marked, unmark
-from patchgate.intents.intents import KIND, Intents, Recorded, has_files, is_foreign, is_gone, is_live
-from patchgate.intents.states import Caller, Conflict, Told, control_entries, told_of
+from patchgate.intents.intents import (
+    KIND,
+    Intents,
+    Recorded,
+    has_files,
+    is_foreign,
+    is_gone,
+    is_live,
+    is_running,
+)
+from patchgate.intents.states import Caller, Conflict, Standing, Told, control_entries
 from patchgate.ledger.ledger import Ledger
 from patchgate.report.json import path_list, place_member
 from patchgate.storage.record import Json
 
 _MOST_ID = 60
-_Result = TypeVar("_Result")
 
 
 class Store:
@@ -57,7 +61,8 @@ class Store:
             UndecidedError: somebody else holds them.
         """
         with ExitStack() as held:
-            _attempt(lambda: held.enter_context(self.intents.lock()))
+            with _changing():
+                held.enter_context(self.intents.lock())
             # What a killed one has left; where the marker is damaged, who needs it says so.
             with suppress(OSError, UndecidedError):
                 self.intents.tidy(self.repository.git_dir)
@@ -77,12 +82,14 @@ class Store:
             raise UndecidedError(*moved(intent))
         warnings = self._record(action, intent.id, intent)
         was_marked = intent.id in marked(intent.git_dir)
-        _attempt(lambda: mark(intent.git_dir, intent.id))
+        with _changing():
+            mark(intent.git_dir, intent.id)
         # What a hook has let pass, in whichever worktree, was not compared with this intent.
         for git_dir in git_dirs(self.repository.common_dir):
             drop_pending(replace(self.repository, git_dir=git_dir))
         try:
-            _attempt(lambda: self.intents.write(intent))
+            with _changing():
+                self.intents.write(intent)
         except UndecidedError:
             if not was_marked:
                 with suppress(OSError):
@@ -105,7 +112,8 @@ class Store:
                 return []
             captured = replace(fresh, before=before)
             warnings = self._record(Recorded.CAPTURED, intent.id, captured)
-            _attempt(lambda: self.intents.write(captured))
+            with _changing():
+                self.intents.write(captured)
             return warnings
 
     def take_out(self, name: str, intent: Intent | None) -> list[str]:
@@ -115,9 +123,84 @@ class Store:
             UndecidedError: it could not be recorded or removed.
         """
         warnings = self._record(Recorded.CLEARED, name, intent)
-        _attempt(lambda: self.intents.remove(name))
+        with _changing():
+            self.intents.remove(name)
         self._unmark(name)
         return warnings
+
+    def told(self, intent: Intent) -> Told:
+        """Say how an intent stands, seen from this worktree, while it is stored."""
+        now, repository = self.now, self.repository
+        left = intent.seconds_left(now)
+        if left <= 0:
+            standing = Standing.EXPIRED
+        elif not is_live(intent, now):
+            standing = Standing.DEAD
+        else:
+            standing = Standing.QUEUED if intent.state is State.QUEUED else Standing.ACTIVE
+        gone = is_gone(intent, repository)
+        return Told(
+            intent,
+            standing,
+            until=now.wall + left,
+            seconds_left=left,
+            is_held=is_running(intent.holder),
+            is_here=intent.git_dir == repository.git_dir and not gone,
+            is_gone=gone,
+            is_foreign=is_foreign(intent, repository),
+            controls=self.controls,
+        )
+
+    def in_the_way(self, intent: Intent, known: Sequence[Intent]) -> tuple[Conflict, ...]:
+        """Tell of those that have a file which an intent allows, and by which of its entries."""
+        return tuple(
+            Conflict(self.told(each), conflicts(intent.scope, each.scope))
+            for each in self._blocking(intent, known)
+        )
+
+    def _blocking(self, intent: Intent, known: Sequence[Intent]) -> list[Intent]:
+        return [
+            each
+            for each in known
+            if each.id != intent.id
+            and has_files(each, self.repository, self.now)
+            and conflicts(intent.scope, each.scope)
+        ]
+
+    def is_next(self, intent: Intent, known: Sequence[Intent]) -> bool:
+        """Tell whether one that waits may begin: somebody holds it, and nothing stands in its way."""
+        return (
+            intent.state is State.QUEUED
+            and is_live(intent, self.now)
+            and not is_gone(intent, self.repository)
+            and not self._blocking(intent, known)
+        )
+
+    def promote(self) -> tuple[tuple[Intent, ...], list[str]]:
+        """Make those that wait active, the oldest first, where nothing stands in their way any more.
+
+        Their time begins now; base, dirty files and analyses stay those of the declaration, so that nothing
+        which was done meanwhile goes unverified. One whose time is over, whose worktree is gone, or whom
+        nobody holds, waits for somebody to recover it. Gives what to warn of, too.
+        """
+        promoted: list[Intent] = []
+        warnings: list[str] = []
+        try:
+            known = list(self.intents.all())
+        except UndecidedError as error:
+            return (), [f"nothing was promoted: {error.message}"]
+        for place, intent in enumerate(known):
+            if not self.is_next(intent, known):
+                continue
+            try:
+                active = replace(intent, state=State.ACTIVE, renewed=self.now, seen=self.now)
+                warnings += self.put(active, Recorded.PROMOTED)
+            except PatchgateError as error:
+                warnings.append(f"{intent.id} stays in the queue: {error.message}")
+                continue
+            known[place] = active
+            promoted.append(active)
+        return tuple(promoted), warnings
 
     def _unmark(self, name: str, keep: str | None = None) -> None:
         """Take an id out of every marker (of what cannot be read nobody knows the worktree) but one."""
@@ -185,14 +268,15 @@ def _about(intent: Intent) -> dict[str, Json]:
     }
 
 
-def _attempt(call: Callable[[], _Result]) -> _Result:
-    """Make one call; what the system refuses is told with the next step.
+@contextmanager
+def _changing() -> Iterator[None]:
+    """Tell what the system refuses with the next step.
 
     Raises:
         UndecidedError: the system refused.
     """
     try:
-        return call()
+        yield
     except OSError as error:
         place = error.filename
         is_folder = (
@@ -223,72 +307,11 @@ def advance(repository: Repository, caller: Caller) -> tuple[tuple[Intent, ...],
     try:
         waiting = [each for each in found if each.state is State.QUEUED]
         known = store.intents.all() if waiting else ()
-        if is_tidy and not any(_is_next(store, each, known, caller) for each in waiting):
+        if is_tidy and not any(store.is_next(each, known) for each in waiting):
             return (), ()
         # Under the lock goes what a kill left in the marker, too.
         with store.lock():
-            promoted, warnings = promote(store, caller)
+            promoted, warnings = store.promote()
     except UndecidedError as error:
         return (), (f"nothing was promoted: {error.message}",)
     return promoted, tuple(warnings)
-
-
-def promote(store: Store, caller: Caller) -> tuple[tuple[Intent, ...], list[str]]:
-    """Make those that wait active, the oldest first, where nothing stands in their way any more.
-
-    Their time begins now; base, dirty files and analyses stay those of the declaration, so that nothing which
-    was done meanwhile goes unverified. One whose time is over, whose worktree is gone, or whom nobody holds,
-    waits for somebody to recover it.
-    """
-    promoted: list[Intent] = []
-    warnings: list[str] = []
-    try:
-        known = list(store.intents.all())
-    except UndecidedError as error:
-        return (), [f"nothing was promoted: {error.message}"]
-    for place, intent in enumerate(known):
-        if not _is_next(store, intent, known, caller):
-            continue
-        try:
-            active = replace(intent, state=State.ACTIVE, renewed=caller.now, seen=caller.now)
-            warnings += store.put(active, Recorded.PROMOTED)
-        except PatchgateError as error:
-            warnings.append(f"{intent.id} stays in the queue: {error.message}")
-            continue
-        known[place] = active
-        promoted.append(active)
-    return tuple(promoted), warnings
-
-
-def _is_next(store: Store, intent: Intent, known: Sequence[Intent], caller: Caller) -> bool:
-    """Tell whether one that waits may begin: somebody holds it, and nothing stands in its way."""
-    return (
-        intent.state is State.QUEUED
-        and is_live(intent, caller.now)
-        and not is_gone(intent, store.repository)
-        and not _blocking(store, intent, known, caller.now)
-    )
-
-
-def _blocking(store: Store, intent: Intent, known: Sequence[Intent], now: Moment) -> list[Intent]:
-    """Name the intents that have a file which this one allows."""
-    return [
-        each
-        for each in known
-        if each.id != intent.id
-        and has_files(each, store.repository, now)
-        and conflicts(intent.scope, each.scope)
-    ]
-
-
-def in_the_way(store: Store, intent: Intent, known: Sequence[Intent], caller: Caller) -> tuple[Conflict, ...]:
-    """Tell of those in the way of an intent, and by which of its entries."""
-    return tuple(
-        Conflict(told_here(store, each, caller), conflicts(intent.scope, each.scope))
-        for each in _blocking(store, intent, known, caller.now)
-    )
-
-
-def told_here(store: Store, intent: Intent, caller: Caller) -> Told:
-    """Say how an intent stands, seen from where one stands."""
-    return told_of(intent, caller.now, store.repository, store.controls)

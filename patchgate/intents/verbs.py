@@ -1,13 +1,7 @@
 """The verbs of an intent: declare, renew, clear, recover; and which there are.
 
-Decides who gets which files: two live intents never allow the same one, a queued one allows only what no
-other has until that is cleared, a dead one may be taken over. Every change happens under one lock, and is on
-record in the ledger before it is stored. How a declaration is read `request` decides, what is there when work
-begins is found here too, whose turn it is `turns`, how an answer reads `document` and `texts`.
-
-Who holds an intent: the process that called us, however git stands in between.
-
-What is there when a piece of work begins: the commit, the files that are dirty already, the analyses.
+Two live intents never allow the same file; a queued one allows only what no other has until that is cleared,
+a dead one may be taken over. Every change happens under one lock, and is in the ledger before it is stored.
 """
 
 from __future__ import annotations
@@ -32,12 +26,16 @@ from patchgate.intents.intent_form import marked
 from patchgate.intents.intents import Intents, Recorded, has_files, host, is_foreign, is_gone, is_live
 from patchgate.intents.request import Request, checked
 from patchgate.intents.states import Action, Caller, Conflict, Outcome, Told, hooks_missing
-from patchgate.intents.store import Store, existing, in_the_way, moved, promote, told_here
+from patchgate.intents.store import Store, existing, moved
 from patchgate.policy.command import digest_of
 from patchgate.policy.policy import Profile
 from patchgate.process import run
 from patchgate.report.wording import count, some
 from patchgate.storage.owner import Owner, parent_of
+
+OWNER_VARIABLE = "PATCHGATE_OWNER"
+_MOST_ANCESTORS = 64
+_ID_BYTES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +68,11 @@ def pins_of(repository: Repository) -> Pins:
         on_disk = worktree(repository, objects, base, Detail(), store).change
         policy, _ = policy_of_analyses(repository, objects)
         return Pins(
-            base.commit,
-            base.tree,
-            _oids((*in_index.files, *on_disk.files)),
-            digest_of(policy.config.analyses),
-            policy.limits(Profile.AGENT, None).max_files,
+            base=base.commit,
+            tree=base.tree,
+            dirty=_oids((*in_index.files, *on_disk.files)),
+            analyses=digest_of(policy.config.analyses),
+            most_files=policy.limits(Profile.AGENT, None).max_files,
         )
 
 
@@ -83,10 +81,6 @@ def _oids(files: Iterable[FileChange]) -> dict[RepoPath, tuple[str | None, ...]]
     for file in files:
         found.setdefault(file.path, {})[None if file.new is None else file.new.oid] = None
     return {path: tuple(oids) for path, oids in found.items()}
-
-
-OWNER_VARIABLE = "PATCHGATE_OWNER"
-_MOST_ANCESTORS = 64
 
 
 def holder_of(environ: Mapping[str, str]) -> Holder | None:
@@ -131,9 +125,6 @@ def _asked(pid: int, environ: Mapping[str, str]) -> tuple[int, str] | None:
     return (int(parent), os.path.basename(name.strip())) if parent.isdigit() else None
 
 
-_ID_BYTES = 5
-
-
 def declare(repository: Repository, request: Request, caller: Caller) -> Outcome:
     """Declare what a piece of work will touch; it is active at once, queued, or refused for a conflict.
 
@@ -149,52 +140,50 @@ def declare(repository: Repository, request: Request, caller: Caller) -> Outcome
     store = Store(repository, caller.now)
     pins = pins_of(repository)
     with store.lock():
-        promoted, warnings = promote(store, caller)
+        promoted, warnings = store.promote()
         warnings = [*said.warnings, *warnings]
         known = store.intents.all()
         intent = Intent(
-            f"i-{secrets.token_hex(_ID_BYTES)}",
-            said.reason,
-            said.scope,
-            work_tree,
-            repository.git_dir,
-            pins.base,
-            pins.tree,
-            caller.now,
-            said.ttl,
-            said.lease,
-            pins.dirty,
-            pins.analyses,
+            id=f"i-{secrets.token_hex(_ID_BYTES)}",
+            reason=said.reason,
+            scope=said.scope,
+            work_tree=work_tree,
+            git_dir=repository.git_dir,
+            base=pins.base,
+            tree=pins.tree,
+            declared=caller.now,
+            ttl=said.ttl,
+            lease=said.lease,
+            dirty=pins.dirty,
+            analyses=pins.analyses,
             seen=caller.now,
             holder=holder,
         )
-        warnings += _begun(intent)
-        warnings += _too_many(intent, pins)
-        warnings += _left_behind(store, intent, known)
-        blocking = in_the_way(store, intent, known, caller)
+        warnings += [*_begun(intent), *_too_many(intent, pins), *_left_behind(store, intent, known)]
+        blocking = store.in_the_way(intent, known)
         action = Action.QUEUED if blocking else Action.DECLARED
         if blocking and not request.queue:
-            reason = f"another piece of work has declared {'these files' if _many(blocking) else 'this file'}"
             hint = "wait until it is cleared, declare other files, or add --queue to be next"
             if all(each.intent.git_dir == repository.git_dir for each in blocking):
-                own = " ".join(each.intent.id for each in blocking[:1])
+                own = blocking[0].intent.id
                 hint = (
                     f"it is of this worktree: go on under it, clear it (git patchgate intent clear {own}), "
                     "or add --queue to be next"
                 )
-            return Outcome(Action.REFUSED, None, blocking, promoted, tuple(warnings), reason, hint)
+            return replace(_refused(None, blocking, hint), promoted=promoted, warnings=tuple(warnings))
         if blocking:
             intent = replace(intent, state=State.QUEUED)
         warnings += store.put(intent, Recorded.DECLARED)
         warnings += hooks_missing(repository, caller.environ)
-        return Outcome(action, told_here(store, intent, caller), blocking, promoted, tuple(warnings))
+        told = store.told(intent)
+        return Outcome(action, told, blocking, promoted=promoted, warnings=tuple(warnings))
 
 
 def with_news(repository: Repository, outcome: Outcome, warnings: Sequence[str], caller: Caller) -> Outcome:
     """Give an outcome with its intent as it is stored now, and with more warnings."""
     store = Store(repository, caller.now)
     stored = None if outcome.intent is None else store.intents.get(outcome.intent.id)
-    told = outcome.told if stored is None else told_here(store, stored, caller)
+    told = outcome.told if stored is None else store.told(stored)
     return replace(outcome, told=told, warnings=(*outcome.warnings, *warnings))
 
 
@@ -211,12 +200,12 @@ def renew(repository: Repository, name: str | None, caller: Caller) -> Outcome:
         refusal = _why_not_renewed(repository, intent, caller.now)
         if refusal is not None:
             reason, hint = refusal
-            return Outcome(Action.REFUSED, told_here(store, intent, caller), reason=reason, hint=hint)
+            return Outcome(Action.REFUSED, store.told(intent), reason=reason, hint=hint)
         renewed = replace(intent, renewed=caller.now, seen=caller.now)
         warnings = store.put(renewed, Recorded.RENEWED)
-        promoted, more = promote(store, caller)
+        promoted, more = store.promote()
         now = next((each for each in promoted if each.id == renewed.id), renewed)
-        return Outcome(Action.RENEWED, told_here(store, now, caller), (), promoted, (*warnings, *more))
+        return Outcome(Action.RENEWED, store.told(now), promoted=promoted, warnings=(*warnings, *more))
 
 
 def _why_not_renewed(repository: Repository, intent: Intent, now: Moment) -> tuple[str, str] | None:
@@ -252,12 +241,12 @@ def clear(repository: Repository, name: str | None, caller: Caller) -> Outcome:
                 raise
             stored, warnings = name, [f"{error.message}; it is removed"]
         else:
-            stored, told = intent.id, told_here(store, intent, caller)
+            stored, told = intent.id, store.told(intent)
             if not (told.is_here or told.is_gone) and is_live(intent, caller.now):
                 warnings.append(f"{intent.id} was alive, in the worktree {printable(intent.work_tree)}")
         warnings += store.take_out(stored, intent)
-        promoted, more = promote(store, caller)
-        return Outcome(Action.CLEARED, told, (), promoted, (*warnings, *more))
+        promoted, more = store.promote()
+        return Outcome(Action.CLEARED, told, promoted=promoted, warnings=(*warnings, *more))
 
 
 def recover(repository: Repository, name: str, caller: Caller) -> Outcome:
@@ -273,7 +262,7 @@ def recover(repository: Repository, name: str, caller: Caller) -> Outcome:
     store = Store(repository, caller.now)
     with store.lock():
         intent = _named(store, name)
-        told = told_here(store, intent, caller)
+        told = store.told(intent)
         if is_live(intent, caller.now) and not told.is_gone:
             return Outcome(
                 Action.REFUSED,
@@ -282,15 +271,14 @@ def recover(repository: Repository, name: str, caller: Caller) -> Outcome:
                 hint="wait until its lease or its time is over, or clear it",
             )
         active = replace(intent, state=State.ACTIVE, renewed=caller.now, seen=caller.now, holder=holder)
-        blocking = in_the_way(store, active, store.intents.all(), caller)
+        blocking = store.in_the_way(active, store.intents.all())
         if blocking:
-            reason = f"another piece of work has declared {'these files' if _many(blocking) else 'this file'}"
-            hint = "wait until it is cleared, then recover this one"
-            return Outcome(Action.REFUSED, told, blocking, reason=reason, hint=hint)
+            return _refused(told, blocking, "wait until it is cleared, then recover this one")
         active = _settled(repository, intent, active)
         warnings = store.put(active, Recorded.RECOVERED)
-        promoted, more = promote(store, caller)
-        return Outcome(Action.RECOVERED, told_here(store, active, caller), (), promoted, (*warnings, *more))
+        promoted, more = store.promote()
+        told = store.told(active)
+        return Outcome(Action.RECOVERED, told, promoted=promoted, warnings=(*warnings, *more))
 
 
 def here(repository: Repository, name: str | None, caller: Caller) -> tuple[Intent, ...]:
@@ -305,8 +293,7 @@ def here(repository: Repository, name: str | None, caller: Caller) -> tuple[Inte
         return (existing(intents, name),)
     found = intents.of(repository.git_dir)
     for intent in found:
-        if is_live(intent, caller.now):
-            intents.touch(intent, caller.now)
+        intents.touch(intent, caller.now)
     return found
 
 
@@ -338,8 +325,11 @@ def _require_work_tree(repository: Repository) -> str:
     return repository.work_tree
 
 
-def _many(blocking: Sequence[Conflict]) -> bool:
-    return len({entry for each in blocking for entry in each.entries}) > 1
+def _refused(told: Told | None, blocking: tuple[Conflict, ...], hint: str) -> Outcome:
+    """Refuse what others have declared already."""
+    entries = {entry for each in blocking for entry in each.entries}
+    reason = f"another piece of work has declared {'these files' if len(entries) > 1 else 'this file'}"
+    return Outcome(Action.REFUSED, told, blocking, reason=reason, hint=hint)
 
 
 def _begun(intent: Intent) -> list[str]:

@@ -1,10 +1,8 @@
 """Run the analyses of a tree, each in a scratch tree of its own, or take what is known of them.
 
-Decides what a run follows from, and with that its key: the tree, the settings, the program. Each analysis
-sees the tree alone, and nothing that another left there. One that writes to tracked files has analysed
-something else, so it is not evaluated. What a tool says is read in `commands`; what it means, others decide.
-
-Keep what analyses told, so that the same analysis of the same tree is never run twice.
+A run is kept under its key, which is everything that it follows from (tree, settings, program), sealed; what
+is damaged, foreign or missing is nothing, and then the analysis runs again. One that wrote to tracked files
+has analysed something else: it is not evaluated, and such a run is never kept.
 """
 
 from __future__ import annotations
@@ -25,7 +23,6 @@ from patchgate.errors import UndecidedError
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.private import PrivateStore
-from patchgate.git.repository import Repository
 from patchgate.policy.command import digest_of, written
 from patchgate.policy.sealed_file import SealedFile
 from patchgate.policy.settings import AnalysisSettings
@@ -235,136 +232,119 @@ class _Wanted:
     key: str
 
 
-def runs_of(
-    repository: Repository,
-    objects: Objects,
-    store: PrivateStore,
-    tree: str,
-    analyses: Mapping[str, AnalysisSettings],
-    around: Around,
-    *,
-    commit: str | None = None,
-) -> TreeRuns:
-    """Give what the analyses tell of a tree; what is not known yet is run, and kept.
+class Runner:
+    """Runs analyses on trees, each in a scratch tree of its own, or takes what is known of them.
 
     Args:
         objects: reads through `store`.
-        store: has the objects of `tree` that the repository does not.
-        commit: what HEAD names to an analysis that asks git.
-
-    Raises:
-        UndecidedError: a scratch tree cannot be had.
+        store: has the objects of the trees that the repository does not.
+        analyses: those of one policy.
     """
-    kept = AnalysisStore(repository.common_dir, around.now)
-    wanted = _wanted(tree, analyses, around)
-    runs: dict[str, AnalysisRun] = {}
-    for each in wanted:
-        run = kept.find(each.key) if each.key else None
-        if run is None:
-            patience = _PATIENCE + sum(settings.timeout for settings in analyses.values())
-            run = _run(repository, objects, store, tree, each, around, commit, kept, patience)
-        runs[each.name] = run
-    return TreeRuns(tree, _digest(analyses, wanted), runs)
 
+    def __init__(
+        self,
+        objects: Objects,
+        store: PrivateStore,
+        analyses: Mapping[str, AnalysisSettings],
+        around: Around,
+    ) -> None:
+        self._objects = objects
+        self._store = store
+        self._analyses = analyses
+        self._around = around
+        self._kept = AnalysisStore(objects.repository.common_dir, around.now)
 
-def twice(
-    repository: Repository,
-    objects: Objects,
-    store: PrivateStore,
-    tree: str,
-    analyses: Mapping[str, AnalysisSettings],
-    around: Around,
-    *,
-    commit: str | None = None,
-) -> tuple[TreeRuns, TreeRuns]:
-    """Run each analysis of a tree two times, whatever is known of it; what told the same twice is kept.
+    def runs(self, tree: str, commit: str | None = None) -> TreeRuns:
+        """Give what the analyses tell of a tree; what is not known yet is run, and kept.
 
-    Raises:
-        UndecidedError: a scratch tree cannot be had.
-    """
-    kept = AnalysisStore(repository.common_dir, around.now)
-    wanted = _wanted(tree, analyses, around)
-    patience = _PATIENCE + 2 * sum(settings.timeout for settings in analyses.values())
-    first: dict[str, AnalysisRun] = {}
-    second: dict[str, AnalysisRun] = {}
-    for each in wanted:
-        for runs in (first, second):
-            runs[each.name] = _run(repository, objects, store, tree, each, around, commit, None, patience)
-        if first[each.name].digest == second[each.name].digest:
-            kept.keep(second[each.name])
-    digest = _digest(analyses, wanted)
-    return TreeRuns(tree, digest, first), TreeRuns(tree, digest, second)
+        Args:
+            commit: what HEAD names to an analysis that asks git.
 
+        Raises:
+            UndecidedError: a scratch tree cannot be had.
+        """
+        wanted = self._wanted(tree)
+        runs = {each.name: self._known(each) or self._run(tree, each, commit) for each in wanted}
+        return TreeRuns(tree, self._digest(wanted), runs)
 
-def _wanted(tree: str, analyses: Mapping[str, AnalysisSettings], around: Around) -> list[_Wanted]:
-    found = []
-    for name in sorted(analyses):
-        tool = tool_of(analyses[name], around.environ)
-        parts = [FORM, tree, written(name, analyses[name]), tool]
-        key = "" if tool is None else hashlib.sha256(json.dumps(parts).encode("ascii")).hexdigest()
-        found.append(_Wanted(name, analyses[name], tool, key))
-    return found
+    def twice(self, tree: str, commit: str | None = None) -> tuple[TreeRuns, TreeRuns]:
+        """Run each analysis of a tree two times, whatever is known; what told the same twice is kept.
 
+        Raises:
+            UndecidedError: a scratch tree cannot be had.
+        """
+        wanted = self._wanted(tree)
+        first: dict[str, AnalysisRun] = {}
+        second: dict[str, AnalysisRun] = {}
+        for each in wanted:
+            for runs in (first, second):
+                runs[each.name] = self._run(tree, each, commit, times=2)
+            if first[each.name].digest == second[each.name].digest:
+                self._kept.keep(second[each.name])
+        digest = self._digest(wanted)
+        return TreeRuns(tree, digest, first), TreeRuns(tree, digest, second)
 
-def _digest(analyses: Mapping[str, AnalysisSettings], wanted: list[_Wanted]) -> str:
-    """Give the digest of the settings and the tools together."""
-    parts = [digest_of(analyses), *([each.name, each.tool] for each in wanted)]
-    return "sha256:" + hashlib.sha256(json.dumps(parts).encode("ascii")).hexdigest()
+    def _wanted(self, tree: str) -> list[_Wanted]:
+        found = []
+        for name, settings in sorted(self._analyses.items()):
+            tool = tool_of(settings, self._around.environ)
+            parts = [FORM, tree, written(name, settings), tool]
+            key = "" if tool is None else hashlib.sha256(json.dumps(parts).encode("ascii")).hexdigest()
+            found.append(_Wanted(name, settings, tool, key))
+        return found
 
+    def _known(self, wanted: _Wanted) -> AnalysisRun | None:
+        return self._kept.find(wanted.key) if wanted.key else None
 
-def _run(
-    repository: Repository,
-    objects: Objects,
-    store: PrivateStore,
-    tree: str,
-    wanted: _Wanted,
-    around: Around,
-    commit: str | None,
-    kept: AnalysisStore | None,
-    patience: float,
-) -> AnalysisRun:
-    """Run one analysis in the scratch tree; without `kept` whatever is known of it, and nothing is kept."""
-    from patchgate.git.blobs import lines_of
-    from patchgate.git.scratch import whole_tree
-    from patchgate.ledger.masking import Masks
-    from patchgate.storage.temporary import TemporaryFolder
+    def _digest(self, wanted: list[_Wanted]) -> str:
+        """Give the digest of the settings and the tools together."""
+        parts = [digest_of(self._analyses), *([each.name, each.tool] for each in wanted)]
+        return "sha256:" + hashlib.sha256(json.dumps(parts).encode("ascii")).hexdigest()
 
-    making = whole_tree(
-        repository,
-        store,
-        tree,
-        cache=around.cache,
-        commit=commit,
-        patience_seconds=patience,
-        pause=_telling_pause(around.tell),
-    )
-    with TemporaryFolder() as beside, making as scratch:
-        # Who had the scratch tree until now may have run the same.
-        if kept is not None and wanted.key and (known := kept.find(wanted.key)) is not None:
-            return known
-        masks = Masks([around.environ, wanted.settings.env])
-        folder = os.path.join(beside.path, "told")
-        os.mkdir(folder)
-        run = analyse(
-            wanted.name,
-            wanted.settings,
-            place=scratch.path,
-            environ=around.environ,
-            folder=folder,
-            text_of=lines_of(objects, tree),
-            mask=masks.stream(),
-            tick=lambda seconds: around.tell(f"the analysis {wanted.name}", seconds),
+    def _run(self, tree: str, wanted: _Wanted, commit: str | None, times: int = 1) -> AnalysisRun:
+        """Run one analysis in the scratch tree; more than once: whatever is known, and nothing is kept."""
+        from patchgate.git.blobs import lines_of
+        from patchgate.git.scratch import whole_tree
+        from patchgate.ledger.masking import Masks
+        from patchgate.storage.temporary import TemporaryFolder
+
+        around, is_kept = self._around, times == 1 and bool(wanted.key)
+        making = whole_tree(
+            self._objects.repository,
+            self._store,
+            tree,
+            cache=around.cache,
+            commit=commit,
+            patience_seconds=_PATIENCE + times * sum(each.timeout for each in self._analyses.values()),
+            pause=_telling_pause(around.tell),
         )
-        run = replace(_without_secrets(run, masks), key=wanted.key)
-        try:
-            changed = scratch.changed()
-        except UndecidedError as error:
-            return _spoilt(run, f"the analysis `{wanted.name}` was stopped: {error.message}", error.hint)
-        if changed:
-            named = ", ".join(path.quoted for path in changed[:_NAMED])
-            more = f", and {len(changed) - _NAMED} more" if len(changed) > _NAMED else ""
-            return _spoilt(run, f"the analysis `{wanted.name}` changed {named}{more}", _MUST_NOT_WRITE)
-    return settled(run) if kept is None or not wanted.key else kept.keep(run)
+        with TemporaryFolder() as beside, making as scratch:
+            # Who had the scratch tree until now may have run the same.
+            if is_kept and (known := self._known(wanted)) is not None:
+                return known
+            masks = Masks([around.environ, wanted.settings.env])
+            folder = os.path.join(beside.path, "told")
+            os.mkdir(folder)
+            run = analyse(
+                wanted.name,
+                wanted.settings,
+                place=scratch.path,
+                environ=around.environ,
+                folder=folder,
+                text_of=lines_of(self._objects, tree),
+                mask=masks.stream(),
+                tick=lambda seconds: around.tell(f"the analysis {wanted.name}", seconds),
+            )
+            run = replace(_without_secrets(run, masks), key=wanted.key)
+            try:
+                changed = scratch.changed()
+            except UndecidedError as error:
+                return _spoilt(run, f"the analysis `{wanted.name}` was stopped: {error.message}", error.hint)
+            if changed:
+                named = ", ".join(path.quoted for path in changed[:_NAMED])
+                more = f", and {len(changed) - _NAMED} more" if len(changed) > _NAMED else ""
+                return _spoilt(run, f"the analysis `{wanted.name}` changed {named}{more}", _MUST_NOT_WRITE)
+        return self._kept.keep(run) if is_kept else settled(run)
 
 
 def _without_secrets(run: AnalysisRun, masks: Masks) -> AnalysisRun:

@@ -1,20 +1,21 @@
-"""What the analyses tell of one tree, and whether they tell the same twice.
+"""What the analyses tell of one tree, and whether they tell the same twice; what commands on analyses share.
 
-Decides when an answer is one: every analysis could be evaluated, and none told other things the second time.
-Compares with no other tree; that is `verify`.
-
-What is analysed, and by whose word: the staged tree, the working tree or a revision; and HEAD's policy.
+The analyses are those of the policy that was there before (the trusted ref's, else that of what is compared
+with, or HEAD's), never those of what is analysed: no change chooses its own measure. A tree that git has in
+no commit is made, in the private store.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from patchgate.check.terms import policy_of_analyses
 from patchgate.commands.results import AnalysisRun, Evaluated, Measurement, Result, TreeRuns
-from patchgate.errors import UsageError
+from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.diff import Detail
 from patchgate.git.objects import Objects
 from patchgate.git.private import PrivateStore
@@ -23,11 +24,15 @@ from patchgate.git.repository import Repository
 from patchgate.git.revisions import tree_named
 from patchgate.git.sources import pending_base, staged, worktree
 from patchgate.git.trees import resulting_tree
+from patchgate.intents.commits import ScopeGate
+from patchgate.intents.intent import Intent
+from patchgate.intents.intents import Intents, present
 from patchgate.policy.policy import Policy
-from patchgate.verify.analyses import Around, runs_of, twice
+from patchgate.verify.analyses import Around, Runner
 
 STAGED, WORKTREE = "staged", "worktree"
 REVISION = "a commit, a branch or a tag"
+_ANY = f"{REVISION}, or {STAGED} or {WORKTREE}"
 _TO_DECLARE = (
     'write [analyses.NAME] with command = ["ruff", "check", "--no-fix", "--output-format", "sarif", '
     '"--exit-zero", "."] into patchgate.toml, and commit it'
@@ -41,13 +46,81 @@ class Analysed(NamedTuple):
     commit: str | None
 
 
-def source_of(
-    repository: Repository,
-    objects: Objects,
-    store: PrivateStore,
-    what: str,
-    taken: str = f"{REVISION}, or {STAGED} or {WORKTREE}",
-) -> Analysed:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is to be verified: None of `revision` is what is staged, of `intent` the one of this worktree.
+
+    `base` is a revision: the change is compared with its merge base with that one.
+    """
+
+    revision: str | None = None
+    intent: str | None = None
+    base: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What a command on analyses shares; `objects` reads through `store`, `policy` has what is measured."""
+
+    objects: Objects
+    store: PrivateStore
+    policy: Policy
+    around: Around
+    gate: ScopeGate
+
+    @property
+    def repository(self) -> Repository:
+        """The repository of the command."""
+        return self.objects.repository
+
+    def source(self, what: str, taken: str = _ANY) -> Analysed:
+        """Find the tree of `staged`, `worktree` or a revision, as `source_of` does."""
+        return source_of(self.objects, self.store, what, taken)
+
+    def runs(self, analysed: Analysed) -> TreeRuns:
+        """Give what the analyses tell of a tree.
+
+        Raises:
+            UndecidedError: a scratch tree cannot be had.
+        """
+        runner = Runner(self.objects, self.store, self.policy.config.analyses, self.around)
+        return runner.runs(*analysed)
+
+
+@contextmanager
+def opened(repository: Repository, around: Around, policy: Policy | None = None) -> Iterator[Scene]:
+    """Open a repository for a command on analyses.
+
+    Args:
+        policy: whose analyses count; None: as `policy_of_analyses` finds it.
+    """
+    with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
+        if policy is None:
+            policy, _ = policy_of_analyses(repository, objects)
+        yield Scene(objects, store, policy, around, ScopeGate(repository))
+
+
+def keeping_alive(repository: Repository, intents: Sequence[Intent], around: Around) -> Around:
+    """Renew the leases of these intents of this worktree now, and whenever progress is reported."""
+    stored, now = Intents(repository.common_dir), present()
+    names = [each.id for each in intents if each.git_dir == repository.git_dir and not each.is_over(now)]
+
+    def touch() -> None:
+        for name in names:
+            with suppress(UndecidedError):
+                fresh = stored.get(name)
+                if fresh is not None:
+                    stored.touch(fresh, present())
+
+    def tell(what: str, seconds: float) -> None:
+        touch()
+        around.tell(what, seconds)
+
+    touch()
+    return replace(around, tell=tell) if names else around
+
+
+def source_of(objects: Objects, store: PrivateStore, what: str, taken: str = _ANY) -> Analysed:
     """Find the tree of `staged`, `worktree` or a revision; what is new of it lies in the private store.
 
     Args:
@@ -59,7 +132,11 @@ def source_of(
         UndecidedError: the index holds conflicts, or git failed.
     """
     if what not in {STAGED, WORKTREE}:
-        return _revision(objects, what, taken)
+        named = tree_named(objects, what)
+        if named is None:
+            raise UsageError(f"unknown revision {printable(what, 120)}", f"name {taken}")
+        return Analysed(*named)
+    repository = objects.repository
     if repository.work_tree is None:
         raise UsageError("a bare repository has neither index nor working tree", "name a revision")
     base = pending_base(repository, objects)
@@ -68,19 +145,11 @@ def source_of(
         if what == WORKTREE
         else staged(repository, objects, base, Detail())
     )
-
     # At the cost of the change: `git write-tree` would look at every folder that has no cached tree.
     return Analysed(resulting_tree(objects, base.tree, reading.change.files, store.write).tree, base.commit)
 
 
-def _revision(objects: Objects, what: str, taken: str) -> Analysed:
-    named = tree_named(objects, what)
-    if named is None:
-        raise UsageError(f"unknown revision {printable(what, 120)}", f"name {taken}")
-    return Analysed(*named)
-
-
-def analysis_policy(repository: Repository, objects: Objects, before: Analysed | None = None) -> Policy:
+def analysis_policy(objects: Objects, before: Analysed | None = None) -> Policy:
     """Find the policy whose analyses count: the trusted ref's, else that of `before`, else HEAD's.
 
     Args:
@@ -92,7 +161,7 @@ def analysis_policy(repository: Repository, objects: Objects, before: Analysed |
         ConfigError: it cannot be used.
         UndecidedError: it cannot be read.
     """
-    policy, whose = policy_of_analyses(repository, objects, None if before is None else before.tree)
+    policy, whose = policy_of_analyses(objects.repository, objects, None if before is None else before.tree)
     if not policy.config.analyses:
         raise UsageError(f"the policy of {printable(whose, 120)} names no analysis", _TO_DECLARE)
     return policy
@@ -160,17 +229,14 @@ def analyze(repository: Repository, what: str, around: Around, *, check_stable: 
         ConfigError: the policy cannot be used.
         UndecidedError: the tree cannot be read, or a scratch tree cannot be had.
     """
-    from patchgate.verify.intent import touching_here
-
-    around = touching_here(repository, around)
+    here = ScopeGate(repository).here
+    around = keeping_alive(repository, here.active if here else (), around)
     with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
-        analyses = analysis_policy(repository, objects).config.analyses
-        tree, commit = source_of(repository, objects, store, what)
-        if check_stable:
-            first, second = twice(repository, objects, store, tree, analyses, around, commit=commit)
-            return Analysis(what, commit, first, second)
-        runs = runs_of(repository, objects, store, tree, analyses, around, commit=commit)
-        return Analysis(what, commit, runs)
+        analyses = analysis_policy(objects).config.analyses
+        analysed = source_of(objects, store, what)
+        runner = Runner(objects, store, analyses, around)
+        first, second = runner.twice(*analysed) if check_stable else (runner.runs(*analysed), None)
+        return Analysis(what, analysed.commit, first, second)
 
 
 def _once(first: AnalysisRun, second: AnalysisRun) -> tuple[Result | Measurement, ...]:

@@ -1,41 +1,34 @@
-"""The intent that a verification is held against: which one it is, and whether it still is what was declared.
+"""The intent that a verification is checked against: which one, and whether it still is what was declared.
 
-Decides the choice among several, what makes an intent expired (its before-report or its own record is not
-what was written down, or its time is over), and when its before-report is kept. The ledger has what was
-declared; the file alone is nobody's word.
-
-Which intent a verification is held against, and what it cannot be held against.
+Of several in a worktree it is chosen by whose a commit is (the ledger, its trailer), else by what is touched,
+as the hooks do. The ledger has what was declared and its before-report; the file alone is nobody's word.
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from patchgate.check.pending import pending_change
 from patchgate.commands.results import Evaluated, TreeRuns
 from patchgate.errors import PatchgateError, UndecidedError, UsageError
+from patchgate.git.intent_commits import changes_of, with_ids
+from patchgate.git.pushes import is_ancestor
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
-from patchgate.intents.commits import Here, ScopeGate
+from patchgate.intents.commits import Here
 from patchgate.intents.intent import Intent, Moment
-from patchgate.intents.intents import KIND, Intents, Recorded, declared_digest
+from patchgate.intents.intents import KIND, Intents, Recorded, declared_digest, is_gone, present
+from patchgate.intents.made_commits import owners_of
+from patchgate.intents.store import Store, existing
 from patchgate.ledger.ledger import Ledger
 from patchgate.policy.command import digest_of
 from patchgate.policy.policy import Policy
 from patchgate.report.wording import SHORT_OID, safe
-from patchgate.verify.analyze import Analysed
+from patchgate.verify.analyses import Around
+from patchgate.verify.analyze import Analysed, Asked, Scene, keeping_alive, opened
 from patchgate.verify.verification_reasons import Obstacle
-
-if TYPE_CHECKING:
-    from patchgate.git.model import FileChange
-    from patchgate.git.objects import Objects
-    from patchgate.git.private import PrivateStore
-    from patchgate.git.repository import Repository
-    from patchgate.policy.policy import Policy
-    from patchgate.verify.analyses import Around
 
 _MOST_PATH = 200
 
@@ -48,22 +41,23 @@ def intent_for(scene: Scene, asked: Asked, after: Analysed) -> Intent | None:
         UndecidedError: an intent cannot be read.
     """
     if asked.intent is not None:
-        intent = named_intent(scene.repository, asked.intent)
+        intent = existing(Intents(scene.repository.common_dir), asked.intent)
         if asked.revision is None:
             _require_here(scene, intent)
         return intent
     here = scene.gate.here
     if here is None:
         return None
-
-    return intent_here(here, lambda: _bound(scene, here, asked, after))
+    _require_readable(here)
+    if len(here.own) > 1:
+        return _bound(scene, here, asked, after)
+    # One whose time is over, or that waits, lets nothing pass.
+    return next(iter((*here.active, *reversed(here.over), *reversed(here.queued))), None)
 
 
 def _require_here(scene: Scene, intent: Intent) -> None:
     if intent.git_dir == scene.repository.git_dir:
         return
-    from patchgate.intents.intents import is_gone
-
     place = printable(intent.work_tree, _MOST_PATH)
     if is_gone(intent, scene.repository):
         raise UsageError(
@@ -80,31 +74,20 @@ def _require_here(scene: Scene, intent: Intent) -> None:
 def _bound(scene: Scene, here: Here, asked: Asked, after: Analysed) -> Intent | None:
     """Choose among several: by whose the commit is, or else by what it touches, or what is staged."""
     if asked.revision is None:
-        from patchgate.check.pending import pending_change
-
-        change = pending_change(scene.repository, scene.objects, scene.store)
-        return here.binding(change.files)
-    from patchgate.intents.made_commits import owners_of
-
+        return here.binding(pending_change(scene.repository, scene.objects, scene.store).files)
     assert after.commit is not None
     owner = owners_of(scene.repository, here.own, [after.commit]).get(after.commit)
     named = next((intent for intent in here.own if intent.id == owner), None)
-    return named or here.binding(_files_of(scene, after.commit))
-
-
-def _files_of(scene: Scene, commit: str) -> Sequence[FileChange]:
-    from patchgate.git.intent_commits import changes_of, with_ids
-
-    ((_, change),) = changes_of(scene.repository, with_ids(scene.repository, [commit]))
-    return change.files
+    if named is not None:
+        return named
+    ((_, change),) = changes_of(scene.repository, with_ids(scene.repository, [after.commit]))
+    return here.binding(change.files)
 
 
 def was_before(scene: Scene, intent: Intent, after: Analysed) -> bool:
     """Tell whether a commit was there when an intent began, below the one that it began on."""
     if intent.base is None or after.commit is None or after.commit == intent.base:
         return False
-    from patchgate.git.pushes import is_ancestor
-
     return is_ancestor(scene.repository, after.commit, intent.base)
 
 
@@ -120,71 +103,21 @@ def set_aside(asked: Asked, intent: Intent, after: Analysed) -> str:
     return f"{said}: it is verified without the intent"
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What is to be verified: None of `revision` is what is staged, of `intent` the one of this worktree.
-
-    `base` is a revision: the change is compared with its merge base with that one.
-    """
-
-    revision: str | None = None
-    intent: str | None = None
-    base: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """What every verification of one command shares; `objects` reads through `store`."""
-
-    repository: Repository
-    objects: Objects
-    store: PrivateStore
-    policy: Policy
-    around: Around
-    gate: ScopeGate
-
-
-def named_intent(repository: Repository, name: str) -> Intent:
-    """Find the intent of an id, in whichever worktree it was declared.
-
-    Raises:
-        UsageError: there is none.
-        UndecidedError: it cannot be read.
-    """
-    from patchgate.intents.store import existing
-
-    return existing(Intents(repository.common_dir), name)
-
-
-def intent_here(here: Here, bound: Callable[[], Intent | None]) -> Intent | None:
-    """Choose the intent of a worktree that a change is held against; None where there is none.
-
-    An active one, else one whose time is over, else one that waits: neither of these lets anything pass.
-
-    Args:
-        bound: chooses where several bind what is committed here.
+def intent_of_commit(scene: Scene, commit: str) -> Intent | None:
+    """Choose the newest active intent of this worktree whose base a commit holds; None where there is none.
 
     Raises:
         UndecidedError: an intent of this worktree cannot be read.
     """
-    _require_readable(here)
-    if len(here.own) > 1:
-        return bound()
-    return next(iter((*here.active, *reversed(here.over), *reversed(here.queued))), None)
-
-
-def intent_of_commit(here: Here, holds: Callable[[Intent], bool]) -> Intent | None:
-    """Choose the newest active intent of a worktree that a commit is on top of; None where there is none.
-
-    Args:
-        holds: tells whether the commit holds the one that an intent began on.
-
-    Raises:
-        UndecidedError: an intent of this worktree cannot be read.
-    """
+    here = scene.gate.here
+    if here is None:
+        return None
     _require_readable(here)
     newest = sorted(here.active, key=lambda each: (each.declared.wall, each.id), reverse=True)
-    return next((each for each in newest if holds(each)), None)
+    return next(
+        (each for each in newest if each.base is None or is_ancestor(scene.repository, each.base, commit)),
+        None,
+    )
 
 
 def _require_readable(here: Here) -> None:
@@ -274,19 +207,12 @@ def capture_before(repository: Repository, intent: Intent, around: Around) -> tu
     Returns:
         warnings: why there is none; the first verification tries again.
     """
-    from patchgate.check.terms import policy_of_analyses
-    from patchgate.git.objects import Objects
-    from patchgate.git.private import PrivateStore
-    from patchgate.verify.analyses import runs_of
-
     try:
-        with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
-            policy, _ = policy_of_analyses(repository, objects)
-            analyses = policy.config.analyses
-            if not analyses:
+        with opened(repository, around) as scene:
+            if not scene.policy.config.analyses:
                 return ()
             around = keeping_alive(repository, [intent], around)
-            before = runs_of(repository, objects, store, intent.tree, analyses, around, commit=intent.base)
+            before = replace(scene, around=around).runs(Analysed(intent.tree, intent.base))
     except PatchgateError as error:
         return (f"{intent.id} has no before-report yet: {error.message}",)
     for name in sorted(before.runs):
@@ -307,49 +233,7 @@ def capture(repository: Repository, intent: Intent, before: TreeRuns) -> tuple[s
     """
     if intent.before is not None or not before.is_evaluated:
         return ()
-    from patchgate.intents.intents import present
-    from patchgate.intents.store import Store
-
     try:
         return tuple(Store(repository, present()).capture(intent, before.digest))
     except UndecidedError as error:
         return (f"the before-report of {intent.id} could not be kept: {error.message}",)
-
-
-def touching(
-    repository: Repository, intent: Intent | None, present: Callable[[], Moment]
-) -> Callable[[], None]:
-    """Make what keeps the lease of an intent of this worktree alive, to be called while something runs."""
-    if intent is None or intent.git_dir != repository.git_dir or intent.is_over(present()):
-        return lambda: None
-    intents, name = Intents(repository.common_dir), intent.id
-
-    def touch() -> None:
-        with suppress(UndecidedError):
-            fresh = intents.get(name)
-            if fresh is not None:
-                intents.touch(fresh, present())
-
-    return touch
-
-
-def touching_here(repository: Repository, around: Around) -> Around:
-    """Keep the leases of the active intents of this worktree alive, now and whenever progress is told."""
-    here = ScopeGate(repository).here
-    return keeping_alive(repository, here.active if here else (), around)
-
-
-def keeping_alive(repository: Repository, intents: Sequence[Intent], around: Around) -> Around:
-    """Renew the leases of these intents now, and give what renews them whenever progress is reported."""
-    from patchgate.intents.intents import present
-
-    touches = [touching(repository, intent, present) for intent in intents]
-    for touch in touches:
-        touch()
-
-    def tell(what: str, seconds: float) -> None:
-        for touch in touches:
-            touch()
-        around.tell(what, seconds)
-
-    return replace(around, tell=tell) if touches else around

@@ -35,8 +35,7 @@ from patchgate.report.wording import SHORT_OID
 if TYPE_CHECKING:
     from patchgate.intents.intent import Intent
     from patchgate.verify.analyses import Around
-    from patchgate.verify.analyze import Analysed
-    from patchgate.verify.intent import Scene
+    from patchgate.verify.analyze import Analysed, Scene
     from patchgate.verify.result import Verification
 
 
@@ -113,19 +112,9 @@ def verify_pushed(
         report: what the push was judged as.
         around: what only a surface knows; asked only where something is verified.
     """
-    from patchgate.git.private import PrivateStore
-    from patchgate.intents.commits import ScopeGate
-    from patchgate.verify.intent import Scene
+    from patchgate.verify.analyze import opened
 
-    with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
-        scene = Scene(
-            repository=repository,
-            objects=objects,
-            store=store,
-            policy=built_in(),
-            around=around(),
-            gate=ScopeGate(repository),
-        )
+    with opened(repository, around(), built_in()) as scene:
         told = [_told(scene, remote, each, asking) for each in asking.branches]
     changes = list(report.changes)
     for update, (terms, outcome, findings) in zip(asking.branches, told, strict=True):
@@ -187,9 +176,7 @@ def _verified(
     from patchgate.verify.verification_reasons import findings_of
     from patchgate.verify.verify import compared, held_against
 
-    tip = after.commit or ""
-    here = scene.gate.here
-    intent = intent_of_commit(here, lambda each: _holds(scene.repository, each, tip)) if here else None
+    intent = intent_of_commit(scene, after.commit or "")
     found: list[Verification] = []
     if intent is not None:
         chosen = _under(scene, policy, intent)
@@ -249,7 +236,7 @@ def _under(scene: Scene, policy: Policy, intent: Intent) -> Policy:
 
     if digest_of(policy.config.analyses) == intent.analyses:
         return policy
-    here = analysis_policy(scene.repository, scene.objects)
+    here = analysis_policy(scene.objects)
     return here if digest_of(here.config.analyses) == intent.analyses else policy
 
 
@@ -257,10 +244,6 @@ def _analysed(tree: str, commit: str | None) -> Analysed:
     from patchgate.verify.analyze import Analysed
 
     return Analysed(tree, commit)
-
-
-def _holds(repository: Repository, intent: Intent, tip: str) -> bool:
-    return intent.base is None or is_ancestor(repository, intent.base, tip)
 
 
 def _had(scene: Scene, remote: Remote, update: RefUpdate, tip: str) -> Analysed:

@@ -1,48 +1,50 @@
 """Verify: did it get worse, and was it this piece of work?
 
-Decides what is compared with what (with an intent the tree that it began on; without one the merge base with
-`--base`, HEAD or the first parent), gathers what the answer follows from, and puts it to
-`verify.verification`, which decides. The analyses and limits are those of the policy that was there before,
-never those of what is verified. Only the runs of the analyses, and the digest of an intent's before-report,
-are kept; nothing else is written.
+Compares with the tree that an intent began on; without one with the merge base with `--base`, HEAD or the
+first parent. The analyses and limits are those of the policy that was there before, never those of what is
+verified. Only the runs of the analyses, and the digest of an intent's before-report, are kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from patchgate.check.terms import policy_of_analyses
+from patchgate.check.cases import controls_of
 from patchgate.commands.results import Comparison, Evaluated, TreeRuns
 from patchgate.errors import DamagedIntentError, UndecidedError, UsageError
 from patchgate.git.model import TREE_MODE
-from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
-from patchgate.git.private import PrivateStore
 from patchgate.git.pushes import common_ancestor
 from patchgate.git.quoting import first_of, printable
 from patchgate.git.repository import Repository
-from patchgate.intents.commits import ScopeGate
+from patchgate.git.touched import renames
+from patchgate.git.tree_view import TreeView
+from patchgate.intents.commits import baselines_in_scope
+from patchgate.intents.intent import Intent
+from patchgate.intents.intents import present
+from patchgate.intents.scope import check_scope
+from patchgate.intents.states import hooks_missing
 from patchgate.report.wording import SHORT_OID, safe
-from patchgate.verify.analyses import Around, runs_of
+from patchgate.verify.abuse import grown, has_functional_code
+from patchgate.verify.analyses import Around
 from patchgate.verify.analyze import (
     REVISION,
     STAGED,
     WORKTREE,
     Analysed,
+    Asked,
+    Scene,
     analysis_policy,
-    source_of,
+    keeping_alive,
+    opened,
 )
-from patchgate.verify.intent import Asked, Scene, intent_for, set_aside, was_before
+from patchgate.verify.intent import capture, intent_for, set_aside, standing_of, was_before
+from patchgate.verify.regressions import compare
 from patchgate.verify.result import ExternalCommit, Verification
 from patchgate.verify.verification import Question, damaged, decide
 from patchgate.verify.verification_reasons import Obstacle
-from patchgate.verify.work import differing
-
-if TYPE_CHECKING:
-    from patchgate.intents.intent import Intent
-    from patchgate.verify.work import Work
+from patchgate.verify.work import begun_with, differing, still_dirty, work_of
 
 _MOST_SHOWN = 60
 _MOST_NAMED = 5
@@ -72,18 +74,9 @@ def verify(repository: Repository, asked: Asked, around: Around) -> Verification
         raise UsageError(
             "what is verified is staged, or a commit", "git add what you mean, then git patchgate verify"
         )
-    with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
-        # Under an intent the scope is told though no analysis is named.
-        policy, _ = policy_of_analyses(repository, objects)
-        scene = Scene(
-            repository=repository,
-            objects=objects,
-            store=store,
-            policy=policy,
-            around=around,
-            gate=ScopeGate(repository),
-        )
-        after = source_of(repository, objects, store, asked.revision or STAGED, f"{REVISION}, or {STAGED}")
+    # Under an intent the scope is told though no analysis is named.
+    with opened(repository, around) as scene:
+        after = scene.source(asked.revision or STAGED, f"{REVISION}, or {STAGED}")
         if asked.base is not None:
             return _since(scene, asked.base, after)
         if asked.revision is not None and after.commit is None:
@@ -103,7 +96,7 @@ def verify(repository: Repository, asked: Asked, around: Around) -> Verification
                 return replace(found, warnings=(*found.warnings, *_unheld(scene, intent)))
             warnings = (set_aside(asked, intent, after),)
         before = head_of(scene, after) if asked.revision is None else first_parent(scene, after)
-        policy = analysis_policy(repository, objects, before)
+        policy = analysis_policy(scene.objects, before)
         return compared(replace(scene, policy=policy), before, after, warnings)
 
 
@@ -111,8 +104,6 @@ def _unheld(scene: Scene, intent: Intent) -> tuple[str, ...]:
     """Warn where no hook holds the commits of this worktree to its intent: then they are told here alone."""
     if intent.git_dir != scene.repository.git_dir:
         return ()
-    from patchgate.intents.states import hooks_missing
-
     return tuple(f"{intent.id}: {each}" for each in hooks_missing(scene.repository, scene.around.environ))
 
 
@@ -128,16 +119,16 @@ def _since(scene: Scene, name: str, after: Analysed) -> Verification:
     """
     if name in {STAGED, WORKTREE}:
         raise UsageError(f"unknown revision {name} for --base", f"name {REVISION}")
-    base = source_of(scene.repository, scene.objects, scene.store, name, REVISION)
+    base = scene.source(name, REVISION)
     before = base
     warnings: tuple[str, ...] = ()
     if base.commit is not None and after.commit is not None:
         common = common_ancestor(scene.repository, base.commit, after.commit)
         if common is not None:
-            before = source_of(scene.repository, scene.objects, scene.store, common)
+            before = scene.source(common)
         elif scene.repository.shallow:
             warnings = (_CUT_OFF,)
-    scene = replace(scene, policy=analysis_policy(scene.repository, scene.objects, base))
+    scene = replace(scene, policy=analysis_policy(scene.objects, base))
     return replace(compared(scene, before, after, warnings), base=before.commit)
 
 
@@ -145,7 +136,7 @@ def head_of(scene: Scene, after: Analysed) -> Analysed:
     """Find what a staged tree comes on top of: HEAD's, or the empty one where there is no commit yet."""
     if after.commit is None:
         return Analysed(scene.objects.empty_tree, None)
-    return source_of(scene.repository, scene.objects, scene.store, after.commit)
+    return scene.source(after.commit)
 
 
 def first_parent(scene: Scene, after: Analysed) -> Analysed:
@@ -162,12 +153,12 @@ def first_parent(scene: Scene, after: Analysed) -> Analysed:
         )
     if scene.objects.header(after.commit + "^1") is None:
         return Analysed(scene.objects.empty_tree, None)
-    return source_of(scene.repository, scene.objects, scene.store, after.commit + "^1")
+    return scene.source(after.commit + "^1")
 
 
 def compared(scene: Scene, before: Analysed, after: Analysed, warnings: tuple[str, ...] = ()) -> Verification:
     """Compare two trees without an intent: everything that got worse is the change's own."""
-    sides = _runs(scene, before), _runs(scene, after)
+    sides = scene.runs(before), scene.runs(after)
     return decide(replace(_question(scene, before, after, sides), warnings=warnings))
 
 
@@ -180,40 +171,32 @@ def held_against(scene: Scene, intent: Intent, after: Analysed, *, with_staged: 
     Raises:
         UndecidedError: the history cannot be read.
     """
-    from patchgate.intents.intents import present
-    from patchgate.intents.scope import check_scope
-    from patchgate.verify.intent import capture, keeping_alive, standing_of
-    from patchgate.verify.work import still_dirty, work_of
-
-    repository, objects = scene.repository, scene.objects
+    repository = scene.repository
     scene = replace(scene, around=keeping_alive(repository, [intent], scene.around))
-    if objects.header(intent.tree + "^{tree}") is None:
+    if scene.objects.header(intent.tree + "^{tree}") is None:
         raise UndecidedError(
             f"the tree that {printable(intent.id, _MOST_SHOWN)} began on is not here",
             f"git patchgate intent clear {intent.id}, then declare the work anew",
         )
-    work = work_of(repository, objects, scene.store, intent, after, with_staged=with_staged)
-    dirty = still_dirty(objects, intent, after.tree)
+    work = work_of(scene, intent, after, with_staged=with_staged)
+    dirty = still_dirty(scene.objects, intent, after.tree)
     before = Analysed(intent.tree, intent.base)
     unnamed = _no_analysis(scene)
-    sides = (None, None) if unnamed else (_runs(scene, before), _runs(scene, after))
+    sides = (None, None) if unnamed else (scene.runs(before), scene.runs(after))
     # Now, not when it began: the analyses may have taken longer than the time that was left.
     standing = standing_of(repository, intent, scene.policy, present(), sides[0])
     warnings: tuple[str, ...] = ()
     if sides[0] is not None and not (standing.faults or standing.unverified):
         warnings = capture(repository, intent, sides[0])
+    along = baselines_in_scope(
+        intent.scope, scene.policy.components, work.touched, TreeView(scene.objects, after.tree)
+    )
     question = replace(
         _question(scene, before, after, sides),
         intent=intent,
         faults=standing.faults,
         unverified=(*unnamed, *standing.unverified),
-        scope=check_scope(
-            intent.scope,
-            work.touched,
-            work.controls,
-            frozenset(dirty),
-            along=_along(scene, intent, work, after),
-        ),
+        scope=check_scope(intent.scope, work.touched, work.controls, frozenset(dirty), along=along),
         external_commits=work.external,
         dirty=dirty,
     )
@@ -243,12 +226,10 @@ def _since_begun(scene: Scene, question: Question, intent: Intent) -> tuple[Ques
     named = {path for each in compared.new for path in each.paths} | {each.path for each in compared.worsened}
     if not any(path in named and intent.scope.covers(path) for path in question.dirty):
         return question, ()
-    from patchgate.verify.work import begun_with
-
     why: str | None = None
     try:
-        tree = begun_with(scene.repository, scene.objects, scene.store, intent, question.dirty, after.tree)
-        begun = _runs(scene, Analysed(tree, intent.base))
+        tree = begun_with(scene, intent, question.dirty, after.tree)
+        begun = scene.runs(Analysed(tree, intent.base))
         if begun.is_evaluated:
             return replace(question, since=_comparison(scene, begun, after)), ()
         why = next(run.reason for run in begun.runs.values() if run.outcome is Evaluated.NOT_EVALUATED)
@@ -258,21 +239,12 @@ def _since_begun(scene: Scene, question: Question, intent: Intent) -> tuple[Ques
     return question, (f"{what}, so all of it counts as its own: {safe(why or 'the analyses failed')}",)
 
 
-def _along(scene: Scene, intent: Intent, work: Work, after: Analysed) -> frozenset[RepoPath]:
-    """Find the baselines of the components that an intent works on, among what it touched."""
-    from patchgate.git.tree_view import TreeView
-    from patchgate.intents.commits import baselines_in_scope
-
-    view = TreeView(scene.objects, after.tree)
-    return baselines_in_scope(intent.scope, scene.policy.components, work.touched, view)
-
-
 def _no_analysis(scene: Scene) -> tuple[Obstacle, ...]:
     """Say, where the policy names no analysis, that nothing can be compared."""
     if scene.policy.config.analyses:
         return ()
     try:
-        analysis_policy(scene.repository, scene.objects)
+        analysis_policy(scene.objects)
     except UsageError as error:
         return (Obstacle(error.message, error.hint or ""),)
     return ()
@@ -292,22 +264,7 @@ def _off_the_line(intent: Intent, after: Analysed) -> tuple[str, ...]:
     return (f"{said}: what differs from there counts as the work's, but for what other commits touch",)
 
 
-def _runs(scene: Scene, analysed: Analysed) -> TreeRuns:
-    return runs_of(
-        scene.repository,
-        scene.objects,
-        scene.store,
-        analysed.tree,
-        scene.policy.config.analyses,
-        scene.around,
-        commit=analysed.commit,
-    )
-
-
 def _comparison(scene: Scene, before: TreeRuns, after: TreeRuns) -> Comparison:
-    from patchgate.git.touched import renames
-    from patchgate.verify.regressions import compare
-
     moved = renames(scene.repository, before.tree, after.tree, scene.store.variables)
     return compare(before, after, scene.policy.config.thresholds, moved)
 
@@ -323,25 +280,21 @@ def _question(
     comparison = None if sides[0] is None else _comparison(scene, *sides)
     suppressed = comparison is not None and bool(comparison.suppressed)
     listed = tuple(RepoPath.from_git(name.encode("utf-8", "surrogateescape")) for name in settings.baselines)
-    changed = tuple(path for path in listed if _has_changed(scene, path, before.tree, after.tree))
-    grown = tuple(path for path in changed if _has_grown(scene, path, before.tree, after.tree))
-    has_code = bool(grown or suppressed) and _has_code(scene, before.tree, after.tree, listed)
+    entry = scene.objects.entry
+    changed = tuple(path for path in listed if entry(before.tree, path.raw) != entry(after.tree, path.raw))
+    more = tuple(path for path in changed if _has_grown(scene, path, before.tree, after.tree))
+    has_code = bool(more or suppressed) and _has_code(scene, before.tree, after.tree, frozenset(listed))
     return Question(
         before=sides[0],
         after=sides[1],
         comparison=comparison,
         same_tree=before.tree == after.tree,
         changed=changed,
-        grown=grown,
+        grown=more,
         has_code=has_code,
         strictness=settings.strictness,
         preexisting=settings.preexisting,
     )
-
-
-def _has_changed(scene: Scene, path: RepoPath, before: str, after: str) -> bool:
-    old, new = (scene.objects.entry(tree, path.raw) for tree in (before, after))
-    return old != new
 
 
 def _has_grown(scene: Scene, path: RepoPath, before: str, after: str) -> bool:
@@ -349,8 +302,6 @@ def _has_grown(scene: Scene, path: RepoPath, before: str, after: str) -> bool:
     if (new is not None and not new.is_file) or _is_behind_a_link(scene, path, after):
         # A symlink, a folder, a submodule: what a tool finds there, nobody knows.
         return True
-    from patchgate.verify.abuse import grown
-
     was, now = (scene.objects.read(each.oid) if each and each.is_file else None for each in (old, new))
     return grown(was, now)
 
@@ -361,10 +312,7 @@ def _is_behind_a_link(scene: Scene, path: RepoPath, tree: str) -> bool:
     return any(entry is not None and entry.mode != TREE_MODE for entry in above)
 
 
-def _has_code(scene: Scene, before: str, after: str, baselines: Collection[RepoPath]) -> bool:
-    from patchgate.check.cases import controls_of
-    from patchgate.verify.abuse import has_functional_code
-
-    touched = differing(scene.repository, scene.store, before, after)
+def _has_code(scene: Scene, before: str, after: str, baselines: frozenset[RepoPath]) -> bool:
+    touched = differing(scene, before, after)
     controls = controls_of(scene.objects, before, after, touched)
-    return has_functional_code(touched, frozenset(baselines), controls)
+    return has_functional_code(touched, baselines, controls)

@@ -1,33 +1,34 @@
 """What is one piece of work, and what is somebody else's: commits, files, what was dirty before.
 
-Decides which commits since the intent began are its own (by the ledger, by the reflog of its worktree, by a
-trailer against which nothing speaks), which files those and what is staged touch, and which of them are
-control files. Of a merge only what it did itself counts: what it brings in belongs to whoever made that.
-Where the commit that the intent began on is gone (amended, reset, rebased), what was undone is in no commit:
-then whatever differs from there is the work's too, but for what somebody else's commit touches. Judges
-nothing.
+Its own are the commits that the ledger, the reflog of its worktree, or a trailer against which nothing speaks
+shows as such; of a merge only what it did itself. Where the commit that the intent began on is gone (amended,
+reset, rebased), whatever differs from there is the work's too, but for what other commits touch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from patchgate.check.cases import controls_of
 from patchgate.check.pending import pending_change
 from patchgate.git.diff import Detail
+from patchgate.git.history import Commit, Walk, lacking
+from patchgate.git.intent_commits import IntentCommit, commits_with_ids, replays
 from patchgate.git.model import FileChange
+from patchgate.git.novelty import Update
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
-from patchgate.git.private import PrivateStore
+from patchgate.git.pushes import is_ancestor
+from patchgate.git.refs import made_in
 from patchgate.git.repository import Repository
+from patchgate.git.sources import merge_heads
+from patchgate.git.trees import resulting_tree
 from patchgate.intents.intent import Intent
+from patchgate.intents.intents import Intents, is_foreign
+from patchgate.intents.made_commits import makers_of
+from patchgate.verify.analyze import Analysed, Scene
 from patchgate.verify.result import ExternalCommit
-
-if TYPE_CHECKING:
-    from patchgate.git.intent_commits import IntentCommit
-    from patchgate.verify.analyze import Analysed
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,25 +46,17 @@ class Work:
     is_rewritten: bool = False
 
 
-def work_of(
-    repository: Repository,
-    objects: Objects,
-    store: PrivateStore,
-    intent: Intent,
-    after: Analysed,
-    *,
-    with_staged: bool,
-) -> Work:
+def work_of(scene: Scene, intent: Intent, after: Analysed, *, with_staged: bool) -> Work:
     """Find out what is the intent's own, from the commit that it began on up to what is verified.
 
     Args:
-        objects: reads through `store`.
         after: a commit, or what is staged on top of one (None: the branch has none yet).
         with_staged: whether what is staged now belongs to it too.
 
     Raises:
         UndecidedError: the history or the index cannot be read.
     """
+    repository, objects = scene.repository, scene.objects
     touched: set[RepoPath] = set()
     controls: set[RepoPath] = set()
 
@@ -82,11 +75,11 @@ def work_of(
         ]
         touch(base, tree, mine, reader)
     if with_staged:
-        change = pending_change(repository, objects, store)
+        change = pending_change(repository, objects, scene.store)
         touch(change.base, change.after, [file.path for file in change.files])
     if is_rewritten:
         theirs = {file.path for files, *_ in _read(repository, others) for file in files}
-        left = [path for path in differing(repository, store, intent.tree, after.tree) if path not in theirs]
+        left = [path for path in differing(scene, intent.tree, after.tree) if path not in theirs]
         touch(intent.tree, after.tree, left)
     external = tuple(ExternalCommit(each.oid, each.subject) for each in others)
     named = {each.oid for each in others if intent.id in each.ids}
@@ -98,8 +91,6 @@ def _is_rewritten(repository: Repository, intent: Intent, tip: str | None) -> bo
     """Tell whether what an intent began on is no part of a history any more."""
     if intent.base is None or tip == intent.base:
         return False
-    from patchgate.git.pushes import is_ancestor
-
     return tip is None or not is_ancestor(repository, intent.base, tip)
 
 
@@ -110,9 +101,6 @@ def _parted(
 
     Those that a merge is about to bring belong to the range as they will when it is committed.
     """
-    from patchgate.git.intent_commits import commits_with_ids
-    from patchgate.git.sources import merge_heads
-
     tips = [] if tip is None or tip == intent.base else [tip]
     tips += merge_heads(repository) if with_staged else []
     if not tips:
@@ -134,9 +122,6 @@ def _own(
     Those that the ledger saw made under it; of those that it saw made under none, what the reflog of the
     worktree shows as made there since, and what names the intent in its trailer and no remote has.
     """
-    from patchgate.git.history import lacking
-    from patchgate.intents.made_commits import makers_of
-
     makers = makers_of(repository)
     made = frozenset(each.oid for each in listed if intent.id in makers.get(each.oid, ()))
     rest = [each for each in listed if each.oid not in makers]
@@ -148,9 +133,6 @@ def _own(
 
 def _shown_as_made(repository: Repository, intent: Intent, among: Sequence[IntentCommit]) -> list[str]:
     """Name what the reflog of the worktree shows as made since, but for what names another of its intents."""
-    from patchgate.git.refs import made_in
-    from patchgate.intents.intents import Intents, is_foreign
-
     place = repository.git_dir if is_foreign(intent, repository) else intent.git_dir
     since = made_in(place, intent.declared.wall)
     shown = [each for each in among if each.oid in since]
@@ -164,9 +146,6 @@ def _without_replays(
     repository: Repository, intent: Intent, tip: str | None, shown: Sequence[str], made: frozenset[str]
 ) -> frozenset[str]:
     """Leave out what a rebase made anew of a commit from before the intent."""
-    from patchgate.git.intent_commits import replays
-    from patchgate.git.novelty import Update
-
     if not shown or tip is None:
         return frozenset(shown)
     replaced = replays(repository, Update("", intent.base, tip), shown)
@@ -179,18 +158,16 @@ def _read(
     """Read what commits changed themselves: the files, the trees before and after, and who reads those."""
     if not commits:
         return
-    from patchgate.git.history import Commit, Walk
-
     plain = [Commit(each.oid, each.tree, each.parents, True) for each in commits]
     with Walk(repository, plain) as walk:
         for commit, reading in walk.read(plain, Detail()):
             yield reading.change.files, walk.base_of(commit), commit.tree, walk.objects
 
 
-def differing(repository: Repository, store: PrivateStore, before: str, after: str) -> list[RepoPath]:
+def differing(scene: Scene, before: str, after: str) -> list[RepoPath]:
     """Name every file that differs between two trees, both sides of a rename."""
     flags = ("-r", "-z", "--name-only", "--no-renames", "--ignore-submodules=none")
-    raw = repository.output("diff-tree", *flags, before, after, variables=store.variables)
+    raw = scene.repository.output("diff-tree", *flags, before, after, variables=scene.store.variables)
     return [RepoPath.from_git(name) for name in raw.split(b"\0") if name]
 
 
@@ -207,28 +184,12 @@ def still_dirty(objects: Objects, intent: Intent, tree: str) -> tuple[RepoPath, 
     return tuple(found)
 
 
-def begun_with(
-    repository: Repository,
-    objects: Objects,
-    store: PrivateStore,
-    intent: Intent,
-    dirty: Sequence[RepoPath],
-    tree: str,
-) -> str:
+def begun_with(scene: Scene, intent: Intent, dirty: Sequence[RepoPath], tree: str) -> str:
     """Make the tree that an intent began on, with files in it that were changed before and are so in a tree.
 
     Raises:
         UndecidedError: the files do not fit that tree.
     """
-    from patchgate.git.trees import resulting_tree
-
-    files = [
-        FileChange(path, objects.entry(intent.tree, path.raw), objects.entry(tree, path.raw))
-        for path in dirty
-    ]
-    return resulting_tree(
-        objects,
-        intent.tree,
-        files,
-        store.write,
-    ).tree
+    entry = scene.objects.entry
+    files = [FileChange(path, entry(intent.tree, path.raw), entry(tree, path.raw)) for path in dirty]
+    return resulting_tree(scene.objects, intent.tree, files, scene.store.write).tree

@@ -14,8 +14,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository, open_repository
 from patchgate.policy.settings import AnalysisSettings
-from patchgate.verify import analyses as room
-from patchgate.verify.analyses import AnalysisStore, Around, runs_of, twice
+from patchgate.verify.analyses import Around, Runner
 from patchgate.verify.analyze import source_of
 from tests.world import Repo
 
@@ -78,21 +77,18 @@ class Desk(Repo):
 
     def known(self, analyses: Mapping[str, AnalysisSettings]) -> TreeRuns | None:
         """Ask for what is kept of the analyses of what is staged; None where anything would have to run."""
-        with self.opened() as (repository, objects, store):
-            tree, _ = source_of(repository, objects, store, "staged")
-            kept = AnalysisStore(repository.common_dir, NOW)
-            wanted = room._wanted(tree, analyses, self.around)
-            runs = {each.name: kept.find(each.key) for each in wanted if each.key}
-            found = {name: run for name, run in runs.items() if run is not None}
-            return (
-                TreeRuns(tree, room._digest(analyses, wanted), found) if len(found) == len(wanted) else None
-            )
+        with self.opened() as (_, objects, store):
+            tree, _ = source_of(objects, store, "staged")
+            runner = Runner(objects, store, analyses, self.around)
+            wanted = runner._wanted(tree)
+            found = {each.name: run for each in wanted if (run := runner._known(each)) is not None}
+            return TreeRuns(tree, runner._digest(wanted), found) if len(found) == len(wanted) else None
 
     def runs(self, analyses: Mapping[str, AnalysisSettings], what: str = "staged") -> TreeRuns:
         """Ask for the runs of a source."""
-        with self.opened() as (repository, objects, store):
-            tree, commit = source_of(repository, objects, store, what)
-            return runs_of(repository, objects, store, tree, analyses, self.around, commit=commit)
+        with self.opened() as (_, objects, store):
+            tree, commit = source_of(objects, store, what)
+            return Runner(objects, store, analyses, self.around).runs(tree, commit)
 
     def run_of(self, analyses: Mapping[str, AnalysisSettings], what: str = "staged") -> AnalysisRun:
         """Ask for the only run of a source."""
@@ -109,9 +105,9 @@ class Desk(Repo):
 
     def twice(self, analyses: Mapping[str, AnalysisSettings]) -> tuple[TreeRuns, TreeRuns]:
         """Run the analyses of the staged tree two times."""
-        with self.opened() as (repository, objects, store):
-            tree, commit = source_of(repository, objects, store, "staged")
-            return twice(repository, objects, store, tree, analyses, self.around, commit=commit)
+        with self.opened() as (_, objects, store):
+            tree, commit = source_of(objects, store, "staged")
+            return Runner(objects, store, analyses, self.around).twice(tree, commit)
 
     def stored(self) -> list[Path]:
         """List the entries of the store."""

@@ -32,7 +32,7 @@ def reading(repo: Repo) -> Iterator[Reader]:
 def source(repo: Repo, what: str) -> Analysed:
     """Find a source; everything in its tree must be there."""
     with reading(repo) as (repository, objects, store):
-        found = source_of(repository, objects, store, what)
+        found = source_of(objects, store, what)
         repository.output("ls-tree", "-r", "-t", found.tree, variables=store.variables)
         assert found.tree == objects.empty_tree or objects.header(found.tree) is not None
         return found
@@ -164,7 +164,7 @@ def test_the_index_of_this_very_moment_counts(tmp_path: Path) -> None:
     tree = repo.git("write-tree", GIT_INDEX_FILE=other).decode().strip()
     repository = open_repository({**repo.env, "GIT_INDEX_FILE": other}, str(repo.path))
     with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
-        assert source_of(repository, objects, store, "staged").tree == tree
+        assert source_of(objects, store, "staged").tree == tree
 
 
 def test_nothing_is_written_to_the_repository(tmp_path: Path) -> None:
@@ -179,8 +179,8 @@ def test_nothing_is_written_to_the_repository(tmp_path: Path) -> None:
 
 
 def named(repo: Repo) -> list[str]:
-    with reading(repo) as (repository, objects, _):
-        return sorted(analysis_policy(repository, objects).config.analyses)
+    with reading(repo) as (_, objects, _):
+        return sorted(analysis_policy(objects).config.analyses)
 
 
 def test_the_policy_of_head_names_the_analyses_and_a_staged_one_does_not(tmp_path: Path) -> None:
@@ -223,8 +223,8 @@ def test_lines_are_those_of_the_tree_and_not_of_the_disk(tmp_path: Path) -> None
     repo.link("link", "a/d.py")
     files_before(repo)
     repo.write("a/d.py", "written since\n")
-    with reading(repo) as (repository, objects, store):
-        lines = lines_of(objects, source_of(repository, objects, store, "HEAD").tree)
+    with reading(repo) as (_, objects, store):
+        lines = lines_of(objects, source_of(objects, store, "HEAD").tree)
         found = {
             name: lines(RepoPath(os.fsencode(name)))
             for name in ("a/d.py", "a", "link", "no", "a//d.py", "e.py/x")
