@@ -384,19 +384,6 @@ class Markers:
 FUNCTIONS = tuple(b"def" + sign for sign in (b" ", b"\t", b"\f", b"\\"))
 """Where a function of Python begins: its body is no added line where git aligns it with an old one."""
 
-EXTENDED_EXPRESSION = (
-    r"(^|[^A-Za-z0-9_$.])(TODO|FIXME|TBD|XXX|PLACEHOLDER|[Tt]odo|[Ff]ixme)($|[^A-Za-z0-9_])"
-    r"|\[(TBD|TODO|INSERT|PLACEHOLDER|MISSING)([] :-])"
-    r"|[<[{] ?([Yy]our|YOUR|[Ii]nsert|INSERT|[Ee]nter|[Ff]ill|[Rr]eplace|[Aa]dd|TBD|PLACEHOLDER)[ _-]"
-    r"[^]<>{}]*[]>}]"
-    r"|[ _-](here|HERE)[]>]|<[Pp]laceholder>|(YOUR|your)[_-][A-Za-z0-9_-]+"
-    r"|[Ll][Oo][Rr][Ee][Mm][ \t]+[Ii][Pp][Ss][Uu][Mm]"
-    r"|(^|[:;])[ \t]*(pass|\.\.\.)[ \t]*([;#]|$)"
-    r"|[Nn]ot([ ]yet)?[ _-]?[Ii]mplemented|[Uu]nimplemented"
-)
-"""As near as one expression of `grep -E` comes: to search the same by it is a measure of speed."""
-
-
 _BUILT_IN = _needed(MARKERS)
 
 

@@ -265,7 +265,8 @@ def _row(file: FileChange, old_path: RepoPath | None) -> _Row:
         "removed_lines": removed,
         "binary": file.binary,
     }
-    return _Row(value, hunks, added, removed, not file.binary and GITLINK not in {old_mode, new_mode})
+    counts = not file.binary and GITLINK not in {old_mode, new_mode}
+    return _Row(value, n_hunks=hunks, added_lines=added, removed_lines=removed, counts=counts)
 
 
 def _total(numbers: Sequence[int | None]) -> int | None:
@@ -275,10 +276,8 @@ def _total(numbers: Sequence[int | None]) -> int | None:
 
 
 def _gate(gate: GateOutcome) -> dict[str, Json]:
-    value: dict[str, Json] = {"gate": gate.gate, "outcome": gate.outcome.value}
-    if gate.reason is not None:
-        value["reason"] = plain_json(gate.reason)
-    return value
+    reason = {} if gate.reason is None else {"reason": plain_json(gate.reason)}
+    return {"gate": gate.gate, "outcome": gate.outcome.value, **reason}
 
 
 def _finding(finding: Finding, fingerprint: str) -> dict[str, Json]:

@@ -66,19 +66,14 @@ def full(report: Report, *, color: bool, limit: int = DEFAULT_LIMIT, verbose: bo
 
 def _select(report: Report, limit: int) -> tuple[list[list[Finding]], Counter[str]]:
     """Choose the findings to write out, for each change, errors first, and count the others by rule."""
-    ranked = sorted(
-        (wording.LEVELS.index(finding.level), change_number, finding_number)
-        for change_number, change in enumerate(report.changes)
-        for finding_number, finding in enumerate(change.findings)
-    )
+    ranked = [
+        (number, finding) for number, change in enumerate(report.changes) for finding in change.findings
+    ]
+    ranked.sort(key=lambda each: wording.LEVELS.index(each[1].level))
     shown: list[list[Finding]] = [[] for _ in report.changes]
-    for _, change_number, finding_number in ranked[:limit]:
-        shown[change_number].append(report.changes[change_number].findings[finding_number])
-    rest = Counter(
-        report.changes[change_number].findings[finding_number].rule
-        for _, change_number, finding_number in ranked[limit:]
-    )
-    return shown, rest
+    for number, finding in ranked[:limit]:
+        shown[number].append(finding)
+    return shown, Counter(finding.rule for _, finding in ranked[limit:])
 
 
 def _change_blocks(

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from patchgate.policy.markers import EXTENDED_EXPRESSION, MARKERS, Bodies, Marker, Markers
+from bench.claims import EXTENDED_EXPRESSION
+from patchgate.policy.markers import MARKERS, Bodies, Marker, Markers
 from patchgate.policy.settings import MarkerSettings
 from patchgate.report.rules import RULES
 from tests.placeholders.marker_cases import MUST
