@@ -193,11 +193,9 @@ def _decide_path(context: click.Context, path: str, policy_from: str | None, pro
 @click.option("-q", "--quiet", is_flag=True, help="Print only what went wrong.")
 def selftest_command(quiet: bool) -> int:
     """Raise every rule from its built-in case, in a throw-away repository."""
-    from patchgate.apply.selftest_cases import raised_by_applying
     from patchgate.cli.selftest_run import selftest, summary
-    from patchgate.cli.selftest_verify import raised_by_working
 
-    results = list(selftest(os.environ, (raised_by_applying, raised_by_working)))
+    results = list(selftest(os.environ))
     is_whole = all(each.is_raised for each in results)
     if not (quiet and is_whole):
         write(summary(results))

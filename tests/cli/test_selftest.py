@@ -7,20 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.apply.selftest_cases import raised_by_applying
 from patchgate.cli import selftest_run as room
 from patchgate.cli.selftest_run import CASES, selftest, summary
-from patchgate.cli.selftest_verify import raised_by_working
 from patchgate.report.rules import RULES
 from tests.world import Answer, Repo
 
 # All of them are run once; what is told of a wrong case shows in a few.
 FEW = {name: RULES[name] for name in ("deny-prefix", "secret", "conflict-marker", "lint-failed")}
-ELSEWHERE = (raised_by_applying, raised_by_working)
 
 
 def test_every_rule_of_the_registry_is_raised_by_its_built_in_case() -> None:
-    results = list(selftest(os.environ, ELSEWHERE))
+    results = list(selftest(os.environ))
     assert [each.rule for each in results] == list(RULES)
     assert [each.rule for each in results if not each.is_raised] == []
     assert summary(results).endswith(f"{len(RULES)} of {len(RULES)} rules raised from their built-in case\n")
@@ -29,7 +26,7 @@ def test_every_rule_of_the_registry_is_raised_by_its_built_in_case() -> None:
 def test_a_rule_without_a_case_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "RULES", FEW)
     monkeypatch.setattr(room, "CASES", tuple(case for case in CASES if case.rule != "deny-prefix"))
-    missing = [each.rule for each in selftest(os.environ, ELSEWHERE) if not each.is_raised]
+    missing = [each.rule for each in selftest(os.environ) if not each.is_raised]
     assert missing == ["deny-prefix"]
 
 
@@ -38,7 +35,7 @@ def test_a_case_that_breaks_another_rule_is_told(monkeypatch: pytest.MonkeyPatch
     kept = tuple(case for case in CASES if case.rule != "secret")
     wrong = next(case for case in CASES if case.rule == "conflict-marker")
     monkeypatch.setattr(room, "CASES", (*kept, type(wrong)("secret", wrong.proposal)))
-    results = {each.rule: each for each in selftest(os.environ, ELSEWHERE)}
+    results = {each.rule: each for each in selftest(os.environ)}
     assert not results["secret"].is_raised
     assert "secret" in summary(list(results.values()))
     assert "NOT RAISED, but conflict-marker" in summary(list(results.values()))

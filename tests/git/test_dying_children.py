@@ -328,7 +328,6 @@ STARTERS = {
     "hooks/doctor_findings.py": "a hook",
     "cli/selftest_verify.py": "git init of a built-in case",
     "apply/selftest_cases.py": "git init of a built-in case",
-    "cli/selftest_run.py": "git init of a built-in case",
 }
 
 
