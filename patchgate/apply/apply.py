@@ -330,18 +330,10 @@ def _tried(course: Course, judged: Judged) -> Tried:
     if judged.policy is None or not judged.policy.config.commands:
         return Tried(tuple(GateOutcome(kind, Outcome.NOT_APPLICABLE) for kind in KINDS))
     # Loaded here: many policies have no commands.
-    from patchgate.apply.scratch_trees import Surroundings
     from patchgate.apply.trying import try_commands
 
-    place = course.place
-    around = Surroundings(
-        place.environ,
-        place.cache,
-        place.tell,
-        keeps_scratch=course.request.keeps_scratch,
-        now=place.clock(),
-    )
-    return try_commands(course.repository, judged, course.evidence, around)
+    keeps = course.request.keeps_scratch
+    return try_commands(course.repository, judged, course.evidence, course.place, keeps=keeps)
 
 
 def _adding(

@@ -145,10 +145,8 @@ class Evidence:
     ) -> str | None:
         """Mask and clean the logs, write report, review, feedback, and after a refusal the bundle of it all.
 
-        None, or one sentence to warn with; what can be written is written.
-
-        Args:
-            events: what the ledger has about the attempt; None where it was not refused.
+        None, or one sentence to warn with; what can be written is written. `events` are the ledger's about
+        the attempt; None where it was not refused.
         """
         failed = self._mask_logs()
         texts = (

@@ -47,10 +47,6 @@ def stored_otherwise_after(
 
     Without a `.gitattributes` among the files no child is started, and there are none.
 
-    Args:
-        files: the judged change.
-        writes: what is to be written for it.
-
     Raises:
         UndecidedError: git could not store a file at all, or the files beside it cannot be read.
     """

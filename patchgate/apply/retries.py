@@ -153,9 +153,7 @@ def _likeness(refused: AttemptRecord, sent: Sequence[str | None], paths: Collect
 def before_judging(chain: Chain, raw: bytes, kind: str, limit: int) -> Finding | None:
     """Say what keeps a retry from landing whatever it is: too many refusals, or no whole unified diff.
 
-    Args:
-        raw: what was sent, byte for byte, by the channel `kind`: patch or edits.
-        limit: `[apply] max_attempts`.
+    `raw` is what was sent by the channel `kind`, patch or edits; `limit` is `[apply] max_attempts`.
     """
     if chain.first is None or chain.retry_of is None:
         return None

@@ -11,11 +11,12 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 
 from patchgate.apply.evidence import Evidence
+from patchgate.apply.recording import Place
 from patchgate.apply.review import CommandRun
 from patchgate.commands.analysis import tool_of
 from patchgate.commands.failures import MOST_LOG, MOST_REPORT, Failures, failures_of
@@ -28,7 +29,6 @@ from patchgate.git.private import tried_tree
 from patchgate.git.quoting import first_of, neutral
 from patchgate.git.repository import Repository
 from patchgate.git.scratch import Scratch, touched_files, whole_tree
-from patchgate.ledger.masking import Masks
 from patchgate.patches.patches import Judged
 from patchgate.policy.command import expand
 from patchgate.policy.sealed_file import SealedFile, drop_oldest
@@ -36,20 +36,6 @@ from patchgate.policy.settings import CommandSettings
 from patchgate.report.rules import RULES, Level
 from patchgate.report.verdict import Detail, Finding, Fixer, Json
 from patchgate.storage.temporary import TemporaryFolder
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What the commands get from outside: environment, a folder for caches, whom to tell progress, the time.
-
-    `now` is in seconds since the epoch.
-    """
-
-    environ: Mapping[str, str]
-    cache: str
-    tell: Callable[[str, float], None]
-    keeps_scratch: bool = False
-    now: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +49,18 @@ class TriedCommand:
     changed: Sequence[RepoPath]
     failures: Failures | None
 
+    def told(self, name: str, kind: str) -> CommandRun:
+        """Write it for the review."""
+        outcome = self.outcome
+        return CommandRun(
+            name=name,
+            kind=kind,
+            outcome=outcome.status.value,
+            seconds=outcome.seconds if outcome.log else None,
+            exit_code=outcome.exit_code,
+            log=f"logs/{outcome.log}" if outcome.log else None,
+        )
+
 
 @dataclass(slots=True)
 class Trees:
@@ -73,7 +71,8 @@ class Trees:
 
     repository: Repository
     judged: Judged
-    around: Surroundings
+    evidence: Evidence
+    place: Place
     tree: str
     keeps: bool = False
     kept: list[str] = field(default_factory=list)
@@ -83,7 +82,12 @@ class Trees:
 
     @classmethod
     def of(
-        cls, repository: Repository, judged: Judged, around: Surroundings, files: Iterable[FileChange]
+        cls,
+        repository: Repository,
+        judged: Judged,
+        evidence: Evidence,
+        place: Place,
+        files: Iterable[FileChange],
     ) -> Trees:
         """Choose the tree that has these files of the patch in it.
 
@@ -91,7 +95,7 @@ class Trees:
             UndecidedError: the index is in conflict or unreadable, or a file cannot be read.
         """
         tree = tried_tree(repository, judged.objects, judged.store, judged.footing.policy_tree, files)
-        return cls(repository, judged, around, tree)
+        return cls(repository=repository, judged=judged, evidence=evidence, place=place, tree=tree)
 
     def __enter__(self) -> Trees:
         return self
@@ -105,45 +109,36 @@ class Trees:
         self._held.close()
 
     def run(
-        self,
-        name: str,
-        settings: CommandSettings,
-        files: Sequence[RepoPath],
-        log: str,
-        masks: Masks,
-        called: str,
+        self, name: str, settings: CommandSettings, files: Sequence[RepoPath], *, log: str, called: str
     ) -> TriedCommand:
         """Run a command, and put back what it changed.
 
         Args:
-            name: its name in the config.
-            settings: what the config says of it.
             files: what `{files}` stands for.
-            log: a file that does not exist yet.
-            masks: takes secrets out of the log.
+            log: what its log is called.
             called: what is reported as running.
 
         Raises:
             UndecidedError: a log or a tree cannot be made, or the command removed the tree.
         """
-        scratch = self._scratch(settings.scope)
+        scratch, log_path = self._scratch(settings.scope), self.evidence.log_path(log)
         with _report_of(settings) as report:
             outcome = run(
                 name,
                 settings,
                 place=scratch.path,
                 files=files,
-                environ=self.around.environ,
-                log_path=log,
-                mask=masks.stream(),
+                environ=self.place.environ,
+                log_path=log_path,
+                mask=self.evidence.masks.stream(),
                 clean=neutral,
-                tick=lambda seconds: self.around.tell(called, seconds),
+                tick=lambda seconds: self.place.tell(called, seconds),
                 report=report,
             )
             failures = None
             # What is not whole cannot be compared.
             if outcome.status is Status.FAILED and not (outcome.dropped or outcome.warnings):
-                failures = self._failures(scratch.path, log, report)
+                failures = self._failures(scratch.path, log_path, report)
         if outcome.status is Status.NOTHING_TO_DO:
             return TriedCommand(outcome, (), None)
         changed = scratch.changed()
@@ -164,7 +159,7 @@ class Trees:
         """Give the tree for commands of a scope, made where it is not there."""
         if scope in self._made:
             return self._made[scope]
-        repository, judged, cache = self.repository, self.judged, self.around.cache
+        repository, judged, cache = self.repository, self.judged, self.place.cache
         if scope == "files":
             paths = [file.path for file in judged.verdict.change.files]
             making = touched_files(
@@ -234,10 +229,9 @@ class Before:
     `runs` are those that were run, for the review.
     """
 
-    def __init__(self, trees: Trees, evidence: Evidence, masks: Masks) -> None:
+    def __init__(self, trees: Trees) -> None:
         self._trees = trees
-        self._evidence = evidence
-        self._masks = masks
+        self._now = trees.place.clock()
         self._folder = os.path.join(trees.repository.common_dir, "patchgate", "before")
         # A file that the patch adds is not there; one that it deletes is.
         changed = trees.judged.verdict.change.files
@@ -285,17 +279,12 @@ class Before:
     def _known(self, name: str, settings: CommandSettings) -> _Known | None:
         """Find how a command ends without the patch; None where it did not come to its end."""
         file = self._kept(name, settings)
-        if file is not None and (known := _loaded(file.load(), self._trees.around.now)) is not None:
+        if file is not None and (known := _loaded(file.load(), self._now)) is not None:
             return known
-        log = self._evidence.log_path(f"{name}-before")
         called = f"{name} without the patch"
-        ran = self._trees.run(name, settings, self._files, log, self._masks, called)
+        ran = self._trees.run(name, settings, self._files, log=f"{name}-before", called=called)
         outcome = ran.outcome
-        where = f"logs/{outcome.log}" if outcome.log else None
-        seconds = outcome.seconds if outcome.log else None
-        self.runs.append(
-            CommandRun(called, settings.kind, outcome.status.value, seconds, outcome.exit_code, where)
-        )
+        self.runs.append(ran.told(called, settings.kind))
         if outcome.status not in {Status.PASSED, Status.FAILED} or outcome.exit_code is None:
             return None
         known = _Known(outcome.exit_code, None, frozenset())
@@ -303,7 +292,7 @@ class Before:
             known = replace(known, form=found.form, marks=found.marks)
         if file is not None:
             plain = {
-                "at": self._trees.around.now,
+                "at": self._now,
                 "exit_code": known.exit_code,
                 "form": known.form,
                 "marks": sorted(known.marks),
@@ -314,7 +303,7 @@ class Before:
 
     def _kept(self, name: str, settings: CommandSettings) -> SealedFile | None:
         """Name the file that keeps what a command said of this tree; None where a program is missing."""
-        tool = tool_of(settings, self._trees.around.environ)
+        tool = tool_of(settings, self._trees.place.environ)
         if tool is None:
             return None
         argv = [word.decode("utf-8", "surrogateescape") for word in expand(settings, self._files)]

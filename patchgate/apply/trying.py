@@ -12,9 +12,9 @@ from dataclasses import replace
 from functools import partial
 
 from patchgate.apply.evidence import Evidence
-from patchgate.apply.recording import KINDS, Tried
+from patchgate.apply.recording import KINDS, Place, Tried
 from patchgate.apply.review import CommandRun
-from patchgate.apply.scratch_trees import Before, Surroundings, Trees, TriedCommand
+from patchgate.apply.scratch_trees import Before, Trees, TriedCommand
 from patchgate.check.gate import levelled
 from patchgate.commands.runner import Status, finding_of
 from patchgate.errors import UndecidedError
@@ -35,18 +35,18 @@ _SHOWN = 20
 _GONE_WELL = frozenset({Outcome.PASS, Outcome.NOT_APPLICABLE})
 
 
-def try_commands(repository: Repository, judged: Judged, evidence: Evidence, around: Surroundings) -> Tried:
-    """Run the commands of the policy in scratch trees that have the patch in.
+def try_commands(
+    repository: Repository, judged: Judged, evidence: Evidence, place: Place, *, keeps: bool
+) -> Tried:
+    """Run the commands of the policy in scratch trees that have the patch in; `keeps` leaves the last there.
 
     Raises:
         UndecidedError: a log cannot be made.
     """
     try:
-        stuck = sweep(repository, around.cache)
-        tried = _Trying(repository, judged, evidence, around).run()
-        left = tuple(
-            f"{printable(place)} is left of a killed attempt and cannot be removed" for place in stuck
-        )
+        stuck = sweep(repository, place.cache)
+        tried = _Trying(repository, judged, evidence, place, keeps=keeps).run()
+        left = tuple(f"{printable(each)} is left of a killed attempt and cannot be removed" for each in stuck)
         return replace(tried, warnings=(*tried.warnings, *left))
     except UndecidedError as error:
         return Tried(tuple(GateOutcome(kind, Outcome.UNDECIDED, error.sentence) for kind in KINDS))
@@ -56,20 +56,17 @@ class _Trying:
     """The commands of one attempt as they go on: how each ended, and what is said of it."""
 
     def __init__(
-        self, repository: Repository, judged: Judged, evidence: Evidence, around: Surroundings
+        self, repository: Repository, judged: Judged, evidence: Evidence, place: Place, *, keeps: bool
     ) -> None:
         self._judged = judged
-        self._evidence = evidence
         commands = {} if judged.policy is None else judged.policy.config.commands
         # The report, the review and the bundle are kept without these secrets too.
-        evidence.masks = self._masks = Masks(
-            [around.environ, *(settings.env for settings in commands.values())]
-        )
+        evidence.masks = Masks([place.environ, *(settings.env for settings in commands.values())])
         self._commands = in_order(commands)
         self._files = files_of(judged.verdict.change.files)
-        self._trees = Trees.of(repository, judged, around, judged.verdict.change.files)
-        self._trees.keeps = around.keeps_scratch
-        self._before = partial(Trees.of, repository, judged, around, ())
+        self._trees_with = partial(Trees.of, repository, judged, evidence, place)
+        self._trees = self._trees_with(judged.verdict.change.files)
+        self._trees.keeps = keeps
         self._findings: list[Finding] = []
         self._warnings: list[str] = []
         self._runs: list[CommandRun] = []
@@ -87,12 +84,12 @@ class _Trying:
         kept = self._trees.kept
         also = [f"the scratch tree of the lint commands is kept too: {printable(each)}" for each in kept[:-1]]
         return Tried(
-            tuple(_gate(kind, self._ended[kind], self._findings) for kind in KINDS),
-            tuple(self._findings),
-            tuple(self._runs),
-            (*self._warnings, *also),
-            kept[-1] if kept else None,
-            self._trees.tree if self._trees.has_shown_all else None,
+            gates=tuple(_gate(kind, self._ended[kind], self._findings) for kind in KINDS),
+            findings=tuple(self._findings),
+            runs=tuple(self._runs),
+            warnings=(*self._warnings, *also),
+            kept=kept[-1] if kept else None,
+            tree=self._trees.tree if self._trees.has_shown_all else None,
         )
 
     def _run_kind(self, kind: str) -> None:
@@ -123,15 +120,9 @@ class _Trying:
             self._ended[kind].append(_outcome_of(findings))
 
     def _run(self, name: str, settings: CommandSettings) -> TriedCommand:
-        log = self._evidence.log_path(name)
-        ran = self._trees.run(name, settings, self._files, log, self._masks, name)
-        outcome = ran.outcome
-        self._warnings.extend(outcome.warnings)
-        where = f"logs/{outcome.log}" if outcome.log else None
-        seconds = outcome.seconds if outcome.log else None
-        self._runs.append(
-            CommandRun(name, settings.kind, outcome.status.value, seconds, outcome.exit_code, where)
-        )
+        ran = self._trees.run(name, settings, self._files, log=name, called=name)
+        self._warnings.extend(ran.outcome.warnings)
+        self._runs.append(ran.told(name, settings.kind))
         return ran
 
     def _compare(
@@ -141,8 +132,8 @@ class _Trying:
         # There is one tree to run in.
         self._trees.release()
         try:
-            with self._before() as trees:
-                before = Before(trees, self._evidence, self._masks)
+            with self._trees_with(()) as trees:
+                before = Before(trees)
                 for name, settings, ran in failed:
                     said[name][0] = before.settle(name, settings, ran, said[name][0])
                 self._runs += before.runs

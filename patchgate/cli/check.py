@@ -67,11 +67,11 @@ def check_command(
     asked = Asked(policy_from) if policy_from is not None else trusted(repository)
     asked = replace(asked, profile=Profile(profile) if profile else None, in_full=form == "json")
     if is_proposal:
-        from patchgate.patches.patches import check_edits, check_patch
+        from patchgate.patches.patches import check_patch
 
         raw = read_input(patch if patch is not None else edits or "-", directory_of(context))
-        judge = check_edits if patch is None else check_patch
-        report = judge(repository, raw, asked, base=base, now=time.time())
+        kind = "edits" if patch is None else "patch"
+        report = check_patch(repository, raw, asked, base=base, kind=kind, now=time.time())
     elif revision is not None:
         try:
             report = _of_commits(repository, revision, asked, is_whole=policy_from is not None, quiet=quiet)

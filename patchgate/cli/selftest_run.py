@@ -20,7 +20,7 @@ from patchgate.cli.selftest_verify import commit_stream, raised_by_working, thro
 from patchgate.components.selftest_cases import COMPONENT_CASES
 from patchgate.git.pushes import Remote, read_pushed
 from patchgate.git.repository import Repository
-from patchgate.patches.patches import check_edits, check_patch
+from patchgate.patches.patches import check_patch
 from patchgate.patches.reply import read_reply
 from patchgate.report.rules import RULES
 from patchgate.report.verdict import Report
@@ -334,9 +334,8 @@ def _check(repository: Repository, case: SelftestCase, proposal: bytes, base: st
         other = repository.output("rev-parse", ref).strip()
         lines = proposal.replace(b"OURS", base.encode("ascii")).replace(b"OTHER", other)
         return judge_push_to(repository, Remote("origin"), read_pushed(repository, lines), Asked()).report
-    if case.kind is Kind.EDITS:
-        return check_edits(repository, proposal, Asked(), base=base)
-    return check_patch(repository, proposal, Asked(), base=base)
+    kind = "edits" if case.kind is Kind.EDITS else "patch"
+    return check_patch(repository, proposal, Asked(), base=base, kind=kind)
 
 
 def _commits(repository: Repository) -> dict[str, str]:

@@ -20,7 +20,7 @@ from patchgate.git.sources import Reading, complete, pending_base
 from patchgate.git.trees import Listing, TreeCheck, folders_between, resulting_tree
 from patchgate.patches.patch_model import Patch
 from patchgate.patches.planning import Surroundings, plan_section, removed_by
-from patchgate.patches.proposed import Preimages
+from patchgate.patches.proposed import Preimages, paths_of
 from patchgate.report.rules import RULES
 from patchgate.report.verdict import Finding, Fixer
 
@@ -88,7 +88,13 @@ def find_footing(
         if repository.work_tree is None:
             raise UsageError("a bare repository has no files for the patch", "name a commit: --base REV")
         here = pending_base(repository, objects)
-        return Footing(here.policy_tree, here.commit, True, here.policy_tree, "HEAD")
+        return Footing(
+            tree=here.policy_tree,
+            commit=here.commit,
+            on_disk=True,
+            policy_tree=here.policy_tree,
+            policy_place="HEAD",
+        )
     commit = commit_named(objects, base)
     tree = objects.header(commit + "^{tree}")
     head = head_commit(objects)
@@ -100,12 +106,20 @@ def find_footing(
             "make the patch from HEAD or an ancestor of it; check --patch --base judges it",
         )
     if repository.work_tree is None or head is None:
-        return Footing(tree.oid, commit, False, tree.oid, base)
+        return Footing(tree=tree.oid, commit=commit, on_disk=False, policy_tree=tree.oid, policy_place=base)
     head_tree = objects.header(head + "^{tree}")
     if head_tree is None:
         raise UndecidedError("HEAD's tree is not here", "run git fsck")
     is_older = head != commit and (lands or _contains(repository, head, commit))
-    return Footing(tree.oid, commit, False, head_tree.oid, "HEAD", head if is_older else None, lands)
+    return Footing(
+        tree=tree.oid,
+        commit=commit,
+        on_disk=False,
+        policy_tree=head_tree.oid,
+        policy_place="HEAD",
+        head=head if is_older else None,
+        lands=lands,
+    )
 
 
 def _contains(repository: Repository, head: str, commit: str) -> bool:
@@ -119,10 +133,7 @@ def find_present(
     footing: Footing,
     files: Sequence[FileChange],
 ) -> Present | None:
-    """Look up the new names of a change in the index and on disk; None where it has none.
-
-    Args:
-        files: what the change does to HEAD's tree.
+    """Look up the new names of a change to HEAD's tree in the index and on disk; None where it has none.
 
     Raises:
         UndecidedError: the index cannot be read, or a special file stands at a path.
@@ -249,13 +260,13 @@ def cleanly_with(repository: Repository, objects: Objects, footing: Footing, pat
     sections = patch.sections
     if not footing.on_disk or footing.commit is None or len(sections) > _TRIED_SECTIONS:
         return None
-    paths = [path for section in sections for path in (section.old_path, section.new_path) if path]
+    paths = paths_of(patch)
     listed = repository.git(
         "rev-list",
         f"--max-count={_TRIED_COMMITS}",
         footing.commit,
         "--",
-        *dict.fromkeys(path.raw.decode("utf-8", "surrogateescape") for path in paths),
+        *(path.raw.decode("utf-8", "surrogateescape") for path in paths),
         variables={"GIT_LITERAL_PATHSPECS": "1"},
         # Without the trees of old commits (a partial clone) there is no advice; the verdict needs none.
         answers=ANY_CODE,

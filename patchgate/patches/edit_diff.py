@@ -20,10 +20,9 @@ _SHOWN = 160
 
 
 def mismatched(edits: Edits, file: FileLines, *, is_crlf: bool, is_mixed: bool) -> tuple[Fault, ...]:
-    """Say which anchors do not fit the file; all at once.
+    """Say which anchors do not fit the file, all at once; it has the lines of the edits.
 
     Args:
-        edits: edits of lines that the file has.
         file: the file, its line ends made LF where all of them are CR LF.
         is_crlf: all its lines end in CR LF on disk; an anchor may be written with either.
         is_mixed: its line ends are mixed, so that an anchor is compared byte for byte.
@@ -95,7 +94,6 @@ def to_patch(edits: Edits, preimage: bytes | None) -> bytes | tuple[Fault, ...]:
     """Write edits as a unified diff with three lines of context.
 
     Args:
-        edits: the edits of one file.
         preimage: the file as it is; None where it does not exist. A file that wholly ends its lines in
             CR LF is written with LF: the diff is then adapted like any other (`line_ends`).
 

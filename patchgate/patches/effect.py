@@ -152,11 +152,7 @@ def _last_words(stderr: bytes) -> tuple[str, ...]:
 
 
 def differences(files: Sequence[FileChange], planned: Mapping[RepoPath, Entry | None]) -> list[RepoPath]:
-    """Name the paths that git changed otherwise than planned; none where both engines agree.
-
-    Args:
-        planned: every path that the plan changes, with what becomes of it.
-    """
+    """Name the paths that git changed otherwise than planned; `planned` has every path that changes."""
     made = {file.path: file.new for file in files}
     wrong = [path for path, entry in planned.items() if path not in made or made[path] != entry]
     return sorted(wrong + [path for path in made if path not in planned])

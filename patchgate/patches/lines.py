@@ -28,11 +28,7 @@ def carry_line_ends(disk: bytes, old: bytes, new: bytes) -> bytes | None:
     """Give a new blob the line ends of its file on disk; None where more than these set the file apart.
 
     Lines that stay keep theirs, new lines get the one that most lines of the file have (LF, if equally many).
-
-    Args:
-        disk: the file's bytes.
-        old: the blob that it was judged as.
-        new: the blob that it becomes.
+    `old` is the blob that the file was judged as, `new` the one that it becomes.
     """
     if not is_same_but_ends(disk, old):
         return None

@@ -15,6 +15,8 @@ from patchgate.patches.lines import FileLines, HunkLines
 from patchgate.patches.patch_hunks import is_elided
 from patchgate.patches.patch_model import Hunk, Kind, Mending, Section, mend, range_text
 
+_MOST_LINES = 200
+_CR = b"\r"
 _START = b"diff --git "
 _FILE_MODE = re.compile(rb"(?:100|0)?([0-7])[0-7]{2}")
 _OTHER = {b"100644": b"100755", b"100755": b"100644"}
@@ -75,7 +77,7 @@ def begin_section(minus: bytes, plus: bytes, above: Sequence[bytes] = ()) -> byt
     is_new, is_gone = minus == DEV_NULL, plus == DEV_NULL
     if is_new and is_gone:
         return None
-    old, new = _stripped(minus, b"a/"), _stripped(plus, b"b/")
+    old, new = minus.removeprefix(b"a/"), plus.removeprefix(b"b/")
     name = new if is_new else old
     if not name or (not is_new and not is_gone and old != new):
         return None
@@ -119,7 +121,7 @@ def _agrees(values: dict[bytes, bytes | None], name: bytes) -> bool:
     """Tell whether the other names are this one, or none."""
     for prefix, side in ((b"--- ", b"a/"), (b"+++ ", b"b/")):
         value = values[prefix]
-        if value and _plain_token(value) != DEV_NULL and _stripped(_plain_token(value), side) != name:
+        if value and _plain_token(value) != DEV_NULL and _plain_token(value).removeprefix(side) != name:
             return False
     return True
 
@@ -160,14 +162,6 @@ def _plain_token(token: bytes) -> bytes:
     """Read a name as other tools write it: a time behind a TAB, a CR."""
     token = token.rstrip(b"\r").partition(b"\t")[0]
     return unquote(token) or token
-
-
-def _stripped(token: bytes, prefix: bytes) -> bytes:
-    return token.removeprefix(prefix)
-
-
-_MOST_LINES = 200
-_CR = b"\r"
 
 
 def without_section(section: Section) -> Mending:

@@ -30,7 +30,6 @@ def explain_hunk(raw: bytes, start: int, end: int, line: int, previous: Row | No
     """Say what is wrong from the hunk header at `start` on.
 
     Args:
-        raw: the patch.
         start: the offset of a line that begins with `@@`.
         end: the offset past the section.
         line: the number of that line, from 1.

@@ -232,12 +232,8 @@ def scan_hunks(raw: bytes, position: int, line: int) -> Scan:
 def _read_rest(raw: bytes, begin: int) -> tuple[int, int, int, int, int] | None:
     """Read on where a hunk has several groups of changes, or a marker for a missing newline.
 
-    Args:
-        begin: where the first removed line of the hunk may stand.
-
-    Returns:
-        The offset past the hunk, its added and removed lines, the form bits, the number of markers; None
-        where a marker does not stand on a side's last line.
+    `begin` is where its first removed line may stand. Gives the offset past the hunk, its added and removed
+    lines, the form bits, the number of markers; None where a marker is not on a side's last line.
     """
     added = removed = form = markers = 0
     while True:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from patchgate.patches.misfit_mending import begin_section, candidates
-from patchgate.patches.patch_hunks import HEADER, Place, carriage_return, is_prose, unbegun
+from patchgate.patches.patch_hunks import HEADER, Place, carriage_return, is_prose, lines_of, unbegun
 from patchgate.patches.patch_model import MARKER, MAX_FAULTS, Fault, Mending, mend, range_text
 
 CountFaults = Callable[[bytes], int]
@@ -43,10 +44,7 @@ _BLOCK = 1 << 20
 def with_mendings(raw: bytes, faults: Iterable[Fault], count_faults: CountFaults) -> tuple[Fault, ...]:
     """Give each fault its mending, where there is a mechanical one; a line-by-line one may need more faults.
 
-    Args:
-        raw: the patch, with its last newline.
-        faults: what is wrong with it.
-        count_faults: tells how many faults the grammar finds in a patch; a mending leaves fewer.
+    `raw` ends in a newline. `count_faults` tells how many faults the grammar finds; a mending leaves fewer.
     """
     told = list(faults)
     known = {(fault.rule, fault.line) for fault in told}
@@ -171,20 +169,13 @@ def _without_prose(raw: bytes, fault: Fault, offset: int, line: int, is_sound: I
         found = Mending(line, None, line + stop - 1)
     fix = found or Mending(line, None, last)
     n_lines = 1 if fix.text is not None else fix.last - fix.first + 1
-    if n_lines > _MOST_LINES or not all(map(is_prose, _lines_at(raw, offset, n_lines))):
+    places = islice(lines_of(raw, offset, len(raw), line), min(n_lines, _MOST_LINES))
+    if n_lines > _MOST_LINES or not all(is_prose(place.text) for place in places):
         yield fault
         return
     yield replace(fault, fix=fix)
     if found is None and ended and not raw.startswith((_START, b"@@"), end):
         yield from _begun(raw, unbegun(last + 1), end, last + 1)
-
-
-def _lines_at(raw: bytes, offset: int, count: int) -> Iterator[bytes]:
-    """Yield so many lines from an offset on, without LF."""
-    for _ in range(count):
-        stop = raw.find(b"\n", offset)
-        yield raw[offset : len(raw) if stop < 0 else stop]
-        offset = stop + 1
 
 
 def _least_prose(section: _Section, run: int, is_sound: IsSound) -> Mending | None:

@@ -155,30 +155,42 @@ def judging(
         stamp = _stamp(repository)
         footing = find_footing(repository, objects, base, lands=lands)
         trial = Trial(repository, objects, store, footing, asked, kind)
-        patch = raw if kind == "edits" else without_returns(raw)
-        verdict = None
         if kind == "edits":
             memory = repository if footing.on_disk and now is not None else None
             made = _diff_of(trial, raw, memory, lands=lands, now=now or 0.0)
-            if isinstance(made, ChangeVerdict):
-                verdict = made
-            else:
-                patch = made
-                patch_id = held.enter_context(PatchId(repository, patch))
-                trial = Trial(repository, objects, store, footing, asked, kind)
-        if verdict is None:
-            parsed = parse(raw if kind == "patch" else patch)
-            if isinstance(parsed, tuple):
-                verdict = trial.unreadable(parsed)
-            else:
-                verdict = replace(trial.judge(parsed), n_hunks=parsed.n_hunks)
-                if kind == "patch" and patch is not raw:
-                    verdict = with_returns_again(verdict)
+        else:
+            made = without_returns(raw)
+        if isinstance(made, ChangeVerdict):
+            patch, verdict = raw, made
+        elif kind == "edits":
+            patch_id = held.enter_context(PatchId(repository, made))
+            trial = Trial(repository, objects, store, footing, asked, kind)
+            patch, verdict = made, _judge(trial, made)
+        else:
+            patch, verdict = made, _judge(trial, raw)
         if patch_id is not None:
             verdict = replace(verdict, patch_id=patch_id.read())
         if lands or footing.on_disk:
             verdict = _under_intents(repository, objects, trial, verdict)
-        yield Judged(verdict, patch, trial.policy, footing, objects, store, stamp, trial.index)
+        yield Judged(
+            verdict=verdict,
+            patch=patch,
+            policy=trial.policy,
+            footing=footing,
+            objects=objects,
+            store=store,
+            index_stamp=stamp,
+            index=trial.index,
+        )
+
+
+def _judge(trial: Trial, raw: bytes) -> ChangeVerdict:
+    """Judge a patch as it came."""
+    parsed = parse(raw)
+    if isinstance(parsed, tuple):
+        return trial.unreadable(parsed)
+    verdict = replace(trial.judge(parsed), n_hunks=parsed.n_hunks)
+    return verdict if parsed.raw is raw else with_returns_again(verdict)
 
 
 def _under_intents(
@@ -228,18 +240,16 @@ def _stamp(repository: Repository) -> tuple[int, ...]:
 
 
 def check_patch(
-    repository: Repository, raw: bytes, asked: Asked, *, base: str | None = None, now: float | None = None
+    repository: Repository,
+    raw: bytes,
+    asked: Asked,
+    *,
+    base: str | None = None,
+    kind: str = "patch",
+    now: float | None = None,
 ) -> Report:
-    """Judge a patch; arguments and errors are those of `judging`."""
-    with judging(repository, raw, asked, base=base, now=now) as judged:
-        return Report((judged.verdict,), repository.limits)
-
-
-def check_edits(
-    repository: Repository, raw: bytes, asked: Asked, *, base: str | None = None, now: float | None = None
-) -> Report:
-    """Judge structured edits of one file: they become a unified diff, which goes through the same gates."""
-    with judging(repository, raw, asked, base=base, kind="edits", now=now) as judged:
+    """Judge a patch, or edits of one file; arguments and errors are those of `judging`."""
+    with judging(repository, raw, asked, base=base, kind=kind, now=now) as judged:
         return Report((judged.verdict,), repository.limits)
 
 
@@ -249,11 +259,8 @@ def _diff_of(
     """Write edits as a diff of the file that they name, or refuse them.
 
     Args:
-        trial: the trial.
-        raw: the JSON document.
         memory: where it is remembered which content was last checked; None where the edits are for a commit.
         lands: the result is to be written; else it is a check, which is remembered.
-        now: seconds since the epoch.
     """
     edits = parse_edits(raw)
     if isinstance(edits, tuple):

@@ -140,8 +140,6 @@ class _Search:
         """Find the line (from 0) where a hunk stands, or what keeps it from any.
 
         Args:
-            hunk: the hunk.
-            lines: its lines.
             done: the first old line that no earlier hunk holds.
             is_sound: its new start agrees with its old start and the hunks before, so that git begins its
                 search at the same line.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from patchgate.patches.patch_model import Fault
 from patchgate.patches.reply import read_reply
-from patchgate.patches.reply_grammar import Kind, Reading
+from patchgate.patches.reply_grammar import Reading
 from patchgate.report.json import document, finding_documents, plain_json
 from patchgate.report.rules import RULES
 from patchgate.report.schema import Schema, Shape, about, document_schema, maybe
@@ -63,11 +63,11 @@ def check_reply(
         return JudgedReply(reading, refusals, None)
     repository = here()
     from patchgate.check.terms import trusted
-    from patchgate.patches.patches import check_edits, check_patch
+    from patchgate.patches.patches import check_patch
 
-    asked = trusted(repository)
-    judge = check_edits if reading.proposal.kind == Kind.EDITS else check_patch
-    return JudgedReply(reading, (), judge(repository, reading.proposal.raw, asked, base=base, now=now))
+    raw, kind = reading.proposal.raw, reading.proposal.kind
+    report = check_patch(repository, raw, trusted(repository), base=base, kind=kind, now=now)
+    return JudgedReply(reading, (), report)
 
 
 def finding_of(fault: Fault) -> Finding:

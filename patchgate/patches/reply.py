@@ -52,11 +52,7 @@ def is_blank(written: Written) -> bool:
 
 
 def read_value(parameter: Parameter, written: Written) -> tuple[Value, str | None] | Fault:
-    """Read a value; beside it stands a note where it was taken otherwise than it was written.
-
-    Args:
-        written: with a value.
-    """
+    """Read a value that was written; beside it stands a note where it was taken otherwise."""
     raw = written.value or b""
     if parameter.kind is Kind.PATCH:
         return raw.decode("utf-8"), None
@@ -225,12 +221,7 @@ ACTIONS = (
 
 
 def read_reply(raw: bytes, actions: Sequence[Action] = ACTIONS) -> Reading:
-    """Read one raw reply, and tell every fault of it that can be told soundly, by line.
-
-    Args:
-        raw: the reply, byte for byte.
-        actions: the table to hold it against.
-    """
+    """Read one raw reply, and tell every fault of it that can be told soundly, by line."""
     blocks, found = read_blocks(raw)
     readings = [_read_block(block, actions) for block in blocks]
     faults = [*found, *(fault for reading in readings for fault in reading.faults)]
