@@ -335,4 +335,4 @@ class Trial:
     def _keep(self, kind: str, content: bytes) -> None:
         """Keep new trees where git can find them, if they are to be merged."""
         if self._footing.merges:
-            self._store.write(kind, content, self._repository.object_format)
+            self._store.write(kind, content)
