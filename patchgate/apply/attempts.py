@@ -13,9 +13,10 @@ from dataclasses import dataclass, fields, replace
 
 from patchgate.git.model import Entry
 from patchgate.git.path import RepoPath
-from patchgate.ledger.adjudications import part_of, path_of, plain_path
+from patchgate.ledger.adjudications import part_of, path_of
 from patchgate.ledger.ledger import Event, Ledger
 from patchgate.ledger.since import seconds_of
+from patchgate.report.json import path_member
 from patchgate.storage.record import Json, canonical_event
 
 ATTEMPTED, RESET, RECOVERED = "attempted", "reset", "recovered"
@@ -284,7 +285,7 @@ def _joined(parts: Sequence[Event]) -> AttemptRecord | None:
 
 
 def _plain_file(file: TouchedFile) -> dict[str, Json]:
-    value = plain_path(file.path)
+    value = path_member("path", file.path)
     for side, entry in (("old", file.old), ("new", file.new)):
         value[f"{side}_mode"] = entry.mode if entry else None
         value[f"{side}_oid"] = entry.oid if entry else None

@@ -10,7 +10,7 @@ import hashlib
 from binascii import a2b_base64
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, get_type_hints
 
 from patchgate.git.path import RepoPath
 from patchgate.ledger.ledger import Event
@@ -18,13 +18,8 @@ from patchgate.report.json import path_member
 from patchgate.storage.record import Json, canonical_event
 
 
-def plain_path(path: RepoPath) -> dict[str, Json]:
-    """Give the keys of a path: its text, and its bytes where that says less than them."""
-    return {**path_member("path", path)}
-
-
 def path_of(value: Mapping[str, Json]) -> RepoPath:
-    """Read the keys that `plain_path` gave.
+    """Read what `path_member` wrote under `path`.
 
     Raises:
         ValueError: they hold no path.
@@ -95,7 +90,7 @@ class Adjudicated:
         about["skipped_samples"] = [dict(each) for each in self.skipped_samples]
         for name in _COUNTS:
             about[name] = dict(about[name])
-        about["changed_files"] = [plain_path(path) for path in self.changed_files]
+        about["changed_files"] = [path_member("path", path) for path in self.changed_files]
         about["id"] = hashlib.sha256(canonical_event(about)).hexdigest()[:16]
         return about
 
@@ -125,41 +120,21 @@ def adjudications(found: Iterable[Event]) -> list[Adjudicated]:
 
 
 def _joined(one: Adjudicated, more: Adjudicated) -> Adjudicated:
+    skipped = (*one.skipped_samples, *more.skipped_samples)
     return replace(
         one,
         samples=tuple(dict.fromkeys((*one.samples, *more.samples))),
-        skipped_samples=_each_once((*one.skipped_samples, *more.skipped_samples)),
+        skipped_samples=tuple({tuple(sorted(each.items())): each for each in skipped}.values()),
         changed_files=tuple(dict.fromkeys((*one.changed_files, *more.changed_files))),
     )
 
 
-def _each_once(objects: Iterable[Mapping[str, str]]) -> tuple[Mapping[str, str], ...]:
-    return tuple({tuple(sorted(each.items())): each for each in objects}.values())
-
-
-# What an event tells under each key; where it holds something else, the key tells nothing.
+# The type of what an event tells under a key; where it holds something else, the key tells nothing.
 _PLAIN: Mapping[str, type] = {
-    "outcome": str,
-    "subject": str,
-    "reason_code": str,
-    "is_placeholder_claim": bool,
-    "contradiction_marker_found": bool,
-    "corroborated": bool,
-    "contradiction_detected": bool,
-    "contradiction_detected_no_downgrade": bool,
-    "cap_exhausted": bool,
-    "coverage_sufficient": bool,
-    "coverage_insufficient_reason": str,
-    "guard_enabled": bool,
-    "strict_coverage": bool,
-    "strict_outcome": str,
-    "strict_insufficient_reason": str,
-    "read_from": str,
-    "scan_mode": str,
-    "scanned_file_count": int,
-    "scanned_total_bytes": int,
-    "matched_file_count": int,
-    "places_total": int,
+    name: kind
+    for name, hint in get_type_hints(Adjudicated).items()
+    for kind in (str, bool, int)
+    if hint in (kind, kind | None) and name != "at"
 }
 _COUNTS = ("candidate_source_counts", "skipped_counts")
 

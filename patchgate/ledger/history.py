@@ -50,19 +50,15 @@ class Verified:
 
     def as_json(self) -> str:
         """Write it as one line of JSON, without the line's end."""
+        head, state, behind = self.comparison.head, self.comparison.state, self.comparison.behind
         problems = [{"line": each.line, "message": each.message, "torn": each.torn} for each in self.problems]
-        head = self.comparison.head
         value = {
             "schema": VERIFIED_SCHEMA,
             "whole": self.is_whole,
             "events": self.events,
             "last": self.last,
             "problems": problems,
-            "head": {
-                "state": self.comparison.state,
-                "hash": head and head.hash,
-                "behind": self.comparison.behind,
-            },
+            "head": {"state": state, "hash": head and head.hash, "behind": behind},
         }
         return json.dumps(value)
 
@@ -196,6 +192,12 @@ _MOST_IN_LINE = 120
 _WHOLE = frozenset({"attempted", adjudications.KIND})
 # What a reader looks for first; the rest follows as it was recorded.
 _FIRST = ("reason", "rules", "verdict")
+# What an event is about where it is no commit, and how long its name may be.
+_SUBJECTS = (
+    ("attempt", "attempt {}", 60),
+    ("chain", "the chain of {}", 60),
+    ("component", "component {}", 80),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,16 +314,11 @@ def _adjudicated(event: Event) -> str:
 
 def _what(rest: dict[str, Json]) -> list[str]:
     """Take out of an event what it is about, and word it: the commit, some commits, or a staged change."""
-    commit, commits, source = rest.get("commit"), rest.get("commits"), rest.get("source")
-    for key in ("attempt", "chain"):
-        named = rest.get(key)
-        if isinstance(named, str):
+    for key, form, most in _SUBJECTS:
+        if isinstance(named := rest.get(key), str):
             del rest[key]
-            return [f"{'attempt' if key == 'attempt' else 'the chain of'} {safe(named, 60)}"]
-    component = rest.get("component")
-    if isinstance(component, str):
-        del rest["component"]
-        return [f"component {safe(component, 80)}"]
+            return [form.format(safe(named, most))]
+    commit, commits, source = rest.get("commit"), rest.get("commits"), rest.get("source")
     if isinstance(commit, str):
         del rest["commit"]
         if source == "commit":

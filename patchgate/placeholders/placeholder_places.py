@@ -8,6 +8,8 @@ repeats what repeats, and none sees more than `NEAR` bytes on either side.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from patchgate.placeholders.text_kinds import NEAR, Around, Kind, Language, opening
 
@@ -100,32 +102,12 @@ class Place:
             return True
         after = after.lstrip(b"*_~")
         sign, rest = after[:1], after[1:]
-        if sign in {b" ", b"\t"}:
-            return self._is_followed_by(rest.lstrip())
-        if sign == b":":
-            # The directive of reStructuredText.
-            return rest.startswith(b":") and self.before.rstrip().endswith(b"..")
-        if sign == b".":
-            return not rest or rest[:1] in b" \t.\"'"
-        if sign in {b",", b";"}:
-            if self.is_loud:
-                return not ANOTHER.match(rest.lstrip(b" \t\"'`"))
-            return self.is_comment and rest[:1] == b" " and not _ANOTHER_SMALL.match(rest.lstrip(b" \t\"'`"))
         if sign in {b"/", b"|", b"+"} and (found := ANOTHER.match(rest)):
             return self.is_followed(rest[found.end() :])
-        if sign == b"-":
-            if self.is_loud and self.is_comment and _TICKET.match(rest):
-                return True
-            return not rest[:1].isalnum() and rest[:1] not in {b"_", b">"}
-        if sign == b"(":
-            return self.is_loud or not rest.startswith(b")")
-        if sign == b"|":
-            return self.is_in_row()
-        if sign == b"}":
-            return self.language.suffix == b"tex"
-        return sign in {b"!", b"?", b"#", b"["} or after.startswith(_DASHES)
+        leaves = _BEHIND.get(sign)
+        return leaves(self, rest) if leaves is not None else after.startswith(_DASHES)
 
-    def _is_followed_by(self, rest: bytes) -> bool:
+    def is_followed_by_words(self, rest: bytes) -> bool:
         """Tell whether a word stays a mark before other words."""
         if found := ANOTHER.match(rest):
             return self.is_followed(rest[found.end() :])
@@ -144,6 +126,54 @@ class Place:
     def is_in_row(self) -> bool:
         """Tell whether a bar begins the line; elsewhere it may begin a substitution: `|XXX|`."""
         return self.is_begun and self.before.lstrip(b" \t#*/").startswith(b"|")
+
+
+def _is_before_words(place: Place, rest: bytes) -> bool:
+    return place.is_followed_by_words(rest.lstrip())
+
+
+def _is_before_more(place: Place, rest: bytes) -> bool:
+    """Tell of "TODO, then …", but not of "TODO, FIXME"."""
+    more = rest.lstrip(b" \t\"'`")
+    if place.is_loud:
+        return not ANOTHER.match(more)
+    return place.is_comment and rest[:1] == b" " and not _ANOTHER_SMALL.match(more)
+
+
+def _is_before_dash(place: Place, rest: bytes) -> bool:
+    if place.is_loud and place.is_comment and _TICKET.match(rest):
+        return True
+    return not rest[:1].isalnum() and rest[:1] not in {b"_", b">"}
+
+
+def _always(place: Place, rest: bytes) -> bool:
+    return True
+
+
+# Whether a sign behind a word that stands first leaves it a mark; no other sign does, but for dashes.
+_BEHIND: Mapping[bytes, Callable[[Place, bytes], bool]] = {
+    **dict.fromkeys((b" ", b"\t"), _is_before_words),
+    # The directive of reStructuredText.
+    b":": lambda place, rest: rest.startswith(b":") and place.before.rstrip().endswith(b".."),
+    b".": lambda place, rest: rest[:1] in b" \t.\"'",
+    **dict.fromkeys((b",", b";"), _is_before_more),
+    b"-": _is_before_dash,
+    b"(": lambda place, rest: place.is_loud or not rest.startswith(b")"),
+    b"|": lambda place, rest: place.is_in_row(),
+    b"}": lambda place, rest: place.language.suffix == b"tex",
+    **dict.fromkeys((b"!", b"?", b"#", b"["), _always),
+}
+
+
+class _Sides(NamedTuple):
+    """What ends before a word, and what begins behind it."""
+
+    before: re.Pattern[bytes]
+    after: re.Pattern[bytes]
+
+    def fit(self, place: Place) -> bool:
+        """Tell whether a word stands between them."""
+        return self.before.search(place.before) is not None and self.after.match(place.after) is not None
 
 
 _LABEL = re.compile(
@@ -167,19 +197,19 @@ _WORDY = re.compile(
 )
 _NAMED = re.compile(rb"[ \t]*(?:[-*+>][ \t]+){0,3}[A-Z][\w ]{0,40}:$")
 _TEXT_ENDS = re.compile(rb"[ \t]*(?:</|<br\b)")
-_DIRECTIVE = re.compile(rb"[ \t]*[\w.-]{1,60}[ \t]+[\"']?$")
-_DIRECTIVE_ENDS = re.compile(rb"[\"']?[ \t]*;?$")
+# `owner "TBD";`, in the config of a server.
+_DIRECTIVE = _Sides(re.compile(rb"\A[ \t]*[\w.-]{1,60}[ \t]+[\"']?$"), re.compile(rb"[\"']?[ \t]*;?$"))
 _CONFIGS = frozenset({b"conf", b"cfg"})
 _VALUES = re.compile(rb"\bvalues\b|^[ \t]*\(", re.IGNORECASE)
-_ROW = re.compile(rb"[(,][ \t]*[\"']$")
-_ROW_ENDS = re.compile(rb"[\"'][ \t]*[,)]")
+_ROW = _Sides(re.compile(rb"[(,][ \t]*[\"']$"), re.compile(rb"[\"'][ \t]*[,)]"))
 _CELL = re.compile(rb"(?:^|[,;\t|])[ \t]*[\"']?$")
 _CELL_ENDS = re.compile(rb"[\"']?[ \t]*(?:[,;\t|]|$)")
 _BAR = re.compile(rb"\|[ \t]*[*_~]{0,3}(?P<quote>`?)$")
 _BAR_ENDS = re.compile(rb"`?[*_~]{0,3}[.?!]?[ \t]*(?:\||$)")
 _TAG = re.compile(rb"<[A-Za-z/!][^<>]{0,150}>(?:[ \t]|&#?\w{1,8};){0,12}$")
-_COMMAND = re.compile(
-    rb"\\(?:textbf|textit|emph|underline|hl|footnote|caption|textcolor\{[a-z]{1,20}\})\{[ \t]*$"
+_COMMAND = _Sides(
+    re.compile(rb"\\(?:textbf|textit|emph|underline|hl|footnote|caption|textcolor\{[a-z]{1,20}\})\{[ \t]*$"),
+    re.compile(rb"\}"),
 )
 _ASIDE = re.compile(rb"(?:^|[ \t*_\"'])\([ \t]*[*_~]{0,3}$")
 _ASIDE_ENDS = re.compile(rb"[*_~]{0,3}[.?!]?[ \t]*\)")
@@ -190,8 +220,10 @@ _DENIED = re.compile(
     rb"\b(?:no|not|without|never|a|an|any|the|of|as|or|and|like|use|than|word|mark|tag|write)[ \t]+$",
     re.IGNORECASE,
 )
-_WRAPPED = re.compile(rb"(?:[ \t\"'{}()<>*_~]|\xe2\x80[\x98-\x9f]|\xc2[\xab\xbb]){0,12}")
-_WRAPPED_ENDS = re.compile(rb"(?:[ \t\"'{}()<>*_~.!?]|\xe2\x80[\x98-\x9f]|\xc2[\xab\xbb]){0,12}")
+_WRAPPED = _Sides(
+    re.compile(rb"\A(?:[ \t\"'{}()<>*_~]|\xe2\x80[\x98-\x9f]|\xc2[\xab\xbb]){0,12}\Z"),
+    re.compile(rb"(?:[ \t\"'{}()<>*_~.!?]|\xe2\x80[\x98-\x9f]|\xc2[\xab\xbb]){0,12}\Z"),
+)
 _LISTED = re.compile(rb"(?P<mark>[\[,])[ \t]*(?P<quote>[\"']?)$")
 _LIST_BEGINS = re.compile(rb"(?:^|[:=(\[{-])[ \t]*$")
 _LISTED_ENDS = re.compile(rb"[\"']?[ \t]*(?:,|\]|$)")
@@ -201,42 +233,16 @@ _SIGNS_OF_VALUE = frozenset({b":", b"=", b">", b"\x9a"})
 _SIGNS_OF_DASH = frozenset({b"-", b">", b"\x92", b"\x93", b"\x94"})
 
 
-def is_said(place: Place) -> bool:
-    """Tell whether a word in upper case is all that is said where it stands."""
-    sign, kind = place.sign, place.kind
-    if (sign in _SIGNS_OF_VALUE or place.language.kind is Kind.DATA) and is_value(place):
-        return True
-    if kind is Kind.DATA and not place.language.is_script and (is_element(place) or _begins_string(place)):
-        return True
-    if (sign in {b"", b"|", b",", b";"} or kind is Kind.TABLE) and is_cell(place):
-        return True
-    if place.language.suffix == b"sql" and sign in {b"(", b","} and _is_in_values(place):
-        return True
-    if sign in {b">", b";", b"{"} and _is_text_of_tag(place):
-        return True
-    if sign == b"(" and _is_aside(place):
-        return True
-    if place.before.endswith((b'"', b"'", b"`")) and _is_returned(place):
-        return True
-    return _ends_title(place)
-
-
 def is_alone(place: Place) -> bool:
     """Tell whether nothing but quotes and brackets stands beside a word on its line, in prose."""
-    return (
-        place.kind is Kind.PROSE
-        and not place.is_piece
-        and len(place.before) <= 12
-        and _WRAPPED.fullmatch(place.before) is not None
-        and _WRAPPED_ENDS.fullmatch(place.after) is not None
-    )
+    return place.kind is Kind.PROSE and not place.is_piece and len(place.before) <= 12 and _WRAPPED.fit(place)
 
 
 def is_value(place: Place) -> bool:
     """Tell whether a word is a value: `Owner: TBD`, `"owner": "TBD"`; in data also what begins one."""
     label = _LABEL.search(place.before)
     if label is None:
-        return _is_directive(place)
+        return place.language.suffix in _CONFIGS and place.is_begun and _DIRECTIVE.fit(place)
     quote, signed, after = label["quote"], place.before[: label.end("sign")], place.after
     if _COMPARED.search(signed) or (place.kind is not Kind.PROSE and _PATH.search(signed)):
         return False
@@ -273,16 +279,6 @@ def _begins_value(place: Place, quote: bytes) -> bool:
         if closing and rest.lstrip().startswith(b":"):
             return False
     return place.is_followed(after.rstrip(b"\\ "))
-
-
-def _is_directive(place: Place) -> bool:
-    """Tell of `owner "TBD";`, in the config of a server."""
-    return (
-        place.language.suffix in _CONFIGS
-        and place.is_begun
-        and _DIRECTIVE.fullmatch(place.before) is not None
-        and _DIRECTIVE_ENDS.fullmatch(place.after) is not None
-    )
 
 
 def is_element(place: Place) -> bool:
@@ -342,19 +338,17 @@ def is_cell(place: Place) -> bool:
 
 
 def _is_in_values(place: Place) -> bool:
-    """Tell of `VALUES (1, 'TODO')`, in SQL; a row on a line of its own may be one of an enumeration."""
-    if _ROW.search(place.before) is None or _ROW_ENDS.match(place.after) is None:
-        return False
-    found = _VALUES.search(place.before)
+    """Tell of `VALUES (1, 'TODO')`; a row on a line of its own may be one of an enumeration."""
+    found = _VALUES.search(place.before) if _ROW.fit(place) else None
     return found is not None and (place.word == b"TBD" or not found[0].endswith(b"("))
 
 
 def _is_text_of_tag(place: Place) -> bool:
-    if place.language.suffix == b"tex":
-        return place.after.startswith(b"}") and _COMMAND.search(place.before) is not None
-    if place.kind not in {Kind.MARKUP, Kind.PROSE} and place.language.suffix not in {b"js", b"php"}:
-        return False
-    if not _TAG.search(place.before):
+    suffix = place.language.suffix
+    if suffix == b"tex":
+        return _COMMAND.fit(place)
+    is_marked_up = place.kind in {Kind.MARKUP, Kind.PROSE} or suffix in {b"js", b"php"}
+    if not is_marked_up or not _TAG.search(place.before):
         return False
     return place.after.lstrip().startswith(b"<") or place.is_followed(place.after)
 
@@ -375,8 +369,6 @@ def _is_aside(place: Place) -> bool:
 def _ends_title(place: Place) -> bool:
     """Tell of `Phase 3 - TBD`, of `- Venue TBD`, and of "The date is TBD."."""
     is_sure = place.word == b"TBD"
-    if not is_sure and place.sign not in _SIGNS_OF_DASH:
-        return False
     if place.is_code or not _VALUE_ENDS.match(place.after):
         return False
     if is_sure and _STILL.search(place.before):
@@ -387,3 +379,26 @@ def _ends_title(place: Place) -> bool:
         return True
     is_title = is_sure and place.is_begun and _TITLE.match(place.before) is not None
     return is_title and not _DENIED.search(place.before)
+
+
+def _lists_texts(place: Place) -> bool:
+    return place.kind is Kind.DATA and not place.language.is_script
+
+
+# Where a word may be all that is said, and what tells whether it is.
+_SAID: tuple[tuple[Callable[[Place], bool], Callable[[Place], bool]], ...] = (
+    (lambda place: place.sign in _SIGNS_OF_VALUE or place.kind is Kind.DATA, is_value),
+    (_lists_texts, is_element),
+    (_lists_texts, _begins_string),
+    (lambda place: place.sign in {b"", b"|", b",", b";"} or place.kind is Kind.TABLE, is_cell),
+    (lambda place: place.language.suffix == b"sql" and place.sign in {b"(", b","}, _is_in_values),
+    (lambda place: place.sign in {b">", b";", b"{"}, _is_text_of_tag),
+    (lambda place: place.sign == b"(", _is_aside),
+    (lambda place: place.before.endswith((b'"', b"'", b"`")), _is_returned),
+    (lambda place: place.word == b"TBD" or place.sign in _SIGNS_OF_DASH, _ends_title),
+)
+
+
+def is_said(place: Place) -> bool:
+    """Tell whether a word in upper case is all that is said where it stands."""
+    return any(may_be(place) and is_so(place) for may_be, is_so in _SAID)
