@@ -55,8 +55,17 @@ _VERB = re.compile(
 )
 
 
+class Piece(NamedTuple):
+    """The piece of a line that a word stands in; whether a string goes on behind it, or it begins in one."""
+
+    begin: int
+    end: int
+    is_cut: bool = False
+    is_string: bool = False
+
+
 class Place:
-    """One word on one line: what stands before and after it, no more than `NEAR` bytes of each."""
+    """One word on one line: what stands before and after it in its piece, at most `NEAR` bytes of each."""
 
     __slots__ = (
         *("after", "around", "before", "is_begun", "is_comment", "is_cut", "is_loud", "is_piece", "kind"),
@@ -64,29 +73,18 @@ class Place:
     )
 
     def __init__(
-        self,
-        line: bytes,
-        begin: int,
-        start: int,
-        end: int,
-        stop: int,
-        language: Language,
-        around: Around,
-        is_cut: bool = False,
-        is_piece: bool = False,
+        self, *, line: bytes, start: int, end: int, piece: Piece, language: Language, around: Around
     ) -> None:
-        """Place the word between `start` and `end` in the piece of a line between `begin` and `stop`."""
         self.word = line[start:end]
         self.is_loud = self.word.isupper()
-        self.is_begun = start - begin <= NEAR
-        self.before = line[max(begin, start - NEAR) : start]
-        self.after = line[end : min(stop, end + NEAR)].rstrip()
-        self.around = around
-        self.language = language
-        self.kind = language.kind
-        # Whether a string goes on behind the piece; whether it begins in one.
-        self.is_cut = is_cut
-        self.is_piece = is_piece
+        self.is_begun = start - piece.begin <= NEAR
+        self.before = line[max(piece.begin, start - NEAR) : start]
+        self.after = line[end : min(piece.end, end + NEAR)].rstrip()
+        self.around = Around(line, piece.begin, piece.end) if piece.is_string else around
+        self.language = language.in_strings if piece.is_string else language
+        self.kind = self.language.kind
+        self.is_cut = piece.is_cut
+        self.is_piece = piece.is_string
         self.is_comment = False
         # What the word depends on, behind quotes and emphasis.
         self.sign = self.before.rstrip(b" \t\"'`*_~")[-1:]
@@ -339,7 +337,9 @@ def is_cell(place: Place) -> bool:
 
 def _is_in_values(place: Place) -> bool:
     """Tell of `VALUES (1, 'TODO')`; a row on a line of its own may be one of an enumeration."""
-    found = _VALUES.search(place.before) if _ROW.fit(place) else None
+    if place.language.suffix != b"sql" or not _ROW.fit(place):
+        return False
+    found = _VALUES.search(place.before)
     return found is not None and (place.word == b"TBD" or not found[0].endswith(b"("))
 
 
@@ -354,7 +354,8 @@ def _is_text_of_tag(place: Place) -> bool:
 
 
 def _is_returned(place: Place) -> bool:
-    return _RETURNED.search(place.before) is not None and place.after.startswith(place.before[-1:])
+    is_quoted = place.before.endswith((b'"', b"'", b"`")) and place.after.startswith(place.before[-1:])
+    return is_quoted and _RETURNED.search(place.before) is not None
 
 
 def _is_aside(place: Place) -> bool:
@@ -369,6 +370,8 @@ def _is_aside(place: Place) -> bool:
 def _ends_title(place: Place) -> bool:
     """Tell of `Phase 3 - TBD`, of `- Venue TBD`, and of "The date is TBD."."""
     is_sure = place.word == b"TBD"
+    if not is_sure and place.sign not in _SIGNS_OF_DASH:
+        return False
     if place.is_code or not _VALUE_ENDS.match(place.after):
         return False
     if is_sure and _STILL.search(place.before):
@@ -381,24 +384,24 @@ def _ends_title(place: Place) -> bool:
     return is_title and not _DENIED.search(place.before)
 
 
-def _lists_texts(place: Place) -> bool:
-    return place.kind is Kind.DATA and not place.language.is_script
+def _is_listed(place: Place) -> bool:
+    return not place.language.is_script and (is_element(place) or _begins_string(place))
 
 
-# Where a word may be all that is said, and what tells whether it is.
-_SAID: tuple[tuple[Callable[[Place], bool], Callable[[Place], bool]], ...] = (
-    (lambda place: place.sign in _SIGNS_OF_VALUE or place.kind is Kind.DATA, is_value),
-    (_lists_texts, is_element),
-    (_lists_texts, _begins_string),
-    (lambda place: place.sign in {b"", b"|", b",", b";"} or place.kind is Kind.TABLE, is_cell),
-    (lambda place: place.language.suffix == b"sql" and place.sign in {b"(", b","}, _is_in_values),
-    (lambda place: place.sign in {b">", b";", b"{"}, _is_text_of_tag),
-    (lambda place: place.sign == b"(", _is_aside),
-    (lambda place: place.before.endswith((b'"', b"'", b"`")), _is_returned),
-    (lambda place: place.word == b"TBD" or place.sign in _SIGNS_OF_DASH, _ends_title),
+_ANYWHERE = frozenset(Kind)
+# Behind which signs, or else in which kinds of text, a word may be all that is said, and what tells.
+_SAID: tuple[tuple[frozenset[bytes], frozenset[Kind], Callable[[Place], bool]], ...] = (
+    (_SIGNS_OF_VALUE, frozenset({Kind.DATA}), is_value),
+    (frozenset(), frozenset({Kind.DATA}), _is_listed),
+    (frozenset({b"", b"|", b",", b";"}), frozenset({Kind.TABLE}), is_cell),
+    (frozenset({b"(", b","}), frozenset(), _is_in_values),
+    (frozenset({b">", b";", b"{"}), frozenset(), _is_text_of_tag),
+    (frozenset({b"("}), frozenset(), _is_aside),
+    (frozenset(), _ANYWHERE, _is_returned),
+    (frozenset(), _ANYWHERE, _ends_title),
 )
 
 
 def is_said(place: Place) -> bool:
     """Tell whether a word in upper case is all that is said where it stands."""
-    return any(may_be(place) and is_so(place) for may_be, is_so in _SAID)
+    return any(tells(place) for signs, kinds, tells in _SAID if place.sign in signs or place.kind in kinds)

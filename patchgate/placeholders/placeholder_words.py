@@ -12,6 +12,7 @@ import re
 from patchgate.placeholders.placeholder_places import (
     CLOSED,
     COLON,
+    Piece,
     Place,
     is_alone,
     is_cell,
@@ -66,19 +67,17 @@ def mark_in(line: bytes, around: Around, language: Language, marker: Marker) -> 
     if language.suffix == b"ipynb" and line.lstrip().startswith(b'"'):
         # A line of a cell is a string.
         line, language = _STRING_ENDS.sub(b"", line.lstrip()[1:]), language.in_strings
-    is_whole = b"\r" not in line and b"\n" not in line
+    whole = None if b"\n" in line or b"\r" in line else Piece(0, len(line))
     for seen, found in enumerate(marker.expression.finditer(line)):
         start, end = found.span()
-        if is_whole:
-            place = Place(line, 0, start, end, len(line), language, around)
-        else:
-            place = _in_piece(line, start, end, language, around)
+        piece = whole or _piece_of(line, start, end, language)
+        place = Place(line=line, start=start, end=end, piece=piece, language=language, around=around)
         if seen == _MOST or _is_mark(place):
             return line[start:]
     return None
 
 
-def _in_piece(line: bytes, start: int, end: int, language: Language, around: Around) -> Place:
+def _piece_of(line: bytes, start: int, end: int, language: Language) -> Piece:
     """Find the piece of a line that a word stands in.
 
     A lone CR ends a line for whoever wrote it. A line break that a string writes begins a text, up to the end
@@ -89,15 +88,13 @@ def _in_piece(line: bytes, start: int, end: int, language: Language, around: Aro
     ends = [place for sign in (b"\n", b"\r") if (place := line.find(sign, end, end + NEAR)) >= 0]
     stop = min(ends, default=len(line))
     is_cut = line[stop : stop + 1] == b"\n"
-    if line[max(0, begin - 1) : begin] != b"\n":
-        return Place(line, begin, start, end, stop, language, around, is_cut)
-    closing = _CLOSING.get(language.kind)
+    is_string = line[max(0, begin - 1) : begin] == b"\n"
+    closing = _CLOSING.get(language.kind) if is_string else None
     if closing is not None and (found := closing.search(line, begin, start)):
-        return Place(line, found.end(), start, end, stop, language, around, is_cut)
+        return Piece(found.end(), stop, is_cut)
     if closing is not None and (found := closing.search(line, end, min(stop, end + NEAR))):
-        stop, is_cut = found.start(), False
-    near = Around(line, begin, stop)
-    return Place(line, begin, start, end, stop, language.in_strings, near, is_cut, is_piece=True)
+        return Piece(begin, found.start(), is_string=True)
+    return Piece(begin, stop, is_cut, is_string)
 
 
 _CLOSING = {

@@ -199,11 +199,8 @@ def is_in_string(before: bytes, after: bytes) -> bool:
     Where the quotes before do not pair and no other follows, they were something else: the end of a string
     that began above, or before what is seen; or an expression that holds one.
     """
-    return b'"' in before and b'"' in after and b'"' in without_strings(before) and _is_odd(after)
-
-
-def _is_odd(after: bytes) -> bool:
-    return b'"' in without_strings(after)
+    is_possible = b'"' in before and b'"' in after
+    return is_possible and b'"' in without_strings(before) and b'"' in without_strings(after)
 
 
 def without_strings(code: bytes) -> bytes:
@@ -239,6 +236,4 @@ def _only_openers(before: bytes, place: int, language: Language) -> bool:
 
 
 def _skip(text: bytes, place: int) -> int:
-    while place < len(text) and text[place] in b" \t":
-        place += 1
-    return place
+    return len(text) - len(text[place:].lstrip(b" \t"))
