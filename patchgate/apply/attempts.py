@@ -186,7 +186,6 @@ def past(
     """List what happened to attempts, oldest first.
 
     Args:
-        ledger: where it is recorded.
         holding: only what is recorded in lines that hold this text: an id or a digest, nothing that JSON
             would escape. It is what makes one question to a long ledger cheap.
         since: only what was recorded since, in seconds since the epoch, or says no time.

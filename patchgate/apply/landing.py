@@ -138,12 +138,8 @@ class Landed:
     landing: Landing | None = None
 
 
-class _MovedOnError(UndecidedError):
-    """HEAD or the index is not what was judged any more."""
-
-
 class _StoppedError(UndecidedError):
-    """The caller's own last look found something."""
+    """The last look, under the locks, found something."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding.message)
@@ -190,13 +186,18 @@ def land_judged(
             staged = new_index(repository, judged.store, files)
             keep_objects(repository, judged.store, files)
         shield.enter_context(unbroken())
-        landing = _write(repository, judged, made, staged, note, tried, faults, last_look)
+        landing = land(
+            repository,
+            made.writes,
+            note=note,
+            index=None if staged is None else staged.content,
+            look=lambda: _require_as_judged(repository, judged, staged, tried, last_look),
+            faults=faults,
+        )
     except ConcurrentChangeError as error:
         return _refused([_concurrent(path) for path in error.paths])
     except _StoppedError as error:
         return _refused([error.finding])
-    except _MovedOnError as error:
-        return _refused([_finding("concurrent-change", error.message)])
     except WriteFailedError as error:
         return _refused([_finding("write-failed", error.message, hint=error.hint)])
     except DirtyWorkspaceError as error:
@@ -238,7 +239,8 @@ def _obstacles(
     repository: Repository, judged: Judged, stands: Standing, *, with_index: bool
 ) -> list[Finding]:
     if stands.differing:
-        return _differing(judged, stands.differing)
+        tell = _concurrent if judged.footing.on_disk else already_there
+        return [tell(path) for path in stands.differing]
     if not with_index:
         return []
     return [_index_differs(path) for path in index_differs(repository, judged.verdict.change.files)]
@@ -248,30 +250,25 @@ def _undecided(error: UndecidedError) -> Landed:
     return Landed((GateOutcome("apply", Outcome.UNDECIDED, error.sentence),))
 
 
-def _write(
+def _require_as_judged(
     repository: Repository,
     judged: Judged,
-    made: Forms,
     staged: StagedIndex | None,
-    note: Mapping[str, Json],
     tried: str | None,
-    faults: Steps | None,
     last_look: Callable[[], Finding | None],
-) -> Landing:
-    def look() -> None:
-        if (found := last_look()) is not None:
-            raise _StoppedError(found)
-        if not is_as_judged(repository, judged):
-            raise _MovedOnError("HEAD or the index was changed while the patch was tried")
-        if staged is not None and not staged.is_current(repository):
-            raise _MovedOnError("the index was changed while the patch was tried")
-        if tried is not None:
-            files, tree = judged.verdict.change.files, judged.footing.policy_tree
-            if paths := changed_since(repository, judged.objects, judged.store, tree, files, tried):
-                raise ConcurrentChangeError(paths)
-
-    index = None if staged is None else staged.content
-    return land(repository, made.writes, note=note, index=index, look=look, faults=faults)
+) -> None:
+    """Look once more, under the locks, whether everything is as it was judged and tried."""
+    found = last_look()
+    if found is None and not is_as_judged(repository, judged):
+        found = _finding("concurrent-change", "HEAD or the index was changed while the patch was tried")
+    if found is None and staged is not None and not staged.is_current(repository):
+        found = _finding("concurrent-change", "the index was changed while the patch was tried")
+    if found is not None:
+        raise _StoppedError(found)
+    if tried is not None:
+        files, tree = judged.verdict.change.files, judged.footing.policy_tree
+        if paths := changed_since(repository, judged.objects, judged.store, tree, files, tried):
+            raise ConcurrentChangeError(paths)
 
 
 def _refused(findings: Sequence[Finding]) -> Landed:
@@ -302,12 +299,6 @@ def _finding(
         details=details or {},
         notes=notes,
     )
-
-
-def _differing(judged: Judged, paths: Sequence[RepoPath]) -> list[Finding]:
-    if judged.footing.on_disk:
-        return [_concurrent(path) for path in paths]
-    return [already_there(path) for path in paths]
 
 
 def _concurrent(path: RepoPath) -> Finding:

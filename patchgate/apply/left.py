@@ -97,12 +97,12 @@ def _folder(above: str, name: str) -> Folder:
             os.close(descriptor)
     place, at = (says or {}).get("dir"), (says or {}).get("at")
     return Folder(
-        name,
-        path,
-        place if isinstance(place, str) else path,
-        at if isinstance(at, str) else "",
-        says,
-        is_held,
+        id=name,
+        path=path,
+        dir=place if isinstance(place, str) else path,
+        at=at if isinstance(at, str) else "",
+        says=says,
+        is_held=is_held,
     )
 
 
@@ -115,9 +115,10 @@ def _marker(name: str, raw: bytes) -> Mapping[str, Json] | None:
     return says if is_ours else None
 
 
-def _is_held(descriptor: int) -> bool:
+def _is_held(descriptor: int, wanted: int = fcntl.LOCK_SH) -> bool:
+    """Take the marker's lock, as long as the descriptor is open; tell whether somebody else holds it."""
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, wanted | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     return False
@@ -209,12 +210,7 @@ def _reserved(path: str) -> Iterator[bool]:
         yield True
         return
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
+        yield not _is_held(descriptor, fcntl.LOCK_EX)
     finally:
         os.close(descriptor)
 

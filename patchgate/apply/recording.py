@@ -244,10 +244,11 @@ def conclude(course: Course, verdict: ChangeVerdict, landing: Landing | None) ->
         ),
         retry=retry,
     )
-    unrecorded = record(course.ledger, record_of(course, verdict, applied=applied))
+    about = record_of(course, verdict, applied=applied)
+    unrecorded = record(course.ledger, about)
     if landing is not None:
         _finish(course, landing, verdict, is_recorded=unrecorded is None)
-    warnings = (*course.tried.warnings, *course.warnings, unrecorded, _keep(course, report))
+    warnings = (*course.tried.warnings, *course.warnings, unrecorded, _keep(course, about, report))
     masked = tuple(evidence.masks.text(each) for each in warnings if each)
     return replace(report, warnings=(*report.warnings, *masked))
 
@@ -292,19 +293,13 @@ def _counts(course: Course, verdict: ChangeVerdict) -> bool:
     return any(each.level is Level.ERROR and each.rule != "failed-before" for each in verdict.findings)
 
 
-def _keep(course: Course, report: Report) -> str | None:
-    request = course.request
+def _keep(course: Course, about: AttemptRecord, report: Report) -> str | None:
     told = review.Tried(
-        patch_sha256=course.sha256,
-        chain=course.chain.id_with(course.evidence.id),
-        number=course.chain.number,
+        record=about,
         seconds=time.monotonic() - course.began,
-        retry_of=course.chain.retry_of,
         limit=course.limit,
-        kind=request.kind,
-        dry_run=request.is_dry_run,
         commands=course.tried.runs,
-        only=request.only,
+        only=course.request.only,
     )
     is_refused = report.verdict is Verdict.REJECTED
     return course.evidence.keep(

@@ -1,8 +1,7 @@
 """The review of one attempt, for people, and the short feedback for who sent the patch.
 
-Decides what both say, in which order, and that nothing of it is anything but text: whatever may come from a
-repository, a patch or a command stands in a code span or a code block, whose fence is longer than any run of
-backticks in it (CommonMark, 4.5 and 6.1). Pure text; what is kept of it, and where, is the ledger's.
+Nothing of it is anything but text: whatever may come from a repository, a patch or a command stands in a code
+span or a code block, whose fence is longer than any run of backticks in it (CommonMark, 4.5 and 6.1).
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from patchgate.apply.attempts import AttemptRecord
 from patchgate.git.quoting import first_of
 from patchgate.report import wording
 from patchgate.report.json import document
@@ -47,19 +47,13 @@ class CommandRun:
 class Tried:
     """What an attempt was, beside its report.
 
-    `chain` is the id of the chain's first attempt, `number` counts from 1 in it; `limit` is
-    `[apply] max_attempts`. `seconds` is the duration of the whole; `only` are the paths to which the patch
-    was narrowed.
+    `seconds` is the duration of the whole, `limit` is `[apply] max_attempts`, `only` are the paths to which
+    the patch was narrowed.
     """
 
-    patch_sha256: str
-    chain: str
-    number: int
+    record: AttemptRecord
     seconds: float
-    retry_of: str | None = None
     limit: int | None = None
-    kind: str = "patch"
-    dry_run: bool = False
     commands: tuple[CommandRun, ...] = ()
     only: tuple[str, ...] = ()
 
@@ -155,11 +149,11 @@ def _candidate(report: Report, tried: Tried) -> list[str]:
     lines = [
         "## The patch",
         "",
-        f"- SHA-256: {tried.patch_sha256}",
+        f"- SHA-256: {tried.record.patch_sha256}",
         "- kept as it came, byte for byte, in artifacts/diff.patch (nothing in it is masked)",
     ]
-    if tried.kind != "patch":
-        lines.append(f"- it came as {_span(tried.kind)}")
+    if tried.record.kind != "patch":
+        lines.append(f"- it came as {_span(tried.record.kind)}")
     if tried.only:
         lines.append(f"- narrowed before it was judged to: {_spans(tried.only)}")
     for change in report.changes:
@@ -244,10 +238,11 @@ def _commands(tried: Tried) -> list[str]:
 
 def _chain(tried: Tried, name: str) -> list[str]:
     of = "" if tried.limit is None else f" of {tried.limit}"
-    if tried.retry_of is None:
+    if tried.record.retry_of is None:
         said = "this apply started a new chain, for it names no attempt with --retry-of"
     else:
-        said = f"retry {tried.number}{of} in the chain {_span(tried.chain)}, after {_span(tried.retry_of)}"
+        chain, before = _span(tried.record.chain), _span(tried.record.retry_of)
+        said = f"retry {tried.record.number}{of} in the chain {chain}, after {before}"
     return ["## Chain", "", f"- {said}", f"- this attempt: {_span(name)}"]
 
 
@@ -275,7 +270,7 @@ def _next(report: Report) -> list[str]:
 def _applied(report: Report, tried: Tried) -> list[str]:
     if report.attempt is not None and report.attempt.applied:
         said = "the whole patch was written to the working tree"
-    elif tried.dry_run and report.verdict is Verdict.ACCEPTED:
+    elif tried.record.dry_run and report.verdict is Verdict.ACCEPTED:
         said = "nothing was written to the working tree: it was a dry run"
     else:
         said = "nothing was written to the working tree"

@@ -1,8 +1,7 @@
-"""Trying: the policy's commands run where the patch is already in, away from the working tree.
+"""The policy's commands run where the patch is already in, away from the working tree.
 
-Decides which commands run and in which order (lint, then tests; the tests only if no lint command stopped
-it), in which scratch tree each does, and what their outcomes are for the verdict. The commands are those of
-the policy from before the patch: no change judges itself.
+Lint, then tests; the tests only if no lint command stopped it. The commands are those of the policy from
+before the patch: no change judges itself.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from patchgate.git.quoting import printable
 from patchgate.patches.lines import FileLines, HunkLines, patch_line_of_old
 from patchgate.patches.misfit_mending import with_context, with_line_ends, with_new_start, without_hunk
-from patchgate.patches.patch_model import Detail, Fault, Hunk, Mending, Section, mend, range_text
+from patchgate.patches.patch_model import Detail, Fault, Hunk, Mending, Section, hunk_header, mend
 
 MAX_PLACES = 10
 # The longest run is looked for among this many old lines; the automaton takes some 500 bytes for each.
@@ -190,9 +190,8 @@ def _where_now(run: Run, wanted: int, obstacle: Obstacle) -> str:
 def _moved_header(hunk: Hunk, place: int) -> Mending | None:
     """Write the hunk header that would be right at `place`."""
     shift = place - hunk.old_position
-    old = range_text(hunk.old_start + shift, hunk.old_count)
-    new = range_text(max(hunk.new_start + shift, 0), hunk.new_count)
-    return mend(hunk.line, b"@@ -%b +%b @@%b" % (old, new, hunk.section_text))
+    old, new = hunk.old_start + shift, max(hunk.new_start + shift, 0)
+    return mend(hunk.line, hunk_header((old, hunk.old_count), (new, hunk.new_count), hunk.section_text))
 
 
 def _find_run(lines: HunkLines, file: FileLines, obstacle: Obstacle, *, search: bool) -> Run:

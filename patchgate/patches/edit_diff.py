@@ -14,7 +14,7 @@ from patchgate.git.quoting import DEV_NULL, printable, quote
 from patchgate.patches.diagnosis import find_places
 from patchgate.patches.edits import Edit, Edits
 from patchgate.patches.lines import FileLines, LineEnds, line_ends_of
-from patchgate.patches.patch_model import MARKER, MAX_FAULTS, Detail, Fault, range_text
+from patchgate.patches.patch_model import MARKER, MAX_FAULTS, Detail, Fault, hunk_header
 
 _SHOWN = 160
 
@@ -195,9 +195,8 @@ def _print_hunk(group: Sequence[_Change], file: FileLines, drift: int) -> bytes:
     body += _print_lines(b" ", file, position, end)
     old_count = end - begin
     new_count = old_count + sum(len(change.new) - (change.stop - change.start) for change in group)
-    old = range_text(begin + bool(old_count), old_count)
-    new = range_text(begin + drift + bool(new_count), new_count)
-    return b"@@ -%b +%b @@\n%b\n" % (old, new, b"\n".join(body))
+    old, new = (begin + bool(old_count), old_count), (begin + drift + bool(new_count), new_count)
+    return b"%b\n%b\n" % (hunk_header(old, new), b"\n".join(body))
 
 
 def _print_lines(kind: bytes, file: FileLines, start: int, stop: int) -> list[bytes]:
@@ -218,7 +217,6 @@ def _print_new_file(edits: Edits) -> bytes | tuple[Fault, ...]:
     lines = first.new_text.split(b"\n")[:-1]
     if not lines:
         return header
-    tab = b"\t" if b" " in name else b""
-    ranges = range_text(1, len(lines))
-    body = b"\n".join([b"+" + line for line in lines])
-    return b"%b--- %b\n+++ %b%b\n@@ -0,0 +%b @@\n%b\n" % (header, DEV_NULL, quoted, tab, ranges, body)
+    names = b"--- %b\n+++ %b%b\n" % (DEV_NULL, quoted, b"\t" if b" " in name else b"")
+    body = b"\n".join([hunk_header((0, 0), (1, len(lines))), *(b"+" + line for line in lines)])
+    return b"%b%b%b\n" % (header, names, body)

@@ -20,6 +20,7 @@ MAX_EDITS = 10_000
 _SHAPE = (
     'send {"patch": {"edits": [{"path": "…", "start": 1, "end": 1, "new_text": "…\\n"}]}, "summary": "…"}'
 )
+_ENCODING, _RANGE, _SIZE = "encoding-unsupported", "range-invalid", "patch-too-large"
 _FIELDS = ("path", "start", "end", "new_text")
 _ANCHORS = ("old_text", "old_sha256")
 _DIGEST = re.compile(r"[0-9a-fA-F]{64}", re.ASCII)
@@ -70,8 +71,7 @@ class _LongNumber(str):
 def parse_edits(raw: bytes) -> Edits | tuple[Fault, ...]:
     """Read structured edits; for anything else, say what is wrong."""
     try:
-        document = _load(raw)
-        return _read_document(document)
+        return _read_document(_load(raw))
     except _RefusedError as refusal:
         return (refusal.fault,)
 
@@ -84,18 +84,14 @@ def _wrong(
 
 def _load(raw: bytes) -> object:
     if len(raw) > MAX_EDITS_BYTES:
-        raise _wrong(f"the edits have {len(raw)} bytes, more than {MAX_EDITS_BYTES}", rule="patch-too-large")
+        raise _wrong(f"the edits have {len(raw)} bytes, more than {MAX_EDITS_BYTES}", rule=_SIZE)
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise _wrong(
-            "the edits are not UTF-8", "send JSON in UTF-8", rule="encoding-unsupported", line=line
-        ) from None
+        raise _wrong("the edits are not UTF-8", "send JSON in UTF-8", rule=_ENCODING, line=line) from None
     if text.startswith("\ufeff"):
-        raise _wrong(
-            "the edits begin with a byte-order mark", "send plain UTF-8", rule="encoding-unsupported", line=1
-        )
+        raise _wrong("the edits begin with a byte-order mark", "send plain UTF-8", rule=_ENCODING, line=1)
     try:
         return json.loads(
             text,
@@ -135,9 +131,7 @@ def _read_document(document: object) -> Edits | tuple[Fault, ...]:
     if not entries:
         raise _wrong("`patch.edits` is empty")
     if len(entries) > MAX_EDITS:
-        raise _wrong(
-            f"there are more than {MAX_EDITS} edits", "send fewer, larger edits", rule="patch-too-large"
-        )
+        raise _wrong(f"there are more than {MAX_EDITS} edits", "send fewer, larger edits", rule=_SIZE)
     faults: list[Fault] = []
     edits: list[Edit] = []
     paths: dict[bytes, None] = {}
@@ -152,26 +146,17 @@ def _read_document(document: object) -> Edits | tuple[Fault, ...]:
             paths[path] = None
             edits.append(edit)
     if len(paths) > 1:
-        named = " and ".join(RepoPath.from_patch(path).quoted for path in list(paths)[:2])
-        faults.append(
-            Fault(
-                "multi-file-diff",
-                None,
-                f"the edits name more than one file: {named}",
-                "send one file at a time",
-                details={"split": [[RepoPath.from_patch(path)] for path in paths]},
-            )
-        )
+        split = [[RepoPath.from_patch(path)] for path in paths]
+        message = f"the edits name more than one file: {split[0][0].quoted} and {split[1][0].quoted}"
+        hint = "send one file at a time"
+        faults.append(Fault("multi-file-diff", None, message, hint, details={"split": split}))
     if faults:
         return tuple(faults)
     edits.sort(key=lambda edit: (edit.start, edit.end))
     for above, below in pairwise(edits):
         if below.start <= above.end or (below.start, below.end) == (above.start, above.end):
-            raise _wrong(
-                f"the edits of lines {above.start}-{above.end} and {below.start}-{below.end} overlap",
-                "join edits that touch the same lines into one",
-                rule="range-invalid",
-            )
+            message = f"the edits of lines {above.start}-{above.end} and {below.start}-{below.end} overlap"
+            raise _wrong(message, "join edits that touch the same lines into one", rule=_RANGE)
     return Edits(RepoPath.from_patch(next(iter(paths))), tuple(edits), summary)
 
 
@@ -204,26 +189,20 @@ def _read_edit(entry: object, number: int) -> tuple[bytes, Edit]:
         raise _wrong(f"`old_sha256` of {name} is no SHA-256", "write 64 hexadecimal digits, or `old_text`")
     for field, value in (("start", start), ("end", end)):
         if isinstance(value, _LongNumber):
-            raise _wrong(f"`{field}` of {name} is no line number", "count lines from 1", rule="range-invalid")
+            raise _wrong(f"`{field}` of {name} is no line number", "count lines from 1", rule=_RANGE)
         if type(value) is not int:
-            raise _wrong(
-                f"`{field}` of {name} is not a whole number", 'write a plain number: 1, not true, 1.0 or "1"'
-            )
+            hint = 'write a plain number: 1, not true, 1.0 or "1"'
+            raise _wrong(f"`{field}` of {name} is not a whole number", hint)
     assert type(start) is int
     assert type(end) is int
     if start < 1 or end < start - 1:
-        raise _wrong(
-            f"{name} has the range {start} to {end}",
-            "count lines from 1; to insert before a line, set `end` to `start - 1`",
-            rule="range-invalid",
-        )
+        hint = "count lines from 1; to insert before a line, set `end` to `start - 1`"
+        raise _wrong(f"{name} has the range {start} to {end}", hint, rule=_RANGE)
     try:
         raw_path, raw_text = path.encode("utf-8"), new_text.encode("utf-8")
         raw_old = None if old_text is None else old_text.encode("utf-8")
     except UnicodeEncodeError:
-        raise _wrong(
-            f"{name} holds half a surrogate pair", "send real characters", rule="encoding-unsupported"
-        ) from None
+        raise _wrong(f"{name} holds half a surrogate pair", "send real characters", rule=_ENCODING) from None
     if "\0" in path:
         raise _wrong(f"the path of {name} holds a NUL")
     if "\0" in new_text:
@@ -232,4 +211,5 @@ def _read_edit(entry: object, number: int) -> tuple[bytes, Edit]:
         raise _wrong(
             f"the text of {name} does not end in a newline", "end `new_text` with \\n", rule="newline-missing"
         )
-    return raw_path, Edit(start, end, raw_text, raw_old, None if digest is None else digest.lower())
+    old_sha256 = None if digest is None else digest.lower()
+    return raw_path, Edit(start=start, end=end, new_text=raw_text, old_text=raw_old, old_sha256=old_sha256)

@@ -224,10 +224,7 @@ def finding_of(fault: Fault, path: RepoPath | None = None, also: str | None = No
         line=line if isinstance(line, int) and line > 0 else None,
         side="old",
         hint=hint,
-        details={
-            **fault.details,
-            "patch_line": fault.details.get("patch_line", fault.line),
-        },
+        details={**fault.details, "patch_line": fault.details.get("patch_line", fault.line)},
         fix=fix,
         notes=notes,
     )

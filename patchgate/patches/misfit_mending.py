@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from patchgate.git.quoting import DEV_NULL, quote, split_equal_names, unquote
 from patchgate.patches.lines import FileLines, HunkLines
 from patchgate.patches.patch_hunks import is_elided
-from patchgate.patches.patch_model import Hunk, Kind, Mending, Section, mend, range_text
+from patchgate.patches.patch_model import Hunk, Kind, Mending, Section, hunk_header, mend
 
 _MOST_LINES = 200
 _CR = b"\r"
@@ -178,7 +178,7 @@ def as_new_file(section: Section) -> Mending | None:
         return None
     git_line = section.raw[section.start : section.raw.index(b"\n", section.start)]
     names = name_lines(section.path.raw, is_new=True, is_gone=False)
-    header = b"@@ -0,0 +%b @@" % range_text(1, hunk.new_count)
+    header = hunk_header((0, 0), (1, hunk.new_count))
     return mend(section.line, b"\n".join((git_line, b"new file mode 100644", *names, header)), hunk.line)
 
 
@@ -212,9 +212,8 @@ def with_new_start(hunk: Hunk, shift: int) -> Mending | None:
     new_start = place + 1 if hunk.new_count else place
     if new_start < 0 or new_start == hunk.new_start:
         return None
-    old = range_text(hunk.old_start, hunk.old_count)
-    new = range_text(new_start, hunk.new_count)
-    return mend(hunk.line, b"@@ -%b +%b @@%b" % (old, new, hunk.section_text))
+    old, new = (hunk.old_start, hunk.old_count), (new_start, hunk.new_count)
+    return mend(hunk.line, hunk_header(old, new, hunk.section_text))
 
 
 def with_context(

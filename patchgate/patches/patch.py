@@ -15,6 +15,7 @@ from patchgate.git.quoting import DEV_NULL, printable, quote
 from patchgate.patches.patch_headers import ONLY_HEADERS, SECTION, name_missing, read_section
 from patchgate.patches.patch_hunk_faults import explain_hunk
 from patchgate.patches.patch_hunks import (
+    HEADERS,
     NO_BINARY,
     ONLY_THE_DIFF,
     Place,
@@ -44,21 +45,6 @@ from patchgate.patches.patch_model import (
     mend,
 )
 
-_ORDER = (
-    b"old mode ",
-    b"new mode ",
-    b"new file mode ",
-    b"deleted file mode ",
-    b"similarity index ",
-    b"copy from ",
-    b"copy to ",
-    b"rename from ",
-    b"rename to ",
-    b"dissimilarity index ",
-    b"index ",
-    b"--- ",
-    b"+++ ",
-)
 _MODE = re.compile(rb"(?:100644|100755|120000|160000)")
 _PER_CENT = re.compile(rb"(?:0|[1-9][0-9]?|100)%")
 _INDEX = re.compile(rb"[0-9a-f]{4,64}\.\.[0-9a-f]{4,64}(?: (?:100644|100755|120000|160000))?")
@@ -75,18 +61,18 @@ def explain_headers(places: Iterable[Place]) -> Fault:
         if first is None:
             first = place
             continue
-        header = next((prefix for prefix in _ORDER if place.text.startswith(prefix)), None)
+        header = next((prefix for prefix in HEADERS if place.text.startswith(prefix)), None)
         if header is None:
             return _explain_foreign(place, follows_names=b"+++ " in seen)
         fault = _value_fault(place, header)
         if fault:
             return fault
-        if header in seen or _ORDER.index(header) < last:
+        if header in seen or HEADERS.index(header) < last:
             message = f"the header line is repeated or out of order: {printable(place.text, 80)}"
             hint = "write each header once, in the order in which git writes them"
             return Fault("invalid-unified-diff", place.number, message, hint)
         seen.add(header)
-        last = _ORDER.index(header)
+        last = HEADERS.index(header)
     return _explain_pairs(seen, first.number if first else 1)
 
 
@@ -141,7 +127,7 @@ __all__ = ["Fault", "Hunk", "Kind", "Patch", "Section", "parse", "print_patch", 
 
 _START = b"diff --git "
 _HUNK = b"\n@@"
-_BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+_BYTEHEADERS_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 _BLANK_LINES = re.compile(rb"\n*+")
 _OTHER_FORMS = (
     ("the form `*** Begin Patch`", re.compile(rb"^\*\*\* Begin Patch", re.MULTILINE)),
@@ -270,7 +256,7 @@ def _find_unreadable(raw: bytes) -> Fault | None:
     """Refuse what must not even be split into lines: size, byte-order marks, NUL, nothing, a huge line."""
     if len(raw) > MAX_PATCH_BYTES:
         return _too_large(f"{len(raw)} bytes, more than {MAX_PATCH_BYTES}", 1)
-    if raw.startswith(_BYTE_ORDER_MARKS):
+    if raw.startswith(_BYTEHEADERS_MARKS):
         hint = "send the patch as plain bytes: UTF-8 without a byte-order mark"
         return Fault("encoding-unsupported", 1, "the patch begins with a byte-order mark", hint)
     nul = raw.find(b"\0")

@@ -6,7 +6,8 @@ It walks line by line, and is only run on hunks at fault.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from itertools import chain, takewhile
 
 from patchgate.git.quoting import printable
 from patchgate.patches.patch_hunks import (
@@ -20,7 +21,7 @@ from patchgate.patches.patch_hunks import (
     prose,
     unbegun,
 )
-from patchgate.patches.patch_model import MARKER, MAX_FAULTS, Detail, Fault, Row, mend, range_text
+from patchgate.patches.patch_model import MARKER, MAX_FAULTS, Detail, Fault, Row, hunk_header, mend
 
 _BODY = (b" ", b"+", b"-", b"\\")
 _FENCES = (b"```", b"~~~")
@@ -43,7 +44,11 @@ def explain_hunk(raw: bytes, start: int, end: int, line: int, previous: Row | No
         1 if number is None else int(number) for number in match.groups()[:4]
     )
     walk = _Walk(
-        line, (old_start, new_start), (old_count, new_count), match[5] or b"", is_last=end == len(raw)
+        line=line,
+        starts=(old_start, new_start),
+        counts=[old_count, new_count],
+        section_text=match[5] or b"",
+        is_last=end == len(raw),
     )
     faults = walk.follow(lines_of(raw, match.end(), end, line + 1))
     if faults:
@@ -51,32 +56,26 @@ def explain_hunk(raw: bytes, start: int, end: int, line: int, previous: Row | No
     return [_explain_ranges(walk, previous)]
 
 
+@dataclass(slots=True)
 class _Walk:
-    """Follows one hunk line by line: what its header promised, and what has been seen."""
+    """Follows one hunk line by line: what its header promised, and what has been seen.
 
-    def __init__(
-        self,
-        line: int,
-        starts: tuple[int, int],
-        counts: tuple[int, int],
-        section_text: bytes,
-        *,
-        is_last: bool,
-    ) -> None:
-        self.line = line
-        self.is_last = is_last
-        # The first line of context that is an ellipsis.
-        self.elided: Place | None = None
-        # What is wrong up to the first line without a sign; and whether the walk came to the hunk's end.
-        self.unsigned: list[Fault] | None = None
-        self.is_whole = False
-        self.starts = starts
-        self.counts = list(counts)
-        self.section_text = section_text
-        self.seen = [0, 0]
-        self.changes = 0
-        # The lines of the markers that ended the old and the new side; 0 while a side goes on.
-        self.ended = [0, 0]
+    `elided` is the first line of context that is an ellipsis. `unsigned` is what is wrong up to the first
+    line without a sign, `is_whole` whether the walk came to the hunk's end. `ended` are the lines of the
+    markers that ended the old and the new side; 0 while a side goes on.
+    """
+
+    line: int
+    starts: tuple[int, int]
+    counts: list[int]
+    section_text: bytes
+    is_last: bool
+    elided: Place | None = None
+    unsigned: list[Fault] | None = None
+    is_whole: bool = False
+    seen: list[int] = field(default_factory=lambda: [0, 0])
+    changes: int = 0
+    ended: list[int] = field(default_factory=lambda: [0, 0])
 
     def follow(self, places: Iterator[Place]) -> list[Fault]:
         """Walk the lines under the header; no fault means that the body is sound by itself.
@@ -192,15 +191,8 @@ class _Walk:
             return [prose(blank) for blank in blanks[:1]] or [told]
         for blank in blanks:
             self._count(Place(blank.number, b" "))
-        for each in (place, following):
-            if each.text[:1] not in _BODY:
-                break
+        for each in takewhile(lambda each: each.text[:1] in _BODY, chain((place, following), places)):
             self._count(each)
-        else:
-            for each in places:
-                if each.text[:1] not in _BODY:
-                    break
-                self._count(each)
         return [*(self._blank(blank) for blank in blanks), self._wrong_counts(is_at_end=False)]
 
     def _explain_end(self, place: Place, following: Place) -> Fault | None:
@@ -233,9 +225,9 @@ class _Walk:
         if is_short:
             hint = "write the lines that are missing; if none is, count the lines of the hunk again"
             return Fault("hunk-count-mismatch", self.line, told, hint, details=details)
-        counted = zip(self.starts, self.seen, strict=True)
-        ranges = [range_text(start or bool(count), count) for start, count in counted]
-        right = b"@@ -%b +%b @@%b" % (*ranges, self.section_text)
+        old_start, new_start = self.starts
+        sides = ((old_start or bool(old), old), (new_start or bool(new), new))
+        right = hunk_header(*sides, self.section_text)
         hint = f"write `{printable(right, 120)}`"
         return Fault("hunk-count-mismatch", self.line, told, hint, mend(self.line, right), details)
 

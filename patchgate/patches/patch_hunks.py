@@ -32,11 +32,12 @@ _BULLET = re.compile(rb"--? ?\r?$|---\r?$|- [0-9A-Za-z`\"'(\[]")
 _DIFFSTAT = re.compile(rb" (?:\S.* \| +(?:[0-9]|Bin)| *[0-9]+ files? changed|(?:create|delete) mode|rename )")
 _MODE = re.compile(rb"\b(?:100[0-7]{3}|120000|160000)\b")
 _LONG_NUMBER = re.compile(rb"@@ -[0-9,+ -]*[0-9]{10}")
-_HEADERS = (
-    *(b"--- ", b"+++ ", b"index ", b"old mode ", b"new mode ", b"new file mode ", b"deleted file mode "),
-    *(b"similarity index ", b"dissimilarity index "),
-    *(b"rename from ", b"rename to ", b"copy from ", b"copy to "),
+HEADERS = (
+    *(b"old mode ", b"new mode ", b"new file mode ", b"deleted file mode ", b"similarity index "),
+    *(b"copy from ", b"copy to ", b"rename from ", b"rename to ", b"dissimilarity index "),
+    *(b"index ", b"--- ", b"+++ "),
 )
+"""What the lines under `diff --git` begin with, in git's order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,7 @@ def foreign(place: Place) -> Fault:
         return Fault("binary-payload", place.number, "the patch changes a binary file", NO_BINARY)
     if text.startswith(b"@@"):
         return explain_hunk_header(place)
-    if text.startswith(_HEADERS):
+    if text.startswith(HEADERS):
         return unbegun(place.number)
     return prose(place)
 
@@ -136,8 +137,8 @@ def is_prose(text: bytes) -> bool:
         return _BULLET.match(text) is not None
     if text.startswith(b" "):
         return _DIFFSTAT.match(text) is not None
-    is_header = text.startswith((b"diff ", *_HEADERS)) or _MODE.search(text)
-    is_cut = text and any(header.startswith(text) for header in (b"diff --git ", *_HEADERS))
+    is_header = text.startswith((b"diff ", *HEADERS)) or _MODE.search(text)
+    is_cut = text and any(header.startswith(text) for header in (b"diff --git ", *HEADERS))
     return not (is_header or is_cut or text.startswith((b"+", b"@", b"\\")) or is_elided(text))
 
 

@@ -14,7 +14,7 @@ from itertools import islice
 
 from patchgate.patches.misfit_mending import begin_section, candidates
 from patchgate.patches.patch_hunks import HEADER, Place, carriage_return, is_prose, lines_of, unbegun
-from patchgate.patches.patch_model import MARKER, MAX_FAULTS, Fault, Mending, mend, range_text
+from patchgate.patches.patch_model import MARKER, MAX_FAULTS, Fault, Mending, hunk_header, mend
 
 CountFaults = Callable[[bytes], int]
 IsSound = Callable[[bytes], bool]
@@ -289,8 +289,8 @@ def _ranges(section: _Section, is_sound: IsSound) -> Iterator[Mending | None]:
         if match:
             starts.append((max(int(match[1]), 1), max(int(match[3]), 1)))
         for each in starts:
-            sides = [range_text(at if count else 0, count) for at, count in zip(each, counts, strict=True)]
-            header = b"@@ -%b +%b @@%b" % (*sides, (match[5] or b"") if match else b"")
+            old, new = ((at if count else 0, count) for at, count in zip(each, counts, strict=True))
+            header = hunk_header(old, new, (match[5] or b"") if match else b"")
             yield section.mending(index, index + 1, [header], is_sound)
     first = section.n_headers
     hunks: list[Sequence[bytes]] = []
@@ -298,8 +298,7 @@ def _ranges(section: _Section, is_sound: IsSound) -> Iterator[Mending | None]:
         hunks.append(section.lines[first : section.hunk_end(first)])
         first += len(hunks[-1])
     if hunks and all(HEADER.match(hunk[0] + b"\n") for hunk in hunks):
-        ordered = sorted(hunks, key=_old_start)
-        texts = [text for hunk in ordered for text in hunk]
+        texts = [text for hunk in sorted(hunks, key=_old_start) for text in hunk]
         yield section.mending(section.n_headers, len(section.lines), texts, is_sound)
 
 
@@ -315,7 +314,7 @@ def _with_header(section: _Section, is_sound: IsSound) -> Mending | None:
     if counts is None or (counts[0] and counts[1]):
         return None
     old, new = counts
-    header = b"@@ -%b +%b @@" % (range_text(bool(old), old), range_text(bool(new), new))
+    header = hunk_header((bool(old), old), (bool(new), new))
     return section.mending(index, index + 1, [header, section.lines[index]], is_sound)
 
 

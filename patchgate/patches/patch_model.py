@@ -142,6 +142,11 @@ def range_text(start: int, count: int, *, written: bool = False) -> bytes:
     return b"%d" % start if count == 1 and not written else b"%d,%d" % (start, count)
 
 
+def hunk_header(old: tuple[int, int], new: tuple[int, int], section_text: bytes = b"") -> bytes:
+    """Write a hunk's header for the start and the count of each side, without LF."""
+    return b"@@ -%b +%b @@%b" % (range_text(*old), range_text(*new), section_text)
+
+
 @dataclass(frozen=True, slots=True)
 class Section:
     """What a patch says about one file.

@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from patchgate.check.features import work_here
@@ -33,6 +33,7 @@ from patchgate.patches.trial import Trial
 from patchgate.policy.file_kinds import is_control_by_name
 from patchgate.policy.policies import built_in
 from patchgate.policy.policy import Policy, Profile
+from patchgate.policy.sealed_file import SealedFile, drop_oldest
 from patchgate.report.verdict import ChangeVerdict, Report
 
 KEPT_SECONDS = 3600
@@ -54,42 +55,21 @@ class Checked:
 
 def last_checked(repository: Repository, path: RepoPath, now: float) -> Checked | None:
     """Find what edits of a file were checked on within the hour; None where nothing is known."""
-    try:
-        with open(_place(repository, path), "rb") as stream:
-            found = json.loads(stream.read(_MOST_BYTES))
-    except (OSError, ValueError, RecursionError):
-        return None
-    if not isinstance(found, dict) or not isinstance(found.get("at"), int | float):
-        return None
-    content, edits = found.get("content"), found.get("edits")
-    if now - found["at"] > KEPT_SECONDS or not isinstance(content, str) or not isinstance(edits, str):
-        return None
-    return Checked(content, edits)
+    kept = _memory_of(repository, path).load()
+    return None if not kept or now - kept["at"] > KEPT_SECONDS else Checked(kept["content"], kept["edits"])
 
 
 def remember(repository: Repository, path: RepoPath, checked: Checked, now: float) -> None:
     """Keep what edits of a file were checked on."""
-    from pathlib import Path
-
-    from patchgate.policy.sealed_file import drop_oldest
-    from patchgate.storage.replace import write_atomically
-
-    place = Path(_place(repository, path))
-    body = json.dumps({"at": now, "content": checked.content, "edits": checked.edits}).encode("ascii")
-    try:
-        os.makedirs(place.parent, mode=0o700, exist_ok=True)
-        drop_oldest(str(place.parent), _MOST_FILES - 1)
-        write_atomically(place, body, mode=0o600)
-    except OSError:
-        return
+    memory = _memory_of(repository, path)
+    memory.store(json.dumps({"at": now, "content": checked.content, "edits": checked.edits}).encode("ascii"))
+    drop_oldest(os.path.dirname(memory.path), _MOST_FILES)
 
 
 def forget(repository: Repository, path: RepoPath) -> None:
     """Drop what is known of a file: a patch of it landed."""
-    try:
-        os.unlink(_place(repository, path))
-    except OSError:
-        return
+    with suppress(OSError):
+        os.unlink(_memory_of(repository, path).path)
 
 
 def digest_of(raw: bytes) -> str:
@@ -97,9 +77,10 @@ def digest_of(raw: bytes) -> str:
     return hashlib.sha256(raw).hexdigest()
 
 
-def _place(repository: Repository, path: RepoPath) -> str:
-    about = os.fsencode(repository.work_tree or "") + b"\0" + path.raw
-    return os.path.join(repository.common_dir, "patchgate", "checked-edits", digest_of(about))
+def _memory_of(repository: Repository, path: RepoPath) -> SealedFile:
+    name = digest_of(os.fsencode(repository.work_tree or "") + b"\0" + path.raw)
+    place = os.path.join(repository.common_dir, "patchgate", "checked-edits", name)
+    return SealedFile(place, f"patchgate.checked-edits/1 {name}", _MOST_BYTES)
 
 
 @dataclass(frozen=True, slots=True)

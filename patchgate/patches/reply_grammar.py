@@ -335,8 +335,6 @@ class _Reader:
         )
         return len(self._raw)
 
-    # What is told.
-
     def _tell(self, rule: str, line: int, message: str, hint: str) -> None:
         self.faults.append(Fault(rule, line, message, hint))
 
@@ -380,8 +378,6 @@ class _Reader:
         near = self._raw.find(b"<function")
         line = 1 if near < 0 else self._raw.count(b"\n", 0, near) + 1
         return Fault("missing-function-tag", line, "there is no `<function=NAME>` tag", _ONE_BLOCK)
-
-    # Where things stand.
 
     def _line_at(self, offset: int) -> int:
         self._line += self._raw.count(b"\n", self._counted, offset)

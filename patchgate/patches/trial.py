@@ -82,7 +82,10 @@ class _Plan:
 
 
 class Trial:
-    """One patch on its footing, and what it is judged with."""
+    """One patch on its footing, and what it is judged with.
+
+    `index` is the tree of the index that new names were looked up in; None where none were.
+    """
 
     def __init__(
         self,
@@ -103,17 +106,12 @@ class Trial:
         self._before, self._place, self._is_borrowed = policy_before(
             objects, self._policies, asked, footing.commit, (footing.policy_tree, footing.policy_place)
         )
-        self._index: str | None = None
+        self.index: str | None = None
 
     @property
     def policy(self) -> Policy | None:
         """The policy from before the change; None where there was none that could be read."""
         return self._before.policy
-
-    @property
-    def index(self) -> str | None:
-        """The tree of the index that new names were looked up in; None where none were."""
-        return self._index
 
     def unreadable(self, found: tuple[Fault, ...], path: RepoPath | None = None) -> ChangeVerdict:
         """Refuse what is no patch, or edits of a file: nothing else was looked at."""
@@ -282,14 +280,8 @@ class Trial:
         change = Change.of(base, base, files, self._objects.empty_blob)
         landed = {file.path: file for file in standing(files, ground.blocked)}
         folders = resulting_tree(self._objects, tree, {**ground.pending, **landed}.values()).folders
-        reading = Reading(
-            change,
-            self._source,
-            folders,
-            is_proposed=True,
-            copied=copied_by(patch),
-            behind=dict(ground.blocked),
-        )
+        reading = Reading(change, self._source, folders, is_proposed=True, copied=copied_by(patch))
+        reading = replace(reading, behind=dict(ground.blocked))
         return Attempted(findings, reading, dict(self._objects.tree(tree)))
 
     def _effected(self, effect: Effect, ground: Ground, plan: _Plan, detail: Detail) -> Attempted:
@@ -326,7 +318,7 @@ class Trial:
         present = find_present(self._repository, self._store, self._objects, self._footing, files)
         if present is None:
             return made
-        self._index = present.index
+        self.index = present.index
         reading = replace(reading, behind=present.blocked, folders={**reading.folders, **present.folders})
         found = tuple(map(already_there, present.taken))
         is_made = not found and not present.blocked

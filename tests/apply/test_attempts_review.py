@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from patchgate.apply.attempts import AttemptRecord
 from patchgate.apply.review import MOST_FEEDBACK, CommandRun, Tried, feedback, review
 from patchgate.git.model import FileChange
 from patchgate.git.quoting import is_printable
@@ -18,7 +19,19 @@ from tests.amount import often
 from tests.report.verdict_reports import HOSTILE, POLICY, entry, finding, judged, path
 
 SHA = "sha256:" + "9" * 64
-TRIED = Tried(SHA, "a-7f3a", 1, 2.25, limit=5)
+RECORD = AttemptRecord(
+    attempt="a-7f3a",
+    chain="a-7f3a",
+    retry_of=None,
+    number=1,
+    verdict="rejected",
+    applied=False,
+    counts=True,
+    dry_run=False,
+    kind="patch",
+    patch_sha256=SHA,
+)
+TRIED = Tried(RECORD, 2.25, limit=5)
 HERE = Attempt("a-7f3a", "/x/attempts/a-7f3a", False, "deny-prefix")
 NEXT = Retry(True, 2, 5, "git patchgate apply - --retry-of a-7f3a")
 MARKUP = (
@@ -96,7 +109,7 @@ def test_a_refusal_says_verdict_stage_code_reason_patch_policy_and_files() -> No
 
 
 def test_a_retry_names_its_chain_and_its_number() -> None:
-    tried = replace(TRIED, chain="a-0001", retry_of="a-0002", number=3)
+    tried = replace(TRIED, record=replace(RECORD, chain="a-0001", retry_of="a-0002", number=3))
     assert "- retry 3 of 5 in the chain `a-0001`, after `a-0002`\n" in review(refused(), tried)
     assert "new chain" not in review(refused(), tried)
 
@@ -113,7 +126,7 @@ def test_what_was_applied_is_said() -> None:
     assert "- the whole patch was written to the working tree\n" in review(ACCEPTED, TRIED)
     assert "nothing has to be sent again" in review(ACCEPTED, TRIED)
     dry = replace(ACCEPTED, attempt=HERE)
-    assert ": it was a dry run\n" in review(dry, replace(TRIED, dry_run=True))
+    assert ": it was a dry run\n" in review(dry, replace(TRIED, record=replace(RECORD, dry_run=True)))
 
 
 def test_commands_are_listed_with_outcome_code_duration_and_log() -> None:
@@ -121,7 +134,10 @@ def test_commands_are_listed_with_outcome_code_duration_and_log() -> None:
         CommandRun("ruff", "lint", "passed", 0.31, 0, "logs/ruff.log"),
         CommandRun("unit", "test", "not run"),
     )
-    text = review(refused(), replace(TRIED, commands=runs, kind="edits", only=("src/a.py", "b`")))
+    text = review(
+        refused(),
+        replace(TRIED, record=replace(RECORD, kind="edits"), commands=runs, only=("src/a.py", "b`")),
+    )
     assert "- lint `ruff`: `passed`, exit code 0, 0.3 s, output in `logs/ruff.log`\n" in text
     assert "- test `unit`: `not run`\n" in text
     assert "- it came as `edits`\n" in text
@@ -225,7 +241,12 @@ def hostile_report(text: str, raw: bytes) -> tuple[Report, Tried]:
     runs = (CommandRun(text, "lint", text, 1.0, 1, text),)
     return (
         Report((change,), warnings=(text,), attempt=attempt, retry=replace(NEXT, command=text)),
-        replace(TRIED, commands=runs, only=(text, text), kind=text, retry_of=text, chain=text),
+        replace(
+            TRIED,
+            record=replace(RECORD, kind=text, retry_of=text, chain=text),
+            commands=runs,
+            only=(text, text),
+        ),
     )
 
 
