@@ -78,8 +78,7 @@ class Told:
     @property
     def dir(self) -> str | None:
         """Where its evidence was put; None where nobody says it, or what is said names no folder."""
-        known = [self.record.dir if self.record is not None else None]
-        known.append(self.folder.dir if self.folder is not None else None)
+        known = (each.dir for each in (self.record, self.folder) if each is not None)
         return next((each for each in known if each is not None and _is_place(each)), None)
 
 
@@ -106,7 +105,7 @@ def attempts(repository: Repository) -> list[Told]:
             outcomes[each.attempt] = each.outcome
     lying = {each.id: each for each in _folders(repository)}
     names = [*records, *(name for name, folder in lying.items() if name not in records and folder.says)]
-    found = [Told(name, records.get(name), lying.get(name), outcomes.get(name)) for name in names]
+    found = [Told(name, records.get(name), lying.get(name), recovered=outcomes.get(name)) for name in names]
     # The ledger is in the order in which things happened; what is of the same second stays in it.
     found.sort(key=lambda each: each.at)
     return found[::-1]

@@ -69,13 +69,11 @@ def open_evidence(
     After an error nothing of it is left.
 
     Args:
-        candidate: the patch, exactly as it came.
         chance: so many random bytes.
         is_known: whether an id was given before, though its folder is gone.
         at: now, in UTC, ISO 8601, whole seconds.
         about: what else the marker says, for who finds the attempt cut short.
         run_dir: the caller's own folder, absolute: missing or empty.
-        masks: takes secrets out of what is kept.
 
     Raises:
         UsageError: `run_dir` is not empty, no folder, or has no folder above it.
@@ -103,7 +101,7 @@ def open_evidence(
                 "make room or mend the folder's mode; --run-dir DIR keeps the evidence elsewhere",
             ) from error
         undo.pop_all()
-    return Evidence(name, place, own, held, masks or Masks(), faults)
+    return Evidence(name=name, folder=place, own=own, held=held, masks=masks or Masks(), faults=faults)
 
 
 class Evidence:

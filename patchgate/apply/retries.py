@@ -132,7 +132,7 @@ def open_chain(
         for each in reversed([each for each in refusals if _is_open(each, work_tree, now)]):
             why = _likeness(each, sent, paths)
             if why is not None:
-                return Chain(chain, refusals[-1].attempt, refusals, why)
+                return Chain(first=chain, retry_of=refusals[-1].attempt, refusals=refusals, why=why)
     return Chain()
 
 
@@ -280,20 +280,21 @@ def next_retry(
 ) -> Retry:
     """Say what may be sent after a refusal that counts.
 
-    Args:
-        chain: the chain, as it was before this attempt.
-        attempt: this attempt's id, which the next one names.
-        limit: `[apply] max_attempts`.
-        kind: the channel that this attempt came by.
-        also: further arguments of the command, as they were given.
+    The chain is as it was before this attempt, which came by the channel `kind`; `also` are further arguments
+    of the command, as they were given.
     """
-    number, named = chain.number + 1, chain.id_with(attempt)
-    if number > limit:
-        return Retry(False, limit, limit, reset_command(attempt), named, chain.why)
+    is_last = chain.number >= limit
     are_edits = kind == "edits" and all(each.kind == kind for each in chain.refusals)
     channel = ["--edits", "-"] if are_edits else ["-"]
     words = ["git", "patchgate", "apply", *channel, "--retry-of", attempt, *also]
-    return Retry(True, number, limit, shlex.join(words), named, chain.why)
+    return Retry(
+        allowed=not is_last,
+        number=limit if is_last else chain.number + 1,
+        of=limit,
+        command=reset_command(attempt) if is_last else shlex.join(words),
+        chain=chain.id_with(attempt),
+        why=chain.why,
+    )
 
 
 def reset_command(attempt: str) -> str:

@@ -287,9 +287,8 @@ class Before:
         self.runs.append(ran.told(called, settings.kind))
         if outcome.status not in {Status.PASSED, Status.FAILED} or outcome.exit_code is None:
             return None
-        known = _Known(outcome.exit_code, None, frozenset())
-        if (found := ran.failures) is not None:
-            known = replace(known, form=found.form, marks=found.marks)
+        form, marks = (ran.failures.form, ran.failures.marks) if ran.failures else (None, frozenset[str]())
+        known = _Known(outcome.exit_code, form, marks)
         if file is not None:
             plain = {
                 "at": self._now,

@@ -45,9 +45,9 @@ class Footing:
 
     tree: str
     commit: str | None
-    on_disk: bool
     policy_tree: str
-    policy_place: str
+    policy_place: str = "HEAD"
+    on_disk: bool = False
     head: str | None = None
     lands: bool = False
 
@@ -88,13 +88,8 @@ def find_footing(
         if repository.work_tree is None:
             raise UsageError("a bare repository has no files for the patch", "name a commit: --base REV")
         here = pending_base(repository, objects)
-        return Footing(
-            tree=here.policy_tree,
-            commit=here.commit,
-            on_disk=True,
-            policy_tree=here.policy_tree,
-            policy_place="HEAD",
-        )
+        tip = here.policy_tree
+        return Footing(tree=tip, commit=here.commit, policy_tree=tip, on_disk=True)
     commit = commit_named(objects, base)
     tree = objects.header(commit + "^{tree}")
     head = head_commit(objects)
@@ -106,20 +101,13 @@ def find_footing(
             "make the patch from HEAD or an ancestor of it; check --patch --base judges it",
         )
     if repository.work_tree is None or head is None:
-        return Footing(tree=tree.oid, commit=commit, on_disk=False, policy_tree=tree.oid, policy_place=base)
+        return Footing(tree=tree.oid, commit=commit, policy_tree=tree.oid, policy_place=base)
     head_tree = objects.header(head + "^{tree}")
     if head_tree is None:
         raise UndecidedError("HEAD's tree is not here", "run git fsck")
     is_older = head != commit and (lands or _contains(repository, head, commit))
-    return Footing(
-        tree=tree.oid,
-        commit=commit,
-        on_disk=False,
-        policy_tree=head_tree.oid,
-        policy_place="HEAD",
-        head=head if is_older else None,
-        lands=lands,
-    )
+    later = head if is_older else None
+    return Footing(tree=tree.oid, commit=commit, policy_tree=head_tree.oid, head=later, lands=lands)
 
 
 def _contains(repository: Repository, head: str, commit: str) -> bool:
@@ -152,7 +140,8 @@ def find_present(
     beside = [file for path, file in staged.items() if file.new is not None and path not in touched]
     free = [file for file in files if file.path not in closed]
     folders = resulting_tree(objects, tree, [*beside, *free]).folders
-    return Present(index_tree(objects, tree, staged), dict(ground.blocked), taken, folders)
+    index = index_tree(objects, tree, staged)
+    return Present(index=index, blocked=dict(ground.blocked), taken=taken, folders=folders)
 
 
 def index_tree(objects: Objects, tree: str, staged: Mapping[RepoPath, FileChange]) -> str:

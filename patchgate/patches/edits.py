@@ -62,7 +62,7 @@ class _RefusedError(Exception):
         self.fault = fault
 
 
-class _LongNumber(str):
+class LongNumber(str):
     """The digits of a number that is too long to be a line."""
 
     __slots__ = ()
@@ -96,7 +96,7 @@ def _load(raw: bytes) -> object:
         return json.loads(
             text,
             object_pairs_hook=_unique,
-            parse_int=lambda digits: int(digits) if len(digits) <= 10 else _LongNumber(digits),
+            parse_int=lambda digits: int(digits) if len(digits) <= 10 else LongNumber(digits),
             parse_float=float,
             parse_constant=_refuse_constant,
         )
@@ -188,7 +188,7 @@ def _read_edit(entry: object, number: int) -> tuple[bytes, Edit]:
     if digest is not None and not (isinstance(digest, str) and _DIGEST.fullmatch(digest)):
         raise _wrong(f"`old_sha256` of {name} is no SHA-256", "write 64 hexadecimal digits, or `old_text`")
     for field, value in (("start", start), ("end", end)):
-        if isinstance(value, _LongNumber):
+        if isinstance(value, LongNumber):
             raise _wrong(f"`{field}` of {name} is no line number", "count lines from 1", rule=_RANGE)
         if type(value) is not int:
             hint = 'write a plain number: 1, not true, 1.0 or "1"'

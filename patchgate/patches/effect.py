@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 from patchgate.errors import UndecidedError
 from patchgate.git.diff import Detail, read_difference
@@ -23,7 +24,7 @@ from patchgate.patches.diagnosis import tell
 from patchgate.patches.patch import parse, without_returns
 from patchgate.patches.patch_hunks import with_returns
 from patchgate.patches.patch_model import Fault, Mending
-from patchgate.process import Completed
+from patchgate.process import Child, Completed
 from patchgate.report.rules import RULES, Stage
 from patchgate.report.verdict import ChangeVerdict, Finding, Fix, Json
 
@@ -52,15 +53,27 @@ class Effect:
     `refused` is true where git did not take the patch; then nothing changed. `code` is git's exit code.
     """
 
-    files: list[FileChange]
-    binary: set[int]
-    refused: bool
-    said: tuple[str, ...]
+    files: list[FileChange] = field(default_factory=list)
+    binary: set[int] = field(default_factory=set)
+    refused: bool = False
+    said: tuple[str, ...] = ()
     code: int = 0
 
 
-class Making:
-    """git applies a patch to `entries` in private, while the caller plans; a context manager that ends it.
+class _Asking:
+    """A git that works while the caller does; a context manager that ends it."""
+
+    _child: Child
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._child.end()
+
+
+class Making(_Asking):
+    """git applies a patch to `entries` in private, while the caller plans.
 
     Args:
         entries: every touched path with what stands there (None: nothing).
@@ -87,12 +100,6 @@ class Making:
         self._child = repository.child(*arguments, variables=self._variables, memory=_MEMORY)
         self._child.feed(patch)
 
-    def __enter__(self) -> Making:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._child.end()
-
     def read(self, objects: Objects, detail: Detail) -> Effect:
         """Wait for git, and read back what became of the entries, in so much detail.
 
@@ -102,11 +109,11 @@ class Making:
         applied = self._finish()
         said = _last_words(applied.err)
         if _is_refused(applied):
-            return Effect([], set(), True, said, applied.code)
+            return Effect(refused=True, said=said, code=applied.code)
         files, binary = read_difference(
             self._repository, objects, ("diff-index", "--cached"), [self._base], detail, self._variables
         )
-        return Effect(files, binary, False, said)
+        return Effect(files, binary, said=said)
 
     def words(self) -> Effect | None:
         """Wait for git, and give only what it said; None where it could not do its work."""
@@ -114,7 +121,7 @@ class Making:
             applied = self._finish()
         except UndecidedError:
             return None
-        return Effect([], set(), _is_refused(applied), _last_words(applied.err), applied.code)
+        return Effect(refused=_is_refused(applied), said=_last_words(applied.err), code=applied.code)
 
     def is_taken(self) -> bool:
         """Wait for git, and tell only whether it took the patch.
@@ -158,8 +165,8 @@ def differences(files: Sequence[FileChange], planned: Mapping[RepoPath, Entry | 
     return sorted(wrong + [path for path in made if path not in planned])
 
 
-class PatchId:
-    """`git patch-id --stable` of a patch, computed while the caller works; a context manager that ends it.
+class PatchId(_Asking):
+    """`git patch-id --stable` of a patch, computed while the caller works.
 
     `./a` and `a` are one file, so they have one id.
     """
@@ -168,12 +175,6 @@ class PatchId:
         self._size = len(repository.zero_oid)
         self._child = repository.child("patch-id", "--stable")
         self._child.feed(_with_plain_names(without_returns(patch)))
-
-    def __enter__(self) -> PatchId:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._child.end()
 
     def read(self) -> str | None:
         """Wait for the id; None where the patch has none (no hunks).

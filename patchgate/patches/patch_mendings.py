@@ -74,11 +74,6 @@ class _Section:
         return self.line - self.first
 
     @property
-    def last(self) -> int:
-        """The number of the last line."""
-        return self.first + len(self.lines) - 1
-
-    @property
     def n_headers(self) -> int:
         """How many lines stand before the first hunk."""
         hunks = (number for number, text in enumerate(self.lines) if text.startswith(b"@@"))
@@ -106,7 +101,7 @@ class _Section:
 
     def without(self) -> Mending:
         """Leave the whole section out."""
-        return Mending(self.first, None, self.last)
+        return Mending(self.first, None, self.first + len(self.lines) - 1)
 
 
 def _mended(raw: bytes, fault: Fault, line: int, count_faults: CountFaults) -> list[Fault]:

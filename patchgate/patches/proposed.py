@@ -41,7 +41,14 @@ def proposed_files(
         leaves = section.old_path if section.old_path != section.new_path else None
         if leaves is not None and section.kind is not Kind.COPY:
             gone = _old_entry(section, ground, unknown)
-            files[leaves] = FileChange(leaves, gone, None, 0, section.removed_lines, section.n_hunks)
+            files[leaves] = FileChange(
+                leaves,
+                gone,
+                None,
+                added_lines=0,
+                removed_lines=section.removed_lines,
+                n_hunks=section.n_hunks,
+            )
         if section.new_path is None:
             continue
         path = section.new_path
@@ -51,9 +58,9 @@ def proposed_files(
             path,
             old,
             planned.get(path) or Entry(mode, unknown),
-            section.added_lines,
-            section.removed_lines,
-            section.n_hunks,
+            added_lines=section.added_lines,
+            removed_lines=section.removed_lines,
+            n_hunks=section.n_hunks,
             size=0,
             watched=_watched(section, detail),
             link_target=b"",

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 
 from patchgate.git.quoting import printable
+from patchgate.patches.edits import LongNumber
 from patchgate.patches.patch_model import MAX_FAULTS, Fault
 from patchgate.patches.reply_grammar import (
     MAX_REPLY_BYTES,
@@ -40,12 +41,6 @@ _JSON_WORDS = {
 }
 
 
-class _LongNumber(str):
-    """The digits of a number that is longer than any bound."""
-
-    __slots__ = ()
-
-
 def is_blank(written: Written) -> bool:
     """Tell whether nothing was written."""
     return written.value is not None and not written.value.strip(_SPACE)
@@ -73,7 +68,7 @@ def _load(parameter: Parameter, written: Written, raw: bytes) -> tuple[Value] | 
     try:
         loaded: Value = json.loads(
             raw,
-            parse_int=lambda digits: int(digits) if len(digits) <= 18 else _LongNumber(digits),
+            parse_int=lambda digits: int(digits) if len(digits) <= 18 else LongNumber(digits),
             parse_constant=_refuse_constant,
         )
     except json.JSONDecodeError as error:
@@ -125,7 +120,7 @@ def _number(parameter: Parameter, written: Written, value: Value) -> tuple[Value
     """Take a whole number within its bounds: too large is capped, too small refused."""
     name, hint = parameter.name, _hint(parameter, b"")
     number = value
-    if isinstance(value, _LongNumber):
+    if isinstance(value, LongNumber):
         number = parameter.least - 1 if value.startswith("-") else parameter.most + 1
     if type(number) is not int:
         return Fault(_RULE, written.line, f"`{name}` is {_JSON_WORDS[type(value)]}, not a whole number", hint)
@@ -159,7 +154,7 @@ def _strings(parameter: Parameter, written: Written, value: Value) -> tuple[Valu
 
 
 def _kind(value: Value) -> type:
-    return int if isinstance(value, _LongNumber) else type(value)
+    return int if isinstance(value, LongNumber) else type(value)
 
 
 _DIFF = """\
