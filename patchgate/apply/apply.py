@@ -27,11 +27,7 @@ from patchgate.apply.recording import (
     record_of,
     stopped,
 )
-from patchgate.apply.retries import (
-    after_judging,
-    before_judging,
-    find_chain,
-)
+from patchgate.apply.retries import after_judging, before_judging, find_chain
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.model import Entry
 from patchgate.git.path import RepoPath, faults
@@ -48,14 +44,7 @@ from patchgate.patches.patches import Judged, judging
 from patchgate.patches.proposed import paths_of
 from patchgate.report.json import plain_json
 from patchgate.report.rules import RULES, Level, Stage
-from patchgate.report.verdict import (
-    ChangeVerdict,
-    Finding,
-    GateOutcome,
-    Outcome,
-    Report,
-    Verdict,
-)
+from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome, Report, Verdict
 
 
 def find_duplicate(

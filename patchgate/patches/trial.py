@@ -20,13 +20,7 @@ from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository
 from patchgate.git.sources import Reading, complete
 from patchgate.git.trees import Result, resulting_tree
-from patchgate.patches.bases import (
-    Footing,
-    already_there,
-    cleanly_with,
-    find_present,
-    merge_onto_head,
-)
+from patchgate.patches.bases import Footing, already_there, cleanly_with, find_present, merge_onto_head
 from patchgate.patches.effect import (
     Effect,
     Making,
