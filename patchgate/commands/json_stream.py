@@ -10,14 +10,16 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Iterable, Iterator
-from typing import BinaryIO
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count
+from typing import BinaryIO, TypeVar
 
 from patchgate.git.quoting import printable
 
 MAX_VALUE = 8 << 20
 """How many characters one value may have that is taken whole."""
 MAX_DEPTH = 64
+_Name = TypeVar("_Name")
 _CHUNK = 1 << 20
 # A number at the end of a window may go on behind it: `1.5` is 1 as long as only `1.` is there, `1e+5` too.
 _MARGIN = 8
@@ -67,22 +69,7 @@ class JsonStream:
         Raises:
             NotReadError: it is no object, or no JSON.
         """
-        self._open("{")
-        while self._next() != "}":
-            if self._next() != '"':
-                raise self._fault("where a key has to stand")
-            key = self._scanned()
-            assert isinstance(key, str)
-            if self._next() != ":":
-                raise self._fault("where a colon has to stand")
-            self._at += 1
-            before = self._taken
-            yield key
-            if self._taken == before:
-                self.skip()
-            self._comma("}")
-        self._at += 1
-        self._taken += 1
+        return self._walk("{", "}", self._key)
 
     def elements(self) -> Iterator[int]:
         """Walk through a list: the position of each element, which is to be taken before the next.
@@ -90,17 +77,30 @@ class JsonStream:
         Raises:
             NotReadError: it is no list, or no JSON.
         """
-        self._open("[")
-        number = 0
-        while self._next() != "]":
-            before = self._taken
-            yield number
+        return self._walk("[", "]", count().__next__)
+
+    def _walk(self, begin: str, end: str, name: Callable[[], _Name]) -> Iterator[_Name]:
+        if self._next() != begin:
+            raise self._fault(f"where `{begin}` has to stand")
+        self._at += 1
+        while self._next() != end:
+            named, before = name(), self._taken
+            yield named
             if self._taken == before:
                 self.skip()
-            number += 1
-            self._comma("]")
+            self._comma(end)
         self._at += 1
         self._taken += 1
+
+    def _key(self) -> str:
+        if self._next() != '"':
+            raise self._fault("where a key has to stand")
+        key = self._scanned()
+        assert isinstance(key, str)
+        if self._next() != ":":
+            raise self._fault("where a colon has to stand")
+        self._at += 1
+        return key
 
     @property
     def kind(self) -> str:
@@ -142,11 +142,6 @@ class JsonStream:
         """
         if self._next():
             raise self._fault("after the end of the document")
-
-    def _open(self, mark: str) -> None:
-        if self._next() != mark:
-            raise self._fault(f"where `{mark}` has to stand")
-        self._at += 1
 
     def _comma(self, close: str) -> None:
         mark = self._next()

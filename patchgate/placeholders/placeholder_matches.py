@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from patchgate.placeholders.placeholder_places import ANOTHER
 from patchgate.placeholders.placeholder_words import mark_in
-from patchgate.placeholders.python_bodies import empty_bodies
+from patchgate.placeholders.python_bodies import empty_bodies, never
 from patchgate.placeholders.text_kinds import (
     NEAR,
     Around,
@@ -296,12 +296,8 @@ def text_of(content: bytes, is_whole: bool = True) -> bytes | None:
     return content
 
 
-def _never() -> bool:
-    return False
-
-
 def matches_in(
-    text: bytes, name: bytes, markers: Markers, is_over: Callable[[], bool] = _never
+    text: bytes, name: bytes, markers: Markers, is_over: Callable[[], bool] = never
 ) -> list[Match]:
     """Find the placeholders of a text, in the order of the lines; at most one of each rule on a line.
 

@@ -43,7 +43,8 @@ _QUOTE = re.compile(rb"\"|'")
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
-def _never() -> bool:
+def never() -> bool:
+    """Say that the time is not up."""
     return False
 
 
@@ -58,7 +59,7 @@ class EmptyBody(NamedTuple):
     key: bytes
 
 
-def empty_bodies(text: bytes, is_over: Callable[[], bool] = _never) -> Iterator[EmptyBody]:
+def empty_bodies(text: bytes, is_over: Callable[[], bool] = never) -> Iterator[EmptyBody]:
     """Tell the functions of a file that do nothing.
 
     Args:

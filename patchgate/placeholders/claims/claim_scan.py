@@ -18,6 +18,7 @@ from typing import Protocol
 from patchgate.git.path import RepoPath
 from patchgate.placeholders.claims.claim import Candidate, Place, Scan, Skipped, Tier, Unscanned
 from patchgate.placeholders.placeholder_matches import matches_in, text_of
+from patchgate.placeholders.python_bodies import never
 from patchgate.policy.claims import suffix_test
 from patchgate.policy.markers import Markers
 from patchgate.policy.settings import ClaimsSettings
@@ -27,11 +28,6 @@ HEAVY_FOLDERS = frozenset(
     b"build _build dist target out htmlcov coverage CVS".split()
 )
 """Folders that hold what was made or fetched: besides the hidden ones they are no part of the fallback."""
-
-
-def is_passed_by(folder: bytes) -> bool:
-    """Tell whether the fallback passes by what lies in a folder: it, or one above it, is hidden or heavy."""
-    return bool(folder) and any(map(_is_out, folder.split(b"/")))
 
 
 def _is_out(name: bytes) -> bool:
@@ -80,7 +76,7 @@ class Walk:
                 name = name_of(record)
                 here = name.rpartition(b"/")[0]
                 if here != folder:
-                    folder, above = here, _passed_by(here)
+                    folder, above = here, passed_by(here)
                 if above is not None:
                     # `0` comes after `/`: what is called more than the folder itself does not lie in it.
                     end = bisect_left(records, above + b"0", lo=at, key=name_of)
@@ -116,8 +112,8 @@ class Walk:
         return found
 
 
-def _passed_by(folder: bytes) -> bytes | None:
-    """Give the highest folder, of one and those above it, that is passed by; its names end before `<it>0`."""
+def passed_by(folder: bytes) -> bytes | None:
+    """Give the highest folder, of one and those above it, that is passed by: hidden, or heavy."""
     parts = folder.split(b"/") if folder else []
     for count, name in enumerate(parts, start=1):
         if _is_out(name):
@@ -194,16 +190,12 @@ def caps_of(settings: ClaimsSettings) -> Caps:
     )
 
 
-def _never() -> bool:
-    return False
-
-
 def scan(
     snapshot: Snapshot,
     candidates: Iterable[Candidate],
     caps: Caps,
     markers: Markers,
-    is_over: Callable[[], bool] = _never,
+    is_over: Callable[[], bool] = never,
     *,
     unstaged: Collection[RepoPath] = (),
     is_excluded: Callable[[bytes], bool] | None = None,
@@ -230,23 +222,23 @@ def scan(
         if reason is not None:
             skipped.append(Skipped(candidate, reason))
     counts = Counter(each.tier for each in owned)
-    passed_by: Counter[Unscanned] = Counter()
+    left_out: Counter[Unscanned] = Counter()
     is_spent = any(each.reason in _SPENT and each.candidate.tier.is_high_priority for each in skipped)
     used_fallback = not reading.places and not is_spent and not reading.is_over()
     if used_fallback:
         before = reading.files
         known = [each.path.raw for each in owned if each.path is not None]
-        passed_by = _fallback(reading, snapshot, Walk(reading.is_allowed, known, is_excluded))
+        left_out = _fallback(reading, snapshot, Walk(reading.is_allowed, known, is_excluded))
         counts[Tier.FALLBACK] = reading.files - before
     return Scan(
-        tuple(reading.scanned),
-        caps.max_total_bytes - reading.room,
-        tuple(skipped),
-        {reason: passed_by[reason] for reason in Unscanned if passed_by[reason]},
-        {tier: counts[tier] for tier in Tier},
-        tuple(reading.places),
-        used_fallback,
-        reading.timed_out,
+        scanned=tuple(reading.scanned),
+        total_bytes=caps.max_total_bytes - reading.room,
+        skipped=tuple(skipped),
+        passed_by={reason: left_out[reason] for reason in Unscanned if left_out[reason]},
+        source_counts={tier: counts[tier] for tier in Tier},
+        places=tuple(reading.places),
+        used_fallback=used_fallback,
+        timed_out=reading.timed_out,
     )
 
 
@@ -351,7 +343,7 @@ def _fallback(reading: _Reading, snapshot: Snapshot, walk: Walk) -> Counter[Unsc
 
     The others that were looked at are counted; the file that a cap left unread is one of them.
     """
-    passed_by: Counter[Unscanned] = Counter()
+    left_out: Counter[Unscanned] = Counter()
     with closing(snapshot.tracked(walk)) as tracked:
         is_ended = False
         while not is_ended and (paths := list(islice(tracked, _BATCH))):
@@ -359,8 +351,8 @@ def _fallback(reading: _Reading, snapshot: Snapshot, walk: Walk) -> Counter[Unsc
             for path in paths:
                 reason = reading.attempt(Candidate(Tier.FALLBACK, path), looked)
                 if reason is not None:
-                    passed_by[reason] += 1
+                    left_out[reason] += 1
                 is_ended = reason in {Unscanned.CAP, Unscanned.TIMEOUT} or bool(reading.places)
                 if is_ended:
                     break
-    return passed_by + walk.left_out
+    return left_out + walk.left_out

@@ -52,6 +52,16 @@ _TYPES: Mapping[type, str] = {
 }
 
 
+# What a verdict holds under each key that is known, and its types in words; only `passed` may not be null.
+_MEMBERS: Mapping[str, tuple[tuple[type, ...], str]] = {
+    "passed": ((bool,), "true or false"),
+    **dict.fromkeys(_TEXTS, ((str,), "a string")),
+    "confidence": ((int, float), "a number"),
+    "metadata": ((dict,), "an object"),
+    **dict.fromkeys((*LISTS, "issues"), ((list,), "a list")),
+}
+
+
 def read_claim(raw: bytes, name: str) -> Claim:
     """Read a verdict.
 
@@ -121,21 +131,17 @@ def _from_root(path: str, prefix: str) -> str:
 
 def _claim(written: Mapping[str, Any]) -> Claim:
     """Make the value of a verdict that was checked; null is as good as nothing."""
-    lists = {key: tuple(written.get(key) or ()) for key in LISTS}
     return Claim(
-        written["passed"],
-        written.get("reason_code"),
-        written.get("severity_class"),
-        written.get("feedback") or "",
-        tuple(_texts(written.get("issues"))),
-        written.get("confidence"),
-        written.get("subject") or None,
-        lists["deliverables"],
-        lists["changed_files"],
-        lists["prior_changed_files"],
-        lists["evidence_files"],
-        _has_hard_invariant(written),
-        written,
+        passed=written["passed"],
+        reason_code=written.get("reason_code"),
+        severity_class=written.get("severity_class"),
+        feedback=written.get("feedback") or "",
+        issues=tuple(_texts(written.get("issues"))),
+        confidence=written.get("confidence"),
+        subject=written.get("subject") or None,
+        has_hard_invariant=_has_hard_invariant(written),
+        written=written,
+        **{key: tuple(written.get(key) or ()) for key in LISTS},
     )
 
 
@@ -205,31 +211,14 @@ def _mistakes(read: JsonDocument) -> Iterator[tuple[int, str]]:
 
 
 def _faults(key: str, value: Any) -> Iterator[tuple[Place, str]]:
-    if key == "passed":
-        if not isinstance(value, bool):
-            yield (key,), f"is {_kind(value)}, not true or false"
-    elif value is None:
+    kinds, wanted = _MEMBERS.get(key, ((), ""))
+    if not kinds or (value is None and key != "passed"):
         return
-    elif key in _TEXTS:
-        if not isinstance(value, str):
-            yield (key,), f"is {_kind(value)}, not a string"
-        elif key in _NAMES and len(value) > MOST_NAME:
-            yield (key,), f"has more than {MOST_NAME} characters"
-    elif key == "confidence":
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            yield (key,), f"is {_kind(value)}, not a number"
-    elif key == "metadata":
-        if not isinstance(value, dict):
-            yield (key,), f"is {_kind(value)}, not an object"
-    elif key in LISTS or key == "issues":
-        yield from _faults_of_list(key, value)
-
-
-def _faults_of_list(key: str, value: Any) -> Iterator[tuple[Place, str]]:
-    if not isinstance(value, list):
-        yield (key,), f"is {_kind(value)}, not a list"
-        return
-    for index, each in enumerate(value):
+    if type(value) not in kinds:
+        yield (key,), f"is {_kind(value)}, not {wanted}"
+    elif key in _NAMES and len(value) > MOST_NAME:
+        yield (key,), f"has more than {MOST_NAME} characters"
+    for index, each in enumerate(value if isinstance(value, list) else ()):
         if key == "issues":
             if not isinstance(each, str | dict | list):
                 yield (key, index), f"is {_kind(each)}, not a string, an object or a list"

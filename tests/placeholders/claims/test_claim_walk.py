@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from patchgate.placeholders.claims.claim import Unscanned
-from patchgate.placeholders.claims.claim_scan import HEAVY_FOLDERS, Walk, is_passed_by
+from patchgate.placeholders.claims.claim_scan import HEAVY_FOLDERS, Walk, passed_by
 from patchgate.policy.claims import suffix_test
 
 ALLOWED = suffix_test((".md", ""))
@@ -20,7 +20,7 @@ ALLOWED = suffix_test((".md", ""))
 @pytest.mark.parametrize("folder", [b".github", b"src/x.egg-info/y", b"a/build/b", b".h"])
 def test_what_is_passed_by_is_a_folder_that_is_hidden_or_heavy_or_lies_in_one(folder: bytes) -> None:
     """C13."""
-    assert is_passed_by(folder)
+    assert passed_by(folder) is not None
     walk = Walk(ALLOWED)
     assert list(walk.over([[folder + b"/a.md", folder + b"/b.md"]])) == []
     assert walk.left_out == {Unscanned.EXCLUDED: 2}
@@ -28,7 +28,7 @@ def test_what_is_passed_by_is_a_folder_that_is_hidden_or_heavy_or_lies_in_one(fo
 
 @pytest.mark.parametrize("folder", [b"", b"src/builds", b"src/build.md", b"x"])
 def test_what_is_called_nearly_so_is_not(folder: bytes) -> None:
-    assert not is_passed_by(folder)
+    assert passed_by(folder) is None
     name = folder + b"/a.md" if folder else b"a.md"
     assert list(Walk(ALLOWED).over([[name]])) == [name]
 
@@ -47,7 +47,7 @@ def test_a_walk_gives_what_looking_at_each_name_would(
     walk = Walk(ALLOWED, known)
     found = list(walk.over(pieces))
     rest = [name for name in names if name not in known]
-    kept = [name for name in rest if not is_passed_by(name.rpartition(b"/")[0])]
+    kept = [name for name in rest if passed_by(name.rpartition(b"/")[0]) is None]
     assert found == [name for name in kept if ALLOWED(name)]
     expected = {Unscanned.EXCLUDED: len(rest) - len(kept), Unscanned.SUFFIX: len(kept) - len(found)}
     assert walk.left_out == +Counter(expected)
