@@ -63,18 +63,15 @@ def tool_of(
     if missing or program is None:
         return None
     tools = [find_program(tool, environment) for tool in settings.required_tools]
-    try:
-        return "\n".join(_told(file) for file in (program, *filter(None, tools)))
-    except OSError:
-        return None
-
-
-def _told(file: str) -> str:
-    if not os.path.isabs(file):
-        return file
-    real = os.path.realpath(file)
-    state = os.stat(real)
-    return f"{file} {real} {state.st_size} {state.st_mtime_ns}"
+    told = []
+    for file in (program, *filter(None, tools)):
+        real = os.path.realpath(file)
+        try:
+            state = os.stat(real) if os.path.isabs(file) else None
+        except OSError:
+            return None
+        told.append(f"{file} {real} {state.st_size} {state.st_mtime_ns}" if state is not None else file)
+    return "\n".join(told)
 
 
 def analyse(

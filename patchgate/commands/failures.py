@@ -285,22 +285,19 @@ def failures_of(log: bytes, report: bytes | None, place: str, lines: Lines) -> F
             return None
         if tests:
             failed = {test: printable(test, _MOST_NAME) for test in tests}
-            return _made(Form.TESTS, failed | _coverage(plain_log))
+            # Less was covered than is asked for, which fails a run as a test does.
+            if any(map(_COVERAGE.match, plain_log.split(b"\n"))):
+                failed["coverage"] = "the coverage"
+            return _made(Form.TESTS, failed)
     if (findings := _findings(log, place, lines)) is not None:
         return _made(Form.FINDINGS, findings) if findings else None
-    plain = _plain_output(plain_log, place)
+    plain = "\n".join(_plain_lines(plain_log, place.encode("utf-8", "surrogateescape")))
     return _made(Form.OUTPUT, {plain: "its output"}) if plain.strip("- \n") else None
 
 
 def _made(form: Form, failed: Mapping[str, str]) -> Failures:
     marked = {hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest(): text for text in failed}
     return Failures(form, frozenset(marked), {mark: failed[text] for mark, text in marked.items()})
-
-
-def _coverage(log: bytes) -> dict[str, str]:
-    """Say that less was covered than is asked for, which fails a run as a test does."""
-    lines = log.split(b"\n")
-    return {"coverage": "the coverage"} if any(map(_COVERAGE.match, lines)) else {}
 
 
 def _findings(log: bytes, place: str, lines: Lines) -> dict[str, str] | None:
@@ -320,10 +317,6 @@ def _findings(log: bytes, place: str, lines: Lines) -> dict[str, str] | None:
         where = f"{each.paths[0].quoted}:{each.line or 1}: " if each.paths else ""
         found[f"{key}\0{seen[key]}"] = printable(f"{where}{each.rule}", _MOST_NAME)
     return found
-
-
-def _plain_output(log: bytes, place: str) -> str:
-    return "\n".join(_plain_lines(log, place.encode("utf-8", "surrogateescape")))
 
 
 def _plain_lines(log: bytes, place: bytes) -> Iterator[str]:

@@ -79,7 +79,7 @@ def _measurement(value: object, at: str, analysis: str) -> Measurement:
         raise NotReadError(f"{at} is no object of path, symbol, name and value", _WANTED)
     path, name, symbol = value.get("path"), value.get("name"), value.get("symbol")
     symbol = "" if symbol is None else symbol
-    if not isinstance(path, str) or not _is_plain(path):
+    if not isinstance(path, str) or not _is_text(path) or faults(RepoPath(path.encode())):
         raise NotReadError(
             f"{at}.path is no plain path of a file", "write it from the root of the tree, like src/a.py"
         )
@@ -98,10 +98,6 @@ def _number(value: object, at: str) -> float:
     if not math.isfinite(number):
         raise NotReadError(f"{at}.value is no finite number", "leave out what has no value")
     return number
-
-
-def _is_plain(path: str) -> bool:
-    return _is_text(path) and not faults(RepoPath(path.encode()))
 
 
 def _is_text(text: str) -> bool:

@@ -108,10 +108,12 @@ def finding_of(outcome: CommandOutcome) -> Finding | None:
     if outcome.has_passed:
         return None
     failed = "lint-failed" if outcome.kind == "lint" else "build-failed"
+    whole = f" (all of its output: logs/{outcome.log} of the evidence)" if outcome.log else ""
+    to_mend = f"mend what the command names{whole}, then send the whole patch again"
     rule, fixer, hint = {
         Status.NOT_STARTED: ("command-not-started", Fixer.ENVIRONMENT, None),
         Status.TIMED_OUT: ("command-timed-out", Fixer.PERSON, None),
-    }.get(outcome.status, (failed, Fixer.AGENT, _to_mend(outcome)))
+    }.get(outcome.status, (failed, Fixer.AGENT, to_mend))
     details: dict[str, Json] = {
         "command": outcome.name,
         "argv": outcome.shown,
@@ -129,11 +131,6 @@ def finding_of(outcome: CommandOutcome) -> Finding | None:
         details=details,
         notes=outcome.tail[-_NOTED:],
     )
-
-
-def _to_mend(outcome: CommandOutcome) -> str:
-    whole = f" (all of its output: logs/{outcome.log} of the evidence)" if outcome.log else ""
-    return f"mend what the command names{whole}, then send the whole patch again"
 
 
 def _how(outcome: CommandOutcome) -> str:

@@ -73,11 +73,7 @@ class Event(Value):
         """Read what a record holds; it may come from a newer patchgate, or from nobody's."""
         about = {key: value for key, value in written.items() if key not in {"kind", "at", "version"}}
         return cls(
-            _text(written.get("kind")),
-            about,
-            _text(written.get("at")),
-            _text(written.get("version")),
-            digest,
+            _text(written.get("kind")), about, _text(written.get("at")), _text(written.get("version")), digest
         )
 
     def plain(self) -> dict[str, Json]:
@@ -202,11 +198,7 @@ class Ledger:
         try:
             for event in written_forms(kind, _without_secrets(about), self._clock()):
                 chain.append(
-                    self._path,
-                    event,
-                    timeout_seconds=self._patience,
-                    on_torn=aside.append,
-                    with_head=True,
+                    self._path, event, timeout_seconds=self._patience, on_torn=aside.append, with_head=True
                 )
         except OSError as error:
             return f"the ledger has no record of this: {self._path!r}: {error.strerror or error}"

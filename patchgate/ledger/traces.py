@@ -37,7 +37,11 @@ def keep_trace(common_dir: str | None, trace: str, environ: Mapping[str, str]) -
     """
     import tempfile
 
-    content = _content(trace, environ)
+    from patchgate.ledger.masking import Masks
+
+    about = f"patchgate {__version__}, Python {platform.python_version()}, {platform.system()}\n\n"
+    # The end of a traceback says most.
+    content = Masks([environ]).text(about + trace[-_MOST_TEXT:]).encode("utf-8", "backslashreplace")
     name = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{os.getpid()}.txt"
     if common_dir is not None:
         folder = traces_folder(common_dir)
@@ -49,15 +53,6 @@ def keep_trace(common_dir: str | None, trace: str, environ: Mapping[str, str]) -
     with suppress(OSError):
         return _write(os.path.join(tempfile.mkdtemp(prefix="patchgate-trace-"), name), content)
     return None
-
-
-def _content(trace: str, environ: Mapping[str, str]) -> bytes:
-    from patchgate.ledger.masking import Masks
-
-    about = f"patchgate {__version__}, Python {platform.python_version()}, {platform.system()}\n\n"
-    # The end of a traceback says most.
-    text = Masks([environ]).text(about + trace[-_MOST_TEXT:])
-    return text.encode("utf-8", "backslashreplace")
 
 
 def _write(path: str, content: bytes) -> str:

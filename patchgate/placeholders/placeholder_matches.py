@@ -28,17 +28,8 @@ from patchgate.placeholders.text_kinds import (
 from patchgate.policy.markers import BODY, BRACKET, FILLER, HOLE, OWN, WORD, Bodies, Marker, Markers
 
 _SIGNS = (
-    b":",
-    b"-",
-    b"!",
-    b"?",
-    b". ",
-    b"..",
-    b";",
-    b"\xe2\x80\xa6",
-    b"\xe2\x80\x93",
-    b"\xe2\x80\x94",
-    b"\xef\xbc\x9a",
+    *(b":", b"-", b"!", b"?", b". ", b"..", b";"),
+    *(b"\xe2\x80\xa6", b"\xe2\x80\x93", b"\xe2\x80\x94", b"\xef\xbc\x9a"),
 )
 # SQL in a usage line: a table, and perhaps what goes into it.
 _INTO = re.compile(rb"[ \t]+INTO[ \t]+[\w.\"`]+[ \t]*(?:$|\(|VALUES\b|SELECT\b|SET\b)")

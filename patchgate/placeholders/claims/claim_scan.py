@@ -34,10 +34,6 @@ def _is_out(name: bytes) -> bool:
     return name.startswith(b".") or name in HEAVY_FOLDERS or name.endswith(b".egg-info")
 
 
-def _same(record: bytes) -> bytes:
-    return record
-
-
 class Walk:
     """One way over all tracked files; `left_out` counts what was passed by so far.
 
@@ -60,7 +56,7 @@ class Walk:
         self._sorted = sorted(self._known)
 
     def over(
-        self, pieces: Iterable[Sequence[bytes]], name_of: Callable[[bytes], bytes] = _same
+        self, pieces: Iterable[Sequence[bytes]], name_of: Callable[[bytes], bytes] = bytes
     ) -> Generator[bytes, None, None]:
         """Yield the records that are worth reading, each name once.
 
@@ -280,10 +276,7 @@ class _Reading:
         return looked
 
     def attempt(
-        self,
-        candidate: Candidate,
-        looked: Mapping[RepoPath, Looked],
-        unstaged: Collection[RepoPath] = (),
+        self, candidate: Candidate, looked: Mapping[RepoPath, Looked], unstaged: Collection[RepoPath] = ()
     ) -> Unscanned | None:
         """Scan a file, and tell why it was not scanned whole; None: it was."""
         path = candidate.path

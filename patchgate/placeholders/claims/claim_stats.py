@@ -141,6 +141,7 @@ def as_text(stats: ClaimStats) -> list[str]:
     """Write it for people, in lines."""
     since = "" if stats.since is None else f" since {iso(stats.since)}"
     lines = [f"{count(stats.adjudications, 'adjudication')}{since}{_outcomes(stats)}"]
+    permissive = stats.permissive_downgrades
     if stats.scans:
         lines += [
             f"of {count(stats.scans, 'scan')}:",
@@ -148,7 +149,7 @@ def as_text(stats: ClaimStats) -> list[str]:
             f"  upheld by one in other files alone: {_share(stats.uncorroborated, stats.scans)}",
             f"  contradicted: {_share(stats.downgrades, stats.scans)}",
             *(f"    {line}" for line in _reversals(stats)),
-            *_permissive(stats),
+            *([f"    not by the strict rule, which was off: {permissive}"] if permissive else []),
             f"  not contradicted, for too little was scanned: {_share(stats.no_downgrades, stats.scans)}",
             f"  a cap left files unread: {_share(stats.cap_exhaustions, stats.scans)}",
         ]
@@ -180,11 +181,6 @@ def _reversals(stats: ClaimStats) -> list[str]:
     if stats.unattributed:
         lines.append(f"without a subject, so nobody can tell what was found later: {stats.unattributed}")
     return lines
-
-
-def _permissive(stats: ClaimStats) -> list[str]:
-    times = stats.permissive_downgrades
-    return [f"    not by the strict rule, which was off: {times}"] if times else []
 
 
 def _share(part: int, whole: int, of: str = "") -> str:

@@ -238,10 +238,7 @@ _THIS_CHANGE = (
 )
 # Phrases that say what one word says.
 _PHRASES = (
-    (
-        r"\b(?:taken care of|dealt with|(?:taken|sorted) out|gotten rid of|(?:tick|cross)ed off)\b",
-        "removed",
-    ),
+    (r"\b(?:taken care of|dealt with|(?:taken|sorted) out|gotten rid of|(?:tick|cross)ed off)\b", "removed"),
     (rf"(?<={NAME}) (?:(?:has|have|had) )?(?:become|became|turned into)\b", " was removed:"),
     (rf"(?<={NAME}) (?:has|have|had)(?:n't| not) become\b", " was not removed:"),
     (r"\b(?:already there|there already|pre-?existing|predates?|pre-?dated)\b", "earlier"),

@@ -76,7 +76,9 @@ def read_claim(raw: bytes, name: str) -> Claim:
     if isinstance(read, JsonFault):
         raise UsageError(_at(name, read.line, read.message), read.hint)
     if not isinstance(read.value, dict):
-        raise UsageError(_at(name, read.line_of(()), f"a verdict is no {_plain(read.value)}"), _HINT)
+        raise UsageError(
+            _at(name, read.line_of(()), f"a verdict is no {_kind(read.value).split(' ', 1)[-1]}"), _HINT
+        )
     mistakes = sorted(set(_mistakes(read)))
     if mistakes:
         told = [_at(name, line, message) for line, message in mistakes[:_MOST_TOLD]]
@@ -232,10 +234,6 @@ def _faults(key: str, value: Any) -> Iterator[tuple[Place, str]]:
 
 def _kind(value: Any) -> str:
     return _TYPES[type(value)]
-
-
-def _plain(value: Any) -> str:
-    return _kind(value).removeprefix("a ").removeprefix("an ")
 
 
 def _at(name: str, line: int | None, message: str) -> str:

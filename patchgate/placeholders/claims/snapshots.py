@@ -127,11 +127,7 @@ class ObjectSnapshot:
     """
 
     def __init__(
-        self,
-        objects: Objects,
-        tree: str,
-        laid: Mapping[bytes, Entry | None],
-        listed: Callable[[], Records],
+        self, objects: Objects, tree: str, laid: Mapping[bytes, Entry | None], listed: Callable[[], Records]
     ) -> None:
         self._objects = objects
         self._tree = tree
