@@ -16,7 +16,6 @@ from patchgate.commands.results import Lines, Result, TreeFiles
 from patchgate.commands.sarif_results import (
     DRIVER,
     UNNAMED,
-    Location,
     Places,
     Rules,
     Written,
@@ -120,15 +119,12 @@ class Run:
     """
 
     def __init__(self, root: str, at: str, room: Room, has: Callable[[RepoPath], bool]) -> None:
-        self._root = root
-        self._has = has
+        self._places = Places(root, has)
         self._at = at
         self._room = room
         self._tool: str | None = None
         self._rules = Rules(room.take)
         self._written: list[Written] | None = None
-        self._bases: dict[str, Location] = {}
-        self._artifacts: dict[int, Location] = {}
 
     def read(self, stream: JsonStream) -> Iterator[Finding]:
         """Read it to its end, then give its findings in the order in which they stand there.
@@ -154,7 +150,7 @@ class Run:
             elif key == "originalUriBaseIds":
                 for name in _members(stream, at):
                     self._room.take("bases of URIs")
-                    self._bases[name] = read_location(JsonObject(stream.value(), f"a base of {at}"))
+                    self._places.bases[name] = read_location(JsonObject(stream.value(), f"a base of {at}"))
             else:
                 self._read_artifacts(stream, at)
         if self._tool is None:
@@ -203,7 +199,7 @@ class Run:
             self._room.take("artifacts")
             artifact = JsonObject(stream.value(), here)
             if "location" in artifact:
-                self._artifacts[number] = read_location(artifact.inner("location"))
+                self._places.artifacts[number] = read_location(artifact.inner("location"))
 
     def _require_success(self, invocation: JsonObject) -> None:
         for kind in ("toolExecutionNotifications", "toolConfigurationNotifications"):
@@ -215,13 +211,12 @@ class Run:
             raise FailedError("says of itself that it did not succeed (`executionSuccessful`)", _MEND)
 
     def _findings(self, tool: str, results: list[Written]) -> Iterator[Finding]:
-        places = Places(self._root, self._bases, self._artifacts, self._has)
         for written in results:
             rule = self._rules.rule_of(written)
             paths: dict[RepoPath, None] = {}
             line, is_whole_file = 0, False
             for location, at_line, is_whole in written.places:
-                path = places.path_of(location)
+                path = self._places.path_of(location)
                 if path is None:
                     continue
                 if not paths:
@@ -229,14 +224,14 @@ class Run:
                 paths[path] = None
             place = ""
             if not paths and written.places:
-                named = places.written(written.places[0][0])
-                place = places.without_root(f"{named.base or ''}:{named.uri or ''}")
+                named = self._places.written(written.places[0][0])
+                place = self._places.without_root(f"{named.base or ''}:{named.uri or ''}")
             message = self._rules.message_of(written, rule)
             yield Finding(
                 first=next(iter(paths)).raw if paths else b"",
                 line=line,
                 rule=written.rule or rule.id or UNNAMED,
-                message=self._room.message(places.without_root(message)),
+                message=self._room.message(self._places.without_root(message)),
                 level=level_of(written, rule),
                 tool=tool,
                 paths=self._room.kept(tuple(paths)),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes
@@ -43,24 +43,19 @@ class Places:
 
     Args:
         root: the scratch tree; a tool may name it as it was told, or by its real path.
-        bases: `originalUriBaseIds`. A base that is not there, or has no URI, is the root.
-        artifacts: the locations of the run's artifacts.
         has: tells whether the tree has a file.
+
+    `bases` are `originalUriBaseIds`: one that is not there, or has no URI, is the root. `artifacts` are the
+    locations of the run's artifacts. Both are filled in while the run is read.
     """
 
-    def __init__(
-        self,
-        root: str,
-        bases: Mapping[str, Location],
-        artifacts: Mapping[int, Location],
-        has: Callable[[RepoPath], bool],
-    ) -> None:
+    def __init__(self, root: str, has: Callable[[RepoPath], bool]) -> None:
+        self.bases: dict[str, Location] = {}
+        self.artifacts: dict[int, Location] = {}
         named = os.fsencode(os.path.normpath(root))
         self._root = named
         self._prefixes = tuple(dict.fromkeys(_prefix(each) for each in (named, os.path.realpath(named))))
         self._plain = tuple(os.fsdecode(prefix) for prefix in self._prefixes)
-        self._bases = bases
-        self._artifacts = artifacts
         self._has = has
         self._known: dict[Location, RepoPath | None] = {}
 
@@ -82,7 +77,7 @@ class Places:
 
     def written(self, location: Location) -> Location:
         """Give a location that names an artifact of the run only by its number as that artifact's."""
-        return self._artifacts.get(location.artifact, location) if location.uri is None else location
+        return self.artifacts.get(location.artifact, location) if location.uri is None else location
 
     def without_root(self, text: str) -> str:
         """Take the scratch tree's own path out of a text, which is another on another day."""
@@ -114,7 +109,7 @@ class Places:
 
     def _base(self, name: str | None, steps: int) -> bytes | None:
         """Resolve a base to its absolute folder; None where it stands on itself."""
-        base = self._bases.get(name) if name is not None else None
+        base = self.bases.get(name) if name is not None else None
         if base is None or (base.uri is None and base.base is None):
             return self._root
         return None if steps >= _MOST_BASES else self._absolute(base, steps + 1)

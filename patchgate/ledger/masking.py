@@ -238,11 +238,8 @@ def secret_values(environment: Mapping[str, str]) -> tuple[bytes, ...]:
     """
     found: dict[bytes, None] = {}
     for name, value in environment.items():
-        if _NAME.search(name) and name.upper() not in _NAMES_OF_FOLDERS:
-            secrets = [value, *_passwords(value)]
-        else:
-            secrets = list(_passwords(value))
-        for secret in secrets:
+        is_secret = _NAME.search(name) and name.upper() not in _NAMES_OF_FOLDERS
+        for secret in (*([value] if is_secret else ()), *_passwords(value)):
             found.update(dict.fromkeys(_forms(secret)))
     # The longest first: what holds another one is masked as one stretch.
     return tuple(sorted(found, key=len, reverse=True))

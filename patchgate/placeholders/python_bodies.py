@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import accumulate, islice, takewhile
 from typing import NamedTuple
 
@@ -170,9 +170,9 @@ class _File:
             open_heads.append(index)
         self._told: set[int] = set()
         # What is asked of a function or a class is asked once.
-        self._is_spared: dict[int, bool] = {}
-        self._is_busy: dict[int, bool] = {}
-        self._is_interface: dict[int, bool] = {}
+        self._does_something = cache(self._has_deeds)
+        self._is_spared = cache(self._is_meant)
+        self._is_interface = cache(self._declares)
         self._overridden: dict[tuple[str, str], bool] = {}
         self._knows_interfaces = any(
             statement.tokens[0] == "from" and statement.tokens[1:2] == ["zope"] for statement in statements
@@ -214,7 +214,7 @@ class _File:
         else:
             return None
         owner = self._function(index)
-        if owner is None or owner in self._told or self._is_meant(owner):
+        if owner is None or owner in self._told or self._is_spared(owner):
             return None
         if marker == EMPTY_BODY.name and (self._parents[index] != owner or self._does_something(owner)):
             return None
@@ -233,27 +233,23 @@ class _File:
             above = self._parents[above]
         return above
 
-    def _does_something(self, owner: int) -> bool:
+    def _has_deeds(self, owner: int) -> bool:
         """Tell whether a function has any statement that does anything."""
-        if owner not in self._is_busy:
-            self._is_busy[owner] = any(
-                not _is_nothing(tokens)
-                and not _is_text(tokens)
-                and tokens[0] not in {"del", "import", "from", "global", "nonlocal"}
-                for tokens in (self.statements[child].tokens for child in self._children.get(owner, []))
-            )
-        return self._is_busy[owner]
+        return any(
+            not _is_nothing(tokens)
+            and not _is_text(tokens)
+            and tokens[0] not in {"del", "import", "from", "global", "nonlocal"}
+            for tokens in (self.statements[child].tokens for child in self._children.get(owner, []))
+        )
 
     def _is_meant(self, owner: int) -> bool:
         """Tell whether a function is meant to be so: abstract, for checkers alone, or by its very name."""
-        if owner not in self._is_spared:
-            self._is_spared[owner] = (
-                _name(self.statements[owner].tokens).strip("_") in _NOTHING_NAMES
-                or self._is_marked(owner)
-                or self._is_declared(owner)
-                or self._is_overridden(owner)
-            )
-        return self._is_spared[owner]
+        return (
+            _name(self.statements[owner].tokens).strip("_") in _NOTHING_NAMES
+            or self._is_marked(owner)
+            or self._is_declared(owner)
+            or self._is_overridden(owner)
+        )
 
     def _is_marked(self, owner: int) -> bool:
         """Tell whether a decorator makes a function abstract, or one whose body nobody needs."""
@@ -278,14 +274,13 @@ class _File:
         """Tell whether a function stands in a Protocol, or where only type checkers look."""
         above = self._parents[owner]
         while above is not None:
-            if above not in self._is_interface:
-                self._is_interface[above] = self._declares(self.statements[above].tokens)
-            if self._is_interface[above]:
+            if self._is_interface(above):
                 return True
             above = self._parents[above]
         return False
 
-    def _declares(self, tokens: list[str]) -> bool:
+    def _declares(self, index: int) -> bool:
+        tokens = self.statements[index].tokens
         if tokens[0] == "class":
             return "Protocol" in tokens[2:] or (self._knows_interfaces and "Interface" in tokens[2:])
         return tokens[0] == "if" and "TYPE_CHECKING" in tokens and "not" not in tokens

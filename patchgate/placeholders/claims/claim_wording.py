@@ -34,14 +34,15 @@ _PRIORITY = "priority_candidate_unscanned:"
 _NOT_WHOLE = "not every file that counts was scanned whole"
 _CAP = "a cap was reached before every file that counts was read"
 
-_TIERS = {
+TIERS = {
     Tier.CANONICAL: ("deliverable", "deliverables"),
     Tier.CURRENT: ("changed file", "changed files"),
     Tier.PRIOR: ("file of an earlier attempt", "files of earlier attempts"),
     Tier.EVIDENCE: ("evidence file", "evidence files"),
     Tier.FALLBACK: ("other tracked file", "other tracked files"),
 }
-_UNSCANNED = {
+"""One file of a tier, and several."""
+UNSCANNED = {
     Unscanned.TOO_LARGE: "larger than a scan may read",
     Unscanned.BINARY: "not UTF-8 or UTF-16 text, or a Git LFS pointer",
     Unscanned.SUFFIX: "its suffix is not an allowed one",
@@ -54,6 +55,7 @@ _UNSCANNED = {
     Unscanned.TIMEOUT: "the time was over before it was read to its end",
     Unscanned.EXCLUDED: "in a hidden or heavy folder, or excluded by the config",
 }
+"""Why a file was not scanned, or not whole."""
 _COVERAGE = {
     "no_files_scanned": "no file was scanned",
     "no_canonical_or_changed_candidate_scanned": "no deliverable and no changed file was scanned",
@@ -68,33 +70,21 @@ _COVERAGE = {
 }
 
 
-def tier_name(tier: Tier) -> str:
-    """Name one file of a tier."""
-    return _TIERS[tier][0]
-
-
 def count_of_tier(number: int, tier: Tier) -> str:
     """Write a number of files of a tier."""
-    one, more = _TIERS[tier]
+    one, more = TIERS[tier]
     return f"{number:,} {one if number == 1 else more}"
-
-
-def why_unscanned(reason: Unscanned) -> str:
-    """Say why a file was not scanned, or not whole."""
-    return _UNSCANNED[reason]
 
 
 def why_insufficient(reasons: Sequence[str]) -> list[str]:
     """Say what a coverage lacks, each thing once; which files it speaks of is told elsewhere."""
-    said = dict.fromkeys(_insufficient(each) for each in reasons)
+    said = dict.fromkeys(
+        _COVERAGE.get(each) or (_NOT_WHOLE if each.startswith(_PRIORITY) else safe(each, MOST_NAME))
+        for each in reasons
+    )
     if _NOT_WHOLE in said:
         said.pop(_CAP, None)
     return [*said]
-
-
-def _insufficient(reason: str) -> str:
-    known = _COVERAGE.get(reason)
-    return known or (_NOT_WHOLE if reason.startswith(_PRIORITY) else safe(reason, MOST_NAME))
 
 
 def name_of(candidate: Candidate) -> str:
@@ -189,7 +179,7 @@ def _missing(scan: Scan, coverage: Coverage, settings: ClaimsSettings, read_from
     if unread and settings.contradiction_guard_strict_coverage:
         first, others = unread[0], len(unread) - 1
         more = f", nor {'was' if others == 1 else 'were'} {count(others, 'other file')}" if others else ""
-        said = f"{name_of(first.candidate)} was not scanned whole ({why_unscanned(first.reason)}){more}"
+        said = f"{name_of(first.candidate)} was not scanned whole ({UNSCANNED[first.reason]}){more}"
         return said, _to_read(first, scan, settings, read_from)
     if scan.timed_out:
         return _put("scan_timed_out"), _LATER
@@ -321,7 +311,7 @@ def _scanned(adjudication: Adjudication, limit: int) -> Iterator[list[str]]:
 
 def _place(place: Place) -> str:
     kinds = dict.fromkeys(safe(each, _MOST_PART) for each in (place.rule, place.marker) if each)
-    where = "" if place.tier.is_high_priority else f"  ({tier_name(place.tier)})"
+    where = "" if place.tier.is_high_priority else f"  ({TIERS[place.tier][0]})"
     return f"{name_of_path(place.path)}:{place.line}  {'  '.join(kinds)}{where}"
 
 
@@ -358,10 +348,10 @@ def _coverage(adjudication: Adjudication) -> Iterator[str]:
 
 
 def _unread(skipped: Skipped, adjudication: Adjudication) -> str:
-    reason = why_unscanned(skipped.reason)
+    reason = UNSCANNED[skipped.reason]
     if skipped.reason is Unscanned.MISSING and adjudication.read_from:
         reason += f" in {safe(adjudication.read_from, _MOST_PART)}"
-    return f"{name_of(skipped.candidate)}: {reason} ({tier_name(skipped.candidate.tier)})"
+    return f"{name_of(skipped.candidate)}: {reason} ({TIERS[skipped.candidate.tier][0]})"
 
 
 def _others(scan: Scan) -> list[str]:
@@ -372,7 +362,7 @@ def _others(scan: Scan) -> list[str]:
     # Where a cap or the time ends the scan, nobody lists or counts what comes after that file.
     ended = {Unscanned.CAP, Unscanned.TIMEOUT} & passed_by.keys()
     lines = [
-        f"  {times:,}{' and all that follow' if reason in ended else ''}: {why_unscanned(reason)}"
+        f"  {times:,}{' and all that follow' if reason in ended else ''}: {UNSCANNED[reason]}"
         for reason, times in passed_by.items()
     ]
     total = f"{sum(passed_by.values()):,}{' or more' if ended else ''}"

@@ -8,12 +8,12 @@ from patchgate.git.path import RepoPath
 from patchgate.placeholders.claims.claim import Candidate, Tier, Unscanned
 from patchgate.placeholders.claims.claim_wording import (
     MOST_NAME,
+    TIERS,
+    UNSCANNED,
     count_of_tier,
     name_of,
     name_of_path,
-    tier_name,
     why_insufficient,
-    why_unscanned,
 )
 
 PRIORITY = "priority_candidate_unscanned:"
@@ -22,13 +22,13 @@ CAP = "a cap was reached before every file that counts was read"
 
 
 def test_every_reason_has_words_of_its_own() -> None:
-    assert len({why_unscanned(reason) for reason in Unscanned}) == len(Unscanned)
-    assert len({tier_name(tier) for tier in Tier}) == len(Tier)
+    assert len({UNSCANNED[reason] for reason in Unscanned}) == len(Unscanned)
+    assert len({TIERS[tier] for tier in Tier}) == len(Tier)
 
 
 def test_a_file_that_was_never_opened_is_not_said_to_have_been() -> None:
     for reason in (Unscanned.CAP, Unscanned.TIMEOUT):
-        assert why_unscanned(reason).endswith(" before it was read to its end")
+        assert UNSCANNED[reason].endswith(" before it was read to its end")
 
 
 def test_files_of_a_tier_are_counted_in_the_plural() -> None:
