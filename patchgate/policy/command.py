@@ -7,7 +7,6 @@ declarations of analyses are known to be the same. Does not run anything, nor lo
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
@@ -64,6 +63,9 @@ def digest_of(analyses: Mapping[str, AnalysisSettings]) -> str:
 
 def written(name: str, settings: AnalysisSettings) -> str:
     """Write one analysis as one line of canonical JSON, in ASCII."""
+    # Loaded here: who only asks for the tool of a command writes no JSON.
+    import json
+
     plain = {
         "name": name,
         "command": list(settings.command),
