@@ -173,11 +173,11 @@ def claim_stats(context: click.Context, since: str | None, form: str) -> int:
     from patchgate.placeholders.claims.claim_stats import claim_stats as counted
 
     stats = counted(repository, None if since is None else moment_of(since, time.time()))
-    if not stats.exists and stats.comparison.head is None:
+    if not stats.told.exists and stats.told.comparison.head is None:
         complain("there is no ledger: nothing has been recorded in this repository")
     write(as_json(stats) if form == "json" else "".join(f"{line}\n" for line in as_text(stats)))
-    for problem in stats.problems:
+    for problem in stats.told.problems:
         if problem.torn:
             complain(f"warning: {describe(problem)}; the next event sets it aside")
-    require_all(stats.problems, stats.comparison)
+    require_all(stats.told.problems, stats.told.comparison)
     return 0

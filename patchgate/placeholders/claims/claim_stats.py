@@ -8,26 +8,25 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from patchgate.git.repository import Repository
 from patchgate.ledger.adjudications import KIND, Adjudicated, adjudications
-from patchgate.ledger.history import history
+from patchgate.ledger.history import History, history
 from patchgate.ledger.ledger import iso
 from patchgate.placeholders.claims.claim import ClaimOutcome
 from patchgate.report.json import json_line
 from patchgate.report.schema import COUNT, Schema, Shape, about, document_schema, or_null
 from patchgate.report.verdict import Json
 from patchgate.report.wording import count, safe
-from patchgate.storage.chain import Problem
-from patchgate.storage.record import CONTRADICTED, Comparison
+from patchgate.storage.record import CONTRADICTED
 
 _ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Reversal:
+class Reversal(NamedTuple):
     """A subject in which a placeholder was found after `reversed` of its `downgrades`."""
 
     subject: str
@@ -37,50 +36,30 @@ class Reversal:
 
 @dataclass(frozen=True, slots=True)
 class ClaimStats:
-    """What was counted, since a moment (seconds since the epoch) or from the beginning.
+    """What was counted, since a moment (ISO 8601) or from the beginning.
 
-    `scans` are the adjudications that scanned files: rates of downgrades and of caps are formed against
-    them, the reversal rate against the downgrades whose claims named a subject. Of the upheld claims, a
-    placeholder was in their own files (`corroborated`) or in none of them. `permissive_downgrades` are those
-    that the strict rule would not have made. `undated` events have no time that can be read, and are left out
-    where there is a moment.
+    `counts` are by the names of the document. `scans` are the adjudications that scanned files: rates of
+    downgrades and of caps are formed against them, the reversal rate against the downgrades whose claims
+    named a subject. Of the upheld claims, a placeholder was in their own files (corroborated) or in none of
+    them. Permissive downgrades are those that the strict rule would not have made. Undated events have no
+    time that can be read, and are left out where there is a moment.
     """
 
-    since: float | None
+    since: str | None
     outcomes: Mapping[str, int]
-    scans: int
-    downgrades: int
-    no_downgrades: int
-    cap_exhaustions: int
-    corroborated: int
-    uncorroborated: int
-    permissive_downgrades: int
-    unattributed: int
+    counts: Mapping[str, int]
     reversals: tuple[Reversal, ...]
-    undated: int
-    problems: Sequence[Problem]
-    exists: bool
-    comparison: Comparison
+    told: History
 
     @property
     def is_whole(self) -> bool:
         """Tell whether every event that was recorded could be counted."""
-        return all(each.torn for each in self.problems) and self.comparison.state != CONTRADICTED
-
-    @property
-    def adjudications(self) -> int:
-        """How many verdicts were adjudicated."""
-        return sum(self.outcomes.values())
+        return all(each.torn for each in self.told.problems) and self.told.comparison.state != CONTRADICTED
 
     @property
     def attributed(self) -> int:
         """How many downgrades named their subject."""
-        return self.downgrades - self.unattributed
-
-    @property
-    def reversed(self) -> int:
-        """How many downgrades were reversed."""
-        return sum(each.reversed for each in self.reversals)
+        return self.counts["contradiction_downgrade_count"] - self.counts["unattributed_downgrade_count"]
 
 
 def claim_stats(repository: Repository, since: float | None = None) -> ClaimStats:
@@ -108,28 +87,25 @@ def claim_stats(repository: Repository, since: float | None = None) -> ClaimStat
         undated += not is_dated
         if each.contradiction_marker_found and each.subject is not None:
             later.add(each.subject)
-    return ClaimStats(
-        since,
-        Counter(each.outcome or "unknown" for each in counted),
-        sum(each.scan_mode is not None for each in counted),
-        downgrades_of.total(),
-        sum(each.contradiction_detected_no_downgrade for each in counted),
-        sum(each.cap_exhausted for each in counted),
-        sum(each.corroborated is True for each in counted),
-        sum(each.corroborated is False for each in counted),
-        sum(
-            each.contradiction_detected and each.strict_outcome not in {None, each.outcome}
-            for each in counted
+    unlike_strict = [each for each in counted if each.strict_outcome not in {None, each.outcome}]
+    counts = {
+        "adjudications": len(counted),
+        "scans": sum(each.scan_mode is not None for each in counted),
+        "contradiction_downgrade_count": downgrades_of.total(),
+        "contradiction_detected_no_downgrade_count": sum(
+            each.contradiction_detected_no_downgrade for each in counted
         ),
-        downgrades_of[None],
-        tuple(
-            Reversal(subject, downgrades_of[subject], times) for subject, times in sorted(reversed_of.items())
-        ),
-        undated,
-        told.problems,
-        told.exists,
-        told.comparison,
-    )
+        "cap_exhaustion_count": sum(each.cap_exhausted for each in counted),
+        "corroborated_count": sum(each.corroborated is True for each in counted),
+        "uncorroborated_count": sum(each.corroborated is False for each in counted),
+        "permissive_downgrade_count": sum(each.contradiction_detected for each in unlike_strict),
+        "reversal_count": reversed_of.total(),
+        "unattributed_downgrade_count": downgrades_of[None],
+        "undated_count": undated,
+    }
+    outcomes = Counter(each.outcome or "unknown" for each in counted)
+    reversals = (Reversal(each, downgrades_of[each], times) for each, times in sorted(reversed_of.items()))
+    return ClaimStats(since=first, outcomes=outcomes, counts=counts, reversals=tuple(reversals), told=told)
 
 
 SCHEMA = "patchgate.claim-stats/1"
@@ -139,22 +115,25 @@ _MOST_NAME = 100
 
 def as_text(stats: ClaimStats) -> list[str]:
     """Write it for people, in lines."""
-    since = "" if stats.since is None else f" since {iso(stats.since)}"
-    lines = [f"{count(stats.adjudications, 'adjudication')}{since}{_outcomes(stats)}"]
-    permissive = stats.permissive_downgrades
-    if stats.scans:
+    counts, scans = stats.counts, stats.counts["scans"]
+    since = "" if stats.since is None else f" since {stats.since}"
+    lines = [f"{count(counts['adjudications'], 'adjudication')}{since}{_outcomes(stats)}"]
+    permissive, undated = counts["permissive_downgrade_count"], counts["undated_count"]
+    if scans:
+        share = {name: _share(number, scans) for name, number in counts.items()}
         lines += [
-            f"of {count(stats.scans, 'scan')}:",
-            f"  upheld by a placeholder in the claim's files: {_share(stats.corroborated, stats.scans)}",
-            f"  upheld by one in other files alone: {_share(stats.uncorroborated, stats.scans)}",
-            f"  contradicted: {_share(stats.downgrades, stats.scans)}",
+            f"of {count(scans, 'scan')}:",
+            f"  upheld by a placeholder in the claim's files: {share['corroborated_count']}",
+            f"  upheld by one in other files alone: {share['uncorroborated_count']}",
+            f"  contradicted: {share['contradiction_downgrade_count']}",
             *(f"    {line}" for line in _reversals(stats)),
             *([f"    not by the strict rule, which was off: {permissive}"] if permissive else []),
-            f"  not contradicted, for too little was scanned: {_share(stats.no_downgrades, stats.scans)}",
-            f"  a cap left files unread: {_share(stats.cap_exhaustions, stats.scans)}",
+            "  not contradicted, for too little was scanned: "
+            + share["contradiction_detected_no_downgrade_count"],
+            f"  a cap left files unread: {share['cap_exhaustion_count']}",
         ]
-    if stats.since is not None and stats.undated:
-        lines.append(f"left out, for no time is told of them: {stats.undated}")
+    if stats.since is not None and undated:
+        lines.append(f"left out, for no time is told of them: {undated}")
     return lines
 
 
@@ -170,7 +149,8 @@ def _reversals(stats: ClaimStats) -> list[str]:
     """Tell how often a placeholder was found after all, and in which subjects."""
     lines = []
     if stats.attributed:
-        share = _share(stats.reversed, stats.attributed, f" of {stats.attributed}")
+        found = stats.counts["reversal_count"]
+        share = _share(found, stats.attributed, f" of {stats.attributed}")
         lines.append(f"a placeholder was found later: {share}")
         shown = stats.reversals[:_MOST_SUBJECTS]
         lines += [
@@ -178,8 +158,8 @@ def _reversals(stats: ClaimStats) -> list[str]:
         ]
         if len(stats.reversals) > len(shown):
             lines.append(f"  … and {count(len(stats.reversals) - len(shown), 'other subject')}")
-    if stats.unattributed:
-        lines.append(f"without a subject, so nobody can tell what was found later: {stats.unattributed}")
+    if unattributed := stats.counts["unattributed_downgrade_count"]:
+        lines.append(f"without a subject, so nobody can tell what was found later: {unattributed}")
     return lines
 
 
@@ -189,32 +169,20 @@ def _share(part: int, whole: int, of: str = "") -> str:
 
 def as_json(stats: ClaimStats) -> str:
     """Write it as one JSON document, ended by a line feed; no list is cut."""
-    known = {each.value: stats.outcomes.get(each.value, 0) for each in ClaimOutcome}
+    counts, scans = stats.counts, stats.counts["scans"]
     value: dict[str, Json] = {
         "schema": SCHEMA,
-        "since": None if stats.since is None else iso(stats.since),
-        "adjudications": stats.adjudications,
-        "outcomes": {**known, **stats.outcomes},
-        "scans": stats.scans,
-        "contradiction_downgrade_count": stats.downgrades,
-        "contradiction_detected_no_downgrade_count": stats.no_downgrades,
-        "cap_exhaustion_count": stats.cap_exhaustions,
-        "corroborated_count": stats.corroborated,
-        "uncorroborated_count": stats.uncorroborated,
-        "permissive_downgrade_count": stats.permissive_downgrades,
-        "downgrade_rate": _rate(stats.downgrades, stats.scans),
-        "cap_exhaustion_rate": _rate(stats.cap_exhaustions, stats.scans),
-        "reversal_count": stats.reversed,
-        "reversal_rate": _rate(stats.reversed, stats.attributed),
-        "reversals": [
-            {"subject": each.subject, "downgrades": each.downgrades, "reversed": each.reversed}
-            for each in stats.reversals
-        ],
-        "unattributed_downgrade_count": stats.unattributed,
-        "undated_count": stats.undated,
+        "since": stats.since,
+        "adjudications": counts["adjudications"],
+        "outcomes": {**dict.fromkeys(map(str, ClaimOutcome), 0), **stats.outcomes},
+        **counts,
+        "downgrade_rate": _rate(counts["contradiction_downgrade_count"], scans),
+        "cap_exhaustion_rate": _rate(counts["cap_exhaustion_count"], scans),
+        "reversal_rate": _rate(counts["reversal_count"], stats.attributed),
+        "reversals": [each._asdict() for each in stats.reversals],
         "is_whole": stats.is_whole,
     }
-    return json_line(value)
+    return json_line({name: value[name] for name in json_schema()["properties"]})
 
 
 def _rate(part: int, whole: int) -> float | None:
