@@ -109,7 +109,8 @@ def adjudicate_claim(
         raise UsageError("--tree and --worktree name two trees", "leave one of them out")
     repository = open_here(context)
     claim = _claim(repository, file, directory_of(context), told)
-    from patchgate.placeholders.claims.adjudicate import Asked, adjudicate
+    from patchgate.placeholders.claims.adjudicate import adjudicate
+    from patchgate.placeholders.claims.judged import Asked
 
     found = adjudicate(repository, claim, Asked(tree, worktree), time.time())
     warn(found.warnings)

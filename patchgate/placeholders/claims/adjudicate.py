@@ -17,7 +17,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository
 from patchgate.intents.commits import ScopeGate
-from patchgate.intents.intent import Moment
+from patchgate.intents.intent import Intent, Moment
 from patchgate.ledger.adjudications import KIND, Adjudicated, adjudications
 from patchgate.ledger.ledger import Event, Ledger
 from patchgate.placeholders.claims.claim import (
@@ -44,11 +44,6 @@ from patchgate.placeholders.claims.snapshots import named
 from patchgate.policy.markers import Markers
 from patchgate.policy.settings import ClaimsSettings
 from patchgate.report.wording import safe
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from patchgate.intents.intent import Intent, Moment
-
 
 RECORD = "the record of earlier attempts"
 
@@ -184,23 +179,18 @@ def record(repository: Repository, adjudication: Adjudication, changed: Iterable
     Args:
         changed: the files of a passed verdict, which become earlier work of its subject.
     """
-    return Ledger(repository.common_dir).record(KIND, _recorded(adjudication, changed).about())
-
-
-def _recorded(adjudication: Adjudication, changed: Iterable[RepoPath]) -> Adjudicated:
-    claim, looked = adjudication.claim, adjudication.looked
-    return Adjudicated(
+    claim = adjudication.claim
+    recorded = Adjudicated(
         outcome=adjudication.outcome.value,
         subject=claim.subject,
         reason_code=claim.reason_code,
         is_placeholder_claim=adjudication.is_placeholder_claim,
-        samples=looked.samples,
+        samples=adjudication.looked.samples,
         changed_files=tuple(changed),
         **telemetry(adjudication),
     )
+    return Ledger(repository.common_dir).record(KIND, recorded.about())
 
-
-__all__ = ["Asked", "adjudicate"]
 
 _HERE = Asked()
 _UNSTAGED = "files that the claim names are not staged, so the working tree was read instead of the index"

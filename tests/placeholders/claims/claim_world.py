@@ -14,8 +14,9 @@ from typing import Any
 from patchgate.git.repository import Repository, open_repository
 from patchgate.ledger.adjudications import KIND, Adjudicated, adjudications
 from patchgate.ledger.ledger import Ledger
-from patchgate.placeholders.claims.adjudicate import Asked, adjudicate
+from patchgate.placeholders.claims.adjudicate import adjudicate
 from patchgate.placeholders.claims.claim import Adjudication, Claim
+from patchgate.placeholders.claims.judged import Asked
 from patchgate.placeholders.claims.request import read_claim
 from tests.world import Content, Repo
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from patchgate.errors import ConfigError, UndecidedError, UsageError
-from patchgate.placeholders.claims.adjudicate import Asked
 from patchgate.placeholders.claims.claim import ClaimOutcome
+from patchgate.placeholders.claims.judged import Asked
 from tests.placeholders.claims.claim_world import (
     CODE,
     LARGE_LINE,

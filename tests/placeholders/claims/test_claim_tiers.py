@@ -10,8 +10,8 @@ import pytest
 from patchgate.git.path import RepoPath
 from patchgate.ledger.adjudications import KIND, Adjudicated
 from patchgate.ledger.ledger import Ledger
-from patchgate.placeholders.claims.adjudicate import Asked
 from patchgate.placeholders.claims.claim import ClaimOutcome
+from patchgate.placeholders.claims.judged import Asked
 from patchgate.placeholders.claims.snapshots import named
 from tests.placeholders.claims.claim_world import (
     CODE,
