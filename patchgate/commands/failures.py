@@ -59,9 +59,14 @@ def read_report(raw: bytes) -> Counts:
     ended = reader.ended
     # A suite counts what ended. A test that fails and cannot be taken down is two cases, and counted once.
     lost = min(reader.uncounted, ended["passed"]) if not (ended["failed"] or ended["errors"]) else 0
-    errors = ended["errors"] + reader.unfinished + lost
-    broken_off = bool(reader.unfinished or lost)
-    return Counts(ended["passed"] - lost, ended["failed"], errors, ended["skipped"], broken_off)
+    broken_off = ended["unfinished"] + lost
+    return Counts(
+        passed=ended["passed"] - lost,
+        failed=ended["failed"],
+        errors=ended["errors"] + broken_off,
+        skipped=ended["skipped"],
+        is_broken_off=bool(broken_off),
+    )
 
 
 def _read_cases(raw: bytes) -> _Reader:
@@ -82,7 +87,7 @@ def failed_tests(raw: bytes) -> frozenset[str]:
         ValueError: it is no whole report, or the run was broken off; says so in half a sentence.
     """
     reader = _read_cases(raw)
-    if reader.unfinished:
+    if reader.ended["unfinished"]:
         raise ValueError("the run was broken off")
     return frozenset(reader.failed)
 
@@ -90,13 +95,13 @@ def failed_tests(raw: bytes) -> frozenset[str]:
 class _Reader:
     """Follows the elements; their texts, which hold what tests printed, are never kept.
 
-    `unfinished` counts the cases that pytest left as it began them, without a name; `uncounted` how many more
-    named ones there are than their suites say. Where parts of a test count, a suite says more, which is well.
+    Of what `ended`, `unfinished` are the cases that pytest left as it began them, without a name; `uncounted`
+    counts how many more named ones there are than their suites say. Where parts of a test count, a suite says
+    more, which is well.
     """
 
     def __init__(self) -> None:
-        self.ended = {"passed": 0, "failed": 0, "errors": 0, "skipped": 0}
-        self.unfinished = 0
+        self.ended = Counter[str]()
         self.uncounted = 0
         self.failed: set[str] = set()
         self.is_report = False
@@ -142,16 +147,11 @@ class _Reader:
             self._suites[-1] = said, held + 1
         if self._marks & {"failure", "error"}:
             self.failed.add(self._name)
-        if "failure" in self._marks:
-            self.ended["failed"] += 1
-        elif "error" in self._marks:
-            self.ended["errors"] += 1
+            self.ended["failed" if "failure" in self._marks else "errors"] += 1
         elif not self._is_named:
-            self.unfinished += 1
-        elif "skipped" in self._marks:
-            self.ended["skipped"] += 1
+            self.ended["unfinished"] += 1
         else:
-            self.ended["passed"] += 1
+            self.ended["skipped" if "skipped" in self._marks else "passed"] += 1
 
 
 # What says how many tests passed, in a group; a line without such a group says that none did.

@@ -131,13 +131,8 @@ _UNDONE = (
     rb"(?! (?:for|on|in|by|under|when|if|unless|with|outside)\b)"
 )
 _TODO = rb"(?i:todo|fixme|tbd)\b"
-_SAYS = (
-    rb"[ \t]?\(?[ \t]?[@$]?(?:"
-    + b"|".join(
-        quote + rb"(?:[^" + quote + rb"\r\n]{0,80}?" + _UNDONE + b"|" + _TODO + b")"
-        for quote in (rb"\"", b"'", b"`")
-    )
-    + rb")"
+_SAYS = rb"[ \t]?\(?[ \t]?[@$]?(?:%b)" % b"|".join(
+    rb"%b(?:[^%b\r\n]{0,80}?%b|%b)" % (quote, quote, _UNDONE, _TODO) for quote in (rb"\"", b"'", b"`")
 )
 _TYPE = rb"\\?(?:[A-Za-z_][A-Za-z0-9_]{0,60}(?:\.|::|\\)){0,6}"
 
@@ -147,13 +142,9 @@ def _form(expression: bytes) -> re.Pattern[bytes]:
 
 
 _THROWN = _form(
-    rb"throw"
-    + _SAYS
-    + rb"|throw[ \t]{1,4}(?:new[ \t]{1,4})?"
-    + _TYPE
-    + rb"(?:NotImplemented[A-Za-z]{0,20}|UnimplementedError|[A-Za-z_][A-Za-z0-9_]{0,60}"
-    + _SAYS
-    + rb")"
+    rb"throw%b|throw[ \t]{1,4}(?:new[ \t]{1,4})?%b"
+    rb"(?:NotImplemented[A-Za-z]{0,20}|UnimplementedError|[A-Za-z_][A-Za-z0-9_]{0,60}%b)"
+    % (_SAYS, _TYPE, _SAYS)
 )
 _PANIC = _form(
     rb"(?:panic|fatalError|preconditionFailure|die|croak|error|stop|failwith|NOT_IMPLEMENTED)" + _SAYS

@@ -266,10 +266,8 @@ def _changed(
 ) -> tuple[tuple[RepoPath, ...], str | None]:
     """Find the files of a passed verdict, for later ones of its subject; or say why they are not known."""
     claim = found.claim
-    if found.outcome is not ClaimOutcome.PASSED:
-        return (), None
-    if claim.subject is None:
-        # Nobody would ever ask for them.
+    # Nobody would ever ask for those of a verdict without a subject.
+    if found.outcome is not ClaimOutcome.PASSED or claim.subject is None:
         return (), None
     try:
         work = content_of_work(judged, paths_named(judged.repository, claim))
