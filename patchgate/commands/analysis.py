@@ -103,7 +103,7 @@ def analyse(
     """
     from patchgate.process.command import run_command
 
-    run = AnalysisRun(name, "", "", Evaluated.NOT_EVALUATED)
+    run = AnalysisRun(analysis=name, key="", digest="", outcome=Evaluated.NOT_EVALUATED)
     environment = command_environment(environ, settings.env, place)
     program, missing = located(settings, environment)
     if missing or program is None:

@@ -87,7 +87,10 @@ def _measurement(value: object, at: str, analysis: str) -> Measurement:
         raise NotReadError(f"{at}.symbol is no text of at most {MAX_SYMBOL:,} characters", _WANTED)
     if not isinstance(name, str) or not _NAME.fullmatch(name) or name.partition(":")[0] == FINDINGS:
         raise NotReadError(f"{at}.name cannot name a metric", "like complexity, or loc.code")
-    return Measurement(analysis, RepoPath(path.encode()), symbol, name, _number(value.get("value"), at))
+    number = _number(value.get("value"), at)
+    return Measurement(
+        analysis=analysis, path=RepoPath(path.encode()), symbol=symbol, name=name, value=number
+    )
 
 
 def _number(value: object, at: str) -> float:

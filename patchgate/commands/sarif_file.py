@@ -73,7 +73,11 @@ class Finding(NamedTuple):
 
 
 class Room:
-    """What the runs of one document may still take, and the texts that are held already."""
+    """What the runs of one document may still take, and the texts that are held already.
+
+    Raises:
+        NotReadError: there are too many of a kind, or messages are too long together.
+    """
 
     def __init__(self) -> None:
         self._left = dict(MOST)
@@ -85,21 +89,13 @@ class Room:
         return self._held.setdefault(value, value)
 
     def take(self, kind: str, count: int = 1) -> None:
-        """Count what is kept.
-
-        Raises:
-            NotReadError: there are too many of that kind.
-        """
+        """Count what is kept."""
         self._left[kind] -= count
         if self._left[kind] < 0:
             raise NotReadError(f"it has more than {MOST[kind]:,} {kind}", _NARROWER)
 
     def message(self, text: str) -> str:
-        """Hold a message.
-
-        Raises:
-            NotReadError: they are too long together.
-        """
+        """Hold a message."""
         text = text[:MAX_MESSAGE]
         if text not in self._held:
             self._characters -= len(text)
@@ -323,7 +319,7 @@ def _read_runs(stream: JsonStream, root: str, files: TreeFiles) -> list[Finding]
                 raise NotReadError("`runs` stands twice in it", _WANTED)
             count = 0
             for at in _runs(stream):
-                found += Run(root, at, room, files.has).read(stream)
+                found += Run(root=root, at=at, room=room, has=files.has).read(stream)
                 count += 1
     stream.end()
     if version != "2.1.0":

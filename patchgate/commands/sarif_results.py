@@ -254,6 +254,9 @@ class Rules:
 
     Args:
         take: counts what is kept, by its kind, and refuses what is too much.
+
+    Raises:
+        NotReadError: something that is taken in is not what the format says.
     """
 
     def __init__(self, take: Callable[[str, int], None]) -> None:
@@ -264,11 +267,7 @@ class Rules:
         self._messages: dict[int, dict[str, str]] = {}
 
     def add(self, component: int, value: object, at: str) -> None:
-        """Take in the next rule of a component.
-
-        Raises:
-            NotReadError: something in it is not what the format says.
-        """
+        """Take in the next rule of a component."""
         rule = JsonObject(value, at)
         settings = rule.inner("defaultConfiguration")
         templates = _templates(rule.get("messageStrings"), f"{at}.messageStrings")
@@ -280,11 +279,7 @@ class Rules:
             self._by_id.setdefault(found.id, found)
 
     def add_messages(self, component: int, value: object, at: str) -> None:
-        """Take in the templates of a component that are of no rule of their own.
-
-        Raises:
-            NotReadError: something in it is not what the format says.
-        """
+        """Take in the templates of a component that are of no rule of their own."""
         found = self._messages[component] = _templates(value, at)
         self._take("templates of messages", len(found))
 

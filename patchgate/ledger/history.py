@@ -114,8 +114,14 @@ def verified(repository: Repository) -> Verified:
         for found in ledger.lines():
             if isinstance(found, Event):
                 events, last = events + 1, found.hash
-        comparison = ledger.compare_head()
-        return Verified(events, last, problems, ledger.path, ledger.path.exists(), comparison)
+        return Verified(
+            events=events,
+            last=last,
+            problems=problems,
+            path=ledger.path,
+            exists=ledger.path.exists(),
+            comparison=ledger.compare_head(),
+        )
     except OSError as error:
         raise unreadable(ledger, error) from error
 
@@ -230,7 +236,12 @@ def history(repository: Repository, kinds: Collection[str] = (), most: int | Non
             elif not kinds or found.kind in kinds:
                 events.append(found)
         exists, comparison = ledger.path.exists(), ledger.compare_head()
-        return History(tuple(reversed(events)), _confirmed(ledger, problems), exists, comparison)
+        return History(
+            events=tuple(reversed(events)),
+            problems=_confirmed(ledger, problems),
+            exists=exists,
+            comparison=comparison,
+        )
     except OSError as error:
         raise unreadable(ledger, error) from error
 

@@ -73,7 +73,11 @@ class Event(Value):
         """Read what a record holds; it may come from a newer patchgate, or from nobody's."""
         about = {key: value for key, value in written.items() if key not in {"kind", "at", "version"}}
         return cls(
-            _text(written.get("kind")), about, _text(written.get("at")), _text(written.get("version")), digest
+            kind=_text(written.get("kind")),
+            about=about,
+            at=_text(written.get("at")),
+            version=_text(written.get("version")),
+            digest=digest,
         )
 
     def plain(self) -> dict[str, Json]:

@@ -130,7 +130,7 @@ def _name_at(lower: bytes, at: int) -> _Name | None:
         sign = follows["sign"]
     prefix = _WORD_BEFORE.search(before)
     whole = (prefix[0] if prefix is not None else b"") + named[0]
-    return _Name(word, whole, sign, follows.end())
+    return _Name(word=word, whole=whole, sign=sign, value=follows.end())
 
 
 def _value_of(content: bytes, lower: bytes, name: _Name) -> tuple[int, int] | None:

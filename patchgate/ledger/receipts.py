@@ -183,7 +183,7 @@ def _parse(line: bytes) -> Receipt | None:
     if not all(map(is_oid, ids)) or len({len(each) for each in ids}) > 1:
         return None
     above = None if parent == b"-" else parent.decode("ascii")
-    return Receipt(commit.decode("ascii"), tree.decode("ascii"), above, is_merge)
+    return Receipt(commit=commit.decode("ascii"), tree=tree.decode("ascii"), parent=above, is_merge=is_merge)
 
 
 def is_oid(word: bytes) -> bool:

@@ -159,5 +159,12 @@ def _judged(
     case = Case(reading.change, policy, profile, Governance(controls), facts=facts)
     outcomes, findings = judge(case, (gate,))
     about = reference(policy, place if policy.file else BUILT_IN, profile)
-    verdict = ChangeVerdict(reading.change, reading.source, profile.value, about, outcomes, findings)
+    verdict = ChangeVerdict(
+        change=reading.change,
+        source=reading.source,
+        profile=profile.value,
+        policy=about,
+        gates=outcomes,
+        findings=findings,
+    )
     return Report((verdict,), objects.repository.limits)

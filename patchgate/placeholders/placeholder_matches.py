@@ -326,10 +326,6 @@ def _rest(line: bytes) -> bytes:
     return line[:-_CLOSING_BYTES] + _CLOSERS.sub(b"", line[-_CLOSING_BYTES:])
 
 
-def _key(marker: str, what: bytes) -> bytes:
-    return marker.encode("utf-8", "surrogateescape") + b"\0" + what
-
-
 def _suspicious(text: bytes, markers: Markers, bodies: Bodies) -> Iterator[tuple[int, int, int, int]]:
     """Give number, beginning, end and bits of the lines that may hold a placeholder, block by block."""
     number = 1
@@ -377,7 +373,9 @@ class _Search:
 
     def add(self, number: int, rule: str, marker: str, what: bytes, head: int | None = None) -> None:
         """Keep a placeholder, unless the rule has told of the line."""
-        self._found.setdefault((number, rule), Match(number, rule, marker, _key(marker, what), head))
+        key = marker.encode("utf-8", "surrogateescape") + b"\0" + what
+        match = Match(line=number, rule=rule, marker=marker, key=key, head=head)
+        self._found.setdefault((number, rule), match)
 
     def found(self) -> list[Match]:
         """Give what was found, in order."""

@@ -94,7 +94,7 @@ def _piece_of(line: bytes, start: int, end: int, language: Language) -> Piece:
         return Piece(found.end(), stop, is_cut)
     if closing is not None and (found := closing.search(line, end, min(stop, end + NEAR))):
         return Piece(begin, found.start(), is_string=True)
-    return Piece(begin, stop, is_cut, is_string)
+    return Piece(begin, stop, is_cut=is_cut, is_string=is_string)
 
 
 _CLOSING = {

@@ -90,7 +90,7 @@ def empty_bodies(text: bytes, is_over: Callable[[], bool] = never) -> Iterator[E
                 marker, header = found
                 kind, name = file.statements[index].tokens[0], _name(file.statements[header].tokens)
                 key = f"{name}\0{kind}".encode("utf-8", "surrogateescape")
-                yield EmptyBody(line, lines[header], marker, key)
+                yield EmptyBody(line=line, head=lines[header], marker=marker, key=key)
 
 
 def _suspects(text: bytes, is_over: Callable[[], bool]) -> list[int] | None:

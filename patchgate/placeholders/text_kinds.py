@@ -73,7 +73,6 @@ _COMMENTS = {
     Kind.MARKUP: rb"\*+/?|#+",
     Kind.CODE: rb"#+[!|:]?|\*+/?|--+(?:\[=*\[)?|;+|%+|\(\*+|\{-|(?:REM|rem|Rem)(?=[ \t])|=begin(?=[ \t])",
 }
-_OF_SUFFIX = {**dict.fromkeys((b"vb", b"vbs", b"bas"), rb"'+"), **dict.fromkeys((b"f90", b"f95"), rb"!+")}
 # What may stand before the first word of a comment, a heading, a list element, a quotation, a cell: signs,
 # numbers, bullets, boxes, emoji, tags.
 _ELEMENT = (
@@ -91,14 +90,17 @@ _TEX = (
 _BEHIND = re.compile(
     rb"(?:^|(?<=[ \t;,)}\](\[{>]))(?:#+|//+|/\*+|<!--+|[rRuU]?\"\"\"|[rRuU]?'''|\{#-?|\(\*+|\{-(?![-}]))"
 )
-_BEHIND_OF_SUFFIX = {
-    **dict.fromkeys((b"sql", b"lua", b"hs", b"ada", b"adb", b"vhd", b"vhdl"), re.compile(rb"--+")),
-    **dict.fromkeys(
-        (b"ini", b"cfg", b"conf", b"asm", b"s", b"lisp", b"el", b"clj", b"cljs"), re.compile(rb"(?<=[ \t]);+")
-    ),
-    **dict.fromkeys((b"tex", b"erl", b"m"), re.compile(rb"(?<!\\)%+")),
-    **dict.fromkeys((b"vb", b"vbs", b"bas"), re.compile(rb"(?<=[ \t])'+")),
-    **dict.fromkeys((b"f90", b"f95"), re.compile(rb"(?<=[ \t])!+")),
+# What begins one in some languages: first on a line, besides what does so in its kind, and behind.
+_OF_SUFFIX = {
+    suffix: (first, re.compile(behind))
+    for suffixes, first, behind in (
+        (b"sql lua hs ada adb vhd vhdl", b"", rb"--+"),
+        (b"ini cfg conf asm s lisp el clj cljs", b"", rb"(?<=[ \t]);+"),
+        (b"tex erl m", b"", rb"(?<!\\)%+"),
+        (b"vb vbs bas", rb"|'+", rb"(?<=[ \t])'+"),
+        (b"f90 f95", rb"|!+", rb"(?<=[ \t])!+"),
+    )
+    for suffix in suffixes.split()
 }
 _STRING = re.compile(rb"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|`[^`]*`")
 _TRIPLE = re.compile(rb"\"\"\"|'''")
@@ -152,17 +154,15 @@ def language_of(name: bytes) -> Language:
 @lru_cache(maxsize=1024)
 def _language_of(suffix: bytes) -> Language:
     kind = _KINDS.get(suffix, Kind.PROSE)
-    comment = _SHARED + b"|" + _COMMENTS[kind]
-    if suffix in _OF_SUFFIX:
-        comment += b"|" + _OF_SUFFIX[suffix]
+    first, behind = _OF_SUFFIX.get(suffix, (b"", None))
+    comment = _SHARED + b"|" + _COMMENTS[kind] + first
     element = _ELEMENT + (_DEFINITION if kind is Kind.PROSE else b"") + (_TEX if suffix == b"tex" else b"")
-    behind = _BEHIND_OF_SUFFIX.get(suffix)
     return Language(
-        kind,
-        suffix,
-        re.compile(comment),
-        re.compile(comment + b"|" + element),
-        (_BEHIND,) if behind is None else (_BEHIND, behind),
+        kind=kind,
+        suffix=suffix,
+        comment=re.compile(comment),
+        opener=re.compile(comment + b"|" + element),
+        behind=(_BEHIND,) if behind is None else (_BEHIND, behind),
     )
 
 

@@ -179,10 +179,10 @@ def caps_of(settings: ClaimsSettings) -> Caps:
     """Take the caps from the config; one file has no more room than all."""
     total = settings.contradiction_scan_max_total_bytes
     return Caps(
-        settings.contradiction_scan_max_files,
-        total,
-        min(settings.contradiction_scan_max_file_bytes, total),
-        settings.contradiction_scan_allowed_suffixes,
+        max_files=settings.contradiction_scan_max_files,
+        max_total_bytes=total,
+        max_file_bytes=min(settings.contradiction_scan_max_file_bytes, total),
+        suffixes=settings.contradiction_scan_allowed_suffixes,
     )
 
 
@@ -318,7 +318,10 @@ class _Reading:
             # What a line says is not known before its end.
             text = text[: text.rfind(b"\n") + 1]
         for match in matches_in(text, path.raw, self._markers, self.is_over) if text else ():
-            self.places.append(Place(candidate.tier, path, match.line, match.rule, match.marker))
+            place = Place(
+                tier=candidate.tier, path=path, line=match.line, rule=match.rule, marker=match.marker
+            )
+            self.places.append(place)
         if self.is_over():
             return Unscanned.TIMEOUT
         if len(content) < most:

@@ -218,8 +218,15 @@ class IndexContent(JudgedContent):
 
     def on_disk(self) -> WorktreeContent:
         """Give the working tree that the index belongs to."""
-        head, place = self.committed, Content.WORKING_TREE.value
-        return WorktreeContent(self.repository, self.objects, place, head, head, head, self)
+        return WorktreeContent(
+            repository=self.repository,
+            objects=self.objects,
+            read_from=Content.WORKING_TREE.value,
+            before=self.committed,
+            committed=self.committed,
+            policy_tree=self.committed,
+            index=self,
+        )
 
     @contextmanager
     def snapshot(self) -> Generator[Snapshot, None, None]:
@@ -306,10 +313,14 @@ def judged_of(repository: Repository, objects: Objects, asked: Asked) -> tuple[J
         )
     else:
         head = pending_base(repository, objects).policy_tree
-        if asked.worktree:
-            judged = WorktreeContent(repository, objects, Content.WORKING_TREE.value, head, head, head)
-        else:
-            judged = IndexContent(repository, objects, Content.INDEX.value, head, head, head)
+        judged = (WorktreeContent if asked.worktree else IndexContent)(
+            repository=repository,
+            objects=objects,
+            read_from=(Content.WORKING_TREE if asked.worktree else Content.INDEX).value,
+            before=head,
+            committed=head,
+            policy_tree=head,
+        )
     policies = Policies(objects)
     found = asked_policy(objects, policies, trusted(repository))
     return judged, usable(found or policies.at(policies.key(judged.policy_tree)))
@@ -340,14 +351,17 @@ def _revision(repository: Repository, objects: Objects, name: str) -> TreeConten
     if named is None:
         raise UsageError(f"unknown revision {shown}", "name a commit, a branch or a tag")
     tree, commit = named
+    made = partial(
+        TreeContent, repository=repository, objects=objects, read_from=shown, tree=tree, commit=commit
+    )
     if commit is None:
         head = pending_base(repository, objects).policy_tree
-        return TreeContent(repository, objects, shown, None, head, head, tree, None)
+        return made(before=None, committed=head, policy_tree=head)
     before = _before(objects, commit)
     if before is None:
         # Nothing was there before it, so that its own policy speaks.
-        return TreeContent(repository, objects, shown, objects.empty_tree, tree, tree, tree, commit)
-    return TreeContent(repository, objects, shown, before, tree, before, tree, commit)
+        return made(before=objects.empty_tree, committed=tree, policy_tree=tree)
+    return made(before=before, committed=tree, policy_tree=before)
 
 
 def _before(objects: Objects, commit: str) -> str | None:
