@@ -301,7 +301,7 @@ def _contradiction(groups: tuple[bytes | None, ...], kind: Kind, line: int) -> F
 
 def _wrong_side(kind: Kind, rows: tuple[Row, ...]) -> Fault | None:
     """Refuse a hunk that gives an added file an old side, or a deleted file a new one."""
-    if not rows or kind not in {Kind.ADD, Kind.DELETE}:
+    if not rows or (kind is not Kind.ADD and kind is not Kind.DELETE):
         return None
     old_start, old_count, new_start, new_count = rows[0][:4]
     absent, present = (old_start, old_count), (new_start, new_count)
