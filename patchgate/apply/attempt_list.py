@@ -32,6 +32,9 @@ from patchgate.report.schema import COUNT, Schema, Shape, document_schema, one_o
 from patchgate.report.verdict import Json, Verdict
 from patchgate.report.wording import count, safe, show_path
 
+LIST_SCHEMA = "patchgate.attempts/1"
+ATTEMPT_SCHEMA = "patchgate.attempt/1"
+
 STATES = ("applied", "accepted", "rejected", "undecided", "interrupted", "running")
 
 KEPT = 100
@@ -345,10 +348,6 @@ def said(pruned: Pruned, *, dry_run: bool) -> str:
     """Say in a line what prune did."""
     what = "would remove" if dry_run else "removed"
     return f"{what} the evidence of {count(len(pruned.removed), 'attempt')}; {pruned.kept} kept"
-
-
-LIST_SCHEMA = "patchgate.attempts/1"
-ATTEMPT_SCHEMA = "patchgate.attempt/1"
 
 
 def list_json(known: Sequence[Told]) -> str:

@@ -204,7 +204,7 @@ def past(
                 begun[attempt] = [event]
                 found.append(begun[attempt])
         elif event.kind == RESET and ID.fullmatch(chain):
-            found.append(ResetRecord(chain, reason, by, event.at))
+            found.append(ResetRecord(chain, reason, by, at=event.at))
         elif event.kind == RECOVERED and ID.fullmatch(attempt):
             found.append(RecoveredRecord(attempt, outcome, event.at))
     read = (_joined(each) if isinstance(each, list) else each for each in found)

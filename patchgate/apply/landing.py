@@ -37,6 +37,8 @@ from patchgate.report.verdict import Detail, Finding, Fixer, GateOutcome, Json, 
 from patchgate.storage.filesystem import Steps
 from patchgate.storage.replace import unbroken
 
+_SHOWN = 20
+
 _ATTRIBUTES = b".gitattributes"
 
 
@@ -125,9 +127,6 @@ def _make_file(place: bytes, content: Content) -> None:
         file.write(content.data)
 
 
-_SHOWN = 20
-
-
 @dataclass(frozen=True, slots=True)
 class Landed:
     """What became of the writing: gates and findings for the verdict, warnings, the landing if any."""
@@ -158,7 +157,7 @@ def land_judged(
     faults: Steps | None = None,
     last_look: Callable[[], Finding | None] = lambda: None,
 ) -> Landed:
-    """Write an accepted change to the working tree, and to the index where asked.
+    """Write an accepted change to the working tree, and to the index where asked; an obstacle is a finding.
 
     Args:
         note: what the journal keeps of the attempt.
@@ -167,9 +166,6 @@ def land_judged(
         tried: the whole tree that commands saw, which must be what they would see now; None for none.
         faults: numbered fault points.
         last_look: the caller's own, under the locks; nothing lands where it finds something.
-
-    Returns:
-        What became of it; an obstacle is a finding.
     """
     files = judged.verdict.change.files
     try:

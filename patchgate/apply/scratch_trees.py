@@ -37,6 +37,14 @@ from patchgate.report.rules import RULES, Level
 from patchgate.report.verdict import Detail, Finding, Fixer, Json
 from patchgate.storage.temporary import TemporaryFolder
 
+_FORM = "patchgate.failed-before/1"
+# What else a command depends on (services, modules of a program) may be repaired meanwhile.
+_MOST_AGE = 3600.0
+_MOST_BYTES = 16 << 20
+_MOST_ENTRIES = 100
+_SHOWN = 20
+_OR_REPORT = ', or commits [apply] preexisting = "report"; then the same patch may come again'
+
 
 @dataclass(frozen=True, slots=True)
 class TriedCommand:
@@ -203,15 +211,6 @@ def _read(path: str, most: int) -> bytes | None:
     except OSError:
         return None
     return raw if len(raw) <= most else None
-
-
-_FORM = "patchgate.failed-before/1"
-# What else a command depends on (services, modules of a program) may be repaired meanwhile.
-_MOST_AGE = 3600.0
-_MOST_BYTES = 16 << 20
-_MOST_ENTRIES = 100
-_SHOWN = 20
-_OR_REPORT = ', or commits [apply] preexisting = "report"; then the same patch may come again'
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,8 @@ from patchgate.patches.edits import Edit, Edits
 from patchgate.patches.lines import FileLines, LineEnds, line_ends_of
 from patchgate.patches.patch_model import MARKER, MAX_FAULTS, Detail, Fault, hunk_header
 
+_CONTEXT = 3
+
 _SHOWN = 160
 
 
@@ -87,15 +89,12 @@ def missing(edits: Edits, why: str) -> tuple[Fault, ...]:
     )
 
 
-_CONTEXT = 3
-
-
 def to_patch(edits: Edits, preimage: bytes | None) -> bytes | tuple[Fault, ...]:
     """Write edits as a unified diff with three lines of context.
 
     Args:
         preimage: the file as it is; None where it does not exist. A file that wholly ends its lines in
-            CR LF is written with LF: the diff is then adapted like any other (`line_ends`).
+            CR LF is written with LF: the diff is then adapted like any other.
 
     Returns:
         The diff; or the faults `target-missing`, `range-invalid`, `encoding-unsupported`, `missing-hunk`,

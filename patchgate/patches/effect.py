@@ -28,6 +28,8 @@ from patchgate.process import Child, Completed
 from patchgate.report.rules import RULES, Stage
 from patchgate.report.verdict import ChangeVerdict, Finding, Fix, Json
 
+_MISFITS = {"hunk-mismatch", "hunk-ambiguous", "eol-mixed"}
+
 _APPLY = (
     "-c",
     "core.looseCompression=0",
@@ -205,9 +207,6 @@ def _with_plain_names(patch: bytes) -> bytes:
         headers = _DOTTED.sub(rb"\1", parsed.raw[section.start : body])
         pieces += (headers, parsed.raw[body : section.end])
     return b"".join(pieces)
-
-
-_MISFITS = {"hunk-mismatch", "hunk-ambiguous", "eol-mixed"}
 
 
 def finding_of(fault: Fault, path: RepoPath | None = None, also: str | None = None) -> Finding:

@@ -19,6 +19,82 @@ _LONE_LF = re.compile(rb"(?<!\r)\n")
 _COMPARED = 2000
 
 
+class FileLines:
+    """The lines of one file; `is_complete` tells whether the last one ends in LF (true for an empty file)."""
+
+    __slots__ = ("_index", "count", "is_complete", "lines")
+
+    def __init__(self, raw: bytes) -> None:
+        self.lines = raw.split(b"\n")
+        self.is_complete = not self.lines[-1]
+        if self.is_complete:
+            self.lines.pop()
+        self.count = len(self.lines)
+        self._index: dict[bytes, list[int]] | None = None
+
+    @property
+    def index(self) -> dict[bytes, list[int]]:
+        """Where each line stands, from 0; built when first asked for."""
+        if self._index is None:
+            self._index = {}
+            for number, line in enumerate(self.lines):
+                self._index.setdefault(line, []).append(number)
+        return self._index
+
+    def rarest(self, wanted: Sequence[bytes]) -> tuple[int, Sequence[int]]:
+        """Find which of some lines the file has least often: its position among them, and its places."""
+        best: tuple[int, Sequence[int]] = (0, range(self.count))
+        for position, line in enumerate(wanted):
+            places = self.index.get(line)
+            if places is None:
+                return position, ()
+            if len(places) < len(best[1]):
+                best = position, places
+        return best
+
+
+@dataclass(frozen=True, slots=True)
+class HunkLines:
+    """The two sides of one hunk; `trailing` counts the context lines behind the last change."""
+
+    old: list[bytes]
+    new: list[bytes]
+    old_incomplete: bool
+    new_incomplete: bool
+    trailing: int
+
+
+def read_hunk(section: Section, hunk: Hunk) -> HunkLines:
+    """Split a hunk into its sides."""
+    body = section.body(hunk).split(b"\n")
+    body.pop()
+    if hunk.form & 3:
+        body = [line for line in body if not line.startswith(b"\\")]
+    trailing = 0
+    while body[-1 - trailing][0] == 0x20:
+        trailing += 1
+    return HunkLines(
+        old=[line[1:] for line in body if line[0] != 0x2B],
+        new=[line[1:] for line in body if line[0] != 0x2D],
+        old_incomplete=hunk.old_incomplete,
+        new_incomplete=hunk.new_incomplete,
+        trailing=trailing,
+    )
+
+
+def patch_line_of_old(section: Section, hunk: Hunk, wanted: int) -> int:
+    """Compute the line of the patch, from 1, that holds a hunk's old line number `wanted` (from 0)."""
+    seen = -1
+    number = hunk.line
+    for line in section.body(hunk).split(b"\n"):
+        number += 1
+        if line[:1] in {b" ", b"-"}:
+            seen += 1
+            if seen == wanted:
+                break
+    return number
+
+
 def is_same_but_ends(one: bytes, other: bytes) -> bool:
     """Tell whether two texts are the same, LF and CR LF taken for one."""
     return one == other or one.replace(b"\r\n", b"\n") == other.replace(b"\r\n", b"\n")
@@ -141,79 +217,3 @@ def adapt_line_ends(section: Section, preimage: bytes) -> bytes | None:
 def _is_ended(text: bytes, below: bytes) -> bool:
     """Tell whether a line of a hunk stands for a line of a file that has its newline."""
     return not text.startswith(b"\\") and not below.startswith(b"\\")
-
-
-class FileLines:
-    """The lines of one file; `is_complete` tells whether the last one ends in LF (true for an empty file)."""
-
-    __slots__ = ("_index", "count", "is_complete", "lines")
-
-    def __init__(self, raw: bytes) -> None:
-        self.lines = raw.split(b"\n")
-        self.is_complete = not self.lines[-1]
-        if self.is_complete:
-            self.lines.pop()
-        self.count = len(self.lines)
-        self._index: dict[bytes, list[int]] | None = None
-
-    @property
-    def index(self) -> dict[bytes, list[int]]:
-        """Where each line stands, from 0; built when first asked for."""
-        if self._index is None:
-            self._index = {}
-            for number, line in enumerate(self.lines):
-                self._index.setdefault(line, []).append(number)
-        return self._index
-
-    def rarest(self, wanted: Sequence[bytes]) -> tuple[int, Sequence[int]]:
-        """Find which of some lines the file has least often: its position among them, and its places."""
-        best: tuple[int, Sequence[int]] = (0, range(self.count))
-        for position, line in enumerate(wanted):
-            places = self.index.get(line)
-            if places is None:
-                return position, ()
-            if len(places) < len(best[1]):
-                best = position, places
-        return best
-
-
-@dataclass(frozen=True, slots=True)
-class HunkLines:
-    """The two sides of one hunk; `trailing` counts the context lines behind the last change."""
-
-    old: list[bytes]
-    new: list[bytes]
-    old_incomplete: bool
-    new_incomplete: bool
-    trailing: int
-
-
-def read_hunk(section: Section, hunk: Hunk) -> HunkLines:
-    """Split a hunk into its sides."""
-    body = section.body(hunk).split(b"\n")
-    body.pop()
-    if hunk.form & 3:
-        body = [line for line in body if not line.startswith(b"\\")]
-    trailing = 0
-    while body[-1 - trailing][0] == 0x20:
-        trailing += 1
-    return HunkLines(
-        old=[line[1:] for line in body if line[0] != 0x2B],
-        new=[line[1:] for line in body if line[0] != 0x2D],
-        old_incomplete=hunk.old_incomplete,
-        new_incomplete=hunk.new_incomplete,
-        trailing=trailing,
-    )
-
-
-def patch_line_of_old(section: Section, hunk: Hunk, wanted: int) -> int:
-    """Compute the line of the patch, from 1, that holds a hunk's old line number `wanted` (from 0)."""
-    seen = -1
-    number = hunk.line
-    for line in section.body(hunk).split(b"\n"):
-        number += 1
-        if line[:1] in {b" ", b"-"}:
-            seen += 1
-            if seen == wanted:
-                break
-    return number

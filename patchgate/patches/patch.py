@@ -45,6 +45,18 @@ from patchgate.patches.patch_model import (
     mend,
 )
 
+__all__ = ["Fault", "Hunk", "Kind", "Patch", "Section", "parse", "print_patch", "without_returns"]
+_START = b"diff --git "
+_HUNK = b"\n@@"
+_BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+_BLANK_LINES = re.compile(rb"\n*+")
+_OTHER_FORMS = (
+    ("the form `*** Begin Patch`", re.compile(rb"^\*\*\* Begin Patch", re.MULTILINE)),
+    ("a SEARCH/REPLACE block", re.compile(rb"^<{5,9} SEARCH", re.MULTILINE)),
+)
+# A second look behind a missing last newline copies the patch; past this size the first fault is enough.
+_SECOND_LOOK = 1024 * 1024
+
 _MODE = re.compile(rb"(?:100644|100755|120000|160000)")
 _PER_CENT = re.compile(rb"(?:0|[1-9][0-9]?|100)%")
 _INDEX = re.compile(rb"[0-9a-f]{4,64}\.\.[0-9a-f]{4,64}(?: (?:100644|100755|120000|160000))?")
@@ -121,20 +133,6 @@ def _explain_pairs(seen: set[bytes], line: int) -> Fault:
     return Fault(
         "invalid-unified-diff", line, "the headers of the section contradict each other", ONLY_HEADERS
     )
-
-
-__all__ = ["Fault", "Hunk", "Kind", "Patch", "Section", "parse", "print_patch", "without_returns"]
-
-_START = b"diff --git "
-_HUNK = b"\n@@"
-_BYTEHEADERS_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
-_BLANK_LINES = re.compile(rb"\n*+")
-_OTHER_FORMS = (
-    ("the form `*** Begin Patch`", re.compile(rb"^\*\*\* Begin Patch", re.MULTILINE)),
-    ("a SEARCH/REPLACE block", re.compile(rb"^<{5,9} SEARCH", re.MULTILINE)),
-)
-# A second look behind a missing last newline copies the patch; past this size the first fault is enough.
-_SECOND_LOOK = 1024 * 1024
 
 
 def parse(raw: bytes) -> Patch | tuple[Fault, ...]:
@@ -256,7 +254,7 @@ def _find_unreadable(raw: bytes) -> Fault | None:
     """Refuse what must not even be split into lines: size, byte-order marks, NUL, nothing, a huge line."""
     if len(raw) > MAX_PATCH_BYTES:
         return _too_large(f"{len(raw)} bytes, more than {MAX_PATCH_BYTES}", 1)
-    if raw.startswith(_BYTEHEADERS_MARKS):
+    if raw.startswith(_BYTE_ORDER_MARKS):
         hint = "send the patch as plain bytes: UTF-8 without a byte-order mark"
         return Fault("encoding-unsupported", 1, "the patch begins with a byte-order mark", hint)
     nul = raw.find(b"\0")

@@ -184,7 +184,8 @@ def _read_names(
     if not old or not new:
         is_missing = b"" in given or (old is not None and new is not None)
         return name_missing(line) if is_missing else _unreadable(git_line, line)
-    names = Names(old, new, all(token.isascii() for token in given), old_tab, new_tab)
+    high = all(token.isascii() for token in given)
+    names = Names(old, new, quotes_high=high, old_tab=old_tab, new_tab=new_tab)
     return _disagreement(kind, names, (git_line, source, target, minus, plus), line) or names
 
 

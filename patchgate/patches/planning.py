@@ -19,6 +19,9 @@ from patchgate.patches.misfit_mending import as_new_file, with_mode, without_sec
 from patchgate.patches.patch import parse
 from patchgate.patches.patch_model import MARKER, MAX_FAULTS, Detail, Fault, Hunk, Kind, Mending, Section
 
+_FOLDER = "040000"
+_SUBPROJECT = re.compile(rb"[+ ]Subproject commit ([0-9a-f]{40}|[0-9a-f]{64})\n")
+
 # How many lines a section may compare while it looks for hunks elsewhere: a file of equal lines would
 # otherwise cost the product of its length and the number of hunks.
 _SEARCH_BUDGET = 4_000_000
@@ -197,10 +200,6 @@ class _Search:
                 if len(found) > 1:
                     break
         return found
-
-
-_FOLDER = "040000"
-_SUBPROJECT = re.compile(rb"[+ ]Subproject commit ([0-9a-f]{40}|[0-9a-f]{64})\n")
 
 
 @dataclass(frozen=True, slots=True)

@@ -254,7 +254,8 @@ def _read_block(block: Block, actions: Sequence[Action]) -> Reading:
             else:
                 params[parameter.name] = read[0]
                 notes += [read[1]] if read[1] else []
-    return Reading(action.name, params, tuple(notes), tuple(faults), _proposal(action, given))
+    proposal = _proposal(action, given)
+    return Reading(action.name, params, notes=tuple(notes), faults=tuple(faults), proposal=proposal)
 
 
 def _proposal(action: Action, given: Mapping[str, Written]) -> Proposal | None:

@@ -280,7 +280,7 @@ class _Reader:
                 position = found.end() if word != _CDATA else self._end_of_cdata(found.end(), None)
             if self._is_done:
                 is_whole = is_open = False
-        self.blocks.append(Block(name, line, tuple(parameters), is_whole))
+        self.blocks.append(Block(name, line, tuple(parameters), is_whole=is_whole))
         return position
 
     def _read_parameter(self, tag: re.Match[bytes]) -> tuple[Written, int]:
@@ -297,7 +297,7 @@ class _Reader:
             loose = loose or self._text(position, end)
             if found is None or found[0] in {_PARAM, _END_FUNCTION}:
                 self._tell_unclosed(name, line, found)
-                return Written(name, line, None, None, in_cdata=False), end
+                return Written(name, line, None, value_line=None, in_cdata=False), end
             position = found.end()
             if found[0] == _END_PARAM:
                 break
@@ -311,16 +311,16 @@ class _Reader:
                 position = self._end_of_cdata(position, name)
                 pieces.append(self._raw[found.end() : position - len(_END_CDATA)])
                 if self._is_cut:
-                    return Written(name, line, None, None, in_cdata=True), position
+                    return Written(name, line, None, value_line=None, in_cdata=True), position
         if not n_pieces:
-            return Written(name, line, self._raw[start:end], value_line, in_cdata=False), position
+            return Written(name, line, self._raw[start:end], value_line=value_line, in_cdata=False), position
         if loose is not None:
             hint = "put the whole value into CDATA; write ]]> inside it as ]]]]><![CDATA[>"
             message = f"text stands beside the CDATA section of `{self._shown(name)}`: {loose[1]}"
             self._tell("extra-text", loose[0], message, hint)
-            return Written(name, line, None, None, in_cdata=True), position
+            return Written(name, line, None, value_line=None, in_cdata=True), position
         where = value_line if n_pieces == 1 else None
-        return Written(name, line, b"".join(pieces), where, in_cdata=True), position
+        return Written(name, line, b"".join(pieces), value_line=where, in_cdata=True), position
 
     def _end_of_cdata(self, start: int, name: str | None) -> int:
         """Find the offset behind the section whose content begins at `start`."""
