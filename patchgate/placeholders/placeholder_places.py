@@ -388,17 +388,17 @@ def _is_listed(place: Place) -> bool:
     return not place.language.is_script and (is_element(place) or _begins_string(place))
 
 
-_ANYWHERE = frozenset(Kind)
 # Behind which signs, or else in which kinds of text, a word may be all that is said, and what tells.
-_SAID: tuple[tuple[frozenset[bytes], frozenset[Kind], Callable[[Place], bool]], ...] = (
-    (_SIGNS_OF_VALUE, frozenset({Kind.DATA}), is_value),
-    (frozenset(), frozenset({Kind.DATA}), _is_listed),
-    (frozenset({b"", b"|", b",", b";"}), frozenset({Kind.TABLE}), is_cell),
-    (frozenset({b"(", b","}), frozenset(), _is_in_values),
-    (frozenset({b">", b";", b"{"}), frozenset(), _is_text_of_tag),
-    (frozenset({b"("}), frozenset(), _is_aside),
-    (frozenset(), _ANYWHERE, _is_returned),
-    (frozenset(), _ANYWHERE, _ends_title),
+# The kinds are tuples, for an enumeration hashes slowly.
+_SAID: tuple[tuple[frozenset[bytes], tuple[Kind, ...], Callable[[Place], bool]], ...] = (
+    (_SIGNS_OF_VALUE, (Kind.DATA,), is_value),
+    (frozenset(), (Kind.DATA,), _is_listed),
+    (frozenset({b"", b"|", b",", b";"}), (Kind.TABLE,), is_cell),
+    (frozenset({b"(", b","}), (), _is_in_values),
+    (frozenset({b">", b";", b"{"}), (), _is_text_of_tag),
+    (frozenset({b"("}), (), _is_aside),
+    (frozenset(), tuple(Kind), _is_returned),
+    (frozenset(), tuple(Kind), _ends_title),
 )
 
 

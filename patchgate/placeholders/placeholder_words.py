@@ -8,6 +8,7 @@ prose: "a TODO app". Where that cannot be told it is a mark: a claim that is wro
 from __future__ import annotations
 
 import re
+from sys import maxsize
 
 from patchgate.placeholders.placeholder_places import (
     CLOSED,
@@ -24,6 +25,7 @@ from patchgate.policy.markers import Marker
 
 # A line with more of one word is a mark: that is nobody's prose.
 _MOST = 500
+_WHOLE_LINE = Piece(0, maxsize)
 
 _COLON_APART = re.compile(rb" :(?![:/=])")
 _NO_COLON_AFTER = re.compile(rb"[-/@<&?#%+=|~^]$|\b(?:case|goto|default)[ \t]+$")
@@ -67,7 +69,7 @@ def mark_in(line: bytes, around: Around, language: Language, marker: Marker) -> 
     if language.suffix == b"ipynb" and line.lstrip().startswith(b'"'):
         # A line of a cell is a string.
         line, language = _STRING_ENDS.sub(b"", line.lstrip()[1:]), language.in_strings
-    whole = None if b"\n" in line or b"\r" in line else Piece(0, len(line))
+    whole = None if b"\n" in line or b"\r" in line else _WHOLE_LINE
     for seen, found in enumerate(marker.expression.finditer(line)):
         start, end = found.span()
         piece = whole or _piece_of(line, start, end, language)
