@@ -24,6 +24,49 @@ from patchgate.git.quoting import printable
 
 MOST_REPORT = 64 << 20
 _SPOILT = ("failure", "error", "skipped")
+# What says how many tests passed, in a group; a line without such a group says that none did.
+_SUMMARIES = tuple(
+    re.compile(text)
+    for text in (
+        rb"Ran (\d{1,9}) tests? in ",
+        rb"test result: ok\. (\d{1,9}) passed;",
+        rb" {0,8}Tests:? {1,12}(?:.{0,200}?(\d{1,9}) passed.{0,200}|.{0,200}\b(?:total|skipped).{0,80})$",
+        rb" {0,8}(\d{1,9}) passing\b",
+        rb"(?:#|\xe2\x84\xb9) pass (\d{1,9})$",
+        rb"(?:=+ )?(?:.{1,200}, )?(\d{1,9}) passed\b.{0,200} in [0-9.]{1,12}s",
+        rb"(?:=+ )?(?:\d{1,9} (?:skipped|deselected|xfailed|warnings?)(?:, | )){1,4}in [0-9.]{1,12}s",
+    )
+)
+_UNITTEST_SKIPPED = re.compile(rb"(?:OK|NO TESTS RAN) \(.{0,80}?skipped=(\d{1,9})")
+_GO_PASSED = re.compile(rb"ok {0,8}\t\S{1,400}\t(?:\(cached\)|[0-9.]{1,12}s)(?:\tcoverage:.{0,80})?$")
+_NOTHING = re.compile(
+    rb"(?:=+ )?no tests ran\b|NO TESTS RAN|collected 0 items|No tests found|No test files found|"
+    rb"No tests were found|.{0,400}\[no test files\]$|.{0,400}\[no tests to run\]$|1\.\.0(?:\s|$)"
+)
+_LONGEST = 500
+# By pytest.exit between tests, which the report does not tell, nor the exit code that the test chose.
+_BROKEN_OFF = re.compile(rb"!+ _pytest\.outcomes\.Exit\b")
+# After the first failures (-x), or since a module of tests cannot be imported: pytest's lines of `!`. Where
+# there is no room they have one `!` on each side.
+_STOPPED = re.compile(
+    rb"!{3,} .{1,400} !{3,}$|!+ (?:\S{0,80}Interrupted|stopping after|_pytest\.outcomes\.Exit)\b"
+)
+MOST_LOG = 16 << 20
+_MOST_NAME = 200
+# A name that a slash begins, in a word or behind a quote, bracket or `=`; `_without_path` asks what it is.
+_ABSOLUTE = re.compile(rb"(?<![^\s\"'`(\[<=:,])/[^\s\"'`)\]>:,]+")
+_VARIES = (
+    re.compile(rb"\b[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?)?Z?"),
+    re.compile(rb"(?<![\w:.])[0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?"),
+    re.compile(rb"(?<![\w.])[0-9]+(?:\.[0-9]+)? ?(?:ns|us|ms|s|sec|secs|seconds?|minutes?|min|m)\b"),
+    re.compile(rb"\b0x[0-9a-fA-F]{6,16}\b"),
+)
+# As a log has it: written out, so that no terminal obeys it.
+_COLOUR = re.compile(rb"\\x1b\[[0-?]*[ -/]*[@-~]")
+# What pytest-cov says beside the tests, in version 6 and from 7 on; no report has it.
+_COVERAGE = re.compile(rb"(?:FAIL Required test coverage|ERROR: Coverage failure)\b")
+# As long as the room that the time leaves.
+_RULER = re.compile(rb"[-=_]{3,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,35 +197,6 @@ class _Reader:
             self.ended["skipped" if "skipped" in self._marks else "passed"] += 1
 
 
-# What says how many tests passed, in a group; a line without such a group says that none did.
-_SUMMARIES = tuple(
-    re.compile(text)
-    for text in (
-        rb"Ran (\d{1,9}) tests? in ",
-        rb"test result: ok\. (\d{1,9}) passed;",
-        rb" {0,8}Tests:? {1,12}(?:.{0,200}?(\d{1,9}) passed.{0,200}|.{0,200}\b(?:total|skipped).{0,80})$",
-        rb" {0,8}(\d{1,9}) passing\b",
-        rb"(?:#|\xe2\x84\xb9) pass (\d{1,9})$",
-        rb"(?:=+ )?(?:.{1,200}, )?(\d{1,9}) passed\b.{0,200} in [0-9.]{1,12}s",
-        rb"(?:=+ )?(?:\d{1,9} (?:skipped|deselected|xfailed|warnings?)(?:, | )){1,4}in [0-9.]{1,12}s",
-    )
-)
-_UNITTEST_SKIPPED = re.compile(rb"(?:OK|NO TESTS RAN) \(.{0,80}?skipped=(\d{1,9})")
-_GO_PASSED = re.compile(rb"ok {0,8}\t\S{1,400}\t(?:\(cached\)|[0-9.]{1,12}s)(?:\tcoverage:.{0,80})?$")
-_NOTHING = re.compile(
-    rb"(?:=+ )?no tests ran\b|NO TESTS RAN|collected 0 items|No tests found|No test files found|"
-    rb"No tests were found|.{0,400}\[no test files\]$|.{0,400}\[no tests to run\]$|1\.\.0(?:\s|$)"
-)
-_LONGEST = 500
-# By pytest.exit between tests, which the report does not tell, nor the exit code that the test chose.
-_BROKEN_OFF = re.compile(rb"!+ _pytest\.outcomes\.Exit\b")
-# After the first failures (-x), or since a module of tests cannot be imported: pytest's lines of `!`. Where
-# there is no room they have one `!` on each side.
-_STOPPED = re.compile(
-    rb"!{3,} .{1,400} !{3,}$|!+ (?:\S{0,80}Interrupted|stopping after|_pytest\.outcomes\.Exit)\b"
-)
-
-
 def said_broken_off(output: bytes) -> bool:
     """Tell whether pytest says in its output that a test ended the whole run."""
     return any(_BROKEN_OFF.match(line) for line in _printed_lines(output))
@@ -229,24 +243,6 @@ def _printed_lines(output: bytes) -> Iterator[bytes]:
 
     for line in without_escapes(output).split(b"\n"):
         yield line.rstrip()[:_LONGEST]
-
-
-MOST_LOG = 16 << 20
-_MOST_NAME = 200
-# A name that a slash begins, in a word or behind a quote, bracket or `=`; `_without_path` asks what it is.
-_ABSOLUTE = re.compile(rb"(?<![^\s\"'`(\[<=:,])/[^\s\"'`)\]>:,]+")
-_VARIES = (
-    re.compile(rb"\b[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?)?Z?"),
-    re.compile(rb"(?<![\w:.])[0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?"),
-    re.compile(rb"(?<![\w.])[0-9]+(?:\.[0-9]+)? ?(?:ns|us|ms|s|sec|secs|seconds?|minutes?|min|m)\b"),
-    re.compile(rb"\b0x[0-9a-fA-F]{6,16}\b"),
-)
-# As a log has it: written out, so that no terminal obeys it.
-_COLOUR = re.compile(rb"\\x1b\[[0-?]*[ -/]*[@-~]")
-# What pytest-cov says beside the tests, in version 6 and from 7 on; no report has it.
-_COVERAGE = re.compile(rb"(?:FAIL Required test coverage|ERROR: Coverage failure)\b")
-# As long as the room that the time leaves.
-_RULER = re.compile(rb"[-=_]{3,}")
 
 
 class Form(StrEnum):

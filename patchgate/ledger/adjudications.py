@@ -17,6 +17,9 @@ from patchgate.ledger.ledger import Event
 from patchgate.report.json import path_member
 from patchgate.storage.record import Json, canonical_event
 
+KIND = "adjudicated"
+_COUNTS = ("candidate_source_counts", "skipped_counts")
+
 
 def path_of(value: Mapping[str, Json]) -> RepoPath:
     """Read what `path_member` wrote under `path`.
@@ -40,9 +43,6 @@ def part_of(event: Event) -> tuple[int, int] | None:
     if isinstance(part, list) and len(part) == 2 and all(type(each) is int for each in part):
         return part[0], part[1]
     return None
-
-
-KIND = "adjudicated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,6 @@ _PLAIN: Mapping[str, type] = {
     for kind in (str, bool, int)
     if hint in (kind, kind | None) and name != "at"
 }
-_COUNTS = ("candidate_source_counts", "skipped_counts")
 
 
 def _read(event: Event) -> Adjudicated:

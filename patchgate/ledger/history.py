@@ -30,6 +30,21 @@ VERIFIED_SCHEMA = "patchgate.ledger/1"
 
 _HEAD = "events.jsonl.head"
 _MOST_PATH = 4096
+_MOST_ITEMS = 10
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", re.ASCII)
+_WORD = re.compile(r"[a-z][a-z0-9_-]{0,40}", re.ASCII)
+_OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
+_MOST_IN_LINE = 120
+# Their first line says all of it.
+_WHOLE = frozenset({"attempted", adjudications.KIND})
+# What a reader looks for first; the rest follows as it was recorded.
+_FIRST = ("reason", "rules", "verdict")
+# What an event is about where it is no commit, and how long its name may be.
+_SUBJECTS = (
+    ("attempt", "attempt {}", 60),
+    ("chain", "the chain of {}", 60),
+    ("component", "component {}", 80),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,23 +202,6 @@ def unreadable(ledger: Ledger, error: OSError) -> UndecidedError:
         f"the ledger {str(ledger.path)!r} cannot be read: {error.strerror or error}",
         f"it and {_HEAD} are plain files that belong to whoever commits here; correct their name and mode",
     )
-
-
-_MOST_ITEMS = 10
-_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", re.ASCII)
-_WORD = re.compile(r"[a-z][a-z0-9_-]{0,40}", re.ASCII)
-_OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
-_MOST_IN_LINE = 120
-# Their first line says all of it.
-_WHOLE = frozenset({"attempted", adjudications.KIND})
-# What a reader looks for first; the rest follows as it was recorded.
-_FIRST = ("reason", "rules", "verdict")
-# What an event is about where it is no commit, and how long its name may be.
-_SUBJECTS = (
-    ("attempt", "attempt {}", 60),
-    ("chain", "the chain of {}", 60),
-    ("component", "component {}", 80),
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,6 +76,29 @@ _CALL = re.compile(
     % (_MOST_LOOK, _MOST_LOOK),
     re.IGNORECASE,
 )
+MASK = b"***"
+LEAST_VALUE = 6
+"""A shorter value of the environment is not sought: it would be found in every second word."""
+_LEAST_LINE = 8
+_MOST_VALUE = 64 << 10
+_NAME = re.compile(
+    r"(?:TOKENS?|SECRETS?|PASSWORDS?|PASSWD|PASSPHRASE|API_?KEYS?|(?:ACCESS|PRIVATE|AUTH|SIGNING|ENCRYPTION)_?KEYS?"
+    r"|CREDENTIALS?|_PWD|_PASS)(?:_|[0-9]*$)",
+    re.IGNORECASE,
+)
+_NAMES_OF_FOLDERS = frozenset({"OLD_PWD", "INIT_PWD"})
+# What follows `://`: a user, if any, and a password up to the last @ before the host. It goes over no slash,
+# so over no second address either.
+_LOGIN = re.compile(rb"[^\s/?#\"<>:@\[]*:([^\s/?#\"<>]+)@")
+# The value of a variable is an address as a whole, so there its password may hold anything; a port is none.
+_ADDRESS = re.compile(r"[A-Za-z0-9+.-]{1,40}://[^\s/:@\[]*:(?![0-9]{1,5}[/?#])(.+)@", re.DOTALL)
+# What follows the first line of a private key, up to its last line or as far as it looks like one.
+_KEY_END = re.compile(rb"-----END [A-Z0-9 ]{0,40}-----")
+_KEY_LINES = re.compile(
+    rb"(?:(?:\\[nr]|[\s+|>-]|(?:\x1b|\\x1b)\[[0-9;]{0,16}m){1,8}[A-Za-z0-9+/=]{16,256}){1,2000}"
+)
+# An RSA key of 4,096 bits has 3.2 KB.
+_MOST_KEY = 8 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,32 +226,6 @@ def _means_the_same(value: bytes, name: _Name) -> bool:
         return False
     border = len(bare) - len(word)
     return last[border - 1 : border] == b"_" or last[border : border + 1].isupper()
-
-
-MASK = b"***"
-LEAST_VALUE = 6
-"""A shorter value of the environment is not sought: it would be found in every second word."""
-
-_LEAST_LINE = 8
-_MOST_VALUE = 64 << 10
-_NAME = re.compile(
-    r"(?:TOKENS?|SECRETS?|PASSWORDS?|PASSWD|PASSPHRASE|API_?KEYS?|(?:ACCESS|PRIVATE|AUTH|SIGNING|ENCRYPTION)_?KEYS?"
-    r"|CREDENTIALS?|_PWD|_PASS)(?:_|[0-9]*$)",
-    re.IGNORECASE,
-)
-_NAMES_OF_FOLDERS = frozenset({"OLD_PWD", "INIT_PWD"})
-# What follows `://`: a user, if any, and a password up to the last @ before the host. It goes over no slash,
-# so over no second address either.
-_LOGIN = re.compile(rb"[^\s/?#\"<>:@\[]*:([^\s/?#\"<>]+)@")
-# The value of a variable is an address as a whole, so there its password may hold anything; a port is none.
-_ADDRESS = re.compile(r"[A-Za-z0-9+.-]{1,40}://[^\s/:@\[]*:(?![0-9]{1,5}[/?#])(.+)@", re.DOTALL)
-# What follows the first line of a private key, up to its last line or as far as it looks like one.
-_KEY_END = re.compile(rb"-----END [A-Z0-9 ]{0,40}-----")
-_KEY_LINES = re.compile(
-    rb"(?:(?:\\[nr]|[\s+|>-]|(?:\x1b|\\x1b)\[[0-9;]{0,16}m){1,8}[A-Za-z0-9+/=]{16,256}){1,2000}"
-)
-# An RSA key of 4,096 bits has 3.2 KB.
-_MOST_KEY = 8 << 10
 
 
 def secret_values(environment: Mapping[str, str]) -> tuple[bytes, ...]:

@@ -26,6 +26,9 @@ _MOST_SEARCHES = 64
 _MERGE = b"merge"
 # Some 500 receipts; the fast path looks at no fewer.
 _TAIL = 64 << 10
+_FILE_MODE = 0o600
+_MOST_BRANCHES = 200
+_MOST_BYTES = 64 << 10
 
 
 class Receipt(Value):
@@ -215,11 +218,6 @@ def _append(path: str, raw: bytes) -> None:
             raise OSError("only a part of it could be written")
     finally:
         os.close(descriptor)
-
-
-_FILE_MODE = 0o600
-_MOST_BRANCHES = 200
-_MOST_BYTES = 64 << 10
 
 
 class Told:

@@ -55,6 +55,13 @@ _CONTINUES = re.compile(
 )
 # A word in lower case behind one of these stands in no first place; `rem` and `begin` open comments.
 _WITHIN = frozenset(bytes([each]) for each in b"abcdefghijklopqrstuvwxyzABCDEFGHIJKLOPQRSTUVWXYZ0123456789,")
+_CLOSING = {
+    Kind.DATA: re.compile(rb"(?<!\\)\""),
+    Kind.CODE: re.compile(rb"(?<!\\)(?:\"|['`](?![A-Za-z]))"),
+    Kind.MARKUP: re.compile(rb"(?<!\\)(?:\"|['`](?![A-Za-z]))"),
+}
+_STRING_ENDS = re.compile(rb"[\"'`][ \t]*,?[ \t]*$")
+_SIGNS = (b":", b"=", b"=>", b"\xef\xbc\x9a")
 
 
 def mark_in(line: bytes, around: Around, language: Language, marker: Marker) -> bytes | None:
@@ -97,14 +104,6 @@ def _piece_of(line: bytes, start: int, end: int, language: Language) -> Piece:
     if closing is not None and (found := closing.search(line, end, min(stop, end + NEAR))):
         return Piece(begin, found.start(), is_string=True)
     return Piece(begin, stop, is_cut=is_cut, is_string=is_string)
-
-
-_CLOSING = {
-    Kind.DATA: re.compile(rb"(?<!\\)\""),
-    Kind.CODE: re.compile(rb"(?<!\\)(?:\"|['`](?![A-Za-z]))"),
-    Kind.MARKUP: re.compile(rb"(?<!\\)(?:\"|['`](?![A-Za-z]))"),
-}
-_STRING_ENDS = re.compile(rb"[\"'`][ \t]*,?[ \t]*$")
 
 
 def _is_mark(place: Place) -> bool:
@@ -158,9 +157,6 @@ def _is_mention(place: Place) -> bool:
     if not is_quoted or before.endswith((b'"""', b"'''")):
         return False
     return place.is_comment or (place.kind is Kind.PROSE and not before.rstrip(b"\"'*_~ \t").endswith(_SIGNS))
-
-
-_SIGNS = (b":", b"=", b"=>", b"\xef\xbc\x9a")
 
 
 def _has_colon(place: Place) -> bool:

@@ -26,6 +26,7 @@ from patchgate.policy.policy import Policy, Profile
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _AT_ONCE = 200
 _AHEAD_BYTES = 4 << 20
+_SHOWN_LINE = 1 << 16
 
 
 def contents(
@@ -60,9 +61,6 @@ def readable(content: bytes) -> bytes:
         # The byte-order mark says which of the two it is.
         text = content.decode("utf-16", "replace").replace("\0", " ").encode("utf-8", "replace")
     return content if text is None else text
-
-
-_SHOWN_LINE = 1 << 16
 
 
 def suspects(markers: Markers, lines: Sequence[bytes]) -> list[int]:

@@ -46,6 +46,8 @@ from patchgate.policy.settings import ClaimsSettings
 from patchgate.report.wording import safe
 
 RECORD = "the record of earlier attempts"
+_HERE = Asked()
+_UNSTAGED = "files that the claim names are not staged, so the working tree was read instead of the index"
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,10 +192,6 @@ def record(repository: Repository, adjudication: Adjudication, changed: Iterable
         **telemetry(adjudication),
     )
     return Ledger(repository.common_dir).record(KIND, recorded.about())
-
-
-_HERE = Asked()
-_UNSTAGED = "files that the claim names are not staged, so the working tree was read instead of the index"
 
 
 def adjudicate(

@@ -24,6 +24,9 @@ from patchgate.report.wording import count, safe
 from patchgate.storage.record import CONTRADICTED
 
 _ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", re.ASCII)
+SCHEMA = "patchgate.claim-stats/1"
+_MOST_SUBJECTS = 20
+_MOST_NAME = 100
 
 
 class Reversal(NamedTuple):
@@ -106,11 +109,6 @@ def claim_stats(repository: Repository, since: float | None = None) -> ClaimStat
     outcomes = Counter(each.outcome or "unknown" for each in counted)
     reversals = (Reversal(each, downgrades_of[each], times) for each, times in sorted(reversed_of.items()))
     return ClaimStats(since=first, outcomes=outcomes, counts=counts, reversals=tuple(reversals), told=told)
-
-
-SCHEMA = "patchgate.claim-stats/1"
-_MOST_SUBJECTS = 20
-_MOST_NAME = 100
 
 
 def as_text(stats: ClaimStats) -> list[str]:

@@ -68,36 +68,6 @@ _COVERAGE = {
     "scan_timed_out": "the time was over before the end of the scan",
     "marker_unusable": "a marker of `claims.markers` cannot be used",
 }
-
-
-def count_of_tier(number: int, tier: Tier) -> str:
-    """Write a number of files of a tier."""
-    one, more = TIERS[tier]
-    return f"{number:,} {one if number == 1 else more}"
-
-
-def why_insufficient(reasons: Sequence[str]) -> list[str]:
-    """Say what a coverage lacks, each thing once; which files it speaks of is told elsewhere."""
-    said = dict.fromkeys(
-        _COVERAGE.get(each) or (_NOT_WHOLE if each.startswith(_PRIORITY) else safe(each, MOST_NAME))
-        for each in reasons
-    )
-    if _NOT_WHOLE in said:
-        said.pop(_CAP, None)
-    return [*said]
-
-
-def name_of(candidate: Candidate) -> str:
-    """Name a candidate, also one that has no path."""
-    return safe(candidate.given, MOST_NAME) if candidate.path is None else name_of_path(candidate.path)
-
-
-def name_of_path(path: RepoPath) -> str:
-    """Write a path as every report does; of a very long one the beginning and the end."""
-    text = show_path(path)
-    return text if len(text) <= MOST_NAME else f"{text[: MOST_NAME - _END - 1]}…{text[-_END:]}"
-
-
 _FILES = "claims.contradiction_scan_max_files"
 _TOTAL = "claims.contradiction_scan_max_total_bytes"
 _FEWEST = "claims.contradiction_scan_min_files_for_sufficiency"
@@ -127,6 +97,43 @@ _TO_READ = {
     Unscanned.OUTSIDE: "name a file of this repository instead of {name}",
     Unscanned.CAP: "raise {caps}, or name fewer files",
 }
+DEFAULT_LIMIT = 20
+_MOST_PART = 100
+_GRAPHICS = {
+    ClaimOutcome.PASSED: "1;32",
+    ClaimOutcome.UPHELD: "1;31",
+    ClaimOutcome.CONTRADICTED: "1;33",
+    ClaimOutcome.UNDECIDED: "1;33",
+    ClaimOutcome.UNCHANGED: "1;31",
+}
+
+
+def count_of_tier(number: int, tier: Tier) -> str:
+    """Write a number of files of a tier."""
+    one, more = TIERS[tier]
+    return f"{number:,} {one if number == 1 else more}"
+
+
+def why_insufficient(reasons: Sequence[str]) -> list[str]:
+    """Say what a coverage lacks, each thing once; which files it speaks of is told elsewhere."""
+    said = dict.fromkeys(
+        _COVERAGE.get(each) or (_NOT_WHOLE if each.startswith(_PRIORITY) else safe(each, MOST_NAME))
+        for each in reasons
+    )
+    if _NOT_WHOLE in said:
+        said.pop(_CAP, None)
+    return [*said]
+
+
+def name_of(candidate: Candidate) -> str:
+    """Name a candidate, also one that has no path."""
+    return safe(candidate.given, MOST_NAME) if candidate.path is None else name_of_path(candidate.path)
+
+
+def name_of_path(path: RepoPath) -> str:
+    """Write a path as every report does; of a very long one the beginning and the end."""
+    text = show_path(path)
+    return text if len(text) <= MOST_NAME else f"{text[: MOST_NAME - _END - 1]}…{text[-_END:]}"
 
 
 def explained(found: Adjudication, settings: ClaimsSettings) -> tuple[str, str | None]:
@@ -263,17 +270,6 @@ def _caps_reached(scan: Scan, settings: ClaimsSettings) -> str:
     if scan.total_bytes >= settings.contradiction_scan_max_total_bytes or not reached:
         reached.append(f"`{_TOTAL}`")
     return " and ".join(reached)
-
-
-DEFAULT_LIMIT = 20
-_MOST_PART = 100
-_GRAPHICS = {
-    ClaimOutcome.PASSED: "1;32",
-    ClaimOutcome.UPHELD: "1;31",
-    ClaimOutcome.CONTRADICTED: "1;33",
-    ClaimOutcome.UNDECIDED: "1;33",
-    ClaimOutcome.UNCHANGED: "1;31",
-}
 
 
 def render(adjudication: Adjudication, *, color: bool, limit: int = DEFAULT_LIMIT) -> str:

@@ -59,6 +59,15 @@ _GENERAL = re.compile(
 )
 _REACH = 4
 _PIECES = re.compile(r",| (?:and|or|nor|so|then|yet) ")
+PLACEHOLDER_CODES = frozenset({"incomplete_deliverable_placeholder", "incomplete_deliverable_content"})
+HARD_INVARIANTS = frozenset({"hard_invariant", "hard_invariant_failed"})
+INCONCLUSIVE_CODE = "parse_inconclusive"
+INCONCLUSIVE_CLASS = "inconclusive"
+MOST_CONFIDENCE = 0.5
+# Blanks and hyphens, also those that do not break.
+_BETWEEN_WORDS = re.compile(r"[\s_\-\u2010-\u2015]+|(?<=[a-z])(?=[A-Z])")
+_PATCH_CODE = "patch_"
+_STAGE_CODES = frozenset(stage.code.lower() for stage in Stage)
 
 
 def names_other_failure(texts: Iterable[str]) -> bool:
@@ -117,18 +126,6 @@ def _fails(word: str) -> bool:
 
 def _denies(word: str) -> bool:
     return word in _DENIES or word.endswith("n't")
-
-
-PLACEHOLDER_CODES = frozenset({"incomplete_deliverable_placeholder", "incomplete_deliverable_content"})
-HARD_INVARIANTS = frozenset({"hard_invariant", "hard_invariant_failed"})
-INCONCLUSIVE_CODE = "parse_inconclusive"
-INCONCLUSIVE_CLASS = "inconclusive"
-MOST_CONFIDENCE = 0.5
-
-# Blanks and hyphens, also those that do not break.
-_BETWEEN_WORDS = re.compile(r"[\s_\-\u2010-\u2015]+|(?<=[a-z])(?=[A-Z])")
-_PATCH_CODE = "patch_"
-_STAGE_CODES = frozenset(stage.code.lower() for stage in Stage)
 
 
 def is_invariant(claim: Claim) -> bool:

@@ -50,6 +50,7 @@ from patchgate.policy.policy import Policy
 _PIECE = 1 << 20
 _NOT_THERE = frozenset({errno.ENOENT, errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL})
 _INSTEAD = {Kind.LINK: Unscanned.SYMLINK, Kind.OTHER: Unscanned.MISSING, Kind.REPOSITORY: Unscanned.OUTSIDE}
+_MOST_NAME = 120
 
 
 @contextmanager
@@ -140,9 +141,6 @@ def _first(file: FileIO, most: int) -> bytes:
 def _state(found: os.stat_result) -> tuple[int, ...]:
     """What tells one content of a file from the next."""
     return found.st_dev, found.st_ino, stat.S_IFMT(found.st_mode), found.st_size, found.st_mtime_ns
-
-
-_MOST_NAME = 120
 
 
 @dataclass(frozen=True, slots=True)
