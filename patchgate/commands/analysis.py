@@ -2,8 +2,7 @@
 
 Decides how a run ended: clean, findings, or not evaluated, with the reason and the next step. A tool that is
 missing, takes too long, ends with another exit code than 0 or 1, or tells anything that is not its format is
-never clean. Does not make the tree, compare, or keep anything; whether the tool wrote to the tree is asked
-by who has it.
+never clean. Does not make the tree, compare, or keep anything.
 """
 
 from __future__ import annotations
