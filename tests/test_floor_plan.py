@@ -205,6 +205,17 @@ def test_every_folder_is_on_the_floor_plan() -> None:
     assert folders == {folder for floor in FLOORS for folder in floor}
 
 
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    pairs = {(each.module, module_of(each.names)) for each in IMPORTS if module_of(each.names) in MODULES}
+    pairs = {(one, other) for one, other in pairs if one != other}
+    # What imports nothing that is left, or is imported by nothing that is left, is in no circle.
+    while loose := {name for pair in pairs for name in pair} - (
+        {one for one, _ in pairs} & {other for _, other in pairs}
+    ):
+        pairs = {pair for pair in pairs if loose.isdisjoint(pair)}
+    assert sorted(pairs) == []
+
+
 def test_imports_go_down_only_and_features_never_import_each_other() -> None:
     wrong = [
         str(each)

@@ -89,14 +89,8 @@ def validate(
             Gate("drift", lambda case: until(drift), lambda case: bool(recorded)),
         )
         outcomes, findings = judge(Case(change, policy, profile, has_budgets=False), gates)
-        verdict = ChangeVerdict(
-            change=change,
-            source=Source("all"),
-            profile=profile.value,
-            policy=reference(policy, content.name if policy.file else BUILT_IN, profile),
-            gates=outcomes,
-            findings=findings,
-        )
+        about = reference(policy, content.name if policy.file else BUILT_IN, profile)
+        verdict = ChangeVerdict(change, Source("all"), profile.value, about, outcomes, findings)
     # Counted are those that are there, among what was asked or held against its tests.
     facts = [] if view is None else [view.facts.get(name) for name in view.asked | view.tests.keys()]
     return Validated(

@@ -37,7 +37,7 @@ class Colour(StrEnum):
 def takes(shape: Shape, value: Any) -> bool:
     schema = schema_of(shape)
     Draft202012Validator.check_schema(schema)
-    return Draft202012Validator(schema).is_valid(value)
+    return bool(Draft202012Validator(schema).is_valid(value))
 
 
 @pytest.mark.parametrize(
