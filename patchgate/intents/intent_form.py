@@ -1,13 +1,8 @@
-"""The bytes of a stored intent, and the marker of a worktree: which intents are its own.
+"""The bytes of a stored intent, and the marker of a worktree (its intents' ids, one a line).
 
-A seal over one JSON object, read strictly and without a schema library: every commit hook of a worktree that
-has an intent reads this. The seal tells a damaged file from a whole one; that an intent is what was declared,
-the ledger's record of its digest says.
-
-    <git dir>/patchgate-intents              the marker: the ids of this worktree's intents, one a line
-
-The marker is written before the first intent and goes after the last; `sh` looks for it. An id in it without
-a file was never declared, or is gone. A marker that cannot be read is never taken for none.
+Every commit hook of a worktree that has an intent reads this, so it loads no schema library. The seal tells a
+damaged file from a whole one; that an intent is what was declared, the ledger says. An id in the marker
+without a file was never declared, or is gone; a marker that cannot be read is never taken for none.
 """
 
 from __future__ import annotations

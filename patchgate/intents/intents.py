@@ -1,9 +1,7 @@
 """The intents of one repository, shared by its worktrees: stored, found, held, seen; who has files now.
 
-    <common dir>/patchgate/intents/ID.json   one intent, sealed, replaced whole and flushed
-    <common dir>/patchgate/intents/ID.seen   its last activity; neither sealed nor flushed, for hooks write it
-
-A file that cannot be read is never taken for none.
+<common dir>/patchgate/intents/ID.json   one intent, sealed, replaced whole and flushed
+<common dir>/patchgate/intents/ID.seen   its last activity; neither sealed nor flushed, for hooks write it
 """
 
 from __future__ import annotations

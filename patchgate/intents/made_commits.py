@@ -1,9 +1,8 @@
 """Commits that are made under intents: which of an update are, which intent binds each, what each touches.
 
-Decides that a commit with the very change of another (a rebase), or which changes nothing of what the branch
-had (an amend of the message), stays with the intent of the one whose place it takes; that what the branch had
-already is not touched; and that one which takes the tip's place touches what it takes back of that. Then the
-ledger's answer: under which intents it saw a commit made.
+One with the very change of another (a rebase), or which changes nothing of what the branch had (an amend of
+the message), stays with the intent of the one whose place it takes. What the branch had already is not
+touched; one which takes the tip's place touches what it takes back of that.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""Whether a change accepts debt instead of mending it: when growth of baselines counts, and what code is.
+"""Whether a change accepts debt instead of mending it: when growth of baselines counts, and what growth is.
 
-Decides which triggers there are, and what is functional code. It looks at the whole repository: no scope
-excuses a baseline (A19). While there are regressions any change of a baseline counts, also one that only
-moves or removes entries; else its growth does. What growth of one file is, `growth` decides.
-
-Whether a baseline grew: whether it has an entry that it had not.
+Decides which triggers there are, what functional code is, and what an entry of a baseline is: of JSON a leaf
+by its place, of anything else a line.
 """
 
 from __future__ import annotations

@@ -290,7 +290,7 @@ def _block(run: AnalysisRun) -> list[str]:
     if run.measurements:
         said.append(count(len(run.measurements), "value"))
     title = f"{run.analysis}: {', '.join(said)}"
-    listed = list_results(title, run.results, show_result, _MOST_RESULTS) or [title]
+    listed = list_results(title, run.results, _MOST_RESULTS) or [title]
     return [*listed, *(f"  {line}" for line in _highest(run))]
 
 

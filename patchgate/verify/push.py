@@ -1,12 +1,8 @@
 """Verify what a push brings to each branch, where a policy asks for it (`[verify] on_push`).
 
-Decides what each branch is compared with (the tree that an active intent of this worktree began on, where the
-branch holds that commit; else what the remote has of it; where that has nothing yet, nothing can have got
-worse), by which one policy (the trusted ref's, else that of what the remote has, else HEAD's: the first that
-names analyses), and that it becomes a circumstance of the branch: it is no part of a change's id. A policy
-that cannot be used leaves it undecided. Never on a server, where nothing is run.
-
-Whether a push is verified at all, asked at every push: nothing is loaded for it that the push has not.
+`asking_of` is asked at every push, and loads nothing that the push has not. A branch is compared with the
+tree that an active intent of this worktree began on, else with what the remote has of it. What is found is a
+circumstance of the branch; a policy that cannot be used leaves it undecided. Never on a server.
 """
 
 from __future__ import annotations

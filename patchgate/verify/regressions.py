@@ -1,12 +1,8 @@
-"""What is different between the analyses of two trees.
+"""What is different between the analyses of two trees, and what the thresholds say before and after.
 
-Decides when two results are the same one: equal analysis, tool, rule, path and mark, each as often as it
-occurs. No line number is part of it, so moved lines make nothing new, and a renamed file keeps what it had;
-a line that was edited makes its finding a new one. Suppressions grow by their number for each analysis, tool,
-rule and file: one whose line was edited is no more debt than before. Cuts nothing, and does not decide what
-follows, or whose it is.
-
-What the thresholds say before and after, and by which signals each of them is passed.
+Two results are the same one by analysis, tool, rule, path and mark, each as often as it occurs; no line
+number is part of it. A symbol is known by its file, its name and the metric; of two values of one, the higher
+counts. Cuts nothing, and does not decide what follows, or whose it is.
 """
 
 from __future__ import annotations
@@ -201,14 +197,7 @@ def _more_of_a_kind(
     after: Iterable[Result],
     moved: Mapping[RepoPath, RepoPath],
 ) -> list[Result]:
-    """Leave of new suppressions as many as there are more of their kind; the last in the file.
-
-    Args:
-        hidden: suppressed results that were not suppressed before.
-        before: all that were.
-        after: all that are.
-        moved: files that have another path now: old path to new path.
-    """
+    """Leave of new suppressions as many as there are more of their kind; the last in the file."""
     more = Counter(_kinds(after, {})) - Counter(_kinds(before, moved))
     found: list[Result] = []
     for each in reversed(_in_order(hidden)):

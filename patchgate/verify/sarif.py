@@ -1,9 +1,8 @@
 """A verification as SARIF 2.1.0: what the analyses tell afterwards, each result with what became of it.
 
-Decides how the two sides become one log: a run of ours that says how the verification went, then one run
-for each analysis and tool, whose results are those of afterwards (`baselineState` new or unchanged) and those
-that are gone (absent). Whose a new one is stands in its properties. Sources: OASIS SARIF 2.1.0, sections 3.13
-(log), 3.20 (invocations), 3.27.24 (`baselineState`).
+A run of ours says how the verification went; then one for each analysis and tool has the results of
+afterwards (`baselineState` new or unchanged) and those that are gone (absent). Sources: OASIS SARIF 2.1.0,
+sections 3.13 (log), 3.20 (invocations), 3.27.24 (`baselineState`).
 """
 
 from __future__ import annotations

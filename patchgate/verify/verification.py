@@ -1,10 +1,8 @@
 """Whether it got worse, and whether this piece of work did it: the one place that decides a verification.
 
-Decides the status, which facts are violations, and their order: expired, scope, unverified, abuse,
-regressions, thresholds. Scope and abuse are told whatever else is. Only what was compared like with like is
-relied on. Does not decide how it is told, and reads nothing: what is known stands in the `Question`.
-
-Whose a signal is: this piece of work's own, or external.
+Decides the status, whose a signal is, which facts are violations, and their order: expired, scope,
+unverified, abuse, regressions, thresholds. Only what was compared like with like is relied on. Reads nothing:
+what is known stands in the `Question`.
 """
 
 from __future__ import annotations

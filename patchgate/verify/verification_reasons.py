@@ -1,10 +1,7 @@
-"""Why a verification ended as it did: one sentence and the next step for each reason, fit for a terminal.
+"""Why a verification ended as it did, in a sentence with the next step; and its findings in a report.
 
-Decides the words alone; which of them is said, `verification` decides.
-
-How a signal is named for people, a finding or a metric of a symbol: one spelling for every form.
-
-What a verification says in a report of changes: its findings, by the rules of the stages scope and verify.
+The level that the policy chose is set by whoever reports; `relaxed` has made a warning of a finding already.
+All foreign text is escaped, and long names are cut.
 """
 
 from __future__ import annotations
@@ -26,6 +23,13 @@ from patchgate.verify.abuse import GREENED, WHILE_REGRESSIONS, WITH_CODE, WITHOU
 from patchgate.verify.result import GATE_FAILURES, REGRESSIONS, Status, Verification
 
 MOST_NAME = 100
+_MOST_NAMED = 3
+_AGAIN = "then git patchgate verify"
+MOST = 20
+_MOST_LETTERS = 300
+_MOST_NOTES = 5
+_SEE_ALL = "git patchgate verify shows all of them"
+Thing = TypeVar("Thing")
 
 
 def place_of(result: Result) -> str:
@@ -58,10 +62,6 @@ def name_signal(signal: Result | Worsened) -> str:
 def worsened_from(signal: Worsened) -> str:
     """Say what a symbol had before."""
     return "new" if signal.before is None else f"{number(signal.before)} before"
-
-
-_MOST_NAMED = 3
-_AGAIN = "then git patchgate verify"
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,13 +208,6 @@ def describe_state(state: ThresholdState) -> str:
 
 def _few(said: Sequence[str], between: str = ", ") -> str:
     return first_of(said, _MOST_NAMED, between=between)
-
-
-MOST = 20
-_MOST_LETTERS = 300
-_MOST_NOTES = 5
-_SEE_ALL = "git patchgate verify shows all of them"
-Thing = TypeVar("Thing")
 
 
 def findings_of(verification: Verification) -> Iterator[Finding]:

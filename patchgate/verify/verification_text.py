@@ -8,7 +8,7 @@ long answer is read from either end.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from patchgate.commands.results import Evaluated, Result, ThresholdState, TreeRuns, Worsened
 from patchgate.git.quoting import first_of
@@ -93,19 +93,16 @@ def _regressions(verification: Verification, limit: int) -> Iterator[list[str]]:
     """List the regressions, the intent's first; without an intent all are the change's own."""
     own, others = verification.intent_regressions, verification.external_regressions
     title = "new findings" if verification.intent is None else "new findings in the files of the intent"
-    yield list_results(f"{title} ({len(own)}):", own, show_result, limit)
-    yield list_results(
-        f"new findings elsewhere, not the intent's ({len(others)}):", others, show_result, limit
-    )
+    yield list_results(f"{title} ({len(own)}):", own, limit)
+    yield list_results(f"new findings elsewhere, not the intent's ({len(others)}):", others, limit)
 
 
-def list_results(
-    title: str, entries: Sequence[Result], show: Callable[[Result], str], limit: int
-) -> list[str]:
+def list_results(title: str, entries: Sequence[Result], limit: int) -> list[str]:
+    """Write the first of some results below a title, and count the others by their rules."""
     if not entries:
         return []
     rest = Counter(safe(each.rule, MOST_NAME) for each in entries[limit:])
-    lines = [title, *(f"  {show(each)}" for each in entries[:limit])]
+    lines = [title, *(f"  {show_result(each)}" for each in entries[:limit])]
     if rest:
         most = rest.most_common(limit)
         rules = ", ".join(f"{times} {rule}" for rule, times in most)
