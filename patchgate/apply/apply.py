@@ -43,7 +43,7 @@ from patchgate.patches.patch_model import Patch
 from patchgate.patches.patches import Judged, judging
 from patchgate.patches.proposed import paths_of
 from patchgate.report.json import plain_json
-from patchgate.report.rules import RULES, Level, Stage
+from patchgate.report.rules import Level, Stage
 from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome, Report, Verdict
 
 
@@ -72,9 +72,8 @@ def find_duplicate(
             continue
         is_left = _stands(ground, [(file.path, file.new) for file in applied.files])
         if (is_left and applied.patch_sha256 == patch_sha256) or _can_be_taken_back(repository, judged):
-            return Finding(
+            return Finding.of(
                 "duplicate-patch",
-                RULES["duplicate-patch"].level,
                 f"attempt {applied.attempt} has applied this patch already, and its effect is still there",
                 hint="nothing has to be done; after a revert it may come again",
                 details={"attempt": applied.attempt},

@@ -284,17 +284,9 @@ def _finding(
     details: Mapping[str, Detail] | None = None,
     notes: tuple[str, ...] = (),
 ) -> Finding:
-    definition = RULES[rule]
-    return Finding(
-        rule,
-        definition.level,
-        message,
-        path,
-        hint=hint or definition.fix[:1].lower() + definition.fix[1:],
-        who_can_fix=who,
-        details=details or {},
-        notes=notes,
-    )
+    fix = RULES[rule].fix
+    hint = hint or fix[:1].lower() + fix[1:]
+    return Finding.of(rule, message, path, hint=hint, who_can_fix=who, details=details, notes=notes)
 
 
 def _concurrent(path: RepoPath) -> Finding:

@@ -31,7 +31,7 @@ from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import Ledger
 from patchgate.patches.effect import finding_of
 from patchgate.patches.patch import parse
-from patchgate.report.rules import RULES, Level, Stage
+from patchgate.report.rules import Level, Stage
 from patchgate.report.verdict import ChangeVerdict, Finding, Fixer, Json, Retry, Verdict
 
 OPEN_SECONDS = 3600
@@ -313,8 +313,7 @@ def _refuse(
 ) -> Finding:
     """Make a finding; `like` has the mending, where another finding knows one."""
     fix = like.fix if like is not None else None
-    level = RULES[rule].level
-    return Finding(rule, level, message, hint=hint, who_can_fix=who, details=details or {}, fix=fix)
+    return Finding.of(rule, message, hint=hint, who_can_fix=who, details=details, fix=fix)
 
 
 def chain_to_reset(repository: Repository, text: str | None) -> str:

@@ -14,7 +14,6 @@ from patchgate.errors import Mistake
 from patchgate.git.model import Change, FileChange, Status
 from patchgate.git.path import RepoPath
 from patchgate.policy.policy import Decision, Key, Policy, Profile
-from patchgate.report.rules import RULES
 from patchgate.report.verdict import Detail, Finding, Fixer
 
 
@@ -103,11 +102,10 @@ def find(
 ) -> Finding:
     """Make a finding at the rule's own level; `judge` sets the level that the policy chose."""
     known = {} if decision is None else {"pattern": decision.text, "key": decision.dotted}
-    return Finding(
+    return Finding.of(
         rule,
-        RULES[rule].level,
         message,
-        path=path,
+        path,
         line=line,
         side=side,
         hint=hint,

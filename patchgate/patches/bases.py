@@ -21,7 +21,6 @@ from patchgate.git.trees import Listing, TreeCheck, folders_between, resulting_t
 from patchgate.patches.patch_model import Patch
 from patchgate.patches.planning import Surroundings, plan_section, removed_by
 from patchgate.patches.proposed import Preimages, paths_of
-from patchgate.report.rules import RULES
 from patchgate.report.verdict import Finding, Fixer
 
 _TRIED_COMMITS = 30
@@ -151,9 +150,8 @@ def index_tree(objects: Objects, tree: str, staged: Mapping[RepoPath, FileChange
 
 def already_there(path: RepoPath) -> Finding:
     """Say that something else stands, staged or on disk, than a patch for a commit meets."""
-    return Finding(
+    return Finding.of(
         "base-conflict",
-        RULES["base-conflict"].level,
         f"{path.quoted} is not as the patch's base has it",
         path,
         hint="commit or stash what was changed there, then apply the same patch again",
@@ -232,12 +230,11 @@ def _conflict(objects: Objects, tree: str, path: RepoPath) -> Finding:
         *(f"HEAD has:  {text}" for text in shown["ours"][:3]),
         *(f"the patch: {text}" for text in shown["theirs"][:3]),
     )
-    return Finding(
+    return Finding.of(
         "base-conflict",
-        RULES["base-conflict"].level,
         f"{path.quoted} was changed after the base, where the patch changes it too",
         path,
-        line,
+        line=line,
         hint="make the patch from the file as HEAD has it",
         details=shown,
         notes=notes,

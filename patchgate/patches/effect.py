@@ -25,7 +25,7 @@ from patchgate.patches.patch import parse, without_returns
 from patchgate.patches.patch_hunks import with_returns
 from patchgate.patches.patch_model import Fault, Mending
 from patchgate.process import Child, Completed
-from patchgate.report.rules import RULES, Stage
+from patchgate.report.rules import Stage
 from patchgate.report.verdict import ChangeVerdict, Finding, Fix, Json
 
 _MISFITS = {"hunk-mismatch", "hunk-ambiguous", "eol-mixed"}
@@ -216,9 +216,8 @@ def finding_of(fault: Fault, path: RepoPath | None = None, also: str | None = No
     fix = None if fault.fix is None else Fix("mechanical", *fault.fix)
     notes = tuple(line.strip() for line in tell(fault)[1:-1]) if fault.rule in _MISFITS else ()
     line = fault.details.get("file_line")
-    return Finding(
+    return Finding.of(
         fault.rule,
-        RULES[fault.rule].level,
         where + fault.message,
         path,
         line=line if isinstance(line, int) and line > 0 else None,
@@ -249,9 +248,8 @@ def _with_returns(fix: Fix) -> Fix:
 def refused_by_git(said: Sequence[str]) -> Finding:
     """Say that git itself does not take a patch that our own reading found right."""
     last = said[-1] if said else "it gave no reason"
-    return Finding(
+    return Finding.of(
         "git-refused",
-        RULES["git-refused"].level,
         f"git apply refuses the patch: {last}",
         hint="mend what git names, or make the patch anew with git diff",
         details={"stderr": list(said)},
@@ -271,9 +269,8 @@ def with_words_of_git(findings: Sequence[Finding], effect: Effect | None) -> lis
 def wrong_effect(paths: Sequence[RepoPath]) -> Finding:
     """Say that git made something else than the patch says."""
     named = ", ".join(path.quoted for path in paths[:5]) + (", …" if len(paths) > 5 else "")
-    return Finding(
+    return Finding.of(
         "effect-mismatch",
-        RULES["effect-mismatch"].level,
         f"git makes something else of {named} than the patch says",
         paths[0],
         hint="make the patch anew from the files as they are: git diff",

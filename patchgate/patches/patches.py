@@ -10,9 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from patchgate.check.features import work_here
 from patchgate.check.terms import Asked
@@ -119,7 +120,7 @@ def judging(
     Args:
         raw: the patch, byte for byte, or the JSON document of edits.
         base: a revision that it was made for; None lays it on the files as they are.
-        kind: patch or edits.
+        kind: `patch`, which is judged as it is, or a key of `READERS`.
         lands: the caller means to write the result: what is staged and on disk counts also with a base.
         now: seconds since the epoch: on what edits are checked is remembered for a time; None: it is not.
 
@@ -132,23 +133,22 @@ def judging(
         store = held.enter_context(PrivateStore(repository))
         objects = held.enter_context(_objects_of(repository, store))
         # git computes the id while the footing is looked for.
-        patch_id = held.enter_context(PatchId(repository, raw)) if kind == "patch" else None
+        read = READERS.get(kind)
+        patch_id = held.enter_context(PatchId(repository, raw)) if read is None else None
         stamp = _stamp(repository)
         footing = find_footing(repository, objects, base, lands=lands)
         trial = Trial(repository, objects, store, footing, asked, kind)
-        if kind == "edits":
+        if read is None:
+            patch, verdict = without_returns(raw), _judge(trial, raw)
+        else:
             memory = repository if footing.on_disk and now is not None else None
-            made = _diff_of(trial, raw, memory, lands=lands, now=now or 0.0)
-        else:
-            made = without_returns(raw)
-        if isinstance(made, ChangeVerdict):
-            patch, verdict = raw, made
-        elif kind == "edits":
-            patch_id = held.enter_context(PatchId(repository, made))
-            trial = Trial(repository, objects, store, footing, asked, kind)
-            patch, verdict = made, _judge(trial, made)
-        else:
-            patch, verdict = made, _judge(trial, raw)
+            made = read(trial, raw, memory, lands=lands, now=now or 0.0)
+            if isinstance(made, ChangeVerdict):
+                patch, verdict = raw, made
+            else:
+                patch_id = held.enter_context(PatchId(repository, made))
+                trial = Trial(repository, objects, store, footing, asked, kind)
+                patch, verdict = made, _judge(trial, made)
         if patch_id is not None:
             verdict = replace(verdict, patch_id=patch_id.read())
         if lands or footing.on_disk:
@@ -265,6 +265,20 @@ def _diff_of(
         if not lands and not found:
             remember(memory, edits.path, checked, now)
     return trial.unreadable(found, edits.path) if found else made
+
+
+class Reader(Protocol):
+    """Makes a unified diff of a proposal in another format, or refuses it."""
+
+    def __call__(
+        self, trial: Trial, raw: bytes, memory: Repository | None, *, lands: bool, now: float
+    ) -> bytes | ChangeVerdict:
+        """Read what came, byte for byte; the arguments are those of `_diff_of`."""
+        ...
+
+
+READERS: Mapping[str, Reader] = {"edits": _diff_of}
+"""The formats besides a unified diff, by the kind that a report names."""
 
 
 def _objects_of(repository: Repository, store: PrivateStore) -> Objects:

@@ -15,7 +15,6 @@ from patchgate.patches.patch_model import Fault
 from patchgate.patches.reply import read_reply
 from patchgate.patches.reply_grammar import Reading
 from patchgate.report.json import document, finding_documents, plain_json
-from patchgate.report.rules import RULES
 from patchgate.report.schema import Schema, Shape, about, document_schema, maybe
 from patchgate.report.schema import json_schema as report_schema
 from patchgate.report.verdict import Finding, Json, Report, Verdict
@@ -74,7 +73,7 @@ def finding_of(fault: Fault) -> Finding:
     """Turn a fault of a reply into a finding; `details.reply_line` is its line, counted from 1."""
     details = {**fault.details, "reply_line": fault.line}
     message = fault.message if fault.line is None else f"reply line {fault.line}: {fault.message}"
-    return Finding(fault.rule, RULES[fault.rule].level, message, hint=fault.hint, details=details)
+    return Finding.of(fault.rule, message, hint=fault.hint, details=details)
 
 
 def reply_document(judged: JudgedReply) -> dict[str, Json]:

@@ -91,6 +91,27 @@ class Finding:
     excerpt: bytes | None = None
     notes: tuple[str, ...] = ()
 
+    @classmethod
+    def of(
+        cls,
+        rule: str,
+        message: str,
+        path: RepoPath | None = None,
+        *,
+        line: int | None = None,
+        side: str = "new",
+        hint: str | None = None,
+        who_can_fix: Fixer = Fixer.AGENT,
+        details: Mapping[str, Detail] | None = None,
+        fix: Fix | None = None,
+        excerpt: bytes | None = None,
+        notes: tuple[str, ...] = (),
+    ) -> Finding:
+        """Make a finding at its rule's own level; the arguments are the fields."""
+        level = RULES[rule].level
+        about = {} if details is None else details
+        return cls(rule, level, message, path, line, side, hint, who_can_fix, about, fix, excerpt, notes)
+
     @property
     def definition(self) -> Rule:
         """The rule's entry in the registry."""
