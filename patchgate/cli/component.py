@@ -191,9 +191,9 @@ def capture_baselines(
     from patchgate.components.capture_run import Request, Surroundings
     from patchgate.components.document import capture_json, capture_text
 
-    request = Request(ids, worktree, reverify, commit_note)
+    request = Request(ids, from_disk=worktree, reverify=reverify, with_note=commit_note)
     with Progress(quiet=quiet) as progress:
-        around = Surroundings(os.environ, cache_folder(), time.time(), progress.tell)
+        around = Surroundings(environ=os.environ, cache=cache_folder(), now=time.time(), tell=progress.tell)
         done = capture(repository, request, around)
     if form == "json":
         write(capture_json(done))

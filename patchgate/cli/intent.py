@@ -61,7 +61,15 @@ def declare_intent(
     from patchgate.intents.verbs import declare
 
     caller = _caller()
-    request = Request(reason, allowed, related, forbidden, ttl, lease, queue)
+    request = Request(
+        reason=reason,
+        allowed=allowed,
+        related=related,
+        forbidden=forbidden,
+        ttl=ttl,
+        lease=lease,
+        queue=queue,
+    )
     outcome = declare(repository, request, caller)
     intent = outcome.intent
     if intent is None or lazy:

@@ -168,7 +168,14 @@ def fail(error: PatchgateError, arguments: list[str]) -> int:
         from patchgate.report.verdict import Attempt
         from patchgate.report.wording import attempt_line
 
-        complain(attempt_line(Attempt(ended.id, ended.dir, False, error.kind, ended.temp_path)))
+        attempt = Attempt(
+            id=ended.id,
+            dir=ended.dir,
+            applied=False,
+            fallback_reason=error.kind,
+            temp_path=ended.temp_path,
+        )
+        complain(attempt_line(attempt))
     if error.exit_code == 3:
         complain("undecided: nothing was judged")
     return error.exit_code
@@ -196,7 +203,7 @@ def surroundings(progress: Progress) -> Around:
     """Say what analyses need to know of this process: environment, cache, whom to tell, the time."""
     from patchgate.verify.analyses import Around
 
-    return Around(os.environ, cache_folder(), progress.tell, time.time())
+    return Around(environ=os.environ, cache=cache_folder(), tell=progress.tell, now=time.time())
 
 
 DEBUG = "PATCHGATE_DEBUG"

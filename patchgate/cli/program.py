@@ -12,7 +12,7 @@ import signal
 import sys
 from types import FrameType
 
-from patchgate.cli.output import complain, fail
+from patchgate.cli.output import complain, fail, internal_error
 from patchgate.errors import PatchgateError
 
 
@@ -80,15 +80,9 @@ def run(arguments: list[str]) -> int:
         return _tell_end(signal.SIGINT)
     except _Ended:
         return _tell_end(signal.SIGTERM)
-    except OSError as error:
-        from patchgate.cli.output import internal_error
-
-        return fail(internal_error(error, arguments), arguments)
     except Exception as error:  # noqa: BLE001 - a crash of ours must be a refusal with one sentence
-        if _asked:
+        if _asked and not isinstance(error, OSError):
             return _tell_end(_asked[-1])
-        from patchgate.cli.output import internal_error
-
         return fail(internal_error(error, arguments), arguments)
 
 

@@ -73,7 +73,9 @@ def _edit(**changed: object) -> dict[str, object]:
 
 
 def _message_case(rule: str, message: bytes, neighbour: bytes | None = None) -> SelftestCase:
-    return SelftestCase(rule, message, '[message]\nlevel = "error"\n', Kind.MESSAGE, neighbour)
+    return SelftestCase(
+        rule, message, policy='[message]\nlevel = "error"\n', kind=Kind.MESSAGE, neighbour=neighbour
+    )
 
 
 def _reply_case(rule: str, reply: str, neighbour: str | None = None) -> SelftestCase:

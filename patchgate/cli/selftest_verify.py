@@ -161,7 +161,9 @@ class _Scene:
 
     def verify(self) -> Iterable[Finding]:
         """Verify what is staged."""
-        around = Around(self._environ, self._cache, lambda what, seconds: None, time.time())
+        around = Around(
+            environ=self._environ, cache=self._cache, tell=lambda what, seconds: None, now=time.time()
+        )
         return findings_of(verify(self.repository, ToVerify(), around))
 
     def _commit_object(self, message: str, parent: str = "") -> str:

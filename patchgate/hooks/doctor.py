@@ -70,7 +70,7 @@ def managed_findings(hooks: Sequence[Hook], install: str) -> Iterator[Finding]:
             through.setdefault((hook.managed.by, hook.managed.config), []).append(hook.event)
     for (by, config), events in through.items():
         what = f"{by} runs patchgate at {', '.join(events)}, by {safe(config)}; this is read, not tried"
-        yield Finding(Level.NOTE, what, None, tuple(events))
+        yield Finding(Level.NOTE, what, events=tuple(events))
     first = next(iter(through))
     for hook in hooks:
         if not hook.is_through_manager:
@@ -78,22 +78,21 @@ def managed_findings(hooks: Sequence[Hook], install: str) -> Iterator[Finding]:
 
 
 def _missing(hook: Hook, by: str, config: str, install: str) -> Finding:
-    event = hook.event
+    event, remedy = hook.event, install
     if event == _NATIVE:
         what = (
-            f"{event}: only the native hooks see it. Without it --no-verify, rebase, cherry-pick and "
+            "only the native hooks see it. Without it --no-verify, rebase, cherry-pick and "
             "fast-forward are judged at the push, and not before"
         )
-        return Finding(Level.WARNING, what, install, (event,))
+    elif hook.managed is not None and hook.managed.has_patchgate:
+        what = f"{safe(hook.managed.config)} has patchgate for it, and {by} has no hook there"
+        remedy = f"{by} install --hook-type {event}"
+    elif by in FRAMEWORKS:
+        what = f"{safe(config)} has no `id: {_IDS[event]}`, so {by} does not run patchgate there"
+    else:
+        what = f"{by} does not run patchgate there; its config has no `git patchgate hook {event}`"
     level = Level.ERROR if event in _NEEDED else Level.WARNING
-    if hook.managed is not None and hook.managed.has_patchgate:
-        what = f"{event}: {safe(hook.managed.config)} has patchgate for it, and {by} has no hook there"
-        return Finding(level, what, f"{by} install --hook-type {event}", (event,))
-    if by in FRAMEWORKS:
-        what = f"{event}: {safe(config)} has no `id: {_IDS[event]}`, so {by} does not run patchgate there"
-        return Finding(level, what, install, (event,))
-    what = f"{event}: {by} does not run patchgate there; its config has no `git patchgate hook {event}`"
-    return Finding(level, what, install, (event,))
+    return Finding(level, f"{event}: {what}", remedy, events=(event,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,10 +187,10 @@ def _asked(
     managed = managers_of(worktree.path, {event: worktree.files[event] for event in local})
     hooks = [
         Hook(
-            event,
-            file := worktree.files[event],
-            previous_of(file),
-            displaced_by(file),
+            event=event,
+            file=(file := worktree.files[event]),
+            previous=previous_of(file),
+            displaced=displaced_by(file),
             managed=managed.get(event),
         )
         for event in events

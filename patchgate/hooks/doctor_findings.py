@@ -135,7 +135,7 @@ class Mending:
 
     def finding(self, level: Level, what: str, *events: str) -> Finding:
         """Make a finding that this command mends."""
-        return Finding(level, what, self.line, events, self.is_safe)
+        return Finding(level, what, self.line, events=events, is_mended_by_install=self.is_safe)
 
 
 def mending_of(worktree: Worktree) -> Mending:
@@ -159,7 +159,9 @@ def hook_findings(worktree: Worktree, hooks: Sequence[Hook], git: tuple[int, ...
     events = tuple(hook.event for hook in hooks)
     setting = worktree.hooks_path
     if setting is not None and os.path.exists(worktree.folder) and not os.path.isdir(worktree.folder):
-        yield Finding(Level.ERROR, f"{_said(setting)}, so git runs no hooks", _unset_line(setting), events)
+        yield Finding(
+            Level.ERROR, f"{_said(setting)}, so git runs no hooks", _unset_line(setting), events=events
+        )
     elif not any(hook.file.is_ours or hook.displaced for hook in hooks):
         yield _not_installed(worktree, hooks)
     else:
@@ -191,10 +193,10 @@ def _about(hook: Hook, mending: Mending) -> Iterator[Finding]:
     elif file.writer == "folder":
         aside = f"mv {quoted(file.path)} {quoted(file.path + '.aside')}"
         what = f"{event}: {place} is no file, and git cannot start it"
-        yield Finding(Level.ERROR, what, aside, (event,))
+        yield Finding(Level.ERROR, what, aside, events=(event,))
     elif not file.is_ours and hook.is_through_manager and hook.displaced is None:
         what = f"{event}: {file.writer} runs patchgate, by its config; ours is not there"
-        yield Finding(Level.NOTE, what, mending.line, (event,))
+        yield Finding(Level.NOTE, what, mending.line, events=(event,))
     elif not file.is_ours:
         yield mended(*_foreign(hook))
     elif not file.is_executable:
@@ -203,7 +205,7 @@ def _about(hook: Hook, mending: Mending) -> Iterator[Finding]:
         yield from _of_ours(hook, mended)
     if hook.previous is not None and not hook.previous.is_executable and file.is_ours:
         what = f"{event}: {safe(hook.previous.path)} may not be executed, so it does not run before ours"
-        yield Finding(Level.NOTE, what, f"chmod +x {quoted(hook.previous.path)}", (event,))
+        yield Finding(Level.NOTE, what, f"chmod +x {quoted(hook.previous.path)}", events=(event,))
 
 
 def _foreign(hook: Hook) -> tuple[Level, str]:
@@ -246,7 +248,7 @@ def _of_ours(hook: Hook, mended: Callable[[Level, str], Finding]) -> Iterator[Fi
     if answer.code != 0:
         said = safe(answer.said, 200) or "nothing"
         what = f"{hook.event}: asked about nothing, it ends with exit code {answer.code} and says: {said}"
-        yield Finding(Level.WARNING, what, "git patchgate check", (hook.event,))
+        yield Finding(Level.WARNING, what, "git patchgate check", events=(hook.event,))
 
 
 def bare_path_finding(event: str, answer: Answer, mending: Mending) -> Finding | None:
@@ -258,7 +260,7 @@ def bare_path_finding(event: str, answer: Answer, mending: Mending) -> Finding |
     what = f"{event}: in a program with the bare PATH {BARE_PATH} (a GUI), it {fails}{said}"
     if answer.version is None:
         return mending.finding(Level.WARNING, what, event)
-    return Finding(Level.WARNING, what, f"PATH={BARE_PATH} git version", (event,))
+    return Finding(Level.WARNING, what, f"PATH={BARE_PATH} git version", events=(event,))
 
 
 def config_findings(worktree: Worktree, events: Sequence[str], git: tuple[int, ...]) -> Iterator[Finding]:
@@ -283,7 +285,7 @@ def config_findings(worktree: Worktree, events: Sequence[str], git: tuple[int, .
     for setting in worktree.events_off if reads else ():
         event = setting.key.split(".")[1]
         what = f"{event}: {_said(setting)}, which switches off this event's hooks"
-        yield Finding(Level.ERROR, what, _unset_line(setting), (event,))
+        yield Finding(Level.ERROR, what, _unset_line(setting), events=(event,))
 
 
 def _name_of(setting: Setting) -> str:
@@ -411,7 +413,7 @@ def witness_of(around: Surroundings, environ: Mapping[str, str], worktree: Workt
         before = place.read_bytes()
     try:
         with tempfile.TemporaryDirectory(prefix="patchgate-doctor-", ignore_cleanup_errors=True) as folder:
-            yield Witness(around, environ, worktree, folder)
+            yield Witness(around=around, environ=environ, worktree=worktree, folder=folder)
     finally:
         if before is not None:
             with suppress(OSError):

@@ -366,7 +366,7 @@ def fast_findings(scene: Scene) -> Probed:
 
 def _renewed(level: Level, what: str, scene: Scene) -> Finding:
     remedy = f"{scene.git} patchgate doctor --fix"
-    return Finding(level, what, remedy, ("pre-commit",), is_mended_by_renewal=True)
+    return Finding(level, what, remedy, events=("pre-commit",), is_mended_by_renewal=True)
 
 
 def _runnable(repository: Repository, active: Active | None) -> _Python | str:

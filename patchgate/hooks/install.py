@@ -131,7 +131,13 @@ def install_hooks(
         warnings = _settle_tips(repository)
         is_news = trusted is not None and trust(repository, trusted)
         hooks = tuple(put_in(folder.path, name, hook_text(name, program, mend)) for name in names)
-        done = Installed(folder, hooks, trusted, folder_notes(repository, folder), warnings)
+        done = Installed(
+            folder=folder,
+            hooks=hooks,
+            trust_ref=trusted,
+            notes=folder_notes(repository, folder),
+            warnings=warnings,
+        )
         if not is_server:
             made = put_copy_here(repository)
             warnings += (made.warning,) if made.warning else ()
