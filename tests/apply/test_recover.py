@@ -15,6 +15,7 @@ from tests.cli.test_signals import PLAINLY
 from tests.proposals import ABC, addition, change_of, deletion
 from tests.world import EXECUTABLE, Repo
 
+ROOT = Path(__file__).parents[2]
 PATCH = change_of() + addition(b"new/h") + deletion(b"gone")
 
 # Applies in a process of its own that is killed at the step of a number (`durable` counts them).
@@ -43,7 +44,7 @@ def run_apply(repo: Repo, plan: str) -> subprocess.CompletedProcess[bytes]:
         [sys.executable, "-c", KILLED, str(repo.path.parent / "cache"), plan],
         input=PATCH,
         cwd=repo.path,
-        env=repo.env,
+        env=repo.env | {"PYTHONPATH": str(ROOT)},
         capture_output=True,
         check=False,
     )
