@@ -122,7 +122,7 @@ def rewrite_rows(world: World, size: int, rounds: int) -> tuple[list[Row], str]:
     patch = world.place("rewrite.patch")
     names = {"private": world.place("private"), "directory": directory, "listed": world.place("listed")}
     reading = f"raw = open({patch!r}, 'rb').read()"
-    grammar = "from patchgate.patches.patch import parse"
+    grammar = "from patchgate.patches.patch_parser import parse"
     check = (world.patchgate, "check", "-q", "--patch", patch)
     program = f"{grammar}; {reading}; assert not isinstance(parse(raw), tuple)"
     measured = run_rounds(

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from patchgate.git.quoting import printable, quote_path
-from patchgate.patches.patch import parse
+from patchgate.patches.patch_parser import parse
 
 CORPUS = Path(__file__).parent.parent / "tests" / "corpus"
 Reader = Callable[[bytes], Iterable[bytes]]

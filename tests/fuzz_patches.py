@@ -22,8 +22,8 @@ import traceback
 from dataclasses import dataclass
 from pathlib import Path
 
-from patchgate.patches.patch import parse
 from patchgate.patches.patch_model import Patch
+from patchgate.patches.patch_parser import parse
 from tests.proposals import PERMISSIVE, check
 from tests.world import Answer, Repo
 

@@ -62,10 +62,8 @@ PURE = {
     "hooks.fast": "suspicion",
     "intents": "intent scope",
     "patches": """
-        diagnosis edit_diff edits lines
-        misfit_mending narrowing patch patch_headers patch_hunk_faults
-        patch_hunks patch_mendings patch_model planning reply
-        reply_grammar
+        edit_diff edits hunk_mismatch line_ends patch_fixes patch_headers patch_hunk_faults patch_hunks
+        patch_model patch_parser path_selection planning reply_actions reply_grammar section_fixes
     """,
     "placeholders": """
         placeholder_matches placeholder_places

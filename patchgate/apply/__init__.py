@@ -1,5 +1,5 @@
-"""Apply a patch: judge it, try it in a scratch tree, write it whole or not at all, record the attempt.
+"""Apply a patch: judge it, run the commands in a scratch tree, write all or nothing, record the attempt.
 
-Only `landing` writes to the working tree. `retries` is what earlier attempts mean for this one, `evidence`
-is what is kept of each attempt, `left` what lies there of attempts that ended or were killed.
+Only `write_patch` writes to the working tree. `retries` is what earlier attempts mean for this one,
+`evidence` saves the files of each attempt, `recovery` finishes or undoes what a killed attempt left.
 """

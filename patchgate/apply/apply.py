@@ -13,10 +13,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
-from patchgate.apply.attempts import AttemptRecord, is_known, records
-from patchgate.apply.evidence import open_evidence
-from patchgate.apply.landing import Landed, find_obstacles, land_judged
-from patchgate.apply.recording import (
+from patchgate.apply.apply_run import (
     KINDS,
     Course,
     Place,
@@ -27,7 +24,10 @@ from patchgate.apply.recording import (
     record_of,
     stopped,
 )
+from patchgate.apply.attempt_records import AttemptRecord, is_known, records
+from patchgate.apply.evidence import open_evidence
 from patchgate.apply.retries import after_judging, before_judging, find_chain
+from patchgate.apply.write_patch import Landed, find_obstacles, land_judged
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.model import Entry
 from patchgate.git.path import RepoPath, faults
@@ -36,12 +36,12 @@ from patchgate.git.repository import ANY_CODE, Repository
 from patchgate.intents.commits import ScopeGate
 from patchgate.ledger.ledger import Ledger, iso
 from patchgate.ledger.masking import Masks
-from patchgate.patches.effect import Making
-from patchgate.patches.narrowing import narrow, paths_to_keep, readings
-from patchgate.patches.patch import parse
+from patchgate.patches.check_patch import Judged, judging
+from patchgate.patches.git_apply import Making
 from patchgate.patches.patch_model import Patch
-from patchgate.patches.patches import Judged, judging
-from patchgate.patches.proposed import paths_of
+from patchgate.patches.patch_parser import parse
+from patchgate.patches.path_selection import narrow, paths_to_keep, readings
+from patchgate.patches.proposed_files import paths_of
 from patchgate.report.json import plain_json
 from patchgate.report.rules import Level, Stage
 from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome, Report, Verdict
@@ -318,7 +318,7 @@ def _tried(course: Course, judged: Judged) -> Tried:
     if judged.policy is None or not judged.policy.config.commands:
         return Tried(tuple(GateOutcome(kind, Outcome.NOT_APPLICABLE) for kind in KINDS))
     # Loaded here: many policies have no commands.
-    from patchgate.apply.trying import try_commands
+    from patchgate.apply.run_commands import try_commands
 
     keeps = course.request.keeps_scratch
     return try_commands(course.repository, judged, course.evidence, course.place, keeps=keeps)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from patchgate.apply.attempts import (
+from patchgate.apply.attempt_records import (
     KEYS,
     AttemptRecord,
     RecoveredRecord,
@@ -22,7 +22,7 @@ from patchgate.apply.attempts import (
     past,
     records,
 )
-from patchgate.apply.left import Folder, contents, folders, read_evidence, remove
+from patchgate.apply.recovery import Folder, contents, folders, read_evidence, remove
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.quoting import first_of, printable, quote_path
 from patchgate.git.repository import Repository

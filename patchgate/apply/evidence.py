@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 
-from patchgate.apply.left import (
+from patchgate.apply.recovery import (
     BUNDLE,
     CANDIDATE,
     EVIDENCE_SCHEMA,

@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from patchgate.apply.attempts import (
+from patchgate.apply.attempt_records import (
     AttemptRecord,
     ResetRecord,
     age,
@@ -29,8 +29,8 @@ from patchgate.git.path import RepoPath
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import Ledger
-from patchgate.patches.effect import finding_of
-from patchgate.patches.patch import parse
+from patchgate.patches.git_apply import finding_of
+from patchgate.patches.patch_parser import parse
 from patchgate.report.rules import Level, Stage
 from patchgate.report.verdict import ChangeVerdict, Finding, Fixer, Json, Retry, Verdict
 

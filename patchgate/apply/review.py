@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from patchgate.apply.attempts import AttemptRecord
+from patchgate.apply.attempt_records import AttemptRecord
 from patchgate.git.quoting import first_of
 from patchgate.report import wording
 from patchgate.report.json import document

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 
+from patchgate.apply.apply_run import Place
 from patchgate.apply.evidence import Evidence
-from patchgate.apply.recording import Place
 from patchgate.apply.review import CommandRun
 from patchgate.commands.analysis import tool_of
 from patchgate.commands.failures import MOST_LOG, MOST_REPORT, Failures, failures_of
@@ -29,7 +29,7 @@ from patchgate.git.private import tried_tree
 from patchgate.git.quoting import first_of, neutral
 from patchgate.git.repository import Repository
 from patchgate.git.scratch import Scratch, touched_files, whole_tree
-from patchgate.patches.patches import Judged
+from patchgate.patches.check_patch import Judged
 from patchgate.policy.command import expand
 from patchgate.policy.sealed_file import SealedFile, drop_oldest
 from patchgate.policy.settings import CommandSettings

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from patchgate.apply.apply import apply
-from patchgate.apply.recording import Place, Request
+from patchgate.apply.apply_run import Place, Request
 from patchgate.check.terms import Asked
 from patchgate.git.repository import Repository, open_repository
 from patchgate.process import allowed_environment, run

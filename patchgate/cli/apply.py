@@ -24,7 +24,7 @@ from patchgate.cli.output import Progress, cache_folder, complain, read_input, s
 from patchgate.errors import UsageError
 
 if TYPE_CHECKING:
-    from patchgate.patches.replies import JudgedReply
+    from patchgate.patches.check_reply import JudgedReply
 
 
 @click.command("apply")
@@ -80,7 +80,7 @@ def apply_command(
     raw = read_input(file or edits or "-", here)
     repository = open_to_write(context)
     from patchgate.apply.apply import apply
-    from patchgate.apply.recording import Place, Request
+    from patchgate.apply.apply_run import Place, Request
     from patchgate.check.terms import trusted
 
     request = Request(
@@ -131,14 +131,14 @@ def judge_reply(
         return 0
     if file is None:
         raise UsageError("no reply is named", "name a file, or - for standard input; or --describe")
-    from patchgate.patches.replies import check_reply
+    from patchgate.patches.check_reply import check_reply
 
     raw = read_input(file, directory_of(context))
     judged = check_reply(raw, lambda: open_here(context), base=base, now=time.time())
     if form == "json":
         import json
 
-        from patchgate.patches.replies import reply_document
+        from patchgate.patches.check_reply import reply_document
 
         write(json.dumps(reply_document(judged)) + "\n")
     else:
@@ -147,7 +147,7 @@ def judge_reply(
 
 
 def _describe_actions(form: str) -> None:
-    from patchgate.patches.reply import describe, table
+    from patchgate.patches.reply_actions import describe, table
 
     if form == "json":
         import json
@@ -300,7 +300,7 @@ def recover_command(context: click.Context, keep: bool) -> int:
     that was changed since is never overwritten: then nothing is done, and every file is named.
     """
     repository = open_here(context)
-    from patchgate.apply.left import finish_left
+    from patchgate.apply.recovery import finish_left
 
     finished = finish_left(repository, keep=keep)
     warn(finished.warnings)

@@ -60,14 +60,14 @@ def check_command(
     if base is not None and not is_proposal:
         raise UsageError("--base goes with --patch or --edits", "leave it out")
     repository = open_here(context)
-    from patchgate.apply.left import left_behind
+    from patchgate.apply.recovery import left_behind
     from patchgate.check.terms import Asked, trusted
     from patchgate.policy.policy import Profile
 
     asked = Asked(policy_from) if policy_from is not None else trusted(repository)
     asked = replace(asked, profile=Profile(profile) if profile else None, in_full=form == "json")
     if is_proposal:
-        from patchgate.patches.patches import check_patch
+        from patchgate.patches.check_patch import check_patch
 
         raw = read_input(patch if patch is not None else edits or "-", directory_of(context))
         kind = "edits" if patch is None else "patch"

@@ -25,7 +25,7 @@ SCHEMAS = (
     ("error", "report.schema", "error_schema"),
     ("event", "ledger.history", "json_schema"),
     ("doctor", "hooks.doctor", "json_schema"),
-    ("reply", "patches.replies", "json_schema"),
+    ("reply", "patches.check_reply", "json_schema"),
     ("attempts", "apply.attempt_list", "list_schema"),
     ("attempt", "apply.attempt_list", "show_schema"),
     ("components", "components.document", "list_schema"),

@@ -134,7 +134,7 @@ def open_to_write(context: click.Context) -> Repository:
     Raises:
         PatchgateError: as `open_here`; or what was left cannot be settled.
     """
-    from patchgate.apply.left import finish_left
+    from patchgate.apply.recovery import finish_left
 
     repository = open_here(context)
     finished = finish_left(repository)

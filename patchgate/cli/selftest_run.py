@@ -20,8 +20,8 @@ from patchgate.cli.selftest_verify import commit_stream, raised_by_working, thro
 from patchgate.components.selftest_cases import COMPONENT_CASES
 from patchgate.git.pushes import Remote, read_pushed
 from patchgate.git.repository import Repository
-from patchgate.patches.patches import check_patch
-from patchgate.patches.reply import read_reply
+from patchgate.patches.check_patch import check_patch
+from patchgate.patches.reply_actions import read_reply
 from patchgate.report.rules import RULES
 from patchgate.report.verdict import Report
 

@@ -1,5 +1,4 @@
-"""Patches and edits that are proposed: the strict grammar, diagnosis, fixes, the dry run, agents' replies.
+"""Patches and edits that are proposed: the strict grammar, hunk mismatches, fixes, the dry run, replies.
 
-The grammar and its diagnosis are pure. `patches`, `proposed` and `trial` compare what a proposal says with
-what git makes of it.
+The grammar is pure. `check_patch` judges a proposal. `dry_run` compares it with what git makes of it.
 """

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from patchgate.git.quoting import DEV_NULL, printable, quote
-from patchgate.patches.diagnosis import find_places
 from patchgate.patches.edits import Edit, Edits
-from patchgate.patches.lines import FileLines, LineEnds, line_ends_of
+from patchgate.patches.hunk_mismatch import find_places
+from patchgate.patches.line_ends import FileLines, LineEnds, line_ends_of
 from patchgate.patches.patch_model import MARKER, MAX_FAULTS, Detail, Fault, hunk_header
 
 _CONTEXT = 3

@@ -1,7 +1,7 @@
 """The headers of one section: everything from `diff --git` to the line before the first `@@`.
 
 Each must agree with every other. The `diff --git` line is never taken at its word: it is rebuilt from the
-other headers and must be equal byte for byte. `patch` explains headers that do not even match.
+other headers and must be equal byte for byte. `patch_parser` explains headers that do not even match.
 """
 
 from __future__ import annotations

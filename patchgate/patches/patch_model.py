@@ -1,6 +1,6 @@
 """What a patch says, as values: sections, hunks, and the faults that keep bytes from being a patch.
 
-Decides the shapes and the limits; `patch` reads bytes into them and prints them again. A hunk does not
+Decides the shapes and the limits; `patch_parser` reads bytes into them and prints them again. A hunk does not
 hold its lines: it holds offsets into the patch, so that a patch of 100 MB costs little more than itself.
 """
 

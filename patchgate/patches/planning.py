@@ -13,11 +13,11 @@ from dataclasses import dataclass, field, replace
 
 from patchgate.git.model import GITLINK, REGULAR
 from patchgate.git.path import RepoPath
-from patchgate.patches.diagnosis import Obstacle, explain_misfit
-from patchgate.patches.lines import FileLines, HunkLines, adapt_line_ends, read_hunk
-from patchgate.patches.misfit_mending import as_new_file, with_mode, without_section
-from patchgate.patches.patch import parse
+from patchgate.patches.hunk_mismatch import Obstacle, explain_misfit
+from patchgate.patches.line_ends import FileLines, HunkLines, adapt_line_ends, read_hunk
 from patchgate.patches.patch_model import MARKER, MAX_FAULTS, Detail, Fault, Hunk, Kind, Mending, Section
+from patchgate.patches.patch_parser import parse
+from patchgate.patches.section_fixes import as_new_file, with_mode, without_section
 
 _FOLDER = "040000"
 _SUBPROJECT = re.compile(rb"[+ ]Subproject commit ([0-9a-f]{40}|[0-9a-f]{64})\n")
@@ -64,7 +64,7 @@ def fit(section: Section, preimage: bytes) -> Fitted | tuple[Fault, ...]:
 
     Returns:
         The new file; or a fault for each hunk that does not fit (`hunk-mismatch`, `hunk-ambiguous`), at
-        most `MAX_FAULTS`, its details as `diagnosis` says.
+        most `MAX_FAULTS`, its details as `hunk_mismatch` says.
     """
     if not section.rows:
         return Fitted(preimage, ())

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from patchgate.apply.attempts import AttemptRecord, TouchedFile
+from patchgate.apply.attempt_records import AttemptRecord, TouchedFile
 from patchgate.apply.evidence import Evidence, open_evidence
 from patchgate.errors import PatchgateError
 from patchgate.git.model import Entry

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from patchgate.apply.apply import apply as apply_here
-from patchgate.apply.attempts import AttemptRecord, find, record
-from patchgate.apply.recording import Place, Request
+from patchgate.apply.apply_run import Place, Request
+from patchgate.apply.attempt_records import AttemptRecord, find, record
 from patchgate.check.terms import Asked
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository, open_repository

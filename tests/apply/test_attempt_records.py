@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from patchgate.apply.attempts import (
+from patchgate.apply.attempt_records import (
     AttemptRecord,
     RecoveredRecord,
     ResetRecord,

@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from patchgate.apply.attempt_list import list_schema, show_schema
-from patchgate.apply.attempts import (
+from patchgate.apply.attempt_records import (
     AttemptRecord,
     RecoveredRecord,
     ResetRecord,

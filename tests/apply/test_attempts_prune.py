@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from patchgate.apply.attempt_list import KEPT, prune, seconds_of
-from patchgate.apply.attempts import ResetRecord, chain_since_reset, record, record_reset, records
+from patchgate.apply.attempt_records import ResetRecord, chain_since_reset, record, record_reset, records
 from patchgate.apply.retries import chain_to_reset, refused_in, reset
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.repository import Repository, open_repository

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from patchgate.apply.attempts import AttemptRecord
+from patchgate.apply.attempt_records import AttemptRecord
 from patchgate.apply.review import MOST_FEEDBACK, CommandRun, Tried, feedback, review
 from patchgate.git.model import FileChange
 from patchgate.git.quoting import is_printable

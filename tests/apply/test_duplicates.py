@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from patchgate.apply.apply import find_duplicate
-from patchgate.apply.attempts import AttemptRecord, TouchedFile, record
+from patchgate.apply.attempt_records import AttemptRecord, TouchedFile, record
 from patchgate.check.terms import Asked
 from patchgate.git.repository import Repository, open_repository
 from patchgate.ledger.ledger import Ledger
-from patchgate.patches.effect import PatchId
-from patchgate.patches.patches import judging
+from patchgate.patches.check_patch import judging
+from patchgate.patches.git_apply import PatchId
 from patchgate.report.verdict import Finding
 from tests.proposals import addition, deletion, edits_of, moved
 from tests.world import Repo

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from patchgate.apply.apply import apply as land
-from patchgate.apply.recording import Place, Request
+from patchgate.apply.apply_run import Place, Request
 from patchgate.check.terms import Asked
 from patchgate.git.repository import open_repository
 from tests.apply.test_apply import apply, attempt_of, command, status

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from patchgate.apply.apply import apply as apply_here
-from patchgate.apply.attempts import ResetRecord, record_reset
-from patchgate.apply.recording import Place, Request
+from patchgate.apply.apply_run import Place, Request
+from patchgate.apply.attempt_records import ResetRecord, record_reset
 from patchgate.check.terms import Asked
 from patchgate.git.repository import open_repository
 from patchgate.ledger.ledger import Ledger
@@ -132,7 +132,7 @@ def test_the_chain_ends_after_an_hour_at_a_reset_and_is_that_of_one_worktree(rep
 
 
 def chains(ledger: Ledger) -> list[Any]:
-    from patchgate.apply.attempts import records
+    from patchgate.apply.attempt_records import records
 
     return records(ledger)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from patchgate.apply.attempts import (
+from patchgate.apply.attempt_records import (
     ATTEMPTED,
     RESET,
     AttemptRecord,

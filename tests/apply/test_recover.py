@@ -25,7 +25,7 @@ from tests.faults import Faults
 from patchgate.git.repository import open_repository
 from patchgate.check.terms import Asked
 from patchgate.apply.apply import apply
-from patchgate.apply.recording import Place, Request
+from patchgate.apply.apply_run import Place, Request
 place = Place(dict(os.environ), sys.argv[1], faults=Faults.parse(sys.argv[2]))
 report = apply(open_repository(os.environ, os.getcwd()), Request(sys.stdin.buffer.read(), Asked()), place)
 print(place.faults.steps)

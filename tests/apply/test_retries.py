@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from patchgate.apply.attempts import AttemptRecord, ResetRecord, record, record_reset
+from patchgate.apply.attempt_records import AttemptRecord, ResetRecord, record, record_reset
 from patchgate.apply.retries import (
     Chain,
     after_judging,

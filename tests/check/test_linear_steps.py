@@ -20,9 +20,9 @@ from patchgate.errors import ConfigError
 from patchgate.git.path import RepoPath, faults
 from patchgate.patches.edit_diff import to_patch
 from patchgate.patches.edits import Edits, parse_edits
-from patchgate.patches.patch import Patch, parse
+from patchgate.patches.patch_parser import Patch, parse
 from patchgate.patches.planning import fit
-from patchgate.patches.reply import read_reply
+from patchgate.patches.reply_actions import read_reply
 from patchgate.placeholders.placeholder_matches import matches_in
 from patchgate.policy.config import parse as parse_config
 from patchgate.policy.content import ContentRules

@@ -32,7 +32,7 @@ from patchgate.git.private import PrivateStore, patch_id_of, patch_ids_of, tried
 from patchgate.git.refs import is_default_at, is_empty_at
 from patchgate.git.repository import open_repository
 from patchgate.git.touched import newest_touches, renames
-from patchgate.patches.effect import Making, PatchId
+from patchgate.patches.git_apply import Making, PatchId
 from tests.cut_git import CutGit
 from tests.world import Repo
 
@@ -318,7 +318,7 @@ STARTERS = {
     "git/hooks_in_force.py": "git as the user calls it",
     "git/intent_commits.py": "interpret-trailers",
     "git/diff.py": "a type only",
-    "patches/effect.py": "a type only",
+    "patches/git_apply.py": "a type only",
     "git/touched.py": "a type only",
     "git/progress.py": "ps and lsof",
     "intents/verbs.py": "ps",

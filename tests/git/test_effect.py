@@ -13,7 +13,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.private import PrivateStore
 from patchgate.git.repository import open_repository
-from patchgate.patches.effect import Effect, Making, PatchId, differences
+from patchgate.patches.git_apply import Effect, Making, PatchId, differences
 from tests.proposals import addition, change_of, deletion, moved, snapshot
 from tests.world import Repo
 

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from patchgate.patches.patch import Fault, Patch, Section, parse
+from patchgate.patches.patch_parser import Fault, Patch, Section, parse
 
 CORPUS = Path(__file__).parent.parent / "corpus"
 APPLY = ("apply", "--cached", "-p1", "--whitespace=nowarn", "--no-ignore-whitespace", "-")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from patchgate.patches.patch_model import Fault
-from patchgate.patches.reply import read_reply
+from patchgate.patches.reply_actions import read_reply
 from patchgate.patches.reply_grammar import Reading
 
 

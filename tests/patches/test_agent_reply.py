@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from patchgate.patches.reply import ACTIONS, example_of
+from patchgate.patches.reply_actions import ACTIONS, example_of
 from patchgate.report.rules import RULES
 from tests.patches.reply_world import block, cdata, parameter
 from tests.proposals import change_of, edits_of, snapshot

@@ -11,7 +11,7 @@ import pytest
 
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import open_repository
-from patchgate.patches.patches import last_checked
+from patchgate.patches.check_patch import last_checked
 from tests.proposals import check_edits, refusal
 from tests.world import Answer, Repo
 

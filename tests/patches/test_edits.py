@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from patchgate.patches.edit_diff import to_patch
 from patchgate.patches.edits import Edits, parse_edits
-from patchgate.patches.lines import adapt_line_ends
-from patchgate.patches.patch import Kind, print_patch
+from patchgate.patches.line_ends import adapt_line_ends
+from patchgate.patches.patch_parser import Kind, print_patch
 from patchgate.patches.planning import Fitted, fit
 from tests.amount import often
 from tests.patches.patch_world import PatchWorld, accepted

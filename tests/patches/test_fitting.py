@@ -6,9 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from patchgate.patches.lines import adapt_line_ends
-from patchgate.patches.patch import Fault, Patch, parse
+from patchgate.patches.line_ends import adapt_line_ends
 from patchgate.patches.patch_model import Mending
+from patchgate.patches.patch_parser import Fault, Patch, parse
 from patchgate.patches.planning import Fitted, Placement, fit
 from tests.amount import often
 from tests.patches.patch_world import HEAD, PatchWorld, accepted, only_section, refused

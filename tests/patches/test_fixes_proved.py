@@ -15,11 +15,11 @@ import pytest
 
 from patchgate.git.model import REGULAR
 from patchgate.git.path import RepoPath
-from patchgate.patches.patch import Fault, Patch, parse
+from patchgate.patches.patch_parser import Fault, Patch, parse
 from patchgate.patches.planning import Preimage, Surroundings, plan_section, removed_by
 from tests.amount import often
 from tests.patches.patch_world import PatchWorld
-from tests.patches.test_patch_mendings import mended
+from tests.patches.test_patch_fixes import mended
 
 Files = dict[bytes, tuple[str, bytes]]
 RUN = "100755"

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from patchgate.git.path import RepoPath
 from patchgate.patches import patch_model
-from patchgate.patches.patch import Kind, Patch, parse, print_patch
 from patchgate.patches.patch_model import Mending
+from patchgate.patches.patch_parser import Kind, Patch, parse, print_patch
 from patchgate.patches.planning import Fitted, fit
 from tests.amount import often
 from tests.patches.patch_world import CORPUS, HEAD, PatchWorld, accepted, refused
@@ -425,7 +425,7 @@ def test_what_is_past_a_limit_is_refused(
     monkeypatch: pytest.MonkeyPatch, name: str, limit: int, raw: bytes
 ) -> None:
     accepted(raw)
-    monkeypatch.setattr(f"patchgate.patches.patch.{name}", limit)
+    monkeypatch.setattr(f"patchgate.patches.patch_parser.{name}", limit)
     assert [fault.rule for fault in refused(raw)] == ["patch-too-large"]
 
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from patchgate.patches.reply import ACTIONS, describe, example_of, read_reply, table
+from patchgate.patches.reply_actions import ACTIONS, describe, example_of, read_reply, table
 from patchgate.patches.reply_grammar import Action, Kind, Parameter, Proposal
 from tests.patches.reply_world import block, cdata, faults, holds, only, parameter, read, rules
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from patchgate.git.quoting import is_printable
 from patchgate.patches import reply_grammar
-from patchgate.patches.reply import ACTIONS, read_reply
+from patchgate.patches.reply_actions import ACTIONS, read_reply
 from patchgate.patches.reply_grammar import print_block, read_blocks
 from patchgate.report.rules import RULES, Stage
 from tests.amount import often

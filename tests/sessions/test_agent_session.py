@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.apply.attempts import ResetRecord, record_reset
+from patchgate.apply.attempt_records import ResetRecord, record_reset
 from patchgate.ledger.ledger import Ledger
 from tests.proposals import ABC, change_of
 from tests.world import Answer, Repo
@@ -103,7 +103,7 @@ from patchgate.storage.filesystem import Steps
 from patchgate.git.repository import open_repository
 from patchgate.check.terms import Asked
 from patchgate.apply.apply import apply
-from patchgate.apply.recording import Place, Request
+from patchgate.apply.apply_run import Place, Request
 from patchgate.report.json import render
 
 class Failing(Steps):

@@ -12,8 +12,8 @@ import pytest
 from patchgate.check.selftest_case import Kind
 from patchgate.cli.selftest_run import CASES as SELFTEST
 from patchgate.cli.selftest_run import GOOD, SHARED
-from patchgate.patches.narrowing import narrow, paths_to_keep, readings
-from patchgate.patches.patch import Patch, parse
+from patchgate.patches.patch_parser import Patch, parse
+from patchgate.patches.path_selection import narrow, paths_to_keep, readings
 from patchgate.report.rules import RULES, Stage
 from patchgate.report.rules.scope import PLACEHOLDER_RULES
 from tests.components.component_rule_cases import CONTRACTS, DRIFT

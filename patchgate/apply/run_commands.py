@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
+from patchgate.apply.apply_run import KINDS, Place, Tried
 from patchgate.apply.evidence import Evidence
-from patchgate.apply.recording import KINDS, Place, Tried
 from patchgate.apply.review import CommandRun
 from patchgate.apply.scratch_trees import Before, Trees, TriedCommand
 from patchgate.check.gate import levelled
@@ -22,7 +22,7 @@ from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.git.scratch import sweep
 from patchgate.ledger.masking import Masks
-from patchgate.patches.patches import Judged
+from patchgate.patches.check_patch import Judged
 from patchgate.policy.command import files_of, in_order
 from patchgate.policy.policy import Profile
 from patchgate.policy.settings import CommandSettings

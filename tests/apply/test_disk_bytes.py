@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.apply.disk_forms import Forms, Standing, forms, standing
-from patchgate.apply.landing import stored_otherwise_after
+from patchgate.apply.disk_bytes import Forms, Standing, forms, standing
+from patchgate.apply.write_patch import stored_otherwise_after
 from patchgate.check.terms import Asked
 from patchgate.errors import UndecidedError
 from patchgate.git.model import EXECUTABLE, REGULAR, Entry, FileChange
@@ -27,7 +27,7 @@ from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository, open_repository
 from patchgate.git.transaction import land
 from patchgate.git.transaction.places import Content, Write
-from patchgate.patches.patches import Judged, judging
+from patchgate.patches.check_patch import Judged, judging
 from tests.world import Repo
 
 TEN = b"".join(b"line %d\n" % number for number in range(10))

@@ -30,8 +30,8 @@ from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository
 from patchgate.git.staging import index_entries
 from patchgate.git.transaction.places import Content, Write
-from patchgate.patches.lines import carry_line_ends, is_same_but_ends
-from patchgate.patches.proposed import Preimages, content_of
+from patchgate.patches.line_ends import carry_line_ends, is_same_but_ends
+from patchgate.patches.proposed_files import Preimages, content_of
 
 _Asked = tuple[FileChange, Entry, bytes]
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from patchgate.git.quoting import DEV_NULL, printable, quote
+from patchgate.patches.patch_fixes import with_mendings
 from patchgate.patches.patch_headers import ONLY_HEADERS, SECTION, name_missing, read_section
 from patchgate.patches.patch_hunk_faults import explain_hunk
 from patchgate.patches.patch_hunks import (
@@ -28,7 +29,6 @@ from patchgate.patches.patch_hunks import (
     with_returns,
     without_returns,
 )
-from patchgate.patches.patch_mendings import with_mendings
 from patchgate.patches.patch_model import (
     MARKER,
     MAX_FAULTS,

@@ -9,8 +9,8 @@ import pytest
 from patchgate.errors import UsageError
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import quote
-from patchgate.patches.narrowing import narrow, paths_to_keep, readings, untouched
-from patchgate.patches.patch import Patch, parse
+from patchgate.patches.patch_parser import Patch, parse
+from patchgate.patches.path_selection import narrow, paths_to_keep, readings, untouched
 from tests.proposals import addition, change_of, deletion, moved
 
 RENAME = moved(b"old", b"new")

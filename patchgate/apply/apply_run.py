@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from patchgate.apply import review
-from patchgate.apply.attempts import AttemptRecord, TouchedFile, events_of, find, record
+from patchgate.apply.attempt_records import AttemptRecord, TouchedFile, events_of, find, record
 from patchgate.apply.evidence import Evidence
 from patchgate.apply.retries import Chain, meanwhile, next_retry, open_chain, renewed
 from patchgate.check.terms import Asked
@@ -23,11 +23,11 @@ from patchgate.git.staging import refresh_index
 from patchgate.git.transaction import Landing, left
 from patchgate.ledger.ledger import Ledger
 from patchgate.ledger.masking import Masks
-from patchgate.patches.effect import PatchId
-from patchgate.patches.narrowing import named_paths
-from patchgate.patches.patch import parse
+from patchgate.patches.check_patch import forget
+from patchgate.patches.git_apply import PatchId
 from patchgate.patches.patch_model import Patch
-from patchgate.patches.patches import forget
+from patchgate.patches.patch_parser import parse
+from patchgate.patches.path_selection import named_paths
 from patchgate.policy.settings import ApplySettings
 from patchgate.report.json import document
 from patchgate.report.rules import Level

@@ -20,7 +20,7 @@ from patchgate.git.sources import Reading, complete, pending_base
 from patchgate.git.trees import Listing, TreeCheck, folders_between, resulting_tree
 from patchgate.patches.patch_model import Patch
 from patchgate.patches.planning import Surroundings, plan_section, removed_by
-from patchgate.patches.proposed import Preimages, paths_of
+from patchgate.patches.proposed_files import Preimages, paths_of
 from patchgate.report.verdict import Finding, Fixer
 
 _TRIED_COMMITS = 30

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from patchgate.patches.misfit_mending import begin_section, candidates
 from patchgate.patches.patch_hunks import HEADER, Place, carriage_return, is_prose, lines_of, unbegun
 from patchgate.patches.patch_model import MARKER, MAX_FAULTS, Fault, Mending, hunk_header, mend
+from patchgate.patches.section_fixes import begin_section, candidates
 
 CountFaults = Callable[[bytes], int]
 IsSound = Callable[[bytes], bool]

@@ -20,8 +20,7 @@ from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository
 from patchgate.git.sources import Reading, complete
 from patchgate.git.trees import Result, resulting_tree
-from patchgate.patches.bases import Footing, already_there, cleanly_with, find_present, merge_onto_head
-from patchgate.patches.effect import (
+from patchgate.patches.git_apply import (
     Effect,
     Making,
     differences,
@@ -30,9 +29,10 @@ from patchgate.patches.effect import (
     with_words_of_git,
     wrong_effect,
 )
+from patchgate.patches.patch_base import Footing, already_there, cleanly_with, find_present, merge_onto_head
 from patchgate.patches.patch_model import Fault, Patch
 from patchgate.patches.planning import Planned, Step, Surroundings, plan_section, removed_by
-from patchgate.patches.proposed import (
+from patchgate.patches.proposed_files import (
     Preimages,
     behind_links,
     content_of,

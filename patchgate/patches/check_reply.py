@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from patchgate.patches.patch_model import Fault
-from patchgate.patches.reply import read_reply
+from patchgate.patches.reply_actions import read_reply
 from patchgate.patches.reply_grammar import Reading
 from patchgate.report.json import document, finding_documents, plain_json
 from patchgate.report.schema import Schema, Shape, about, document_schema, maybe
@@ -62,7 +62,7 @@ def check_reply(
         return JudgedReply(reading, refusals, None)
     repository = here()
     from patchgate.check.terms import trusted
-    from patchgate.patches.patches import check_patch
+    from patchgate.patches.check_patch import check_patch
 
     raw, kind = reading.proposal.raw, reading.proposal.kind
     report = check_patch(repository, raw, trusted(repository), base=base, kind=kind, now=now)

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from patchgate.patches.patch import Fault, Patch, parse
 from patchgate.patches.patch_model import MAX_FAULTS, Mending
+from patchgate.patches.patch_parser import Fault, Patch, parse
 from tests.proposals import UNENDED, addition, change_of, deletion, moved
 
 GOOD = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from patchgate.patches.lines import carry_line_ends, is_same_but_ends
+from patchgate.patches.line_ends import carry_line_ends, is_same_but_ends
 from tests.amount import often
 
 WORDS = st.lists(st.sampled_from([b"", b"a", b"b", b"c"]), max_size=12)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from patchgate.git.quoting import DEV_NULL, quote, split_equal_names, unquote
-from patchgate.patches.lines import FileLines, HunkLines
+from patchgate.patches.line_ends import FileLines, HunkLines
 from patchgate.patches.patch_hunks import is_elided
 from patchgate.patches.patch_model import Hunk, Kind, Mending, Section, hunk_header, mend
 

@@ -70,7 +70,7 @@ def folders(common_dir: str) -> list[Folder]:
         OSError: the folder of them cannot be read.
     """
     # Loaded here: every command that writes asks `finish_left`, which needs none of it.
-    from patchgate.apply.attempts import ID
+    from patchgate.apply.attempt_records import ID
 
     above = attempts_folder(common_dir)
     try:
@@ -260,7 +260,7 @@ def finish_left(repository: Repository, *, keep: bool = False) -> Finished:
     if not is_any_left(repository.common_dir):
         return Finished()
     # Only here is the machinery loaded (40 ms): every command that writes asks, and hardly ever is there one.
-    from patchgate.apply.attempts import RecoveredRecord, record_landed, record_recovered
+    from patchgate.apply.attempt_records import RecoveredRecord, record_landed, record_recovered
     from patchgate.git.transaction import recover
     from patchgate.ledger.ledger import Ledger
 

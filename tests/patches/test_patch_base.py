@@ -8,7 +8,7 @@ import pytest
 
 from patchgate.check.terms import Asked
 from patchgate.git.repository import open_repository
-from patchgate.patches.patches import is_as_judged, judging
+from patchgate.patches.check_patch import is_as_judged, judging
 from tests.proposals import ABC, addition, assert_lands_as_judged, change_of, check, moved, refusal
 from tests.world import Answer, Repo
 

@@ -1,8 +1,8 @@
-"""Landing: a patch that was accepted and tried gets written, if everything is still as it was judged.
+"""Write a patch that was accepted and tried, if everything is still as it was judged.
 
-Files, HEAD and index are looked at once more, under the locks too; an obstacle is a finding. Which bytes are
-written is `disk_forms`'s, how they are is `git.transaction`'s. Where a patch brings a `.gitattributes`, git
-is asked in a copy of the tree as it will be what it will store.
+Files, HEAD and index are read once more, also under the locks; a difference is a finding. `disk_bytes`
+decides which bytes are written, `git.transaction` how. Where a patch brings a `.gitattributes`, git is asked
+in a copy of the resulting tree what it will store.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
-from patchgate.apply.disk_forms import Forms, Standing, forms, standing
+from patchgate.apply.disk_bytes import Forms, Standing, forms, standing
 from patchgate.errors import UndecidedError
 from patchgate.git.model import REGULAR, SYMLINK, Entry, FileChange, folders_above
 from patchgate.git.path import RepoPath
@@ -30,8 +30,8 @@ from patchgate.git.transaction import (
     land,
 )
 from patchgate.git.transaction.places import Content, Write
-from patchgate.patches.bases import already_there
-from patchgate.patches.patches import Judged, is_as_judged
+from patchgate.patches.check_patch import Judged, is_as_judged
+from patchgate.patches.patch_base import already_there
 from patchgate.report.rules import RULES
 from patchgate.report.verdict import Detail, Finding, Fixer, GateOutcome, Json, Outcome
 from patchgate.storage.filesystem import Steps

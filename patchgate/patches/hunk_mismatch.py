@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from patchgate.git.quoting import printable
-from patchgate.patches.lines import FileLines, HunkLines, patch_line_of_old
-from patchgate.patches.misfit_mending import with_context, with_line_ends, with_new_start, without_hunk
+from patchgate.patches.line_ends import FileLines, HunkLines, patch_line_of_old
 from patchgate.patches.patch_model import Detail, Fault, Hunk, Mending, Section, hunk_header, mend
+from patchgate.patches.section_fixes import with_context, with_line_ends, with_new_start, without_hunk
 
 MAX_PLACES = 10
 # The longest run is looked for among this many old lines; the automaton takes some 500 bytes for each.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from patchgate.patches.diagnosis import first_difference, longest_run, tell
-from patchgate.patches.lines import FileLines, read_hunk
-from patchgate.patches.patch import Fault
+from patchgate.patches.hunk_mismatch import first_difference, longest_run, tell
+from patchgate.patches.line_ends import FileLines, read_hunk
+from patchgate.patches.patch_parser import Fault
 from patchgate.patches.planning import Fitted, fit
 from tests.amount import often
 from tests.patches.patch_world import only_section

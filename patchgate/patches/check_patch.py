@@ -24,13 +24,13 @@ from patchgate.git.private import PrivateStore
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import tree_named
 from patchgate.git.trees import resulting_tree
-from patchgate.patches.bases import Footing, find_footing, index_tree
+from patchgate.patches.dry_run import Trial
 from patchgate.patches.edit_diff import missing, to_patch
 from patchgate.patches.edits import parse_edits
-from patchgate.patches.effect import PatchId, with_returns_again
-from patchgate.patches.patch import parse, without_returns
+from patchgate.patches.git_apply import PatchId, with_returns_again
+from patchgate.patches.patch_base import Footing, find_footing, index_tree
 from patchgate.patches.patch_model import Fault
-from patchgate.patches.trial import Trial
+from patchgate.patches.patch_parser import parse, without_returns
 from patchgate.policy.file_kinds import is_control_by_name
 from patchgate.policy.policies import built_in
 from patchgate.policy.policy import Policy, Profile

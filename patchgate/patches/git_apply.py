@@ -20,10 +20,10 @@ from patchgate.git.path import RepoPath
 from patchgate.git.private import PrivateStore, seed
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository, failed
-from patchgate.patches.diagnosis import tell
-from patchgate.patches.patch import parse, without_returns
+from patchgate.patches.hunk_mismatch import tell
 from patchgate.patches.patch_hunks import with_returns
 from patchgate.patches.patch_model import Fault, Mending
+from patchgate.patches.patch_parser import parse, without_returns
 from patchgate.process import Child, Completed
 from patchgate.report.rules import Stage
 from patchgate.report.verdict import ChangeVerdict, Finding, Fix, Json
