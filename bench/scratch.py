@@ -30,7 +30,7 @@ from bench.worlds import World, make_wide
 from patchgate.git.model import REGULAR, Entry, FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
-from patchgate.git.private import PrivateStore, tried_tree
+from patchgate.git.private_store import PrivateStore, tried_tree
 from patchgate.git.repository import open_repository
 from patchgate.git.scratch import whole_tree
 

@@ -29,9 +29,9 @@ from patchgate.apply.evidence import open_evidence
 from patchgate.apply.retries import after_judging, before_judging, find_chain
 from patchgate.apply.write_patch import Landed, find_obstacles, land_judged
 from patchgate.errors import UndecidedError, UsageError
+from patchgate.git.base_files import Ground, ground_on_disk
 from patchgate.git.model import Entry
 from patchgate.git.path import RepoPath, faults
-from patchgate.git.preimages import Ground, ground_on_disk
 from patchgate.git.repository import ANY_CODE, Repository
 from patchgate.intents.commits import ScopeGate
 from patchgate.ledger.ledger import Ledger, iso

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from patchgate.errors import UndecidedError
-from patchgate.git.checkout import (
+from patchgate.git.base_files import is_emptied_on_disk, left_out, read_files
+from patchgate.git.conversion import (
     MOST_BYTES,
     CheckedOut,
     ContentAttributes,
@@ -25,11 +26,10 @@ from patchgate.git.checkout import (
 from patchgate.git.model import GITLINK, SYMLINK, Entry, FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
-from patchgate.git.preimages import is_emptied_on_disk, left_out, read_files
-from patchgate.git.private import PrivateStore
+from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import Repository
 from patchgate.git.staging import index_entries
-from patchgate.git.transaction.places import Content, Write
+from patchgate.git.transaction.entries import Content, Write
 from patchgate.patches.line_ends import carry_line_ends, is_same_but_ends
 from patchgate.patches.proposed_files import Preimages, content_of
 

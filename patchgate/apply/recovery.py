@@ -17,10 +17,10 @@ from dataclasses import dataclass
 
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository, is_any_left
+from patchgate.storage.atomic_write import sweep
 from patchgate.storage.filesystem import Steps
 from patchgate.storage.record import Json
-from patchgate.storage.replace import sweep
-from patchgate.storage.temporary import sweep_temporary_folders
+from patchgate.storage.temporary_folder import sweep_temporary_folders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -22,10 +22,10 @@ from patchgate.commands.analysis import tool_of
 from patchgate.commands.failures import MOST_LOG, MOST_REPORT, Failures, failures_of
 from patchgate.commands.runner import CommandOutcome, Status, run, runs_pytest
 from patchgate.errors import UndecidedError
-from patchgate.git.blobs import lines_of
+from patchgate.git.binary_files import lines_of
 from patchgate.git.model import FileChange
 from patchgate.git.path import RepoPath
-from patchgate.git.private import tried_tree
+from patchgate.git.private_store import tried_tree
 from patchgate.git.quoting import first_of, neutral
 from patchgate.git.repository import Repository
 from patchgate.git.scratch import Scratch, touched_files, whole_tree
@@ -35,7 +35,7 @@ from patchgate.policy.sealed_file import SealedFile, drop_oldest
 from patchgate.policy.settings import CommandSettings
 from patchgate.report.rules import RULES, Level
 from patchgate.report.verdict import Detail, Finding, Fixer, Json
-from patchgate.storage.temporary import TemporaryFolder
+from patchgate.storage.temporary_folder import TemporaryFolder
 
 _FORM = "patchgate.failed-before/1"
 # What else a command depends on (services, modules of a program) may be repaired meanwhile.

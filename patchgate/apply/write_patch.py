@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 
 from patchgate.apply.disk_bytes import Forms, Standing, forms, standing
 from patchgate.errors import UndecidedError
+from patchgate.git.base_files import read_files
 from patchgate.git.model import REGULAR, SYMLINK, Entry, FileChange, folders_above
 from patchgate.git.path import RepoPath
-from patchgate.git.preimages import read_files
-from patchgate.git.private import PrivateStore, changed_since
+from patchgate.git.private_store import PrivateStore, changed_since
 from patchgate.git.repository import Repository
 from patchgate.git.staging import StagedIndex, index_differs, index_entries, keep_objects, new_index
 from patchgate.git.transaction import (
@@ -29,13 +29,13 @@ from patchgate.git.transaction import (
     WriteFailedError,
     land,
 )
-from patchgate.git.transaction.places import Content, Write
+from patchgate.git.transaction.entries import Content, Write
 from patchgate.patches.check_patch import Judged, is_as_judged
 from patchgate.patches.patch_base import already_there
 from patchgate.report.rules import RULES
 from patchgate.report.verdict import Detail, Finding, Fixer, GateOutcome, Json, Outcome
+from patchgate.storage.atomic_write import unbroken
 from patchgate.storage.filesystem import Steps
-from patchgate.storage.replace import unbroken
 
 _SHOWN = 20
 

@@ -25,7 +25,7 @@ from patchgate.git.repository import ANY_CODE, Repository
 from patchgate.policy.file_kinds import ALLOWED_SIGNERS
 from patchgate.process import Completed, run
 from patchgate.report.verdict import ChangeVerdict
-from patchgate.storage import chain
+from patchgate.storage import hash_chain as chain
 from patchgate.storage.record import Json
 
 SCHEMA = "patchgate.approval/1"

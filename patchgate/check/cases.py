@@ -16,9 +16,9 @@ from patchgate.check.gate import ORDER, judge
 from patchgate.check.links import links_near
 from patchgate.check.shape import budgets
 from patchgate.errors import PatchgateError, UndecidedError
+from patchgate.git.change_sources import Reading
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
-from patchgate.git.sources import Reading
 from patchgate.policy.file_kinds import PRE_COMMIT_FILE, PYPROJECT_FILE, is_control_by_name
 from patchgate.policy.policies import Found, Policies, built_in, require_version
 from patchgate.policy.policy import Policy, Profile

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 
 from patchgate.check.cases import BUILT_IN, Rules, is_control, judge_reading
 from patchgate.check.terms import Asked, asked_policy, detail_for, known_history, policy_beside
+from patchgate.git.change_sources import Reading
 from patchgate.git.history import Commit, Walk, commits_of, recent_commits
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
-from patchgate.git.sources import Reading
 from patchgate.policy.file_kinds import (
     CONFIG_FILE,
     PRE_COMMIT_FILE,

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol, cast
 
+from patchgate.git.change_sources import Reading
 from patchgate.git.diff import Glance, Watch
 from patchgate.git.model import Change, FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository
-from patchgate.git.sources import Reading
 from patchgate.policy.policy import Policy, Profile
 from patchgate.report.verdict import ChangeVerdict, Finding
 

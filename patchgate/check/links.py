@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 from patchgate.check.case import LinksNear
 from patchgate.errors import PatchgateError
+from patchgate.git.change_sources import Reading
 from patchgate.git.model import GITLINK, SYMLINK, Entry, FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
-from patchgate.git.sources import Reading
 from patchgate.policy.policy import Policy, Profile
 
 if TYPE_CHECKING:
-    from patchgate.git.links import Links
+    from patchgate.git.symlinks import Links
     from patchgate.git.tree_view import TreeView
 
 
@@ -70,7 +70,7 @@ def _followed(
     ):
         return None
     # 5 ms to import, and few changes have links.
-    from patchgate.git.links import Links, links_in, targets_of
+    from patchgate.git.symlinks import Links, links_in, targets_of
     from patchgate.git.tree_view import TreeView
 
     try:
@@ -114,7 +114,7 @@ def _brought(objects: Objects, ground: _Ground) -> set[bytes]:
 
 def _before(objects: Objects, ground: _Ground, files: Sequence[FileChange]) -> list[tuple[TreeView, Links]]:
     """Give the tree before a change, and its links; of a merge the trees of all parents."""
-    from patchgate.git.links import Links
+    from patchgate.git.symlinks import Links
     from patchgate.git.tree_view import TreeView
 
     old = {file.path.raw: file.old for file in files}

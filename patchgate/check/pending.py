@@ -18,20 +18,20 @@ from patchgate.check.cases import Rules, is_control, judge_reading
 from patchgate.check.features import work_here
 from patchgate.check.terms import Asked, asked_policy, detail_for, known_history, policy_beside
 from patchgate.errors import UndecidedError
+from patchgate.git.change_sources import Base, Reading, is_merging, pending_base, staged, worktree
 from patchgate.git.diff import Detail
 from patchgate.git.model import NO_MODE, Change, Entry, FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
-from patchgate.git.sources import Base, Reading, is_merging, pending_base, staged, worktree
 from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
 from patchgate.policy.policies import Found, Key, Policies, built_in
 from patchgate.policy.policy import Profile
 from patchgate.report.verdict import Report
 from patchgate.report.wording import SHORT_OID
-from patchgate.storage.replace import write_atomically
+from patchgate.storage.atomic_write import write_atomically
 
 if TYPE_CHECKING:
-    from patchgate.git.private import PrivateStore
+    from patchgate.git.private_store import PrivateStore
 
 _NAME = "patchgate-pending"
 _QUIET = "patchgate-quiet"
@@ -56,7 +56,7 @@ def check_pending(
             base = pending_base(repository, objects)
             return _pending(repository, objects, base, asked, None)
     # 5 ms to import: only where git must write something to answer.
-    from patchgate.git.private import PrivateStore
+    from patchgate.git.private_store import PrivateStore
 
     with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
         base = pending_base(repository, objects, store, heads)
@@ -225,7 +225,7 @@ def with_ids_of_commits(repository: Repository, report: Report) -> Report:
         and each.source.commit not in repository.shallow
     ]
     # 5 ms to import: only for a report that a program reads.
-    from patchgate.git.private import PrivateStore, patch_id_of, patch_ids_of
+    from patchgate.git.private_store import PrivateStore, patch_id_of, patch_ids_of
 
     try:
         known = patch_ids_of(repository, commits)
@@ -243,7 +243,7 @@ def with_ids_of_commits(repository: Repository, report: Report) -> Report:
 
 def with_id_of_change(repository: Repository, store: PrivateStore, report: Report) -> Report:
     """Add the patch id of the only change, whose objects may be in the private store."""
-    from patchgate.git.private import patch_id_of
+    from patchgate.git.private_store import patch_id_of
 
     (verdict,) = report.changes
     try:

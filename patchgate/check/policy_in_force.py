@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from patchgate.check.terms import Asked, asked_policy
 from patchgate.errors import ConfigError
+from patchgate.git.change_sources import pending_base
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath, faults
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
-from patchgate.git.sources import pending_base
 from patchgate.policy.policies import Policies, built_in
 from patchgate.policy.policy import Decision, Key, Policy, Profile
 from patchgate.report.verdict import Json

@@ -118,7 +118,7 @@ def policy_of_analyses(
         ConfigError: it cannot be used.
         UndecidedError: it cannot be read.
     """
-    from patchgate.git.sources import pending_base
+    from patchgate.git.change_sources import pending_base
 
     policies = Policies(objects)
     asked = trusted(repository)

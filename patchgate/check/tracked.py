@@ -16,12 +16,12 @@ from patchgate.check.gate import judge
 from patchgate.check.links import all_links
 from patchgate.check.pending import with_id_of_change
 from patchgate.check.terms import Asked, asked_policy, detail_for
+from patchgate.git.change_sources import complete, pending_base, tracked
 from patchgate.git.diff import Detail
 from patchgate.git.model import Change, FileChange, Source
 from patchgate.git.objects import Objects
-from patchgate.git.private import PrivateStore
+from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import Repository
-from patchgate.git.sources import complete, pending_base, tracked
 from patchgate.git.trees import Listing, resulting_tree
 from patchgate.policy.policies import Policies, built_in, require_version
 from patchgate.policy.policy import Policy, Profile

@@ -15,7 +15,7 @@ from patchgate.check.features import Making, taking_part
 from patchgate.check.terms import Asked, known_history
 from patchgate.errors import PatchgateError
 from patchgate.git.history import Commit, require_parents
-from patchgate.git.novelty import Update, arriving_tips, brought_by, fetched_now, has_had
+from patchgate.git.new_commits import Update, arriving_tips, brought_by, fetched_now, has_had
 from patchgate.git.objects import Objects
 from patchgate.git.quoting import first_of, printable
 from patchgate.git.repository import Repository

@@ -12,8 +12,8 @@ from patchgate.cli.output import write, write_lines
 from patchgate.errors import PatchgateError
 
 if TYPE_CHECKING:
+    from patchgate.git.active_hooks import Worktree
     from patchgate.git.hook_files import HookFile
-    from patchgate.git.hooks_in_force import Worktree
     from patchgate.git.repository import Repository
     from patchgate.hooks.doctor import Diagnosis
     from patchgate.hooks.doctor_findings import Finding, Hook, Place

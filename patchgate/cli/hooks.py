@@ -170,14 +170,14 @@ def _command_at_work() -> str:
 
 def _process_above() -> str:
     # A variable is anybody's to set; the process above is git's own.
-    from patchgate.git.progress import command_at_work
+    from patchgate.git.operations import command_at_work
 
     return command_at_work(os.getppid())
 
 
 def _pusher_of(repository: Repository) -> Repository | None:
     # Only a push into a repository that has intents asks.
-    from patchgate.git.progress import pusher_of
+    from patchgate.git.operations import pusher_of
 
     return pusher_of(repository, os.getppid())
 

@@ -86,8 +86,8 @@ def _confirm(question: str) -> None:
 
 def _show_state(repository: Repository, policy: str | None) -> None:
     """Say what init would find: where the policy is, which hooks are in."""
+    from patchgate.git.active_hooks import LOCAL_EVENTS
     from patchgate.git.hook_files import look_at
-    from patchgate.git.hooks_in_force import LOCAL_EVENTS
     from patchgate.hooks.hook_places import hooks_folder
 
     folder = hooks_folder(repository, os.environ)

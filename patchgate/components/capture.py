@@ -44,13 +44,13 @@ from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.notes import require_ref
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
-from patchgate.git.private import PrivateStore
+from patchgate.git.private_store import PrivateStore
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import Ledger
 from patchgate.policy.component import Component, Role
 from patchgate.policy.texts import TESTS
-from patchgate.storage.replace import write_atomically
+from patchgate.storage.atomic_write import write_atomically
 
 
 def is_written(work_tree: str, path: RepoPath, content: bytes) -> bool:
@@ -304,7 +304,7 @@ class _Capturing:
         if refusal is not None:
             return refusal
         from patchgate.git.scratch import whole_tree
-        from patchgate.storage.temporary import TemporaryFolder
+        from patchgate.storage.temporary_folder import TemporaryFolder
 
         content, around = self.content, self.around
         making = whole_tree(

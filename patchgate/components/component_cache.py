@@ -21,9 +21,9 @@ from patchgate.components.contract_facts import (
     facts_from_json,
     facts_to_json,
 )
+from patchgate.git.file_history import Touch
 from patchgate.git.model import Entry
 from patchgate.git.path import RepoPath
-from patchgate.git.touched import Touch
 from patchgate.policy.component import Component
 from patchgate.policy.sealed_file import SealedCache
 

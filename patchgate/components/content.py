@@ -15,14 +15,14 @@ from patchgate.components.contract_facts import ContractFacts
 from patchgate.components.drift_gathering import files_of
 from patchgate.components.names import How, Names, cycles, did_you_mean, is_across, resolved_dependencies
 from patchgate.errors import UndecidedError, UsageError
+from patchgate.git.change_sources import pending_base, staged, worktree
 from patchgate.git.diff import Detail
 from patchgate.git.model import Change
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
-from patchgate.git.private import PrivateStore
+from patchgate.git.private_store import PrivateStore
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
-from patchgate.git.sources import pending_base, staged, worktree
 from patchgate.git.tree_view import TreeView
 from patchgate.policy.component import NONE_DECLARED, TO_DECLARE, Component, Components, Role
 from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE

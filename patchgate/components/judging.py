@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from patchgate.check.features import Scene
 from patchgate.errors import PatchgateError
+from patchgate.git.change_sources import Reading
 from patchgate.git.model import FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository
-from patchgate.git.sources import Reading
 from patchgate.policy.component import Role
 from patchgate.policy.policy import Policy
 from patchgate.report.verdict import ChangeVerdict, Report
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from patchgate.check.ref_terms import RefTerms
     from patchgate.check.terms import Asked
     from patchgate.components.component_case import ComponentsNear, ComponentState, ContractsView
-    from patchgate.git.novelty import Update
+    from patchgate.git.new_commits import Update
     from patchgate.git.pushes import RefUpdate
     from patchgate.git.tree_view import TreeView
 

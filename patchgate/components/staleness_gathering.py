@@ -25,9 +25,9 @@ from patchgate.components.names import Names, resolved_dependencies
 from patchgate.components.staleness import DAY, LastVerified
 from patchgate.components.verifications import VERIFIED_REF, Verification, verifications
 from patchgate.errors import UndecidedError
+from patchgate.git.file_history import Touch, newest_touches
 from patchgate.git.model import Entry
 from patchgate.git.objects import Objects
-from patchgate.git.touched import Touch, newest_touches
 from patchgate.git.tree_view import TreePaths, TreeView
 from patchgate.policy.component import BASELINES, Component, Components, Role
 from patchgate.policy.policies import Policies

@@ -393,7 +393,7 @@ def _together(repository: Repository, objects: Objects, known: Header, tip: str,
         )
     parting = parting or oid
     from patchgate.git.merges import automatic_merges
-    from patchgate.git.private import PrivateStore
+    from patchgate.git.private_store import PrivateStore
 
     with PrivateStore(repository) as store, Objects(repository, store.variables) as joined:
         (merged,) = automatic_merges(store, [(oid, tip)])

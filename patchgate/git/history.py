@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from patchgate.errors import UndecidedError, UsageError
+from patchgate.git.change_sources import Reading, complete
 from patchgate.git.diff import Detail, DiffReader, Records, is_text_candidate, read_difference
 from patchgate.git.model import Change, FileChange, Source
 from patchgate.git.objects import Objects
 from patchgate.git.repository import MemoryLimitError, Repository, finish
 from patchgate.git.revisions import commit_named
-from patchgate.git.sources import Reading, complete
 from patchgate.git.trees import FOLDERS, Touched, TreeCheck, folders_between
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ class Walk:
         if merges:
             # 10 ms, and most ranges have no merge.
             from patchgate.git.merges import automatic_merges
-            from patchgate.git.private import PrivateStore
+            from patchgate.git.private_store import PrivateStore
 
             with contextlib.ExitStack() as stack:
                 store = stack.enter_context(PrivateStore(repository))

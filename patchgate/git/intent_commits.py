@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from patchgate.git.diff import Detail, read_difference
 from patchgate.git.history import Commit, Walk, lacking
 from patchgate.git.model import Change, FileChange
-from patchgate.git.novelty import BRANCHES, Update, fetched_tips
+from patchgate.git.new_commits import BRANCHES, Update, fetched_tips
 from patchgate.git.objects import Objects
 from patchgate.git.refs import made_in
 from patchgate.git.repository import Repository, failed

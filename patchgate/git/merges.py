@@ -15,7 +15,7 @@ from patchgate.errors import UndecidedError
 from patchgate.git.diff import Records
 from patchgate.git.model import TREE_MODE, Entry, FileChange
 from patchgate.git.objects import Objects
-from patchgate.git.private import PrivateStore
+from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import failed
 from patchgate.git.tree_view import files_unlike
 from patchgate.process import TimeLimitError

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.quoting import printable
 from patchgate.process import DEFAULT_MEMORY, DEFAULT_SECONDS, Child, Completed, allowed_environment, run
-from patchgate.process.cpu_time import CpuAllowance
+from patchgate.process.cpu_limit import CpuAllowance
 
 TRANSACTIONS = "patchgate/transactions"
 

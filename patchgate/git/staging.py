@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from patchgate.errors import UndecidedError
 from patchgate.git.model import GITLINK, Entry, FileChange, staged_records
 from patchgate.git.path import RepoPath
-from patchgate.git.private import PrivateStore
+from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import ANY_CODE, Repository, finish
 from patchgate.storage.filesystem import Steps, flush, flush_folder
 

@@ -21,7 +21,7 @@ from patchgate.git.model import Entry
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository, failed
-from patchgate.storage.temporary import TemporaryFolder
+from patchgate.storage.temporary_folder import TemporaryFolder
 
 _ROOT = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FOLDER = _ROOT | os.O_NOFOLLOW

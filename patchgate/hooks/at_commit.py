@@ -14,9 +14,9 @@ from patchgate.check.pending import check_pending, drop_pending, leave_pending, 
 from patchgate.check.refusals import Judged, concluded
 from patchgate.check.terms import Asked, trusted
 from patchgate.check.updates import Known, judge_unanswered
-from patchgate.git.novelty import current_branch, merged_in
+from patchgate.git.new_commits import current_branch, merged_in
 from patchgate.git.objects import Objects
-from patchgate.git.progress import is_replaying
+from patchgate.git.operations import is_replaying
 from patchgate.git.repository import ANY_CODE, Repository
 from patchgate.hooks.unseen import tell_unseen
 from patchgate.hooks.ways_out import drop_shown, note_shown, way_out_of_commit
@@ -98,7 +98,7 @@ def skip_commit(repository: Repository, hook: str, reason: str, *, is_alone: boo
 
 
 def _with_merged(repository: Repository, report: Report, heads: Sequence[str], asked: Asked) -> Report:
-    from patchgate.git.sources import merge_heads
+    from patchgate.git.change_sources import merge_heads
 
     known = Known.at(repository)
     commits = merged_in(repository, [*heads, *merge_heads(repository)], known.settled)

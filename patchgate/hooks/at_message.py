@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from patchgate.check.message_check import check_message
 from patchgate.check.refusals import Judged, concluded
-from patchgate.git.novelty import current_branch
+from patchgate.git.new_commits import current_branch
 from patchgate.git.repository import Repository
 from patchgate.hooks.ways_out import note_shown
 from patchgate.intents.commits import ScopeGate

@@ -16,7 +16,7 @@ from patchgate.check.refs import show_ref
 from patchgate.check.refusals import concluded
 from patchgate.check.terms import trusted
 from patchgate.git.history import lacking
-from patchgate.git.novelty import value_of
+from patchgate.git.new_commits import value_of
 from patchgate.git.pushes import (
     BRANCHES,
     NOTES,

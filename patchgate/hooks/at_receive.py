@@ -21,7 +21,7 @@ from patchgate.git.pushes import BRANCHES, RefUpdate, default_branch, read_recei
 from patchgate.git.quoting import printable
 from patchgate.git.refs import as_written, symbolic_refs
 from patchgate.git.repository import QUARANTINE, Repository
-from patchgate.process.cpu_time import RECEIVE_SECONDS, CpuAllowance
+from patchgate.process.cpu_limit import RECEIVE_SECONDS, CpuAllowance
 from patchgate.report.verdict import Report
 from patchgate.report.wording import SHORT_OID
 

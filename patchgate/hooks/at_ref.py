@@ -15,7 +15,7 @@ from patchgate.check.refusals import Judged, add_receipts, concluded
 from patchgate.check.terms import trusted
 from patchgate.check.updates import Known, judge_update
 from patchgate.errors import UndecidedError
-from patchgate.git.novelty import BRANCHES, Update, brought_by, has_had, value_of
+from patchgate.git.new_commits import BRANCHES, Update, brought_by, has_had, value_of
 from patchgate.git.quoting import printable
 from patchgate.git.refs import told_of
 from patchgate.git.repository import Repository

@@ -11,14 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from patchgate import __version__
-from patchgate.git.hook_files import FRAMEWORKS, displaced_by, managers_of, previous_of
-from patchgate.git.hooks_in_force import (
+from patchgate.git.active_hooks import (
     LOCAL_EVENTS,
     SERVER_EVENTS,
     Surroundings,
     Worktree,
     worktrees_in_force,
 )
+from patchgate.git.hook_files import FRAMEWORKS, displaced_by, managers_of, previous_of
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.hooks.doctor_findings import (

@@ -17,12 +17,12 @@ from pathlib import Path
 
 from patchgate import __version__
 from patchgate.errors import PatchgateError
+from patchgate.git.active_hooks import CONFIG_HOOKS_SINCE, Setting, Surroundings, Worktree
 from patchgate.git.hook_files import HOOK_FORMAT, HookFile, Managed
-from patchgate.git.hooks_in_force import CONFIG_HOOKS_SINCE, Setting, Surroundings, Worktree
 from patchgate.process import run
 from patchgate.report.rules import Level
 from patchgate.report.wording import safe
-from patchgate.storage.replace import write_atomically
+from patchgate.storage.atomic_write import write_atomically
 
 # They run what they found, which they call NAME.legacy, before their own; lefthook's NAME.old nobody runs.
 _HAND_ON = {"pre-commit", "prek"}

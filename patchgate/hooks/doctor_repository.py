@@ -15,8 +15,8 @@ from patchgate import __version__
 from patchgate.check.terms import trusted
 from patchgate.commands.runner import command_environment, located, not_found
 from patchgate.errors import PatchgateError
+from patchgate.git.active_hooks import Worktree
 from patchgate.git.history import Commit, listed
-from patchgate.git.hooks_in_force import Worktree
 from patchgate.git.objects import Objects
 from patchgate.git.quoting import first_of
 from patchgate.git.refs import sentence_on, symbolic_refs

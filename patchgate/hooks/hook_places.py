@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from patchgate.errors import UndecidedError, UsageError
+from patchgate.git.active_hooks import Surroundings
 from patchgate.git.hook_files import PREVIOUS_SUFFIX, look_at
-from patchgate.git.hooks_in_force import Surroundings
 from patchgate.git.quoting import printable
 from patchgate.git.repository import ANY_CODE, Repository
+from patchgate.storage.atomic_write import write_atomically
 from patchgate.storage.lock import hold
-from patchgate.storage.replace import write_atomically
 
 _KEY = "core.hooksPath"
 _PATIENCE_SECONDS = 10.0

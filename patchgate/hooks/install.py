@@ -15,7 +15,7 @@ from pathlib import Path
 
 from patchgate import __version__
 from patchgate.errors import UndecidedError, UsageError
-from patchgate.git.hooks_in_force import LOCAL_EVENTS, SERVER_EVENTS
+from patchgate.git.active_hooks import LOCAL_EVENTS, SERVER_EVENTS
 from patchgate.git.objects import Objects
 from patchgate.git.quoting import printable
 from patchgate.git.repository import ANY_CODE, Repository

@@ -16,7 +16,7 @@ from patchgate.git.working_tree import index_names
 from patchgate.policy.config import MAX_PYPROJECT_BYTES, parse, parse_pyproject
 from patchgate.policy.file_kinds import is_exception_list
 from patchgate.policy.policy import Policy
-from patchgate.storage.replace import write_atomically
+from patchgate.storage.atomic_write import write_atomically
 
 FIRST_POLICY = """\
 # What may land in this repository. `git patchgate explain RULE` tells what a rule means,

@@ -14,7 +14,7 @@ from patchgate.check.refusals import add_receipts, holds, with_approvals
 from patchgate.check.terms import Asked
 from patchgate.errors import PatchgateError
 from patchgate.git.history import Commit
-from patchgate.git.novelty import unpublished
+from patchgate.git.new_commits import unpublished
 from patchgate.git.quoting import first_of
 from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import Ledger

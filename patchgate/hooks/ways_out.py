@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from patchgate.errors import UndecidedError
-from patchgate.git.novelty import BRANCHES, Update, value_of
-from patchgate.git.progress import Operation, is_past_aborting, operation_in_progress
+from patchgate.git.new_commits import BRANCHES, Update, value_of
+from patchgate.git.operations import Operation, is_past_aborting, operation_in_progress
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.report.rules import Level, Stage

@@ -279,7 +279,7 @@ def git_dirs(common_dir: str) -> Iterator[str]:
 def _write_marker(git_dir: str, names: tuple[str, ...]) -> None:
     from pathlib import Path
 
-    from patchgate.storage.replace import write_atomically
+    from patchgate.storage.atomic_write import write_atomically
 
     content = "".join(f"{name}\n" for name in names).encode("ascii")
     write_atomically(Path(git_dir, MARKER), content, mode=_MARKER_MODE)

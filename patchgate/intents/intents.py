@@ -173,7 +173,7 @@ class Intents:
         """
         from pathlib import Path
 
-        from patchgate.storage.replace import write_atomically
+        from patchgate.storage.atomic_write import write_atomically
 
         content = written(intent)
         if len(content) > MOST_BYTES:

@@ -17,7 +17,7 @@ from patchgate.report.verdict import ChangeVerdict
 
 if TYPE_CHECKING:
     from patchgate.git.model import FileChange
-    from patchgate.git.novelty import Update
+    from patchgate.git.new_commits import Update
     from patchgate.git.objects import Objects
     from patchgate.git.path import RepoPath
     from patchgate.git.repository import Repository

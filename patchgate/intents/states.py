@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from patchgate.errors import PatchgateError
+from patchgate.git.active_hooks import CONFIG_HOOKS_SINCE, Surroundings, worktree_here
 from patchgate.git.hook_files import HookFile, displaced_by
-from patchgate.git.hooks_in_force import CONFIG_HOOKS_SINCE, Surroundings, worktree_here
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository

@@ -16,15 +16,15 @@ from patchgate.check.message import STRIP, Cleanup, clean, comment_of, is_abando
 from patchgate.check.message_check import message_settings, read_message
 from patchgate.check.pending import pending_change
 from patchgate.errors import UndecidedError
+from patchgate.git.change_sources import is_merging
 from patchgate.git.intent_commits import with_trailer
-from patchgate.git.novelty import value_of
+from patchgate.git.new_commits import value_of
 from patchgate.git.objects import Objects
-from patchgate.git.private import PrivateStore
+from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import BIG_FILE, Repository
-from patchgate.git.sources import is_merging
 from patchgate.intents.intent import Intent
 from patchgate.intents.scope import TRAILER
-from patchgate.storage.replace import write_atomically
+from patchgate.storage.atomic_write import write_atomically
 
 if TYPE_CHECKING:
     from patchgate.git.model import FileChange

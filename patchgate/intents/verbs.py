@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 
 from patchgate.check.terms import policy_of_analyses
 from patchgate.errors import PatchgateError, UndecidedError, UsageError
+from patchgate.git.change_sources import pending_base, staged, worktree
 from patchgate.git.diff import Detail
 from patchgate.git.model import FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
-from patchgate.git.private import PrivateStore
+from patchgate.git.private_store import PrivateStore
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
-from patchgate.git.sources import pending_base, staged, worktree
 from patchgate.intents.intent import Holder, Intent, Moment, State, conflicts, may_be_many
 from patchgate.intents.intent_form import marked
 from patchgate.intents.intents import Intents, Recorded, has_files, host, is_foreign, is_gone, is_live

@@ -23,7 +23,7 @@ from patchgate.ledger.ledger import EVENT_SCHEMA, Event, Ledger
 from patchgate.report.json import plain_json
 from patchgate.report.schema import DIGEST, Schema, Shape, document_schema
 from patchgate.report.wording import SHORT_OID, count, safe
-from patchgate.storage.chain import Problem
+from patchgate.storage.hash_chain import Problem
 from patchgate.storage.record import AT_END, BEFORE_END, CONTRADICTED, Comparison, Json, head_path_of
 
 VERIFIED_SCHEMA = "patchgate.ledger/1"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Final
 
-    from patchgate.storage.chain import Problem
+    from patchgate.storage.hash_chain import Problem
     from patchgate.storage.record import Comparison, Json
 
 EVENT_SCHEMA = "patchgate.event/1"
@@ -196,7 +196,7 @@ class Ledger:
         Raises:
             ValueError: `kind` or `about` is not what an event may hold, which is the caller's fault.
         """
-        from patchgate.storage import chain
+        from patchgate.storage import hash_chain as chain
 
         aside: list[Path] = []
         try:
@@ -220,7 +220,7 @@ class Ledger:
         Raises:
             UndecidedError: it could not; says why, and the next step.
         """
-        from patchgate.storage import chain
+        from patchgate.storage import hash_chain as chain
 
         aside: list[Path] = []
         try:
@@ -239,7 +239,7 @@ class Ledger:
             UndecidedError: a line is damaged; the events before it have been yielded.
             OSError: the file cannot be read.
         """
-        from patchgate.storage import chain
+        from patchgate.storage import hash_chain as chain
 
         for record in chain.read(self._path):
             yield Event.from_record(record.event, record.hash)
@@ -250,7 +250,7 @@ class Ledger:
         Raises:
             OSError: the file cannot be read.
         """
-        from patchgate.storage import chain
+        from patchgate.storage import hash_chain as chain
 
         for found in chain.scan(self._path):
             yield found if isinstance(found, chain.Problem) else Event.from_record(found.event, found.hash)
@@ -305,7 +305,7 @@ class Ledger:
             UndecidedError: something looked wrong, and a writer kept the lock so that it stays unconfirmed.
             OSError: the file cannot be read.
         """
-        from patchgate.storage import chain
+        from patchgate.storage import hash_chain as chain
 
         return chain.verify(self._path)
 

@@ -152,7 +152,7 @@ def settle(common_dir: str, oids: Iterable[str]) -> str | None:
     """
     from pathlib import Path
 
-    from patchgate.storage.replace import write_atomically
+    from patchgate.storage.atomic_write import write_atomically
 
     tips = list(dict.fromkeys([*settled(common_dir), *oids]))
     if not all(is_oid(tip.encode("utf-8", "replace")) for tip in tips):
@@ -272,7 +272,7 @@ class Told:
             content = lines[-1]
         from pathlib import Path
 
-        from patchgate.storage.replace import write_atomically
+        from patchgate.storage.atomic_write import write_atomically
 
         with suppress(OSError):
             write_atomically(Path(self.path), content, mode=_FILE_MODE)

@@ -17,10 +17,10 @@ from typing import Protocol
 
 from patchgate.check.features import work_here
 from patchgate.check.terms import Asked
+from patchgate.git.base_files import ground_on_disk, staged_files
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath, faults
-from patchgate.git.preimages import ground_on_disk, staged_files
-from patchgate.git.private import PrivateStore
+from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import tree_named
 from patchgate.git.trees import resulting_tree

@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 
 from patchgate.check.cases import Rules, judge_reading
 from patchgate.check.terms import Asked, detail_for, policy_before
+from patchgate.git.base_files import Ground, ground_of_tree, ground_on_disk
+from patchgate.git.change_sources import Reading, complete
 from patchgate.git.diff import Detail
 from patchgate.git.model import GITLINK, REGULAR, Change, Entry, FileChange, Source
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath, faults
-from patchgate.git.preimages import Ground, ground_of_tree, ground_on_disk
-from patchgate.git.private import PrivateStore
+from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import Repository
-from patchgate.git.sources import Reading, complete
 from patchgate.git.trees import Result, resulting_tree
 from patchgate.patches.git_apply import (
     Effect,

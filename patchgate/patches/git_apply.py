@@ -17,7 +17,7 @@ from patchgate.git.diff import Detail, read_difference
 from patchgate.git.model import Entry, FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
-from patchgate.git.private import PrivateStore, seed
+from patchgate.git.private_store import PrivateStore, seed
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository, failed
 from patchgate.patches.hunk_mismatch import tell

@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from patchgate.errors import UndecidedError, UsageError
+from patchgate.git.base_files import ground_of_tree, ground_on_disk, staged_files
+from patchgate.git.change_sources import Reading, complete, pending_base
 from patchgate.git.diff import Detail, read_difference
 from patchgate.git.model import Change, FileChange, Source
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
-from patchgate.git.preimages import ground_of_tree, ground_on_disk, staged_files
-from patchgate.git.private import PrivateStore
+from patchgate.git.private_store import PrivateStore
 from patchgate.git.pushes import is_ancestor
 from patchgate.git.quoting import printable
 from patchgate.git.repository import ANY_CODE, Repository, failed
 from patchgate.git.revisions import commit_named, head_commit
-from patchgate.git.sources import Reading, complete, pending_base
 from patchgate.git.trees import Listing, TreeCheck, folders_between, resulting_tree
 from patchgate.patches.patch_model import Patch
 from patchgate.patches.planning import Surroundings, plan_section, removed_by

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from patchgate.git.base_files import Ground
 from patchgate.git.diff import Detail
 from patchgate.git.model import (
     GITLINK,
@@ -22,7 +23,6 @@ from patchgate.git.model import (
 )
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath, faults
-from patchgate.git.preimages import Ground
 from patchgate.patches.patch_model import Kind, Patch, Section
 from patchgate.patches.planning import Preimage
 

@@ -18,15 +18,15 @@ from patchgate.check.message_check import policy_of_pending
 from patchgate.check.refusals import Judged, concluded
 from patchgate.check.terms import asked_policy, detail_for, trusted
 from patchgate.errors import UsageError
+from patchgate.git.change_sources import Reading, is_merging, pending_base, staged
 from patchgate.git.history import Commit, Walk
-from patchgate.git.novelty import current_branch
+from patchgate.git.new_commits import current_branch
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.pushes import common_ancestor
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import tree_named
-from patchgate.git.sources import Reading, is_merging, pending_base, staged
 from patchgate.intents.commits import ScopeGate
 from patchgate.placeholders.placeholders import examine
 from patchgate.placeholders.search import placeholders_near
@@ -37,7 +37,7 @@ from patchgate.policy.settings import PlaceholdersSettings
 from patchgate.report.verdict import ChangeVerdict, Finding, Report
 
 if TYPE_CHECKING:
-    from patchgate.git.private import PrivateStore
+    from patchgate.git.private_store import PrivateStore
 
 
 def judge_placeholders(
@@ -74,7 +74,7 @@ def check_placeholders(
     if not is_merging(repository):
         with Objects(repository) as objects:
             return _staged(repository, objects, named)
-    from patchgate.git.private import PrivateStore
+    from patchgate.git.private_store import PrivateStore
 
     with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
         return _staged(repository, objects, named, store)

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from patchgate.errors import PatchgateError, UndecidedError
-from patchgate.git.blobs import is_binary, split_lines
+from patchgate.git.binary_files import is_binary, split_lines
 from patchgate.git.model import Change, Entry, FileChange, Line
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath

@@ -46,7 +46,7 @@ class SealedFile:
         """Replace what was kept by a JSON object, whole or not at all."""
         from pathlib import Path
 
-        from patchgate.storage.replace import write_atomically
+        from patchgate.storage.atomic_write import write_atomically
 
         content = self._seal(body) + b"\n" + body
         if len(content) > self.most_bytes:

@@ -238,7 +238,7 @@ def _shorten(path: str, line: bytes, faults: Steps) -> None:
     # Loaded here, for this is rare, and an append is made in a hook.
     from pathlib import Path
 
-    from patchgate.storage.replace import write_atomically
+    from patchgate.storage.atomic_write import write_atomically
 
     write_atomically(Path(path), line, mode=_HEAD_MODE, faults=faults)
 

@@ -22,7 +22,7 @@ from patchgate.commands.results import AnalysisRun, Evaluated, Measurement, Resu
 from patchgate.errors import UndecidedError
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
-from patchgate.git.private import PrivateStore
+from patchgate.git.private_store import PrivateStore
 from patchgate.policy.command import digest_of, written
 from patchgate.policy.sealed_file import SealedFile
 from patchgate.policy.settings import AnalysisSettings
@@ -303,10 +303,10 @@ class Runner:
 
     def _run(self, tree: str, wanted: _Wanted, commit: str | None, times: int = 1) -> AnalysisRun:
         """Run one analysis in the scratch tree; more than once: whatever is known, and nothing is kept."""
-        from patchgate.git.blobs import lines_of
+        from patchgate.git.binary_files import lines_of
         from patchgate.git.scratch import whole_tree
         from patchgate.ledger.masking import Masks
-        from patchgate.storage.temporary import TemporaryFolder
+        from patchgate.storage.temporary_folder import TemporaryFolder
 
         around, is_kept = self._around, times == 1 and bool(wanted.key)
         making = whole_tree(

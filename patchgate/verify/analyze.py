@@ -16,13 +16,13 @@ from typing import NamedTuple
 from patchgate.check.terms import policy_of_analyses
 from patchgate.commands.results import AnalysisRun, Evaluated, Measurement, Result, TreeRuns
 from patchgate.errors import UndecidedError, UsageError
+from patchgate.git.change_sources import pending_base, staged, worktree
 from patchgate.git.diff import Detail
 from patchgate.git.objects import Objects
-from patchgate.git.private import PrivateStore
+from patchgate.git.private_store import PrivateStore
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import tree_named
-from patchgate.git.sources import pending_base, staged, worktree
 from patchgate.git.trees import resulting_tree
 from patchgate.intents.commits import ScopeGate
 from patchgate.intents.intent import Intent

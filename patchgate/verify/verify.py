@@ -13,12 +13,12 @@ from dataclasses import replace
 from patchgate.check.cases import controls_of
 from patchgate.commands.results import Comparison, Evaluated, TreeRuns
 from patchgate.errors import DamagedIntentError, UndecidedError, UsageError
+from patchgate.git.file_history import renames
 from patchgate.git.model import TREE_MODE
 from patchgate.git.path import RepoPath
 from patchgate.git.pushes import common_ancestor
 from patchgate.git.quoting import first_of, printable
 from patchgate.git.repository import Repository
-from patchgate.git.touched import renames
 from patchgate.git.tree_view import TreeView
 from patchgate.intents.commits import baselines_in_scope
 from patchgate.intents.intent import Intent

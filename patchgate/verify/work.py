@@ -12,17 +12,17 @@ from dataclasses import dataclass
 
 from patchgate.check.cases import controls_of
 from patchgate.check.pending import pending_change
+from patchgate.git.change_sources import merge_heads
 from patchgate.git.diff import Detail
 from patchgate.git.history import Commit, Walk, lacking
 from patchgate.git.intent_commits import IntentCommit, commits_with_ids, replays
 from patchgate.git.model import FileChange
-from patchgate.git.novelty import Update
+from patchgate.git.new_commits import Update
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.pushes import is_ancestor
 from patchgate.git.refs import made_in
 from patchgate.git.repository import Repository
-from patchgate.git.sources import merge_heads
 from patchgate.git.trees import resulting_tree
 from patchgate.intents.intent import Intent
 from patchgate.intents.intents import Intents, is_foreign

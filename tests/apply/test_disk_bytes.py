@@ -23,10 +23,10 @@ from patchgate.errors import UndecidedError
 from patchgate.git.model import EXECUTABLE, REGULAR, Entry, FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
-from patchgate.git.private import PrivateStore
+from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import Repository, open_repository
 from patchgate.git.transaction import land
-from patchgate.git.transaction.places import Content, Write
+from patchgate.git.transaction.entries import Content, Write
 from patchgate.patches.check_patch import Judged, judging
 from tests.world import Repo
 

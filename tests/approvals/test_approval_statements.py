@@ -193,7 +193,7 @@ def test_an_approval_that_was_changed_by_hand_does_not_count_nor_do_those_after_
 
 
 def test_a_record_that_is_no_statement_is_left_out(tmp_path: Path) -> None:
-    from patchgate.storage import chain
+    from patchgate.storage import hash_chain as chain
 
     approvals = LocalApprovals(str(tmp_path))
     approvals.path.parent.mkdir()

@@ -16,7 +16,7 @@ from patchgate.check.message import check_reason
 from patchgate.cli.options import AGENT_MARKERS
 from patchgate.errors import UsageError
 from patchgate.ledger.ledger import Ledger
-from patchgate.storage import chain
+from patchgate.storage import hash_chain as chain
 from tests.signing import (
     REF,
     SIGNERS,

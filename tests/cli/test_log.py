@@ -17,7 +17,7 @@ from patchgate.git.quoting import is_printable
 from patchgate.ledger import history
 from patchgate.ledger.adjudications import Adjudicated
 from patchgate.ledger.ledger import KINDS, Event, Ledger
-from patchgate.storage import chain
+from patchgate.storage import hash_chain as chain
 from patchgate.storage.lock import hold
 from patchgate.storage.record import START, Json, canonical_event, line_of
 from tests.amount import often

@@ -17,21 +17,23 @@ import pytest
 
 import patchgate
 from patchgate.errors import UndecidedError
-from patchgate.git import history, novelty, pushes, sources, staging, working_tree
-from patchgate.git.checkout import is_switched_off
+from patchgate.git import change_sources as sources
+from patchgate.git import history, pushes, staging, working_tree
+from patchgate.git import new_commits as novelty
+from patchgate.git.active_hooks import Surroundings, worktree_here
+from patchgate.git.base_files import ground_on_disk, staged_files
+from patchgate.git.conversion import is_switched_off
 from patchgate.git.diff import Detail, read_difference
-from patchgate.git.hooks_in_force import Surroundings, worktree_here
+from patchgate.git.file_history import newest_touches, renames
 from patchgate.git.intent_commits import commits_with_ids, replays
 from patchgate.git.merges import automatic_merges
 from patchgate.git.model import Entry
-from patchgate.git.novelty import Update
+from patchgate.git.new_commits import Update
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
-from patchgate.git.preimages import ground_on_disk, staged_files
-from patchgate.git.private import PrivateStore, patch_id_of, patch_ids_of, tried_tree
+from patchgate.git.private_store import PrivateStore, patch_id_of, patch_ids_of, tried_tree
 from patchgate.git.refs import is_default_at, is_empty_at
 from patchgate.git.repository import open_repository
-from patchgate.git.touched import newest_touches, renames
 from patchgate.patches.git_apply import Making, PatchId
 from tests.cut_git import CutGit
 from tests.world import Repo
@@ -313,14 +315,14 @@ def test_ancestry_across_a_commit_that_is_missing_is_no_answer(tmp_path: Path) -
 
 STARTERS = {
     "git/repository.py": "what every other module asks",
-    "git/checkout.py": "cat-file in the working tree",
+    "git/conversion.py": "cat-file in the working tree",
     "git/scratch/checkout.py": "diff-files in a scratch tree",
-    "git/hooks_in_force.py": "git as the user calls it",
+    "git/active_hooks.py": "git as the user calls it",
     "git/intent_commits.py": "interpret-trailers",
     "git/diff.py": "a type only",
     "patches/git_apply.py": "a type only",
-    "git/touched.py": "a type only",
-    "git/progress.py": "ps and lsof",
+    "git/file_history.py": "a type only",
+    "git/operations.py": "ps and lsof",
     "intents/verbs.py": "ps",
     "approvals/approvals.py": "ssh-keygen",
     "approvals/approve.py": "ssh-keygen",

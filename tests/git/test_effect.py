@@ -11,7 +11,7 @@ from patchgate.git.diff import Detail
 from patchgate.git.model import EXECUTABLE, REGULAR, Entry, FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
-from patchgate.git.private import PrivateStore
+from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import open_repository
 from patchgate.patches.git_apply import Effect, Making, PatchId, differences
 from tests.proposals import addition, change_of, deletion, moved, snapshot

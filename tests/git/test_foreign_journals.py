@@ -17,12 +17,12 @@ from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository, open_repository
 from patchgate.git.transaction import Write, land, left, recover
-from patchgate.storage.folder import Folder
+from patchgate.storage.open_folder import Folder
 from patchgate.storage.record import START, canonical_event, line_of
 from tests.faults import Fault, Faults, Kind
 from tests.git.landings import CASES, FIVE, KILLED, ONE, TWENTY, Case, State, World, in_child, text, world
 from tests.git.test_transaction import repository
-from tests.git.test_transaction_people import killed_when_all_is_in_place
+from tests.git.test_transaction_concurrent_edits import killed_when_all_is_in_place
 from tests.world import Repo
 
 Events = list[dict[str, Any]]

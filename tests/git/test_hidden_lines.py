@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.git import blobs, objects
+from patchgate.git import binary_files as blobs
+from patchgate.git import objects
 from tests.world import Repo
 
 SECRET = "key = 'AKIA" + "QYLPMN5HHHFPZQXW'\n"

@@ -14,7 +14,7 @@ from patchgate.git.intent_commits import (
     undone_by,
     with_ids,
 )
-from patchgate.git.novelty import Update
+from patchgate.git.new_commits import Update
 from patchgate.git.repository import Repository, open_repository
 from tests.world import Repo
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.git.progress import directory_by_lsof, directory_of, options_of, pusher_of
+from patchgate.git.operations import directory_by_lsof, directory_of, options_of, pusher_of
 from patchgate.git.repository import Repository, open_repository
 from tests.world import Repo
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from patchgate.git.change_sources import Reading
 from patchgate.git.diff import Detail
 from patchgate.git.history import Commit, Walk, commits_of
 from patchgate.git.model import FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository, open_repository
-from patchgate.git.sources import Reading
 from tests.git.histories import build
 from tests.world import Repo
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from patchgate.errors import UndecidedError
-from patchgate.git import touched as module
+from patchgate.git import file_history as module
+from patchgate.git.file_history import renames
 from patchgate.git.model import print_tree
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
-from patchgate.git.private import PrivateStore
+from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import MemoryLimitError, Repository, open_repository
-from patchgate.git.touched import renames
 from tests.world import Repo
 
 LINES = "".join(f"line {number}\n" for number in range(40))

@@ -20,7 +20,7 @@ from patchgate.errors import UndecidedError
 from patchgate.git.model import REGULAR, Entry, FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
-from patchgate.git.private import PrivateStore, tried_tree
+from patchgate.git.private_store import PrivateStore, tried_tree
 from patchgate.git.repository import open_repository
 from patchgate.git.scratch import Scratch, kept_places, sweep, touched_files, whole_tree
 from patchgate.git.scratch.checkout import let_time_pass

@@ -14,7 +14,7 @@ import pytest
 from patchgate.errors import UndecidedError
 from patchgate.git.model import REGULAR, Entry, FileChange
 from patchgate.git.path import RepoPath
-from patchgate.git.private import PrivateStore
+from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import Repository, open_repository
 from patchgate.git.staging import (
     StagedIndex,

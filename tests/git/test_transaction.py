@@ -23,7 +23,7 @@ from patchgate.git.transaction import (
     left,
     recover,
 )
-from patchgate.storage import folder as renaming
+from patchgate.storage import open_folder as renaming
 from patchgate.storage.lock import hold
 from tests.amount import IS_LONG, sample
 from tests.faults import Fault, Faults, Kind
@@ -40,7 +40,7 @@ from tests.git.landings import (
     text,
     world,
 )
-from tests.git.test_transaction_people import killed_when_all_is_in_place
+from tests.git.test_transaction_concurrent_edits import killed_when_all_is_in_place
 from tests.world import Repo
 
 WRITE = Write(RepoPath(b"a"), text("old\n"), text("new\n"))
@@ -147,9 +147,9 @@ def _unsupported(*_arguments: object) -> None:
 
 def lack(monkeypatch: pytest.MonkeyPatch, without: str) -> None:
     """Be on a file system that lacks the exchange of names, and perhaps more."""
-    monkeypatch.setattr("patchgate.storage.folder.exchange", _unsupported)
+    monkeypatch.setattr("patchgate.storage.open_folder.exchange", _unsupported)
     if without != "exchange":
-        monkeypatch.setattr("patchgate.storage.folder.rename_exclusively", _unsupported)
+        monkeypatch.setattr("patchgate.storage.open_folder.rename_exclusively", _unsupported)
     if without == "links too":
         monkeypatch.setattr(os, "link", _no_link)
 

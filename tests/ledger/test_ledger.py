@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import patchgate
 from patchgate.errors import UndecidedError
 from patchgate.ledger.ledger import Event, Ledger
-from patchgate.storage import chain
-from patchgate.storage.chain import Problem
+from patchgate.storage import hash_chain as chain
+from patchgate.storage.hash_chain import Problem
 from patchgate.storage.lock import hold
 from tests.amount import often
 from tests.ledger.ledger_child import finish, start
@@ -67,7 +67,7 @@ def test_recording_loads_nothing_that_costs_more_than_the_record(tmp_path: Path)
     ours = sorted(name for name in loaded if name.startswith("patchgate."))
     assert ours == [
         *("patchgate.errors", "patchgate.ledger", "patchgate.ledger.ledger"),
-        *("patchgate.storage", "patchgate.storage.chain", "patchgate.storage.filesystem"),
+        *("patchgate.storage", "patchgate.storage.filesystem", "patchgate.storage.hash_chain"),
         *("patchgate.storage.lock", "patchgate.storage.owner", "patchgate.storage.record"),
     ]
     heavy = {

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from patchgate.ledger.ledger import Ledger
-from patchgate.storage import chain
+from patchgate.storage import hash_chain as chain
 from tests.world import Repo
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from patchgate.git import diff
-from patchgate.process import cpu_time
+from patchgate.process import cpu_limit as cpu_time
 from tests.proposals import addition
 from tests.world import Answer, Repo
 

@@ -12,10 +12,10 @@ import sys
 from pathlib import Path
 
 import patchgate
-from patchgate.storage import chain
+from patchgate.storage import hash_chain as chain
+from patchgate.storage.atomic_write import write_atomically
 from patchgate.storage.lock import hold
 from patchgate.storage.record import Json
-from patchgate.storage.replace import write_atomically
 from tests.faults import Faults
 
 

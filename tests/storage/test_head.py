@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.storage import chain
+from patchgate.storage import hash_chain as chain
 from patchgate.storage.record import (
     AT_END,
     BEFORE_END,

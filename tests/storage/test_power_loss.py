@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from patchgate.errors import UndecidedError
-from patchgate.storage import chain
-from patchgate.storage.replace import write_atomically
+from patchgate.storage import hash_chain as chain
+from patchgate.storage.atomic_write import write_atomically
 from tests.faults import Faults, Operation
 from tests.storage.power_loss import Disk, Judge, Killed, Trial
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from patchgate.commands.results import AnalysisRun, Evaluated, TreeRuns
 from patchgate.git.objects import Objects
-from patchgate.git.private import PrivateStore
+from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import Repository, open_repository
 from patchgate.policy.settings import AnalysisSettings
 from patchgate.verify.analyses import Around, Runner

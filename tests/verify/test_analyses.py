@@ -13,7 +13,7 @@ import pytest
 
 from patchgate.commands.results import Evaluated
 from patchgate.git import scratch
-from patchgate.git.scratch.kept import home_of
+from patchgate.git.scratch.tree_cache import home_of
 from patchgate.storage.lock import hold
 from patchgate.verify.analyses import Runner
 from tests.verify.analysis_world import REPORT, Desk, sarif

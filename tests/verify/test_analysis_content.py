@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from patchgate.errors import ConfigError, UndecidedError, UsageError
-from patchgate.git.blobs import lines_of
+from patchgate.git.binary_files import lines_of
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
-from patchgate.git.private import PrivateStore
+from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import Repository, open_repository
 from patchgate.verify.analyze import Analysed, analysis_policy, source_of
 from tests.world import Repo

@@ -8,7 +8,7 @@ killed attempt's folders are swept, never by their name alone. Public: what stan
 
 from __future__ import annotations
 
-from patchgate.git.scratch.places import kept_places
+from patchgate.git.scratch.temporary_folders import kept_places
 from patchgate.git.scratch.trees import Scratch, sweep, touched_files, whole_tree
 
 __all__ = ["Scratch", "kept_places", "sweep", "touched_files", "whole_tree"]

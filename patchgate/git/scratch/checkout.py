@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository, failed
-from patchgate.git.scratch.places import remove
+from patchgate.git.scratch.temporary_folders import remove
 from patchgate.process import Child, Completed
 
 Mark = tuple[int, int, int, int]

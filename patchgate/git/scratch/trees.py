@@ -18,11 +18,10 @@ from patchgate.errors import UndecidedError
 from patchgate.git.model import TREE_MODE, folders_above, index_info
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
-from patchgate.git.private import PrivateStore
+from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import Repository
 from patchgate.git.scratch.checkout import Checkout, let_time_pass
-from patchgate.git.scratch.kept import KeptTree, home_of, sweep_trees
-from patchgate.git.scratch.places import (
+from patchgate.git.scratch.temporary_folders import (
     identity_of,
     remove,
     require_outside,
@@ -30,6 +29,7 @@ from patchgate.git.scratch.places import (
     telling,
     temporary,
 )
+from patchgate.git.scratch.tree_cache import KeptTree, home_of, sweep_trees
 from patchgate.storage.lock import hold
 
 # What git's own look at files depends on; the rest of the user's config stays at home.

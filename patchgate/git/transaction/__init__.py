@@ -8,14 +8,14 @@ Whether a killed one has left anything, `repository.is_any_left` tells without l
 
 from __future__ import annotations
 
-from patchgate.git.transaction.landing import Landing, land
-from patchgate.git.transaction.places import Content, Write
-from patchgate.git.transaction.recovery import Left, Recovered, left, recover
-from patchgate.git.transaction.survey import (
+from patchgate.git.transaction.apply_writes import Landing, land
+from patchgate.git.transaction.entries import Content, Write
+from patchgate.git.transaction.preflight import (
     ConcurrentChangeError,
     DirtyWorkspaceError,
     WriteFailedError,
 )
+from patchgate.git.transaction.recovery import Left, Recovered, left, recover
 
 __all__ = [
     "ConcurrentChangeError",

@@ -18,8 +18,8 @@ from patchgate.errors import UndecidedError
 from patchgate.git.model import folders_above
 from patchgate.git.path import RepoPath, is_git_alias
 from patchgate.git.quoting import quote_path
-from patchgate.git.transaction.places import EXECUTABLE, FILE, LINK, Place, Trace, remove_if_there
-from patchgate.storage.folder import Folder
+from patchgate.git.transaction.entries import EXECUTABLE, FILE, LINK, Place, Trace, remove_if_there
+from patchgate.storage.open_folder import Folder
 from patchgate.storage.owner import Owner
 from patchgate.storage.record import START, Json, canonical_event, line_of, parse_line
 

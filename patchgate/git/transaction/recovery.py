@@ -27,15 +27,15 @@ from patchgate.git.transaction.journal import (
     identity_of,
     read_journal,
 )
+from patchgate.git.transaction.preflight import DirtyWorkspaceError, WriteFailedError
 from patchgate.git.transaction.rollback import Rollback, tidy
-from patchgate.git.transaction.site import Keeping, Site, release_lock, release_lock_quietly, take_lock
-from patchgate.git.transaction.survey import DirtyWorkspaceError, WriteFailedError
+from patchgate.git.transaction.workspace import Keeping, Site, release_lock, release_lock_quietly, take_lock
+from patchgate.storage.atomic_write import unbroken
 from patchgate.storage.filesystem import Steps
-from patchgate.storage.folder import Folder, is_folder
 from patchgate.storage.lock import hold
+from patchgate.storage.open_folder import Folder, is_folder
 from patchgate.storage.owner import Owner
 from patchgate.storage.record import Json
-from patchgate.storage.replace import unbroken
 
 _MOST_BYTES = 1 << 14
 

@@ -12,11 +12,11 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum, auto
 
+from patchgate.git.transaction.entries import FOLDER, Place, is_reachable, is_same_file, join, parent_of
 from patchgate.git.transaction.journal import Journal
-from patchgate.git.transaction.places import FOLDER, Place, is_reachable, is_same_file, join, parent_of
-from patchgate.git.transaction.site import Keeping, Site, release_lock, release_lock_quietly
-from patchgate.git.transaction.survey import DirtyWorkspaceError
-from patchgate.storage.folder import Folder, is_folder
+from patchgate.git.transaction.preflight import DirtyWorkspaceError
+from patchgate.git.transaction.workspace import Keeping, Site, release_lock, release_lock_quietly
+from patchgate.storage.open_folder import Folder, is_folder
 
 _REASON = "not everything of an interrupted apply can be taken back"
 

@@ -36,7 +36,7 @@ from patchgate.hooks.fast.files import (
     stamp,
     tool,
 )
-from patchgate.storage.replace import write_atomically
+from patchgate.storage.atomic_write import write_atomically
 
 if TYPE_CHECKING:
     from patchgate.policy.policy import Policy

@@ -19,6 +19,7 @@ from io import FileIO
 
 from patchgate.check.terms import asked_policy, trusted
 from patchgate.errors import UndecidedError, UsageError
+from patchgate.git.change_sources import Base, pending_base, staged, worktree
 from patchgate.git.diff import Detail, read_difference
 from patchgate.git.model import FileChange
 from patchgate.git.objects import Objects
@@ -26,7 +27,6 @@ from patchgate.git.path import RepoPath
 from patchgate.git.quoting import printable
 from patchgate.git.repository import ANY_CODE, Repository
 from patchgate.git.revisions import tree_named
-from patchgate.git.sources import Base, pending_base, staged, worktree
 from patchgate.git.working_tree import (
     InTheWay,
     Kind,
@@ -257,7 +257,7 @@ class WorktreeContent(JudgedContent):
             yield disk
 
     def _compared(self, before: str) -> Sequence[FileChange]:
-        from patchgate.git.private import PrivateStore
+        from patchgate.git.private_store import PrivateStore
 
         base = Base(before, None, before)
         with PrivateStore(self.repository) as store, Objects(self.repository, store.variables) as through:

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from patchgate import __version__
-from patchgate.git.hook_files import look_at
-from patchgate.git.hooks_in_force import (
+from patchgate.git.active_hooks import (
     LOCAL_EVENTS,
     SERVER_EVENTS,
     ConfigHook,
@@ -21,6 +20,7 @@ from patchgate.git.hooks_in_force import (
     Worktree,
     worktrees_in_force,
 )
+from patchgate.git.hook_files import look_at
 from patchgate.git.repository import open_repository
 from patchgate.hooks.doctor import Diagnosis, examine
 from patchgate.hooks.doctor_findings import Finding, quoted

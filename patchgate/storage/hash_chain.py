@@ -256,7 +256,7 @@ def _set_aside(path: str, torn: bytes, faults: Steps) -> Path:
     # Loaded here, for this is rare, and an append is made in a hook.
     from pathlib import Path
 
-    from patchgate.storage.replace import write_atomically
+    from patchgate.storage.atomic_write import write_atomically
 
     number = 1
     while True:

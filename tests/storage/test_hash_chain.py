@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchgate.errors import UndecidedError
-from patchgate.storage import chain
+from patchgate.storage import hash_chain as chain
 from patchgate.storage.lock import hold
 from patchgate.storage.record import MAX_LINE, START, Json, line_of
 from tests.amount import often

@@ -1,7 +1,7 @@
 """Files on disk beside git's blobs: what stands at a path, and git's conversions between the two, both ways.
 
 No link is followed, on the way to a path or at it. The attributes are those of the files on disk, never of
-the index alone or of the user's global file: so the patch was judged (`preimages`). A `.gitattributes` that
+the index alone or of the user's global file: so the patch was judged (`base_files`). A `.gitattributes` that
 the patch changes counts as it is before, as with `git apply`. Filters are the user's, run at the tree's root.
 """
 
@@ -14,12 +14,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from patchgate.errors import UndecidedError
+from patchgate.git.base_files import is_special, special_file
 from patchgate.git.model import EXECUTABLE, REGULAR, SYMLINK, Descent
 from patchgate.git.path import RepoPath
-from patchgate.git.preimages import is_special, special_file
-from patchgate.git.private import PrivateStore
+from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import Repository, failed
-from patchgate.git.transaction.places import Content
+from patchgate.git.transaction.entries import Content
 from patchgate.git.working_tree import FILE, InTheWay, folder_above, open_file, open_root
 from patchgate.process import Child
 

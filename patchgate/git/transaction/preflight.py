@@ -16,9 +16,9 @@ from patchgate.errors import UndecidedError
 from patchgate.git.model import Descent
 from patchgate.git.path import RepoPath, is_git_alias
 from patchgate.git.quoting import first_of, printable, quote_path
-from patchgate.git.transaction.places import FOLDER, Place, Write, join, look, name_of, parent_of, trace_of
-from patchgate.git.transaction.site import Site
-from patchgate.storage.folder import Folder, is_folder
+from patchgate.git.transaction.entries import FOLDER, Place, Write, join, look, name_of, parent_of, trace_of
+from patchgate.git.transaction.workspace import Site
+from patchgate.storage.open_folder import Folder, is_folder
 
 _SHOWN = 5
 _NEXT = {

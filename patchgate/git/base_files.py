@@ -28,7 +28,7 @@ from patchgate.git.model import (
 )
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
-from patchgate.git.private import READING, PrivateStore, add_files
+from patchgate.git.private_store import READING, PrivateStore, add_files
 from patchgate.git.quoting import quote
 from patchgate.git.repository import Repository, finish
 from patchgate.git.trees import resulting_tree

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from patchgate.git.path import RepoPath
-from patchgate.storage.folder import UNFINISHED, Folder
+from patchgate.storage.open_folder import UNFINISHED, Folder
 
 FILE, EXECUTABLE, LINK = "100644", "100755", "120000"
 FOLDER, SPECIAL = "040000", "other"

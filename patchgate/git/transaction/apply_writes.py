@@ -17,19 +17,9 @@ from dataclasses import dataclass
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.quoting import quote_path
 from patchgate.git.repository import Repository
+from patchgate.git.transaction.entries import EXECUTABLE, LINK, Content, Place, Write
 from patchgate.git.transaction.journal import JOURNAL, LANDED, PREPARED, Journal, discard, identity_of
-from patchgate.git.transaction.places import EXECUTABLE, LINK, Content, Place, Write
-from patchgate.git.transaction.recovery import LOCK, PATIENCE_SECONDS, open_transactions, own_index
-from patchgate.git.transaction.rollback import Rollback, tidy
-from patchgate.git.transaction.site import (
-    Keeping,
-    Site,
-    prepare_lock,
-    release_lock,
-    release_lock_quietly,
-    take_lock,
-)
-from patchgate.git.transaction.survey import (
+from patchgate.git.transaction.preflight import (
     ConcurrentChangeError,
     DirtyWorkspaceError,
     Survey,
@@ -39,12 +29,22 @@ from patchgate.git.transaction.survey import (
     verify,
     verify_kept,
 )
+from patchgate.git.transaction.recovery import LOCK, PATIENCE_SECONDS, open_transactions, own_index
+from patchgate.git.transaction.rollback import Rollback, tidy
+from patchgate.git.transaction.workspace import (
+    Keeping,
+    Site,
+    prepare_lock,
+    release_lock,
+    release_lock_quietly,
+    take_lock,
+)
+from patchgate.storage.atomic_write import unbroken
 from patchgate.storage.filesystem import Steps
-from patchgate.storage.folder import Folder
 from patchgate.storage.lock import hold
+from patchgate.storage.open_folder import Folder
 from patchgate.storage.owner import Owner
 from patchgate.storage.record import Json
-from patchgate.storage.replace import unbroken
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from patchgate.errors import UndecidedError
-from patchgate.git import checkout
-from patchgate.git.checkout import (
+from patchgate.git import conversion as checkout
+from patchgate.git.conversion import (
     CheckedOut,
     ContentAttributes,
     Obstacle,
@@ -19,9 +19,9 @@ from patchgate.git.checkout import (
 )
 from patchgate.git.model import EXECUTABLE, REGULAR, SYMLINK
 from patchgate.git.path import RepoPath
-from patchgate.git.private import PrivateStore
+from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import Repository, open_repository
-from patchgate.git.transaction.places import Content
+from patchgate.git.transaction.entries import Content
 from tests.world import Repo
 
 UTF16 = "working-tree-encoding=UTF-16BE\n"

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.storage import replace
+from patchgate.storage import atomic_write as replace
+from patchgate.storage.atomic_write import write_atomically
 from patchgate.storage.owner import Owner
-from patchgate.storage.replace import write_atomically
 from tests.faults import Fault, Faults, Kind
 from tests.storage.durable_child import Child, run
 

@@ -23,7 +23,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository, finish
 from patchgate.git.trees import resulting_tree
-from patchgate.storage.temporary import TemporaryFolder
+from patchgate.storage.temporary_folder import TemporaryFolder
 
 
 class PrivateStore:

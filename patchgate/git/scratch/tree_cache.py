@@ -17,11 +17,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from patchgate.errors import UndecidedError
-from patchgate.git.private import PrivateStore
+from patchgate.git.private_store import PrivateStore
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.git.scratch.checkout import Checkout, Marks, let_time_pass, look, tidy, written_to
-from patchgate.git.scratch.places import identity_of, records_folder, remove, telling
+from patchgate.git.scratch.temporary_folders import identity_of, records_folder, remove, telling
 from patchgate.storage.filesystem import Steps, flush_folder
 from patchgate.storage.lock import hold
 

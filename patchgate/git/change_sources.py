@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from patchgate.errors import UndecidedError, UsageError
-from patchgate.git.blobs import called_text, look_again
+from patchgate.git.binary_files import called_text, look_again
 from patchgate.git.diff import Detail, is_text_candidate, read_difference
 from patchgate.git.model import (
     EXECUTABLE,
@@ -34,7 +34,7 @@ from patchgate.git.trees import Listing, resulting_tree
 
 if TYPE_CHECKING:
     from patchgate.git.merges import Merged
-    from patchgate.git.private import PrivateStore
+    from patchgate.git.private_store import PrivateStore
 
 _LINK_BYTES = 4096
 _MODES = frozenset({REGULAR, EXECUTABLE, SYMLINK, GITLINK})

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from patchgate.git.links import Links, targets_of
 from patchgate.git.model import REGULAR, SYMLINK, Entry
 from patchgate.git.objects import Objects
 from patchgate.git.repository import open_repository
+from patchgate.git.symlinks import Links, targets_of
 from patchgate.git.tree_view import TreeView
 from tests.amount import often
 from tests.world import Repo

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from patchgate.errors import UndecidedError
+from patchgate.git.base_files import Ground, ground_of_tree, ground_on_disk
 from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, TREE_MODE, Entry
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
-from patchgate.git.preimages import Ground, ground_of_tree, ground_on_disk
-from patchgate.git.private import PrivateStore
+from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import open_repository
 from tests.world import Repo
 

@@ -12,7 +12,7 @@ from patchgate.errors import OutOfTimeError, UndecidedError
 from patchgate.policy.content import ContentRules
 from patchgate.policy.markers import Markers
 from patchgate.policy.settings import MarkerSettings
-from patchgate.process.cpu_time import CpuAllowance
+from patchgate.process.cpu_limit import CpuAllowance
 
 SHORT = 0.02
 LINE = b"a" * 3000 + b"b"

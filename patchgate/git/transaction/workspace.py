@@ -18,8 +18,7 @@ from patchgate.errors import UndecidedError
 from patchgate.git.model import folders_above
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import quote_path
-from patchgate.git.transaction.journal import LOCK, Journal
-from patchgate.git.transaction.places import (
+from patchgate.git.transaction.entries import (
     EXECUTABLE,
     LINK,
     PART,
@@ -34,9 +33,10 @@ from patchgate.git.transaction.places import (
     remove_if_there,
     standing,
 )
+from patchgate.git.transaction.journal import LOCK, Journal
+from patchgate.storage.atomic_write import is_asked_to_end
 from patchgate.storage.filesystem import Steps
-from patchgate.storage.folder import Folder, is_folder
-from patchgate.storage.replace import is_asked_to_end
+from patchgate.storage.open_folder import Folder, is_folder
 
 _KEPT = b"patchgate/kept"
 

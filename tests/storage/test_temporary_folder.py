@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from patchgate.storage.owner import Owner
-from patchgate.storage.temporary import TemporaryFolder, sweep_temporary_folders
+from patchgate.storage.temporary_folder import TemporaryFolder, sweep_temporary_folders
 
 NOBODYS = "00000000-0000-0000-0000-000000000000"
 ME = Owner.current()
 MINE = f"{ME.pid}-{ME.started}-{ME.boot_id}"
 HOLDS = """\
 import sys
-from patchgate.storage.temporary import TemporaryFolder
+from patchgate.storage.temporary_folder import TemporaryFolder
 with TemporaryFolder() as folder:
     open(folder.path + "/file", "w").close()
     print(folder.path, flush=True)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from patchgate.errors import UndecidedError
+from patchgate.git.file_history import Touch, newest_touches
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository, open_repository
-from patchgate.git.touched import Touch, newest_touches
 from patchgate.git.tree_view import TreePaths
 from tests.world import Repo
 

@@ -10,7 +10,7 @@ from types import FrameType
 
 import pytest
 
-from patchgate.storage.replace import is_asked_to_end, unbroken
+from patchgate.storage.atomic_write import is_asked_to_end, unbroken
 
 NUMBERS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
