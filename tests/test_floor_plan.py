@@ -66,12 +66,11 @@ PURE = {
         patch_model patch_parser path_selection planning reply_actions reply_grammar section_fixes
     """,
     "placeholders": """
-        placeholder_matches placeholder_places
-        placeholder_words placeholders python_bodies text_kinds
+        comment_syntax empty_functions placeholder_gate placeholder_matches
+        todo_context todo_words
     """,
     "placeholders.claims": """
-        claim claim_scan claim_wording claims
-        placeholder_names
+        claim claim_decision claim_scan claim_wording feedback_parsing
     """,
     "policy": """
         claims command component config config_tables config_types content expressions

@@ -15,7 +15,7 @@ from patchgate.git.model import Entry
 from patchgate.git.path import RepoPath
 from patchgate.ledger.adjudications import part_of, path_of
 from patchgate.ledger.ledger import Event, Ledger
-from patchgate.ledger.since import seconds_of
+from patchgate.ledger.timestamps import seconds_of
 from patchgate.report.json import path_member
 from patchgate.storage.record import Json, canonical_event
 

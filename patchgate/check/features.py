@@ -31,7 +31,7 @@ FEATURES = (
 GATES = (
     ("contracts", "components", "patchgate.components.contracts"),
     ("drift", "components", "patchgate.components.drift"),
-    ("placeholders", "placeholders", "patchgate.placeholders.placeholders"),
+    ("placeholders", "placeholders", "patchgate.placeholders.placeholder_gate"),
 )
 # What a worktree declared about its work binds what is made in it.
 _WORK = "patchgate.intents.commits"

@@ -110,7 +110,7 @@ def adjudicate_claim(
     repository = open_here(context)
     claim = _claim(repository, file, directory_of(context), told)
     from patchgate.placeholders.claims.adjudicate import adjudicate
-    from patchgate.placeholders.claims.judged import Asked
+    from patchgate.placeholders.claims.claim_source import Asked
 
     found = adjudicate(repository, claim, Asked(tree, worktree), time.time())
     warn(found.warnings)
@@ -137,7 +137,7 @@ def _require_one_claim(context: click.Context, file: str | None, told: dict[str,
 
 
 def _claim(repository: Repository, file: str | None, folder: str, told: dict[str, Any]) -> Claim:
-    from patchgate.placeholders.claims.request import MOST_BYTES, claim_of, read_claim
+    from patchgate.placeholders.claims.claim_reader import MOST_BYTES, claim_of, read_claim
 
     if file is None:
         given = {name: value for name, value in told.items() if value is not None}
@@ -147,7 +147,7 @@ def _claim(repository: Repository, file: str | None, folder: str, told: dict[str
 
 def _show(found: Adjudication, doubts: Sequence[str], form: str, color: str, *, quiet: bool) -> None:
     if form == "json":
-        from patchgate.placeholders.claims.document import render as as_json
+        from patchgate.placeholders.claims.claim_json import render as as_json
 
         write(as_json(found, doubts))
     elif not (quiet and found.outcome.exit_code == 0):
@@ -169,7 +169,7 @@ def claim_stats(context: click.Context, since: str | None, form: str) -> int:
     """
     repository = open_here(context)
     from patchgate.ledger.history import describe, require_all
-    from patchgate.ledger.since import moment_of
+    from patchgate.ledger.timestamps import moment_of
     from patchgate.placeholders.claims.claim_stats import as_json, as_text
     from patchgate.placeholders.claims.claim_stats import claim_stats as counted
 

@@ -36,7 +36,7 @@ SCHEMAS = (
     ("intents", "intents.document", "intents_schema"),
     ("analysis", "verify.document", "analysis_schema"),
     ("verification", "verify.document", "json_schema"),
-    ("claim", "placeholders.claims.document", "json_schema"),
+    ("claim", "placeholders.claims.claim_json", "json_schema"),
     ("claim-stats", "placeholders.claims.claim_stats", "json_schema"),
 )
 

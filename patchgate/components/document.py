@@ -20,7 +20,7 @@ from patchgate.components.verifications import VERIFIED_REF
 from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import first_of, printable
-from patchgate.ledger.since import iso_if_any
+from patchgate.ledger.timestamps import iso_if_any
 from patchgate.policy.component import Role
 from patchgate.policy.texts import COMPONENT_ID
 from patchgate.report.json import finding_documents, json_line, path_list

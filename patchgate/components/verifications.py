@@ -21,7 +21,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import tree_named
 from patchgate.ledger.ledger import Ledger
-from patchgate.ledger.since import seconds_of
+from patchgate.ledger.timestamps import seconds_of
 from patchgate.storage.record import Json
 
 VERIFIED_REF = "refs/notes/patchgate-verified"

@@ -16,7 +16,7 @@ from patchgate.git.quoting import quote_path
 from patchgate.intents.intent import Intent, Moment, State, is_folder, may_be_many
 from patchgate.intents.states import Action, Outcome, Standing, Told
 from patchgate.ledger.ledger import iso
-from patchgate.ledger.since import iso_if_any
+from patchgate.ledger.timestamps import iso_if_any
 from patchgate.policy.file_kinds import PYPROJECT_FILE
 from patchgate.report.json import json_line, path_list, path_member, place_member
 from patchgate.report.schema import COUNT, Schema, Shape, about, document_schema, maybe, path_key, path_keys

@@ -1,6 +1,6 @@
 """The ledger: what happened here, remembered under the git common directory. See `docs/decisions/ledger.md`.
 
-Belongs here: the permanent record of events (`ledger`, `history`, `since`), the notes that a change was
+Belongs here: the permanent record of events (`ledger`, `history`, `timestamps`), the notes that a change was
 accepted, the tips that were there at install and how far each branch was told of the rest (`receipts`), what
 an adjudication leaves (`adjudications`), traces of internal errors (`traces`), and how secrets are masked
 (`masking`). Does not: judging, git, what any of it means for a verdict. Approvals, intents and attempts keep

@@ -1,1 +1,5 @@
-"""Placeholders: the scanner, its gate, and (in `claims`) what a verifier's claim about them is worth."""
+"""Placeholders such as TODO: finding them, the gate that reports them, and (`claims`) checking a verifier.
+
+The words that are searched are in `policy`. `todo_words` decides when a word is a mark and when it is prose,
+`empty_functions` finds functions that do nothing, `placeholder_matches` combines both for one text.
+"""

@@ -11,7 +11,7 @@ from patchgate.git.diff import Glance, Watch
 from patchgate.policy.policy import Policy, Profile
 
 if TYPE_CHECKING:
-    from patchgate.placeholders.placeholders import PlaceholdersNear
+    from patchgate.placeholders.placeholder_gate import PlaceholdersNear
 
 
 def watch(policy: Policy, profiles: Iterable[Profile]) -> tuple[Watch, Glance] | None:
@@ -19,7 +19,7 @@ def watch(policy: Policy, profiles: Iterable[Profile]) -> tuple[Watch, Glance] |
     if not any(policy.judges_placeholders(profile) for profile in profiles):
         return None
     # Most commits are judged without them.
-    from patchgate.placeholders.search import may_suspect, suspects
+    from patchgate.placeholders.placeholder_search import may_suspect, suspects
 
     return partial(suspects, policy.markers), partial(may_suspect, policy.markers)
 
@@ -28,8 +28,8 @@ def gather(scene: Scene) -> PlaceholdersNear | None:
     """Look for placeholders in a change, where the policy judges them."""
     if not (scene.change.files and scene.policy.judges_placeholders(scene.profile)):
         return None
-    from patchgate.placeholders.placeholders import PlaceholdersNear
-    from patchgate.placeholders.search import placeholders_near
+    from patchgate.placeholders.placeholder_gate import PlaceholdersNear
+    from patchgate.placeholders.placeholder_search import placeholders_near
 
     reading = scene.reading
     is_made = reading is None or reading.laid is not None or not reading.is_proposed

@@ -28,8 +28,8 @@ from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import tree_named
 from patchgate.intents.commits import ScopeGate
-from patchgate.placeholders.placeholders import examine
-from patchgate.placeholders.search import placeholders_near
+from patchgate.placeholders.placeholder_gate import examine
+from patchgate.placeholders.placeholder_search import placeholders_near
 from patchgate.policy.file_kinds import PRE_COMMIT_FILE, is_control_by_name
 from patchgate.policy.policies import Policies, require_version, usable
 from patchgate.policy.policy import Policy, Profile

@@ -12,10 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from patchgate.placeholders.placeholder_places import ANOTHER
-from patchgate.placeholders.placeholder_words import mark_in
-from patchgate.placeholders.python_bodies import empty_bodies, never
-from patchgate.placeholders.text_kinds import (
+from patchgate.placeholders.comment_syntax import (
     NEAR,
     Around,
     Kind,
@@ -25,6 +22,9 @@ from patchgate.placeholders.text_kinds import (
     opening,
     without_strings,
 )
+from patchgate.placeholders.empty_functions import empty_bodies, never
+from patchgate.placeholders.todo_context import ANOTHER
+from patchgate.placeholders.todo_words import mark_in
 from patchgate.policy.markers import BODY, BRACKET, FILLER, HOLE, OWN, WORD, Bodies, Marker, Markers
 
 _SIGNS = (

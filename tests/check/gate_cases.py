@@ -21,8 +21,8 @@ from patchgate.git.model import (
     Source,
 )
 from patchgate.git.path import RepoPath
+from patchgate.placeholders.placeholder_gate import Marked, PlaceholdersNear
 from patchgate.placeholders.placeholder_matches import matches_in
-from patchgate.placeholders.placeholders import Marked, PlaceholdersNear
 from patchgate.policy.config import parse
 from patchgate.policy.file_kinds import is_control_by_name
 from patchgate.policy.policy import Policy, Profile

@@ -27,7 +27,7 @@ def test_of_a_gate_that_fails_the_traceback_is_kept_too(
     def crash(case: object) -> None:
         raise RecursionError(f"too deep, {SECRET}")
 
-    monkeypatch.setattr("patchgate.placeholders.placeholders.examine", crash)
+    monkeypatch.setattr("patchgate.placeholders.placeholder_gate.examine", crash)
     repo = Repo.create(tmp_path)
     repo.commit({"a.py": "1\n"})
     repo.stage({"a.py": "2\n"})

@@ -1,7 +1,7 @@
 """What is a placeholder, and the nearest that is none: each a text of one line or a few, with names of files.
 
 `MUST` names the rule that has to tell of the text in each of those files; nothing may tell of a text of
-`MUST_NOT`. Functions of Python that do nothing are in `test_python_bodies`.
+`MUST_NOT`. Functions of Python that do nothing are in `test_empty_functions`.
 """
 
 from __future__ import annotations

@@ -13,8 +13,7 @@ from patchgate.git.model import Change, Entry, FileChange, Line
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import open_repository
-from patchgate.placeholders import search as placeholder_texts
-from patchgate.placeholders import search as placeholders
+from patchgate.placeholders import placeholder_search
 from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.settings import Config
 from tests.proposals import addition, check, moved
@@ -305,7 +304,7 @@ def test_attributes_hide_nothing(repo: Repo) -> None:
 def test_a_file_above_what_git_diffs_is_judged_by_its_lines(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(placeholder_texts, "BIG_FILE", 20)
+    monkeypatch.setattr(placeholder_search, "BIG_FILE", 20)
     answer = pending(repo, {"large.py": f"x = 1\n{TODO}def f():\n    pass\n"})
     assert told(answer) == [("placeholder-word", "large.py", 2)]
     wide = pending(repo, {"large.py": ("\ufeff" + TODO).encode("utf-16-le")})
@@ -328,7 +327,7 @@ def test_an_object_that_is_missing_leaves_the_gate_undecided(repo: Repo) -> None
         new = Entry("100644", repo.ask("rev-parse", "HEAD:old.py"))
         file = FileChange(RepoPath(b"new.py"), None, new, 2, 0, watched=(Line(1, TODO.strip().encode()),))
         change = Change(objects.empty_tree, "", (gone, file))
-        near = placeholders.placeholders_near(objects, change, Policy(Config()), Profile.AGENT)
+        near = placeholder_search.placeholders_near(objects, change, Policy(Config()), Profile.AGENT)
     assert near is not None
     assert "1" * 40 in str(near.fault)
 

@@ -1,6 +1,6 @@
-"""Claims: what a verifier says of work is held against the files. See `docs/decisions/placeholders.md`.
+"""Claims: what a verifier says about placeholders is checked against the files.
 
-Belongs here: reading a verdict (`request`), which files its words mean and what can be read of them
-(`snapshots`), what is judged and by whose policy (`judged`), the adjudication itself, its record, its answer
-as JSON. What a placeholder looks like says the scanner in the folder above.
+See `docs/decisions/placeholders.md`. Belongs here: reading a verdict (`claim_reader`), finding the files that
+it names (`snapshots`), choosing the tree and the policy (`claim_source`), the scan, the decision
+(`claim_decision`), its record and its answer. The folder above decides what a placeholder is.
 """

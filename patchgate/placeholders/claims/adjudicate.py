@@ -30,10 +30,10 @@ from patchgate.placeholders.claims.claim import (
     Tier,
     Unscanned,
 )
+from patchgate.placeholders.claims.claim_decision import decide, needs_scan
+from patchgate.placeholders.claims.claim_json import telemetry
 from patchgate.placeholders.claims.claim_scan import Snapshot, caps_of, scan
-from patchgate.placeholders.claims.claims import decide, needs_scan
-from patchgate.placeholders.claims.document import telemetry
-from patchgate.placeholders.claims.judged import (
+from patchgate.placeholders.claims.claim_source import (
     Asked,
     IndexContent,
     JudgedContent,

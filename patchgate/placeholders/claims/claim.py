@@ -1,7 +1,7 @@
 """A claim and what became of it: what a verifier said, what was looked at, what follows.
 
 Values only. What is scanned `placeholders.claims.claim_scan` decides, what follows from it
-`placeholders.claims.claims`.
+`placeholders.claims.claim_decision`.
 """
 
 from __future__ import annotations

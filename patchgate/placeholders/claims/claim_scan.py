@@ -2,7 +2,7 @@
 
 Decides which files are read, in which order and how far, which of the tracked ones are passed by, and what is
 said of those that were not read. Not: what a placeholder is, which files a claim is about, how a file is read
-(a `Snapshot`), whether what was seen is enough (`claims`).
+(a `Snapshot`), whether what was seen is enough (`claim_decision`).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Protocol
 
 from patchgate.git.path import RepoPath
 from patchgate.placeholders.claims.claim import Candidate, Place, Scan, Skipped, Tier, Unscanned
+from patchgate.placeholders.empty_functions import never
 from patchgate.placeholders.placeholder_matches import matches_in, text_of
-from patchgate.placeholders.python_bodies import never
 from patchgate.policy.claims import suffix_test
 from patchgate.policy.markers import Markers
 from patchgate.policy.settings import ClaimsSettings

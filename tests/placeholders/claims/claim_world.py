@@ -16,8 +16,8 @@ from patchgate.ledger.adjudications import KIND, Adjudicated, adjudications
 from patchgate.ledger.ledger import Ledger
 from patchgate.placeholders.claims.adjudicate import adjudicate
 from patchgate.placeholders.claims.claim import Adjudication, Claim
-from patchgate.placeholders.claims.judged import Asked
-from patchgate.placeholders.claims.request import read_claim
+from patchgate.placeholders.claims.claim_reader import read_claim
+from patchgate.placeholders.claims.claim_source import Asked
 from tests.world import Content, Repo
 
 CODE = "incomplete_deliverable_placeholder"

@@ -1,7 +1,7 @@
 """Adjudicating claims on real repositories: what is read where, and that nothing is waved through unread.
 
-The pure rules have their own tests (`tests/placeholders/claims/test_claim_scan.py`, `test_claims.py`); here
-stands what only git and a disk can show.
+The pure rules have their own tests (`test_claim_scan`, `test_claim_decision`). Here is what only git and
+a disk can show.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 
 from patchgate.errors import ConfigError, UndecidedError, UsageError
 from patchgate.placeholders.claims.claim import ClaimOutcome
-from patchgate.placeholders.claims.judged import Asked
+from patchgate.placeholders.claims.claim_source import Asked
 from tests.placeholders.claims.claim_world import (
     CODE,
     LARGE_LINE,

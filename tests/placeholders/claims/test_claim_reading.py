@@ -17,7 +17,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.working_tree import tree_records
 from patchgate.placeholders.claims.claim import ClaimOutcome, Unscanned
-from patchgate.placeholders.claims.judged import Asked, disk_snapshot, judged_of
+from patchgate.placeholders.claims.claim_source import Asked, disk_snapshot, judged_of
 from patchgate.placeholders.claims.snapshots import ObjectSnapshot
 from tests.placeholders.claims.claim_world import (
     CODE,

@@ -19,8 +19,8 @@ from patchgate.placeholders.claims.claim import (
     Tier,
     Unscanned,
 )
+from patchgate.placeholders.claims.claim_decision import coverage_of
 from patchgate.placeholders.claims.claim_wording import explained
-from patchgate.placeholders.claims.claims import coverage_of
 from patchgate.policy.settings import ClaimsSettings
 
 SETTINGS = ClaimsSettings()

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from patchgate.git.path import RepoPath
 from patchgate.placeholders.claims.claim import Candidate, Claim, ClaimOutcome, Scan, Tier, Unscanned
+from patchgate.placeholders.claims.claim_decision import decide
 from patchgate.placeholders.claims.claim_scan import HEAVY_FOLDERS, Caps, Looked, caps_of, scan
-from patchgate.placeholders.claims.claims import decide
 from patchgate.placeholders.placeholder_matches import matches_in, text_of
 from patchgate.policy.markers import Markers
 from patchgate.policy.settings import ClaimsSettings, MarkerSettings

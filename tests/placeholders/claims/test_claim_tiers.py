@@ -11,7 +11,7 @@ from patchgate.git.path import RepoPath
 from patchgate.ledger.adjudications import KIND, Adjudicated
 from patchgate.ledger.ledger import Ledger
 from patchgate.placeholders.claims.claim import ClaimOutcome
-from patchgate.placeholders.claims.judged import Asked
+from patchgate.placeholders.claims.claim_source import Asked
 from patchgate.placeholders.claims.snapshots import named
 from tests.placeholders.claims.claim_world import (
     CODE,

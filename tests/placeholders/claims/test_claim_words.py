@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchgate.placeholders.claims import placeholder_names
-from patchgate.placeholders.claims.placeholder_names import asserts_placeholder
+from patchgate.placeholders.claims import feedback_parsing
+from patchgate.placeholders.claims.feedback_parsing import asserts_placeholder
 
 if TYPE_CHECKING:
     from _typeshed import TraceFunction
@@ -482,7 +482,7 @@ def steps(text: str) -> int:
 
     def trace(frame: FrameType, event: str, _: object) -> TraceFunction | None:
         nonlocal count
-        if frame.f_globals.get("__name__") != placeholder_names.__name__:
+        if frame.f_globals.get("__name__") != feedback_parsing.__name__:
             return None
         frame.f_trace_opcodes = True
         count += event == "opcode"

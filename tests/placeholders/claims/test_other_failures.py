@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from patchgate.placeholders.claims.claims import names_other_failure
-from patchgate.placeholders.claims.placeholder_names import MOST_TEXT, asserts_placeholder
+from patchgate.placeholders.claims.claim_decision import names_other_failure
+from patchgate.placeholders.claims.feedback_parsing import MOST_TEXT, asserts_placeholder
 
 OTHER = """
 12 tests fail with a segfault. A TODO remains in a.md.

@@ -21,7 +21,7 @@ from patchgate.placeholders.claims.claim import (
     Tier,
     Unscanned,
 )
-from patchgate.placeholders.claims.document import document, json_schema, render
+from patchgate.placeholders.claims.claim_json import document, json_schema, render
 from tests.placeholders.claims.adjudications import (
     CLAIM,
     CODE,

@@ -20,8 +20,8 @@ from patchgate.placeholders.claims.claim import (
     Tier,
     Unscanned,
 )
+from patchgate.placeholders.claims.claim_decision import coverage_of, decide, is_invariant, needs_scan
 from patchgate.placeholders.claims.claim_scan import Caps
-from patchgate.placeholders.claims.claims import coverage_of, decide, is_invariant, needs_scan
 from patchgate.policy.settings import ClaimsSettings
 from patchgate.report.rules import RULES, Stage
 from tests.placeholders.claims.claim_trees import (

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from patchgate.placeholders.text_kinds import NEAR, Around, Kind, Language, opening
+from patchgate.placeholders.comment_syntax import NEAR, Around, Kind, Language, opening
 
 ANOTHER = re.compile(rb"(?:TODO|FIXME|TBD|XXX|HACK|PLACEHOLDER|BUG|NOTE|WIP|OPTIMIZE|MISSING)S?\b")
 _ANOTHER_SMALL = re.compile(rb"(?:todo|fixme|tbd|xxx|hack|placeholder|bug|note|wip)s?\b", re.IGNORECASE)

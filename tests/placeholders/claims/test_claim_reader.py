@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from patchgate.errors import UsageError
 from patchgate.git.path import RepoPath, faults
-from patchgate.placeholders.claims.claims import is_placeholder_claim
-from patchgate.placeholders.claims.request import MOST_BYTES, claim_of, read_claim
+from patchgate.placeholders.claims.claim_decision import is_placeholder_claim
+from patchgate.placeholders.claims.claim_reader import MOST_BYTES, claim_of, read_claim
 from patchgate.placeholders.claims.snapshots import named
 
 SEPARATED = st.lists(st.sampled_from(["a", "b.md", "..", ".", "", ".git", "C:"]), max_size=6).flatmap(

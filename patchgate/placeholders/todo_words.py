@@ -1,7 +1,7 @@
 """When a word such as TODO is a mark, and when it is prose.
 
 Decides it by where the word stands on its line, and by the kind of the file: first in a comment, a heading, a
-list element, a cell, or on a line; as a whole value (`placeholder_places`); or before a colon. All else is
+list element, a cell, or on a line; as a whole value (`todo_context`); or before a colon. All else is
 prose: "a TODO app". Where that cannot be told it is a mark: a claim that is wrongly contradicted is worse.
 """
 
@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from sys import maxsize
 
-from patchgate.placeholders.placeholder_places import (
+from patchgate.placeholders.comment_syntax import NEAR, Around, Kind, Language, opening, without_strings
+from patchgate.placeholders.todo_context import (
     CLOSED,
     COLON,
     Piece,
@@ -20,7 +21,6 @@ from patchgate.placeholders.placeholder_places import (
     is_said,
     is_value,
 )
-from patchgate.placeholders.text_kinds import NEAR, Around, Kind, Language, opening, without_strings
 from patchgate.policy.markers import Marker
 
 # A line with more of one word is a mark: that is nobody's prose.

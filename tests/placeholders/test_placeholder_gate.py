@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from patchgate.check.case import Case, Governance
 from patchgate.git.model import EXECUTABLE, SYMLINK, Entry, FileChange, Line
+from patchgate.placeholders.placeholder_gate import Marked, PlaceholdersNear
 from patchgate.placeholders.placeholder_matches import Match
-from patchgate.placeholders.placeholders import Marked, PlaceholdersNear
 from patchgate.policy.policy import Profile
 from patchgate.report.rules import RULES, Level
 from patchgate.report.rules.scope import PLACEHOLDER_RULES

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from patchgate.errors import UsageError
 from patchgate.ledger.ledger import iso
-from patchgate.ledger.since import moment_of
+from patchgate.ledger.timestamps import moment_of
 
 NOW = 1_774_958_400.0  # 2026-03-31T12:00:00Z
 

@@ -22,7 +22,7 @@ from patchgate.placeholders.claims.claim import (
     outcome_of,
 )
 from patchgate.placeholders.claims.claim_wording import explained
-from patchgate.placeholders.claims.placeholder_names import (
+from patchgate.placeholders.claims.feedback_parsing import (
     LONG,
     MOST_TEXT,
     NAME,

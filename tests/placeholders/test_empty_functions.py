@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from patchgate.check.python_tokens import Statement, statements_of
+from patchgate.placeholders.empty_functions import _File, empty_bodies
 from patchgate.placeholders.placeholder_matches import matches_in
-from patchgate.placeholders.python_bodies import _File, empty_bodies
 from patchgate.policy.markers import Markers
 
 EMPTY, UNDONE = "empty-body", "not-implemented"

@@ -18,8 +18,8 @@ from patchgate.git.model import Change, Entry, FileChange, Line
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import BIG_FILE
+from patchgate.placeholders.placeholder_gate import Marked, PlaceholdersNear, begins_function, is_suspicious
 from patchgate.placeholders.placeholder_matches import matches_in, text_of
-from patchgate.placeholders.placeholders import Marked, PlaceholdersNear, begins_function, is_suspicious
 from patchgate.policy.markers import FUNCTIONS, Markers
 from patchgate.policy.policy import Policy, Profile
 
