@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from patchgate.approvals.approvals import LocalApprovals, Signed, Statement
+from patchgate.approvals.approvals import LocalApprovals, SignedStatement, Statement
 from tests.world import EXECUTABLE, Answer, Repo
 
 needs_ssh_keygen = pytest.mark.skipif(
@@ -49,14 +49,14 @@ class Key:
         """A line of an allowed_signers file for this key."""
         return " ".join(part for part in (principal, options, self.public) if part) + "\n"
 
-    def sign(self, statement: Statement, namespace: str = "patchgate") -> Signed:
+    def sign(self, statement: Statement, namespace: str = "patchgate") -> SignedStatement:
         done = subprocess.run(
             ["ssh-keygen", "-Y", "sign", "-q", "-n", namespace, "-f", self.path],
             input=statement.to_bytes(),
             capture_output=True,
             check=True,
         )
-        return Signed(statement, done.stdout.decode("ascii"))
+        return SignedStatement(statement, done.stdout.decode("ascii"))
 
 
 def statement_for(change: Mapping[str, Any], rules: Sequence[str] = (), **other: Any) -> Statement:

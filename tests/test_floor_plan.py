@@ -50,8 +50,8 @@ HOMES = {
 # Pure modules know no files, no children, no clock and no chance.
 PURE = {
     "check": """
-        case content gate governance paths policy python_tokens refs shape
-        vague
+        case content denied_paths gate governance python_tokens refs shape
+        unsafe_paths vague_phrases
     """,
     "commands": "results",
     "components": """

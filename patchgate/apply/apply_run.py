@@ -15,7 +15,7 @@ from patchgate.apply import review
 from patchgate.apply.attempt_records import AttemptRecord, TouchedFile, events_of, find, record
 from patchgate.apply.evidence import Evidence
 from patchgate.apply.retries import Chain, meanwhile, next_retry, open_chain, renewed
-from patchgate.check.terms import Asked
+from patchgate.check.policy_lookup import CheckOptions
 from patchgate.errors import EndedAttempt, PatchgateError, name_attempt
 from patchgate.git.quoting import exact_text, quote_path
 from patchgate.git.repository import Repository
@@ -106,7 +106,7 @@ class Request:
     """
 
     raw: bytes
-    asked: Asked
+    asked: CheckOptions
     kind: str = "patch"
     base: str | None = None
     only: tuple[str, ...] = ()

@@ -14,7 +14,7 @@ from patchgate.apply.apply_run import KINDS, Place, Tried
 from patchgate.apply.evidence import Evidence
 from patchgate.apply.review import CommandRun
 from patchgate.apply.scratch_trees import Before, Trees, TriedCommand
-from patchgate.check.gate import levelled
+from patchgate.check.gate import at_policy_level
 from patchgate.commands.runner import Status, finding_of
 from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
@@ -178,4 +178,4 @@ def _changed(
         who_can_fix=Fixer.PERSON,
         details={"actual": paths[:_SHOWN], "command": name},
     )
-    return levelled(judged.policy, Profile(judged.verdict.profile), finding)
+    return at_policy_level(judged.policy, Profile(judged.verdict.profile), finding)

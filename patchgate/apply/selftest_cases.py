@@ -15,7 +15,7 @@ from pathlib import Path
 
 from patchgate.apply.apply import apply
 from patchgate.apply.apply_run import Place, Request
-from patchgate.check.terms import Asked
+from patchgate.check.policy_lookup import CheckOptions
 from patchgate.git.repository import Repository, open_repository
 from patchgate.process import allowed_environment, run
 from patchgate.report.verdict import Report
@@ -92,7 +92,7 @@ class _Scene:
     ) -> Report:
         """Apply a patch, by default a good one."""
         before = retry_of.attempt.id if retry_of is not None and retry_of.attempt is not None else None
-        request = Request(raw, Asked(), retry_of=before, with_index=with_index)
+        request = Request(raw, CheckOptions(), retry_of=before, with_index=with_index)
         return apply(self.repository, request, replace(self._place, faults=faults))
 
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from patchgate.check.cases import BUILT_IN, OWN_POLICY
+from patchgate.check.judging_policy import BUILT_IN, OWN_POLICY
 from patchgate.check.message import MOST_REASON
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.objects import Objects
@@ -121,7 +121,7 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
-class Signed:
+class SignedStatement:
     """A statement with an SSH signature (armoured, as `ssh-keygen -Y sign` writes it), not yet verified.
 
     Raises:
@@ -140,11 +140,11 @@ class Signed:
         return _canonical({"statement": self.statement.plain(), "signature": self.signature}) + b"\n"
 
 
-def read_lines(raw: bytes) -> tuple[list[Signed], int]:
+def read_lines(raw: bytes) -> tuple[list[SignedStatement], int]:
     """Read a note: its signed statements, and how many of its lines are none."""
     # Bounded before it is parsed: whoever may push a note may write what they like into it.
     lines = [line for line in raw.split(b"\n") if line.strip()]
-    found: list[Signed] = []
+    found: list[SignedStatement] = []
     for line in lines[:MOST_LINES]:
         try:
             found.append(_signed(line))
@@ -153,7 +153,7 @@ def read_lines(raw: bytes) -> tuple[list[Signed], int]:
     return found, len(lines) - len(found)
 
 
-def _signed(line: bytes) -> Signed:
+def _signed(line: bytes) -> SignedStatement:
     if len(line) > MOST_LINE:
         raise ValueError("it is too long")
     value = json.loads(line)
@@ -162,7 +162,7 @@ def _signed(line: bytes) -> Signed:
     signature = value["signature"]
     if not isinstance(signature, str):
         raise ValueError("it has no signature")
-    return Signed(Statement.from_plain(value["statement"]), signature)
+    return SignedStatement(Statement.from_plain(value["statement"]), signature)
 
 
 def _canonical(value: Mapping[str, Json]) -> bytes:
@@ -214,7 +214,7 @@ class LocalApprovals:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class SignatureCheck:
     """What became of a signature: the principal who made it, or None and half a sentence on why not."""
 
     principal: str | None
@@ -250,7 +250,9 @@ def signers_of(objects: Objects, tree: str) -> bytes | None:
     return objects.read(entry.oid, _MOST_SIGNERS) if entry is not None and entry.is_file else None
 
 
-def check_signature(signed: Signed, signers: bytes, environment: Mapping[str, str]) -> Checked:
+def check_signature(
+    signed: SignedStatement, signers: bytes, environment: Mapping[str, str]
+) -> SignatureCheck:
     """Find the principal who made a signature.
 
     Args:
@@ -281,14 +283,14 @@ def check_signature(signed: Signed, signers: bytes, environment: Mapping[str, st
         found = ask("find-principals")
         principals = [line for line in found.out.decode("utf-8", "surrogateescape").split("\n") if line]
         if found.code != 0 or not principals:
-            return Checked(None, _not_good(found))
+            return SignatureCheck(None, _not_good(found))
         why = f"{ALLOWED_SIGNERS.quoted} names only patterns for its key, and not who says it"
         for principal in _candidates(signed.statement.by, principals):
             done = ask("verify", "-n", _NAMESPACE, "-I", principal)
             if done.code == 0:
-                return Checked(principal)
+                return SignatureCheck(principal)
             why = _not_good(done)
-        return Checked(None, why)
+        return SignatureCheck(None, why)
 
 
 def _candidates(by: str, principals: list[str]) -> list[str]:
@@ -311,7 +313,7 @@ def _not_good(done: Completed) -> str:
     return f"its signature is not good by {ALLOWED_SIGNERS.quoted} ({said})"
 
 
-def sign(repository: Repository, statement: Statement, agent: str | None) -> Signed:
+def sign(repository: Repository, statement: Statement, agent: str | None) -> SignedStatement:
     """Sign a statement in the namespace `patchgate`.
 
     Args:
@@ -345,7 +347,7 @@ def sign(repository: Repository, statement: Statement, agent: str | None) -> Sig
         )
     if done.code == 0:
         try:
-            return Signed(statement, done.out.decode("ascii", "replace").replace("\r\n", "\n"))
+            return SignedStatement(statement, done.out.decode("ascii", "replace").replace("\r\n", "\n"))
         except ValueError as error:
             raise UndecidedError(f"ssh-keygen answered with something else: {error}", _HINT) from error
     said = [line.strip() for line in done.err.split(b"\n") if line.strip()]

@@ -12,9 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from patchgate.approvals.apply_approvals import apply_approvals, errors_of, may_be_approved, undecided_gates
 from patchgate.approvals.approvals import (
     LocalApprovals,
-    Signed,
+    SignedStatement,
     Statement,
     base_tree,
     check_signature,
@@ -22,10 +23,9 @@ from patchgate.approvals.approvals import (
     sign,
     signers_of,
 )
-from patchgate.approvals.effects import errors_of, honoured, may_be_approved, undecided_gates
 from patchgate.check.commits import check_revision
 from patchgate.check.pending import check_pending
-from patchgate.check.terms import Asked, trusted
+from patchgate.check.policy_lookup import CheckOptions, trusted_options
 from patchgate.errors import PatchgateError, UndecidedError, UsageError
 from patchgate.git.model import change_id
 from patchgate.git.notes import APPROVALS_REF, add_line, anchor_of
@@ -46,7 +46,7 @@ _NAMES = "name @staged, --last, a change id, or a commit"
 _LOOKED_AT = 200
 
 
-def last_refused(repository: Repository, asked: Asked) -> ChangeVerdict:
+def last_refused_change(repository: Repository, asked: CheckOptions) -> ChangeVerdict:
     """Judge again what was refused last, by the ledger.
 
     Raises:
@@ -59,7 +59,7 @@ def last_refused(repository: Repository, asked: Asked) -> ChangeVerdict:
     return _again(repository, refused[-1], asked)
 
 
-def named(repository: Repository, name: str, asked: Asked) -> ChangeVerdict:
+def resolve_change(repository: Repository, name: str, asked: CheckOptions) -> ChangeVerdict:
     """Judge the change that a name means: `@staged`, a change id or the start of one, a commit.
 
     Raises:
@@ -91,10 +91,10 @@ def named(repository: Repository, name: str, asked: Asked) -> ChangeVerdict:
     return pending
 
 
-def _or_trusted(repository: Repository, asked: Asked) -> Asked:
+def _or_trusted(repository: Repository, asked: CheckOptions) -> CheckOptions:
     if asked.policy_from is not None:
         return asked
-    return replace(trusted(repository), profile=asked.profile)
+    return replace(trusted_options(repository), profile=asked.profile)
 
 
 def _only(report: Report) -> ChangeVerdict:
@@ -122,7 +122,7 @@ def _events_about(repository: Repository, digits: str | None, commit: str | None
     return found
 
 
-def _again(repository: Repository, event: Event, asked: Asked) -> ChangeVerdict:
+def _again(repository: Repository, event: Event, asked: CheckOptions) -> ChangeVerdict:
     """Judge again what an event tells of; it must still be that very change."""
     commit, wanted = event.about.get("commit"), event.about.get("change_id")
     if not isinstance(wanted, str):
@@ -144,7 +144,7 @@ def _again(repository: Repository, event: Event, asked: Asked) -> ChangeVerdict:
     return change_now
 
 
-def _pending(repository: Repository, digits: str, asked: Asked) -> ChangeVerdict | None:
+def _pending(repository: Repository, digits: str, asked: CheckOptions) -> ChangeVerdict | None:
     """Judge what is staged, or else the working tree, if its change id begins so."""
     if repository.work_tree is None:
         return None
@@ -157,7 +157,7 @@ def _pending(repository: Repository, digits: str, asked: Asked) -> ChangeVerdict
     return None
 
 
-def _committed(repository: Repository, commit: str, asked: Asked, digest: Json) -> ChangeVerdict:
+def _committed(repository: Repository, commit: str, asked: CheckOptions, digest: Json) -> ChangeVerdict:
     """Judge a commit, by the policy under which it was refused if that can be found."""
     change = _only(check_revision(repository, commit, _or_trusted(repository, asked)))
     if not isinstance(digest, str) or asked.policy_from is not None or change.policy.digest == digest:
@@ -246,7 +246,7 @@ def exempt(
     _require_judged(change, name)
     if any(not may_be_approved(change, finding) for finding in errors_of(change)):
         raise _out_of_reach(change, name)
-    left = honoured(repository, Report((change,)), local=not signed).changes[0]
+    left = apply_approvals(repository, Report((change,)), local=not signed).changes[0]
     if left.verdict is Verdict.ACCEPTED:
         raise UsageError(f"the {name} is approved already", "go on with it")
     known = sorted({finding.rule for finding in errors_of(left)})
@@ -333,7 +333,7 @@ def grant_signed(
     return Granted(principal, _record(repository, exemption, statement, principal, True))
 
 
-def _require_signer(objects: Objects, change: ChangeVerdict, signed: Signed) -> str:
+def _require_signer(objects: Objects, change: ChangeVerdict, signed: SignedStatement) -> str:
     """Check a signature as everybody else will, before it is kept; give the principal."""
     tree = base_tree(objects, change)
     signers = signers_of(objects, tree) if tree is not None else None

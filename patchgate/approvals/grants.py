@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from patchgate.approvals.approvals import (
-    Checked,
     LocalApprovals,
-    Signed,
+    SignatureCheck,
+    SignedStatement,
     Statement,
     base_tree,
     check_signature,
@@ -45,7 +45,7 @@ class Grant:
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _RefusedChange:
     """A refused change: its id, its policy, and the rules that refuse it."""
 
     change: ChangeVerdict
@@ -58,7 +58,7 @@ class _Wanted:
         return about == (self.id, self.change.policy.digest) and not self.rules.isdisjoint(statement.rules)
 
 
-def grants_for(
+def find_grants(
     repository: Repository,
     changes: Sequence[ChangeVerdict],
     refusing: Sequence[frozenset[str]],
@@ -83,7 +83,7 @@ def grants_for(
         for mine, change, rules in zip(grants, changes, refusing, strict=True):
             if not rules:
                 continue
-            wanted = _Wanted(change, change_id(change.change), rules)
+            wanted = _RefusedChange(change, change_id(change.change), rules)
             signed = reader.read(wanted)
             mine.extend(reader.checked(wanted, signed))
             unsigned = own.get(wanted.id, [])
@@ -105,7 +105,7 @@ def _of_this_machine(repository: Repository) -> tuple[dict[str, list[Statement]]
 
 
 def _hints(
-    wanted: _Wanted, own: Sequence[Statement], signed: Sequence[Signed], *, local: bool
+    wanted: _RefusedChange, own: Sequence[Statement], signed: Sequence[SignedStatement], *, local: bool
 ) -> Iterator[str]:
     """Say of a change that stays refused why an approval that somebody gave does not help it."""
     if not local and (meant := [each for each in own if wanted.is_meant_by(each)]):
@@ -131,12 +131,12 @@ class _Notes:
         self._places = places
         self._told = told
         self._signers: dict[str, bytes | None] = {}
-        self._checked: dict[tuple[Signed, str], Checked] = {}
+        self._checked: dict[tuple[SignedStatement, str], SignatureCheck] = {}
 
-    def read(self, wanted: _Wanted) -> list[Signed]:
+    def read(self, wanted: _RefusedChange) -> list[SignedStatement]:
         """Give every signed statement of the notes about a change, none of them verified."""
         anchor = anchor_of(self._objects, wanted.id)
-        everything: list[Signed] = []
+        everything: list[SignedStatement] = []
         for place in self._places:
             try:
                 for note in read_notes(self._objects, place, anchor):
@@ -149,7 +149,7 @@ class _Notes:
                 self._told.append(f"the approvals of {_name(wanted)} do not count: {error.sentence}")
         return list(dict.fromkeys(everything))
 
-    def checked(self, wanted: _Wanted, found: Sequence[Signed]) -> Iterator[Grant]:
+    def checked(self, wanted: _RefusedChange, found: Sequence[SignedStatement]) -> Iterator[Grant]:
         """Give those that are about this change under this policy, and whose signature is good."""
         meant = [signed for signed in found if wanted.is_meant_by(signed.statement)]
         if not meant:
@@ -179,16 +179,16 @@ class _Notes:
                     f"an approval of {_name(wanted)} that says it is by {claimed} does not count: {done.why}"
                 )
 
-    def _check(self, signed: Signed, tree: str, signers: bytes) -> Checked:
+    def _check(self, signed: SignedStatement, tree: str, signers: bytes) -> SignatureCheck:
         """Check a signature, once for each tree that names signers."""
         key = (signed, tree)
         if key not in self._checked:
             if len(self._checked) >= _MOST_CHECKS_IN_ALL:
-                return Checked(None, "too many signatures were looked at already")
+                return SignatureCheck(None, "too many signatures were looked at already")
             try:
                 done = check_signature(signed, signers, self._objects.repository.environment)
             except UndecidedError as error:
-                done = Checked(None, f"its signature could not be checked: {error.sentence}")
+                done = SignatureCheck(None, f"its signature could not be checked: {error.sentence}")
             self._checked[key] = done
         return self._checked[key]
 
@@ -200,6 +200,6 @@ class _Notes:
         return self._signers[tree]
 
 
-def _name(wanted: _Wanted) -> str:
+def _name(wanted: _RefusedChange) -> str:
     commit = wanted.change.source.commit
     return f"commit {commit[:12]}" if commit else f"change {wanted.id[7:19]}"

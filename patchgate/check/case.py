@@ -34,7 +34,7 @@ class Governance:
 
 
 @dataclass(frozen=True, slots=True)
-class LinksNear:
+class LinkFacts:
     """Where symlinks lead in the resulting tree, followed through other links.
 
     `escapes` says of each link that the change adds or changes why it does not stay in the repository.
@@ -79,7 +79,7 @@ class Case:
     together: tuple[tuple[RepoPath, RepoPath], ...] = ()
     has_budgets: bool = True
     facts: Mapping[str, Facts] = field(default_factory=dict)
-    links: LinksNear | None = None
+    links: LinkFacts | None = None
     merged: Sequence[MergedFolder] = ()
 
     def is_control(self, path: RepoPath) -> bool:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from patchgate.check.cases import BUILT_IN, Rules, is_control, judge_reading
-from patchgate.check.terms import Asked, asked_policy, detail_for, known_history, policy_beside
+from patchgate.check.judging_policy import BUILT_IN, PolicySides, is_control, judge_reading
+from patchgate.check.policy_lookup import CheckOptions, requested_policy, detail_for, history_root, main_line_policy
 from patchgate.git.change_sources import Reading
 from patchgate.git.history import Commit, Walk, commits_of, recent_commits
 from patchgate.git.objects import Objects
@@ -28,7 +28,7 @@ from patchgate.report.verdict import ChangeVerdict, Finding, Report
 _COUNTED = 100
 
 
-def check_revision(repository: Repository, revision: str, asked: Asked) -> Report:
+def check_revision(repository: Repository, revision: str, asked: CheckOptions) -> Report:
     """Judge one commit (`REV`), or every commit of a range (`A..B`) by itself.
 
     Raises:
@@ -46,16 +46,18 @@ def check_revision(repository: Repository, revision: str, asked: Asked) -> Repor
     return replace(report, warnings=(*report.warnings, said))
 
 
-def judge_commits(repository: Repository, commits: Sequence[Commit], asked: Asked) -> Report:
+def judge_commits(repository: Repository, commits: Sequence[Commit], asked: CheckOptions) -> Report:
     """Judge commits, each by itself under the policy of its first parent; parents come first."""
-    return Report(tuple(judged(repository, commits, asked)), repository.limits)
+    return Report(tuple(judge_each(repository, commits, asked)), repository.limits)
 
 
-def judged(repository: Repository, commits: Sequence[Commit], asked: Asked) -> Iterator[ChangeVerdict]:
+def judge_each(
+    repository: Repository, commits: Sequence[Commit], asked: CheckOptions
+) -> Iterator[ChangeVerdict]:
     """Judge commits one after the other; what is done with each meanwhile is done while git reads on."""
     done = 0
     with Walk(repository, commits) as walk:
-        history = _History(repository, walk, asked)
+        history = _CommitHistory(repository, walk, asked)
         while done < len(commits):
             for verdict in history.judge_from(commits[done:]):
                 done += 1
@@ -64,14 +66,14 @@ def judged(repository: Repository, commits: Sequence[Commit], asked: Asked) -> I
                 yield verdict
 
 
-class _History:
+class _CommitHistory:
     """Judges the commits of a walk, and remembers which policy each of them left behind."""
 
-    def __init__(self, repository: Repository, walk: Walk, asked: Asked) -> None:
+    def __init__(self, repository: Repository, walk: Walk, asked: CheckOptions) -> None:
         self._repository = repository
         self._walk = walk
         self._policies = Policies(walk.objects)
-        self._asked = asked_policy(walk.objects, self._policies, asked)
+        self._asked = requested_policy(walk.objects, self._policies, asked)
         self._terms = asked
         self._fallback = self._find_fallback(asked.fallback)
         self._place = asked.place
@@ -149,7 +151,7 @@ class _History:
         if commit.oid not in self._is_first:
             from patchgate.git.revisions import is_first
 
-            known = known_history(self._walk.objects, self._terms)
+            known = history_root(self._walk.objects, self._terms)
             self._is_first[commit.oid] = is_first(self._repository, commit.oid, commit.tree, known=known)
         return self._is_first[commit.oid]
 
@@ -161,7 +163,7 @@ class _History:
             if since is not None and not found.is_absent:
                 self._main = found, since
             else:
-                self._main = policy_beside(self._walk.objects, self._policies) or (Found(), "")
+                self._main = main_line_policy(self._walk.objects, self._policies) or (Found(), "")
         return self._main
 
     def _find_fallback(self, revision: str | None) -> Found:
@@ -191,7 +193,7 @@ class _History:
             known = self._policies.at(
                 self._policies.key(base) if is_merge else self._key_of(commit.parents[0])
             )
-        rules = Rules(
+        rules = PolicySides(
             before,
             after,
             place=self._place or (borrowed[:12] if is_borrowed else own_place),
@@ -209,7 +211,7 @@ class _History:
         if self._making is not None and commit.oid in self._making.ids:
             controls = frozenset(file.path for file in reading.change.files if is_control(file.path, rules))
             judging = policy or built_in()
-            verdict = self._making.hold(verdict, judging, profile, controls, self._walk.objects)
+            verdict = self._making.check_scope(verdict, judging, profile, controls, self._walk.objects)
         if policy is None or not policy.refuses_messages(profile):
             return verdict
         # 4 ms to import, and few policies refuse messages.
@@ -251,7 +253,7 @@ def rehearse(repository: Repository, policy: Policy, count: int) -> Rehearsal:
     """
     with Objects(repository) as objects:
         commits = recent_commits(repository, objects, count)
-    verdicts = judge_commits(repository, commits, Asked(policy=policy)).changes
+    verdicts = judge_commits(repository, commits, CheckOptions(policy=policy)).changes
     states = [verdict.verdict.value for verdict in verdicts]
     return Rehearsal(
         len(commits), states.count("rejected"), states.count("undecided"), tuple(_tallies(verdicts))

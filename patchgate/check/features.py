@@ -25,7 +25,7 @@ from patchgate.report.verdict import ChangeVerdict, Finding
 FEATURES = (
     ("components", "patchgate.components.judging", ("gather", "gather_all", "with_landing", "with_push")),
     ("placeholders", "patchgate.placeholders.judging", ("watch", "gather")),
-    ("approvals", "patchgate.approvals.effects", ("honoured",)),
+    ("approvals", "patchgate.approvals.apply_approvals", ("apply_approvals",)),
 )
 # Name, the feature whose facts it looks at, the module with its `examine`; asked after the core gates.
 GATES = (
@@ -38,7 +38,7 @@ _WORK = "patchgate.intents.commits"
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class FactSources:
     """What a feature may gather its facts from.
 
     `declaring` is the policy of before that declares, `known` the one before that where it is itself new;
@@ -64,7 +64,7 @@ class Facts(Protocol):
         ...
 
 
-class Work(Protocol):
+class WorktreeScope(Protocol):
     """What binds what is made in a worktree."""
 
     @property
@@ -72,7 +72,7 @@ class Work(Protocol):
         """The profile by which its commits are judged."""
         ...
 
-    def hold(
+    def check_scope(
         self,
         verdict: ChangeVerdict,
         policy: Policy,
@@ -85,7 +85,7 @@ class Work(Protocol):
         ...
 
 
-class Making(Protocol):
+class ScopedCommits(Protocol):
     """Commits that are made in this worktree under what it declared."""
 
     @property
@@ -98,7 +98,7 @@ class Making(Protocol):
         """Those commits, each with what its trailers name."""
         ...
 
-    def hold(
+    def check_scope(
         self,
         verdict: ChangeVerdict,
         policy: Policy,
@@ -110,12 +110,12 @@ class Making(Protocol):
         ...
 
 
-def taking_part(what: str) -> Iterator[tuple[str, Callable[..., Any]]]:
+def feature_functions(what: str) -> Iterator[tuple[str, Callable[..., Any]]]:
     """Import the features that take part in something; yield the name of each with its function for that.
 
     Those that take part in `with_landing` add to the report on an update of a branch what its commits do
     together; those in `with_push` add to the verdicts of a push what it makes of its branches;
-    those in `honoured` let exceptions count that somebody made from what a report refuses.
+    those in `apply_approvals` let exceptions count that somebody made from what a report refuses.
     """
     for name, module, parts in FEATURES:
         if what in parts:
@@ -124,25 +124,25 @@ def taking_part(what: str) -> Iterator[tuple[str, Callable[..., Any]]]:
 
 def watched(policy: Policy, profiles: Sequence[Profile]) -> list[tuple[Watch, Glance]]:
     """Tell which lines the features have to see under a policy."""
-    found = (watch(policy, profiles) for _, watch in taking_part("watch"))
+    found = (watch(policy, profiles) for _, watch in feature_functions("watch"))
     return [each for each in found if each is not None]
 
 
-def facts_of(scene: Scene) -> dict[str, Facts]:
+def gather_facts(scene: FactSources) -> dict[str, Facts]:
     """Gather the facts of every feature that a change concerns."""
-    found = ((name, gather(scene)) for name, gather in taking_part("gather"))
+    found = ((name, gather(scene)) for name, gather in feature_functions("gather"))
     return {name: facts for name, facts in found if facts is not None}
 
 
-def facts_of_tree(objects: Objects, files: Sequence[FileChange], policy: Policy) -> dict[str, Facts]:
+def gather_tree_facts(objects: Objects, files: Sequence[FileChange], policy: Policy) -> dict[str, Facts]:
     """Gather what can be told only of a whole tree of these files."""
-    found = ((name, gather(objects, files, policy)) for name, gather in taking_part("gather_all"))
+    found = ((name, gather(objects, files, policy)) for name, gather in feature_functions("gather_all"))
     return {name: facts for name, facts in found if facts is not None}
 
 
-def work_here(repository: Repository) -> Work | None:
+def worktree_scope(repository: Repository) -> WorktreeScope | None:
     """Find what binds the work in a worktree, and note that something is done there; None: nothing binds."""
-    return cast("Work | None", import_module(_WORK).work_here(repository))
+    return cast("WorktreeScope | None", import_module(_WORK).work_here(repository))
 
 
 def examiner(module: str) -> Callable[[Any], Iterable[Finding]]:

@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from patchgate.check import content, governance, paths, policy, shape
+from patchgate.check import content, denied_paths, governance, shape, unsafe_paths
 from patchgate.check.case import Case
 from patchgate.check.features import GATES, examiner
 from patchgate.errors import PatchgateError
@@ -39,8 +39,8 @@ def _of_feature(name: str, feature: str, module: str) -> Gate:
 
 ORDER: tuple[Gate, ...] = (
     # A merge without changes of its own can join what no parent has together.
-    Gate("paths", paths.examine, lambda case: bool(case.change.files or case.merged)),
-    Gate("policy", policy.examine),
+    Gate("paths", unsafe_paths.examine, lambda case: bool(case.change.files or case.merged)),
+    Gate("policy", denied_paths.examine),
     Gate("content", content.examine, content.applies),
     Gate("shape", shape.examine, lambda case: bool(case.change.files) or case.links is not None),
     Gate("governance", governance.examine, governance.applies),
@@ -48,27 +48,27 @@ ORDER: tuple[Gate, ...] = (
 )
 
 
-Judged = tuple[tuple[GateOutcome, ...], tuple[Finding, ...]]
+GateResults = tuple[tuple[GateOutcome, ...], tuple[Finding, ...]]
 
 
-def judge(case: Case, order: tuple[Gate, ...] = ORDER) -> Judged:
+def judge(case: Case, order: tuple[Gate, ...] = ORDER) -> GateResults:
     """Put a case before every gate; tell how each ended, and all findings in the order of gates and paths."""
     outcomes: list[GateOutcome] = []
     findings: list[Finding] = []
     for gate in order:
-        outcome, found = _one(gate, case)
+        outcome, found = _run_gate(gate, case)
         outcomes.append(outcome)
         findings.extend(found)
     return tuple(outcomes), tuple(findings)
 
 
-def _one(gate: Gate, case: Case) -> tuple[GateOutcome, list[Finding]]:
+def _run_gate(gate: Gate, case: Case) -> tuple[GateOutcome, list[Finding]]:
     found: list[Finding] = []
     try:
         if not gate.applies(case):
             return GateOutcome(gate.name, Outcome.NOT_APPLICABLE), []
         for finding in gate.examine(case):
-            said = levelled(case.policy, case.profile, finding)
+            said = at_policy_level(case.policy, case.profile, finding)
             if said is not None:
                 found.append(said)
     except PatchgateError as error:
@@ -82,7 +82,7 @@ def _one(gate: Gate, case: Case) -> tuple[GateOutcome, list[Finding]]:
     return GateOutcome(gate.name, Outcome.FAIL if failed else Outcome.PASS), found
 
 
-def levelled(policy: Policy, profile: Profile, finding: Finding) -> Finding | None:
+def at_policy_level(policy: Policy, profile: Profile, finding: Finding) -> Finding | None:
     """Give a finding the level that the policy chose for its rule; None where the rule is off.
 
     A gate may have found that this one is less than its rule: then it is no more than that, unless the policy

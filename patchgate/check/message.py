@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice
 
-from patchgate.check import vague
+from patchgate.check import vague_phrases
 from patchgate.check.case import find
 from patchgate.errors import UsageError
 from patchgate.git.quoting import is_printable, printable
@@ -206,7 +206,7 @@ def examine(message: Message) -> Iterator[Finding]:
     is_made = lines[at].startswith(_MADE_BY_GIT)
     if not is_made:
         yield from _subject(lines, at, message.encoding)
-    yield from islice(_vague(message, lines, at, is_made), vague.MOST_PLACES)
+    yield from islice(_vague(message, lines, at, is_made), vague_phrases.MOST_PLACES)
 
 
 def _subject(lines: Sequence[bytes], at: int, encoding: str | None) -> Iterator[Finding]:
@@ -262,13 +262,13 @@ def _ends_with_period(text: str) -> bool:
 
 def _vague(message: Message, lines: Sequence[bytes], at: int, is_made: bool) -> Iterator[Finding]:
     """Find vague phrases in the order of the text."""
-    phrases = vague.possible(message.text)
+    phrases = vague_phrases.possible(message.text)
     if not phrases:
         return
     shown = _judged_text(lines, at, is_made)
     starts = [0, *accumulate(len(line) + 1 for line in shown)]
     text = "\n".join(shown)
-    for position, name, words in vague.places(text, phrases):
+    for position, name, words in vague_phrases.places(text, phrases):
         index = bisect_right(starts, position) - 1
         said = f'the message says "{" ".join(words.split())}", and nobody can check what that means'
         yield _find("message-vague", said, index, lines[index], {"pattern": name})
@@ -295,9 +295,9 @@ def _judged_text(lines: Sequence[bytes], at: int, is_made: bool) -> list[str]:
             # The list of commits that `merge.log` puts into a merge.
             hidden |= is_made and line.startswith(b"  ")
         if hidden:
-            shown.append(vague.HIDDEN_LINE)
+            shown.append(vague_phrases.HIDDEN_LINE)
         else:
-            shown.append(vague.shown(line.decode("utf-8", "replace")).rstrip("\r"))
+            shown.append(vague_phrases.shown(line.decode("utf-8", "replace")).rstrip("\r"))
         was_blank = is_blank
     return shown
 

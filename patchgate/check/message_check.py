@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from patchgate.check.case import Case
-from patchgate.check.cases import BUILT_IN, OWN_POLICY, reference
-from patchgate.check.gate import Gate, Judged, judge
+from patchgate.check.gate import Gate, GateResults, judge
+from patchgate.check.judging_policy import BUILT_IN, OWN_POLICY, reference
 from patchgate.check.message import (
     CUT_LINE,
     MODES,
@@ -24,7 +24,7 @@ from patchgate.check.message import (
     is_abandoned,
     message_of,
 )
-from patchgate.check.terms import asked_policy, trusted
+from patchgate.check.policy_lookup import requested_policy, trusted_options
 from patchgate.errors import PatchgateError, UndecidedError, UsageError
 from patchgate.git.model import Change, Entry, Source
 from patchgate.git.objects import Objects
@@ -101,7 +101,7 @@ def with_message(
     )
 
 
-def _judge(message: Message, change: Change, policy: Policy, profile: Profile) -> Judged:
+def _judge(message: Message, change: Change, policy: Policy, profile: Profile) -> GateResults:
     gate = Gate(GATE, lambda case: examine(message), lambda case: True)
     return judge(Case(change, policy, profile), (gate,))
 
@@ -137,8 +137,8 @@ def policy_of_pending(repository: Repository, objects: Objects) -> tuple[Policy,
         UndecidedError: it cannot be read, and this commit does not mend it.
     """
     policies = Policies(objects)
-    terms = trusted(repository)
-    before = asked_policy(objects, policies, terms)
+    terms = trusted_options(repository)
+    before = requested_policy(objects, policies, terms)
     if before is None:
         head = tree_named(objects, "HEAD")
         before = Found() if head is None else policies.at(policies.key(head[0]))

@@ -14,9 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patchgate import __version__
-from patchgate.check.cases import Rules, is_control, judge_reading
-from patchgate.check.features import work_here
-from patchgate.check.terms import Asked, asked_policy, detail_for, known_history, policy_beside
+from patchgate.check.features import worktree_scope
+from patchgate.check.judging_policy import PolicySides, is_control, judge_reading
+from patchgate.check.policy_lookup import (
+    CheckOptions,
+    detail_for,
+    history_root,
+    main_line_policy,
+    requested_policy,
+)
 from patchgate.errors import UndecidedError
 from patchgate.git.change_sources import Base, Reading, is_merging, pending_base, staged, worktree
 from patchgate.git.diff import Detail
@@ -39,7 +45,7 @@ _KIND = slice(0, 3)
 
 
 def check_pending(
-    repository: Repository, asked: Asked, *, whole_tree: bool = False, heads: Sequence[str] = ()
+    repository: Repository, asked: CheckOptions, *, whole_tree: bool = False, heads: Sequence[str] = ()
 ) -> Report:
     """Judge what is staged, or (with `whole_tree`) everything in the working tree.
 
@@ -79,22 +85,22 @@ def pending_change(repository: Repository, objects: Objects, store: PrivateStore
 
 
 def _pending(
-    repository: Repository, objects: Objects, base: Base, asked: Asked, store: PrivateStore | None
+    repository: Repository, objects: Objects, base: Base, asked: CheckOptions, store: PrivateStore | None
 ) -> Report:
     policies = Policies(objects)
     heads = _policies_of_heads(objects, policies, base)
-    before = asked_policy(objects, policies, asked) or next(
+    before = requested_policy(objects, policies, asked) or next(
         (each for each in heads if not each.is_absent), Found()
     )
     place, is_first, is_borrowed = asked.place or "HEAD", False, False
     if base.commit is None:
         from patchgate.git.revisions import has_commits
 
-        is_first = not (known_history(objects, asked) or has_commits(repository))
-        beside = policy_beside(objects, policies) if before.is_absent else None
+        is_first = not (history_root(objects, asked) or has_commits(repository))
+        beside = main_line_policy(objects, policies) if before.is_absent else None
         if beside is not None:
             before, place, is_borrowed = beside[0], beside[1][:SHORT_OID], True
-    work = work_here(repository)
+    work = worktree_scope(repository)
     profile = asked.profile or (Profile.COMMIT if work is None else work.profile)
     detail = detail_for([before.policy or built_in()], profile, in_full=asked.in_full)
 
@@ -109,7 +115,7 @@ def _pending(
     needed = detail_for(both, profile, in_full=asked.in_full)
     if not detail.covers(needed) or (after.policy is not None and after.policy is not before.policy):
         reading = read(needed)
-    rules = Rules(
+    rules = PolicySides(
         before,
         after,
         place=place,
@@ -123,7 +129,7 @@ def _pending(
     if work is not None:
         policy = before.policy or after.policy or built_in()
         controls = frozenset(file.path for file in reading.change.files if is_control(file.path, rules))
-        verdict = work.hold(verdict, policy, profile, objects, controls, reading.copied)
+        verdict = work.check_scope(verdict, policy, profile, objects, controls, reading.copied)
     return Report((verdict,), repository.limits)
 
 

@@ -1,7 +1,7 @@
 """Judging what a push brings: for each ref every commit that the other side lacks, read from objects.
 
-Decides which policy judges which of them, that a commit which several refs bring is judged once for each
-policy, and what is told beside. `push_news` decides what is new to a ref, `ref_terms` whether it may move.
+Which policy judges which commit; a commit that several refs bring is judged once for each policy.
+`new_commits` decides what is new to a ref, `protected_refs` whether it may move.
 """
 
 from __future__ import annotations
@@ -12,12 +12,20 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from types import MappingProxyType
 
-from patchgate.check.commits import judged
-from patchgate.check.features import taking_part
-from patchgate.check.push_news import Kind, Known, News, is_known_to, past_of, with_fetch, without_past
-from patchgate.check.ref_terms import Destination, RefTerms
+from patchgate.check.commits import judge_each
+from patchgate.check.features import feature_functions
+from patchgate.check.new_commits import (
+    KnownCommits,
+    NewCommits,
+    RefGroup,
+    allow_commits_before_policy,
+    commits_before_policy,
+    is_known_to,
+    with_fetch,
+)
+from patchgate.check.policy_lookup import CheckOptions, history_root
+from patchgate.check.protected_refs import Destination, RefRules
 from patchgate.check.refs import show_ref
-from patchgate.check.terms import Asked, known_history
 from patchgate.git.history import Commit
 from patchgate.git.model import Source
 from patchgate.git.objects import Objects
@@ -35,7 +43,7 @@ _NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Push:
+class PushVerdict:
     """What a push was found to be: the report, and the commits that each ref brings, parents first.
 
     A commit that several refs bring stands with the first.
@@ -64,14 +72,14 @@ def judge_push_to(
     repository: Repository,
     remote: Remote,
     updates: Sequence[RefUpdate],
-    asked: Asked,
+    asked: CheckOptions,
     *,
     moves: bool = True,
     now: float | None = None,
     symbolic: Mapping[str, str] = MappingProxyType({}),
     is_empty: bool = False,
     is_witnessed: bool = False,
-) -> Push:
+) -> PushVerdict:
     """Judge what a push does to the refs of a remote, as far as they are known here.
 
     Args:
@@ -101,27 +109,27 @@ def judge_push_to(
             told=told,
             is_witnessed=is_witnessed,
         )
-        terms = RefTerms(repository, objects, destination, commits, asked)
+        terms = RefRules(repository, objects, destination, commits, asked)
 
         @cache
-        def all_known_to(kind: Kind) -> Known:
+        def all_known_to(kind: RefGroup) -> KnownCommits:
             had = (oid for ref, oid in destination.had.items() if is_known_to(kind, ref, terms.is_protected))
             # Anybody can make a remote-tracking ref here, so none counts where a policy protects.
-            elsewhere = () if kind is Kind.PROTECTED else ("--remotes",)
-            return Known(tuple(commit for oid in had if (commit := commits[oid])), elsewhere=elsewhere)
+            elsewhere = () if kind is RefGroup.PROTECTED else ("--remotes",)
+            return KnownCommits(tuple(commit for oid in had if (commit := commits[oid])), elsewhere=elsewhere)
 
-        def known_to(kind: Kind, ref: str) -> Known:
-            answered = terms.answered_for(ref, updates) if kind is Kind.PROTECTED else ()
-            return Known(tuple(answered)) if answered else all_known_to(kind)
+        def known_to(kind: RefGroup, ref: str) -> KnownCommits:
+            answered = terms.answered_for(ref, updates) if kind is RefGroup.PROTECTED else ()
+            return KnownCommits(tuple(answered)) if answered else all_known_to(kind)
 
         governed = {update.ref for update in updates if terms.is_governed(update)}
-        news = News(repository, updates, commits, governed.__contains__, known_to)
+        news = NewCommits(repository, updates, commits, governed.__contains__, known_to)
         push = _Judging(objects, destination, commits, asked, terms, news, now).judge(updates, moves=moves)
         push = replace(push, report=with_fetch(repository, remote, updates, commits, push.report))
     return _deepened(repository, remote, push)
 
 
-def _deepened(repository: Repository, remote: Remote, push: Push) -> Push:
+def _deepened(repository: Repository, remote: Remote, push: PushVerdict) -> PushVerdict:
     """Name the way out where a ref is undecided because this clone is shallow."""
     refs = [change for change in push.report.changes if change.source.kind == "ref"]
     if not repository.shallow or all(change.verdict is not Verdict.UNDECIDED for change in refs):
@@ -136,10 +144,10 @@ def judge_received(
     had: Mapping[str, str],
     default: str | None,
     updates: Sequence[RefUpdate],
-    asked: Asked,
+    asked: CheckOptions,
     now: float | None = None,
     symbolic: Mapping[str, str] = MappingProxyType({}),
-) -> Push:
+) -> PushVerdict:
     """Judge what a repository is about to receive, by the policies that it has.
 
     Args:
@@ -164,21 +172,27 @@ def judge_received(
     )
     with Objects(repository) as objects:
         commits = _peeled(objects, updates, destination.had)
-        terms = RefTerms(repository, objects, destination, commits, asked)
+        terms = RefRules(repository, objects, destination, commits, asked)
 
         @cache
-        def protected() -> Known:
+        def protected() -> KnownCommits:
             here = refs_below(repository)
-            oids = [oid for ref, oid in here.items() if is_known_to(Kind.PROTECTED, ref, terms.is_protected)]
-            return Known(tuple(commit for commit in peel(objects, oids).values() if commit is not None))
+            oids = [
+                oid for ref, oid in here.items() if is_known_to(RefGroup.PROTECTED, ref, terms.is_protected)
+            ]
+            return KnownCommits(
+                tuple(commit for commit in peel(objects, oids).values() if commit is not None)
+            )
 
-        def known_to(kind: Kind, ref: str) -> Known:
-            if kind is not Kind.PROTECTED:
-                return Known(options=("--all",) if kind is Kind.NOTES else (f"--exclude={NOTES}*", "--all"))
+        def known_to(kind: RefGroup, ref: str) -> KnownCommits:
+            if kind is not RefGroup.PROTECTED:
+                return KnownCommits(
+                    options=("--all",) if kind is RefGroup.NOTES else (f"--exclude={NOTES}*", "--all")
+                )
             answered = terms.answered_for(ref, updates)
-            return Known(tuple(answered)) if answered else protected()
+            return KnownCommits(tuple(answered)) if answered else protected()
 
-        news = News(repository, updates, commits, terms.is_protected, known_to)
+        news = NewCommits(repository, updates, commits, terms.is_protected, known_to)
         return _Judging(objects, destination, commits, asked, terms, news, now).judge(updates, moves=True)
 
 
@@ -195,9 +209,9 @@ class _Judging:
         objects: Objects,
         destination: Destination,
         commits: Mapping[str, str | None],
-        asked: Asked,
-        terms: RefTerms,
-        news: News,
+        asked: CheckOptions,
+        terms: RefRules,
+        news: NewCommits,
         now: float | None,
     ) -> None:
         self._repository = objects.repository
@@ -210,7 +224,7 @@ class _Judging:
         self._now = now
         self._grounds: dict[str, str] = {}
 
-    def judge(self, updates: Sequence[RefUpdate], *, moves: bool) -> Push:
+    def judge(self, updates: Sequence[RefUpdate], *, moves: bool) -> PushVerdict:
         """Judge the refs, then the commits that are new to them."""
         fresh, shallow = self._news.commits, self._repository.shallow
         groups = self._groups(updates)
@@ -218,14 +232,14 @@ class _Judging:
         cut = {first[oid]: oid for oid in fresh if oid in shallow}
         changes = [each for update in updates if (each := self._of_ref(update, cut, moves=moves))]
         warnings = dict.fromkeys([*self._news.notes, *self._terms.warnings])
-        past = past_of(self._repository, self._terms, self._news, self._commits, updates)
+        past = commits_before_policy(self._repository, self._terms, self._news, self._commits, updates)
         whole = [
             replace(commit, is_past=commit.oid in past.commits)
             for commit in fresh.values()
             if commit.oid not in shallow
         ]
         alike = _Alike(self._terms, fresh)
-        known = known_history(self._objects, self._asked)
+        known = history_root(self._objects, self._asked)
         firsts = self._news.firsts(updates, self._destination.had.values(), self._destination.default, known)
         for group in groups:
             ref_of = self._news.first_refs(group.refs)
@@ -235,7 +249,7 @@ class _Judging:
             asked = replace(self._asked, policy_from=group.place, fallback=group.fallback, firsts=firsts)
             found = [
                 _under(each, ref_of[each.source.commit or ""], group.place)
-                for each in judged(self._repository, commits, asked)
+                for each in judge_each(self._repository, commits, asked)
             ]
             if group.place is None:
                 found = [self._with_signers(each) for each in found]
@@ -243,14 +257,14 @@ class _Judging:
                 alike.add(found, group)
             warnings |= dict.fromkeys([*self._repository.limits, *self._notes(group, found)])
             changes += found
-        changes, notes = without_past(past, changes)
+        changes, notes = allow_commits_before_policy(past, changes)
         warnings |= dict.fromkeys(notes)
-        for _, with_push in taking_part("with_push"):
+        for _, with_push in feature_functions("with_push"):
             changes = with_push(self._objects, self._terms, self._commits, updates, changes, self._now)
         brought: dict[str, list[str]] = {}
         for oid in fresh:
             brought.setdefault(first[oid], []).append(oid)
-        return Push(Report(tuple(changes), tuple(warnings)), brought)
+        return PushVerdict(Report(tuple(changes), tuple(warnings)), brought)
 
     def _groups(self, updates: Sequence[RefUpdate]) -> list[_Group]:
         """Put together the refs that bring something and are judged alike; by their parents' come last."""
@@ -330,7 +344,7 @@ class _Judging:
 class _Alike:
     """Remembers which commits were judged under which policy, so that none is judged twice under one."""
 
-    def __init__(self, terms: RefTerms, graph: Mapping[str, Commit]) -> None:
+    def __init__(self, terms: RefRules, graph: Mapping[str, Commit]) -> None:
         self._terms = terms
         self._graph = graph
         self._judged: dict[str, list[tuple[Key | None, str | None]]] = {}

@@ -47,7 +47,7 @@ _SOFT = frozenset({"match", "case"})
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class SourceStatement:
     """One statement, or the head of a compound one.
 
     Args:
@@ -75,17 +75,17 @@ def is_readable(text: str) -> bool:
     return found is None or _READ.fullmatch(found[1].lower().replace("_", "-")) is not None
 
 
-def statements_of(text: str) -> Iterator[Statement]:
+def statements_of(text: str) -> Iterator[SourceStatement]:
     """Cut a text into statements."""
     for indent, line, tokens in _logical_lines(text):
         # Twice, so that what follows a head on its line finds a place between it and the next step.
         under, rest = 2 * indent, tokens
         if end := _end_of_head(tokens):
-            yield Statement(under, line, tokens[:end], True)
+            yield SourceStatement(under, line, tokens[:end], True)
             under, rest = under + 1, tokens[end:]
         for part in split(rest, ";"):
             if part:
-                yield Statement(under, line, part, False)
+                yield SourceStatement(under, line, part, False)
 
 
 def split(tokens: list[str], separator: str) -> list[list[str]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 
-class Kind(StrEnum):
+class ProposalKind(StrEnum):
     """What a case proposes, and so by which door it comes."""
 
     PATCH = "patch"
@@ -29,7 +29,7 @@ class SelftestCase:
     rule: str
     proposal: bytes
     policy: str = "[policy]\n"
-    kind: Kind = Kind.PATCH
+    kind: ProposalKind = ProposalKind.PATCH
     neighbour: bytes | None = None
     files: Mapping[str, str] = field(default_factory=dict)
     then: Mapping[str, str] = field(default_factory=dict)

@@ -81,11 +81,11 @@ def apply_command(
     repository = open_to_write(context)
     from patchgate.apply.apply import apply
     from patchgate.apply.apply_run import Place, Request
-    from patchgate.check.terms import trusted
+    from patchgate.check.policy_lookup import trusted_options
 
     request = Request(
         raw,
-        trusted(repository),
+        trusted_options(repository),
         kind="edits" if edits is not None else "patch",
         base=base,
         only=only,

@@ -64,14 +64,18 @@ def approve_command(
         )
     repository = open_to_write(context)
     from patchgate.approvals.approvals import who_approves
-    from patchgate.approvals.approve import exempt, grant, grant_signed, last_refused, named
-    from patchgate.check.terms import Asked, asked_from
+    from patchgate.approvals.approve import exempt, grant, grant_signed, last_refused_change, resolve_change
+    from patchgate.check.policy_lookup import CheckOptions, resolve_policy_from
     from patchgate.ledger.ledger import iso
     from patchgate.policy.policy import Profile
 
-    asked = Asked() if policy_from is None else asked_from(repository, policy_from)
+    asked = CheckOptions() if policy_from is None else resolve_policy_from(repository, policy_from)
     asked = replace(asked, profile=Profile(profile) if profile else None)
-    found = last_refused(repository, asked) if change is None else named(repository, change, asked)
+    found = (
+        last_refused_change(repository, asked)
+        if change is None
+        else resolve_change(repository, change, asked)
+    )
     exemption = exempt(repository, found, rules, signed=sign)
     by = who_approves(repository, os.environ)
     _tell(exemption, reason, by)

@@ -14,7 +14,7 @@ from patchgate.cli.output import Progress, read_input, show
 from patchgate.errors import UsageError
 
 if TYPE_CHECKING:
-    from patchgate.check.terms import Asked
+    from patchgate.check.policy_lookup import CheckOptions
     from patchgate.git.repository import Repository
     from patchgate.report.verdict import Report
 
@@ -61,10 +61,10 @@ def check_command(
         raise UsageError("--base goes with --patch or --edits", "leave it out")
     repository = open_here(context)
     from patchgate.apply.recovery import left_behind
-    from patchgate.check.terms import Asked, trusted
+    from patchgate.check.policy_lookup import CheckOptions, trusted_options
     from patchgate.policy.policy import Profile
 
-    asked = Asked(policy_from) if policy_from is not None else trusted(repository)
+    asked = CheckOptions(policy_from) if policy_from is not None else trusted_options(repository)
     asked = replace(asked, profile=Profile(profile) if profile else None, in_full=form == "json")
     if is_proposal:
         from patchgate.patches.check_patch import check_patch
@@ -79,7 +79,7 @@ def check_command(
             _require_no_file(error, revision, directory_of(context))
             raise
     elif everything:
-        from patchgate.check.tracked import check_tracked
+        from patchgate.check.tracked_files import check_tracked
 
         report = check_tracked(repository, asked)
     else:
@@ -94,7 +94,7 @@ def check_command(
 
 
 def _of_commits(
-    repository: Repository, revision: str, asked: Asked, *, is_whole: bool, quiet: bool
+    repository: Repository, revision: str, asked: CheckOptions, *, is_whole: bool, quiet: bool
 ) -> Report:
     """Judge the commits of a revision or range, and with `is_whole` also the range as one change."""
     from patchgate.check.commits import check_revision
@@ -135,11 +135,11 @@ def _with_approvals(
     repository: Repository, report: Report, policy_from: str | None, profile: str | None
 ) -> Report:
     """Let approvals count that count here, and name the command by which a person may give one."""
-    from patchgate.approvals.effects import LOCAL, PUSH, approve_line
-    from patchgate.check.refusals import with_approvals
+    from patchgate.approvals.apply_approvals import LOCAL, PUSH, approve_command
+    from patchgate.check.hook_decision import with_approvals
 
     # A machine of CI's may keep its clone; what was approved there without a signature is nobody's word.
     place = PUSH if os.environ.get("CI", "").lower() not in {"", "0", "false"} else LOCAL
     report = with_approvals(repository, report, local=place == LOCAL)
-    line = approve_line(report, place=place, policy_from=policy_from, profile=profile)
+    line = approve_command(report, place=place, policy_from=policy_from, profile=profile)
     return replace(report, approve=line)

@@ -65,12 +65,14 @@ def show_policy(context: click.Context, policy_from: str | None, form: str) -> N
     import json
 
     repository = open_here(context)
-    from patchgate.check.policy_in_force import differs_on_disk, policy_in_force
-    from patchgate.check.terms import Asked, trusted
+    from patchgate.check.effective_policy import differs_on_disk, effective_policy
+    from patchgate.check.policy_lookup import CheckOptions, trusted_options
     from patchgate.git.quoting import printable
     from patchgate.policy.policy import Profile
 
-    force = policy_in_force(repository, Asked(policy_from) if policy_from else trusted(repository))
+    force = effective_policy(
+        repository, CheckOptions(policy_from) if policy_from else trusted_options(repository)
+    )
     other = differs_on_disk(repository, force) if policy_from is None else None
     if other is not None:
         complain(f"note: {other}")
@@ -172,17 +174,19 @@ def _listing() -> str:
 
 
 def _decide_path(context: click.Context, path: str, policy_from: str | None, profile: str) -> None:
-    from patchgate.check.policy_in_force import about_path, differs_on_disk, policy_in_force
-    from patchgate.check.terms import Asked, trusted
+    from patchgate.check.effective_policy import differs_on_disk, effective_policy, explain_path
+    from patchgate.check.policy_lookup import CheckOptions, trusted_options
     from patchgate.git.path import RepoPath
     from patchgate.git.quoting import printable
     from patchgate.policy.policy import Profile
 
     repository = open_here(context)
     named = RepoPath.from_user(path, repository.prefix)
-    force = policy_in_force(repository, Asked(policy_from) if policy_from else trusted(repository))
+    force = effective_policy(
+        repository, CheckOptions(policy_from) if policy_from else trusted_options(repository)
+    )
     write(f"{named.quoted}, by {printable(force.place)}\n")
-    for says, because in about_path(force, named, Profile(profile)):
+    for says, because in explain_path(force, named, Profile(profile)):
         write(f"  {says}: {because}\n")
     other = differs_on_disk(repository, force) if policy_from is None else None
     if other is not None:

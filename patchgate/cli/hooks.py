@@ -25,7 +25,7 @@ from patchgate.git.quoting import printable
 from patchgate.git.repository import open_repository
 
 if TYPE_CHECKING:
-    from patchgate.check.refusals import Judged
+    from patchgate.check.hook_decision import HookDecision
     from patchgate.git.pushes import RefUpdate, Remote
     from patchgate.git.repository import Repository
     from patchgate.report.verdict import Report
@@ -184,7 +184,7 @@ def _pusher_of(repository: Repository) -> Repository | None:
 
 def _at_push(hook: _Hook, arguments: tuple[str, ...], directory: str) -> int:
     repository = open_repository(os.environ, directory)
-    from patchgate.check.refusals import Judged, holds
+    from patchgate.check.hook_decision import HookDecision, blocks
     from patchgate.hooks.at_push import judge_push, judge_unpushed
 
     progress = Progress(quiet=False)
@@ -203,8 +203,8 @@ def _at_push(hook: _Hook, arguments: tuple[str, ...], directory: str) -> int:
         report = judge_unpushed(repository, remote, pairs, further=further)
     else:
         raise UsageError("pre-push takes a remote and its URL", "git patchgate hook pre-push REMOTE URL")
-    stops = any(holds(change, None) for change in report.changes)
-    return _answered(repository, hook, Judged(report, stops), is_push=True)
+    stops = any(blocks(change, None) for change in report.changes)
+    return _answered(repository, hook, HookDecision(report, stops), is_push=True)
 
 
 def _verified(
@@ -287,7 +287,7 @@ def _read_lines() -> bytes:
 def _answered(
     repository: Repository,
     hook: _Hook,
-    judged: Judged,
+    judged: HookDecision,
     *,
     is_push: bool = False,
     is_approvable: bool = True,
@@ -305,10 +305,10 @@ def _answered(
     findings = any(change.findings for change in report.changes)
     if findings or report.warnings or report.verdict != "accepted":
         if judged.stops and is_approvable:
-            from patchgate.approvals.effects import LOCAL, PUSH, approve_line
+            from patchgate.approvals.apply_approvals import LOCAL, PUSH, approve_command
 
             place = PUSH if is_push else LOCAL
-            report = replace(report, approve=approve_line(report, place=place))
+            report = replace(report, approve=approve_command(report, place=place))
         show(report, "full", "auto", verbose=False, quiet=False)
     tell_doubts(repository.doubts if doubts is None else doubts)
     _measure(repository, hook, judged.report)
@@ -325,7 +325,7 @@ def _measure(repository: Repository, hook: _Hook, report: Report) -> None:
     taken = round(1000 * (time.monotonic() - hook.began))
     if not budgets or taken <= min(budgets):
         return
-    from patchgate.check.refusals import record_slow
+    from patchgate.check.hook_decision import record_slow
 
     warning = record_slow(repository, hook.name, taken, min(budgets))
     if warning:

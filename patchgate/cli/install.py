@@ -37,12 +37,12 @@ def init_command(context: click.Context, yes: bool, only_show: bool) -> None:
     before ours. With CI=true in the environment no hooks are installed.
     """
     repository = open_to_write(context)
-    from patchgate.check.policy_in_force import policy_in_force
-    from patchgate.check.terms import Asked
+    from patchgate.check.effective_policy import effective_policy
+    from patchgate.check.policy_lookup import CheckOptions
     from patchgate.git.quoting import printable
     from patchgate.hooks.policy_file import exception_lists, existing_policy_file, write_first_policy
 
-    force = policy_in_force(repository, Asked())
+    force = effective_policy(repository, CheckOptions())
     policy = force.policy
     there = printable(force.place) if policy.file else existing_policy_file(repository)
     if only_show:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from patchgate.apply.selftest_cases import raised_by_applying
 from patchgate.check.commits import check_revision
+from patchgate.check.policy_lookup import CheckOptions
 from patchgate.check.pushes import judge_push_to
-from patchgate.check.selftest_case import Kind, SelftestCase
-from patchgate.check.terms import Asked
+from patchgate.check.selftest_case import ProposalKind, SelftestCase
 from patchgate.cli.selftest_verify import commit_stream, raised_by_working, throwaway
 from patchgate.components.selftest_cases import COMPONENT_CASES
 from patchgate.git.pushes import Remote, read_pushed
@@ -74,13 +74,13 @@ def _edit(**changed: object) -> dict[str, object]:
 
 def _message_case(rule: str, message: bytes, neighbour: bytes | None = None) -> SelftestCase:
     return SelftestCase(
-        rule, message, policy='[message]\nlevel = "error"\n', kind=Kind.MESSAGE, neighbour=neighbour
+        rule, message, policy='[message]\nlevel = "error"\n', kind=ProposalKind.MESSAGE, neighbour=neighbour
     )
 
 
 def _reply_case(rule: str, reply: str, neighbour: str | None = None) -> SelftestCase:
     kept = None if neighbour is None else neighbour.encode()
-    return SelftestCase(rule, reply.encode(), kind=Kind.REPLY, neighbour=kept)
+    return SelftestCase(rule, reply.encode(), kind=ProposalKind.REPLY, neighbour=kept)
 
 
 def _asking(action: str, *values: tuple[str, str]) -> str:
@@ -95,11 +95,11 @@ GOOD_MESSAGE = b"Add the parser\n\nIt reads patches.\n"
 GOOD_PUSH = b"x OURS refs/heads/main OURS\n"
 GOOD_REPLY = b"<function=noop></function>"
 GOODS = {
-    Kind.PATCH: GOOD,
-    Kind.EDITS: GOOD_EDITS,
-    Kind.MESSAGE: GOOD_MESSAGE,
-    Kind.PUSH: GOOD_PUSH,
-    Kind.REPLY: GOOD_REPLY,
+    ProposalKind.PATCH: GOOD,
+    ProposalKind.EDITS: GOOD_EDITS,
+    ProposalKind.MESSAGE: GOOD_MESSAGE,
+    ProposalKind.PUSH: GOOD_PUSH,
+    ProposalKind.REPLY: GOOD_REPLY,
 }
 _LINK = _add("out", "/etc/passwd", "120000").rstrip(b"\n") + b"\n\\ No newline at end of file\n"
 _GITLINK = _add("sub", "Subproject commit " + "1" * 40, "160000")
@@ -143,22 +143,22 @@ CASES: tuple[SelftestCase, ...] = (
     SelftestCase(
         "anchor-mismatch",
         _edits(_edit(old_text="three\n")),
-        kind=Kind.EDITS,
+        kind=ProposalKind.EDITS,
         neighbour=_edits(_edit(old_text="two\n")),
     ),
     SelftestCase(
         "anchor-missing",
         _edits(_edit()),
         "[apply]\nrequire_anchor = true\n",
-        kind=Kind.EDITS,
+        kind=ProposalKind.EDITS,
         neighbour=_edits(_edit(old_text="two\n")),
     ),
-    SelftestCase("path-missing", _edits(_edit(path="")), kind=Kind.EDITS),
+    SelftestCase("path-missing", _edits(_edit(path="")), kind=ProposalKind.EDITS),
     SelftestCase("encoding-unsupported", b"\xef\xbb\xbf" + GOOD),
     SelftestCase(
-        "multi-file-diff", _edits(_edit(), _edit(path="README.md", start=1, end=1)), kind=Kind.EDITS
+        "multi-file-diff", _edits(_edit(), _edit(path="README.md", start=1, end=1)), kind=ProposalKind.EDITS
     ),
-    SelftestCase("invalid-patch-schema", _edits(_edit(start=1.9)), kind=Kind.EDITS),
+    SelftestCase("invalid-patch-schema", _edits(_edit(start=1.9)), kind=ProposalKind.EDITS),
     _reply_case("missing-function-tag", "<function=noop>"),
     _reply_case("invalid-multi-block", _asking("noop") + _asking("submit")),
     _reply_case(
@@ -265,8 +265,10 @@ CASES: tuple[SelftestCase, ...] = (
         _add("a.md", "see ABC-0000\n"),
         '[claims]\nmarkers = [{ name = "ticket", pattern = "ABC-0000", example = "see ABC-0000" }]\n',
     ),
-    SelftestCase("ref-deleted", b"(delete) " + b"0" * 40 + b" refs/heads/main OURS\n", kind=Kind.PUSH),
-    SelftestCase("ref-forced", b"x OTHER refs/heads/main OURS\n", kind=Kind.PUSH),
+    SelftestCase(
+        "ref-deleted", b"(delete) " + b"0" * 40 + b" refs/heads/main OURS\n", kind=ProposalKind.PUSH
+    ),
+    SelftestCase("ref-forced", b"x OTHER refs/heads/main OURS\n", kind=ProposalKind.PUSH),
     _message_case("message-subject-missing", b"Signed-off-by: A <a@example.com>\n"),
     _message_case("message-subject-too-long", b"x" * 73, b"x" * 72),
     _message_case("message-subject-period", b"Add the parser.\n"),
@@ -314,7 +316,7 @@ def selftest(environ: Mapping[str, str]) -> Iterator[Raised]:
 
 
 def _found(repository: Repository, case: SelftestCase, proposal: bytes, commit: str) -> tuple[str, ...]:
-    if case.kind is Kind.REPLY:
+    if case.kind is ProposalKind.REPLY:
         return tuple(dict.fromkeys(fault.rule for fault in read_reply(proposal).faults))
     base = commit
     if case.rule == "base-conflict":
@@ -326,18 +328,20 @@ def _found(repository: Repository, case: SelftestCase, proposal: bytes, commit: 
 
 
 def _check(repository: Repository, case: SelftestCase, proposal: bytes, base: str) -> Report:
-    if case.kind is Kind.MESSAGE:
+    if case.kind is ProposalKind.MESSAGE:
         ref = "refs/selftest/message"
         repository.output("fast-import", "--quiet", "--force", stdin=commit_stream(ref, {}, base, proposal))
-        return check_revision(repository, ref, Asked())
-    if case.kind is Kind.PUSH:
+        return check_revision(repository, ref, CheckOptions())
+    if case.kind is ProposalKind.PUSH:
         ref = "refs/selftest/other"
         repository.output("fast-import", "--quiet", "--force", stdin=commit_stream(ref, {}))
         other = repository.output("rev-parse", ref).strip()
         lines = proposal.replace(b"OURS", base.encode("ascii")).replace(b"OTHER", other)
-        return judge_push_to(repository, Remote("origin"), read_pushed(repository, lines), Asked()).report
-    kind = "edits" if case.kind is Kind.EDITS else "patch"
-    return check_patch(repository, proposal, Asked(), base=base, kind=kind)
+        return judge_push_to(
+            repository, Remote("origin"), read_pushed(repository, lines), CheckOptions()
+        ).report
+    kind = "edits" if case.kind is ProposalKind.EDITS else "patch"
+    return check_patch(repository, proposal, CheckOptions(), base=base, kind=kind)
 
 
 def _commits(repository: Repository) -> dict[str, str]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from patchgate.check.pending import check_pending
-from patchgate.check.terms import Asked
+from patchgate.check.policy_lookup import CheckOptions
 from patchgate.git.repository import Repository, open_repository
 from patchgate.hooks.at_ref import judge_transaction
 from patchgate.intents.intent import Moment
@@ -148,7 +148,9 @@ class _Scene:
     def check(self) -> Iterable[Finding]:
         """Judge what is staged."""
         return (
-            each for change in check_pending(self.repository, Asked()).changes for each in change.findings
+            each
+            for change in check_pending(self.repository, CheckOptions()).changes
+            for each in change.findings
         )
 
     def commit(self, message: str) -> Iterable[Finding]:

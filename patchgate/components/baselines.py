@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from patchgate.check.gate import levelled
+from patchgate.check.gate import at_policy_level
 from patchgate.components.baseline import Baseline, Hashes, hashes
 from patchgate.components.component_cache import (
     ComponentCache,
@@ -248,7 +248,7 @@ def baselines_of_head(repository: Repository, now: float) -> Baselines:
         told: list[Told] = []
         for standing in found:
             name = standing.component.id
-            levels = (levelled(policy, Profile.COMMIT, finding) for finding in standing.findings)
+            levels = (at_policy_level(policy, Profile.COMMIT, finding) for finding in standing.findings)
             drift = [finding for finding in levels if finding is not None]
             if (known := by_id.get(name)) is not None:
                 drift += examine(known, policy, now, has_drifted=standing.has_drifted)

@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from patchgate.check.vague import vague_phrases
+from patchgate.check.vague_phrases import vague_phrases
 from patchgate.components.contract import MAX_TYPE, Contract, modern_effects
 from patchgate.components.contract_facts import BudgetPromise, ContractFacts, ContractMistake, Reference
 from patchgate.components.contract_types import KNOWN_TYPES, TypeTextError, meant, names_in

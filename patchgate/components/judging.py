@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from patchgate.check.features import Scene
+from patchgate.check.features import FactSources
 from patchgate.errors import PatchgateError
 from patchgate.git.change_sources import Reading
 from patchgate.git.model import FileChange
@@ -18,15 +18,15 @@ from patchgate.policy.policy import Policy
 from patchgate.report.verdict import ChangeVerdict, Report
 
 if TYPE_CHECKING:
-    from patchgate.check.ref_terms import RefTerms
-    from patchgate.check.terms import Asked
+    from patchgate.check.policy_lookup import CheckOptions
+    from patchgate.check.protected_refs import RefRules
     from patchgate.components.component_case import ComponentsNear, ComponentState, ContractsView
     from patchgate.git.new_commits import Update
     from patchgate.git.pushes import RefUpdate
     from patchgate.git.tree_view import TreeView
 
 
-def gather(scene: Scene) -> ComponentsNear | None:
+def gather(scene: FactSources) -> ComponentsNear | None:
     """Gather the components near a change; None where none is, or where git could not make its effect.
 
     What the change declares no longer is judged by the policy of before, which says how grave that is.
@@ -157,7 +157,7 @@ def _left(policy: Policy, before: Policy, view: TreeView) -> dict[str, RepoPath]
 
 
 def with_landing(
-    repository: Repository, update: Update, commits: int, report: Report, asked: Callable[[], Asked]
+    repository: Repository, update: Update, commits: int, report: Report, asked: Callable[[], CheckOptions]
 ) -> Report:
     """Add what the commits of an update do together, where its branch is protected."""
     if update.old is None or commits < 2:
@@ -170,7 +170,7 @@ def with_landing(
 
 def with_push(
     objects: Objects,
-    terms: RefTerms,
+    terms: RefRules,
     commits: Mapping[str, str | None],
     updates: Sequence[RefUpdate],
     changes: Sequence[ChangeVerdict],

@@ -11,7 +11,7 @@ import hashlib
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
-from patchgate.check.python_tokens import Statement, is_readable, packed, statements_of, text_of
+from patchgate.check.python_tokens import SourceStatement, is_readable, packed, statements_of, text_of
 from patchgate.components.python_statements import (
     assertions,
     bases,
@@ -153,7 +153,7 @@ class _Reader:
         self._marks: list[list[str]] = []
         self._elsewhere = 0
 
-    def take(self, statement: Statement) -> None:
+    def take(self, statement: SourceStatement) -> None:
         closed: _Scope | None = None
         while statement.indent <= self._open[-1].indent:
             closed = self._open.pop()
@@ -176,7 +176,7 @@ class _Reader:
         lost = sum(test.assertions for test, is_collected in tests if not is_collected)
         return PythonTests(tuple(test for test, is_it in tests if is_it), self._elsewhere + lost)
 
-    def _look(self, scope: _Scope, statement: Statement) -> None:
+    def _look(self, scope: _Scope, statement: SourceStatement) -> None:
         if scope.test is not None:
             _add(scope.test, scope, statement)
         elif not scope.is_dead:
@@ -185,7 +185,7 @@ class _Reader:
                 self._take_names(scope.owner, statement.tokens)
 
     def _below(
-        self, scope: _Scope, statement: Statement, marks: list[list[str]], before: _Scope | None
+        self, scope: _Scope, statement: SourceStatement, marks: list[list[str]], before: _Scope | None
     ) -> _Scope:
         """Give what holds under a head; `before` is what ended where it stands."""
         tokens = statement.tokens[1:] if statement.tokens[0] == "async" else statement.tokens
@@ -253,7 +253,7 @@ def _joined(above: str, name: str) -> str:
     return f"{above}.{name}" if above else name
 
 
-def _add(test: _Test, scope: _Scope, statement: Statement) -> None:
+def _add(test: _Test, scope: _Scope, statement: SourceStatement) -> None:
     """Add a statement to a test: it asserts, or it may leave before anything did."""
     tokens = statement.tokens
     if scope.inner is None and "yield" in tokens and not test.may_yield:

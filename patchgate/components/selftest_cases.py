@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from functools import partial
 
-from patchgate.check.selftest_case import Kind, SelftestCase
+from patchgate.check.selftest_case import ProposalKind, SelftestCase
 from patchgate.components.baseline import RecordedFile, write_baseline
 from patchgate.git.model import REGULAR
 from patchgate.git.path import RepoPath
@@ -120,7 +120,9 @@ def _contract_case(rule: str, broken: str, kept: str) -> SelftestCase:
 def _push(rule: str, policy: str, *, then: Mapping[str, str] | None = None, seconds: int = 0) -> SelftestCase:
     """Push a branch; the neighbour is a tag, which is not looked at."""
     tag = _PUSH.replace(b"heads", b"tags")
-    return SelftestCase(rule, _PUSH, policy, Kind.PUSH, tag, files=_BASE, then=then or {}, seconds=seconds)
+    return SelftestCase(
+        rule, _PUSH, policy, ProposalKind.PUSH, tag, files=_BASE, then=then or {}, seconds=seconds
+    )
 
 
 _MORE_TESTS = _TEST + "    assert f(3)\n"

@@ -11,10 +11,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from patchgate.check.cases import reference
-from patchgate.check.gate import levelled
-from patchgate.check.ref_terms import USUAL_BRANCHES
-from patchgate.check.terms import Asked, asked_policy
+from patchgate.check.gate import at_policy_level
+from patchgate.check.judging_policy import reference
+from patchgate.check.policy_lookup import CheckOptions, requested_policy
+from patchgate.check.protected_refs import USUAL_BRANCHES
 from patchgate.errors import PatchgateError, UndecidedError
 from patchgate.git.model import Change, Entry, FileChange, Source
 from patchgate.git.objects import Header, Objects
@@ -135,7 +135,7 @@ def at_levels_of(
     policy: Policy, findings: Iterable[Finding], profile: Profile = Profile.COMMIT
 ) -> list[Finding]:
     """Give the findings at the levels that a policy chose, without those that it turned off."""
-    found = (levelled(policy, profile, each) for each in findings)
+    found = (at_policy_level(policy, profile, each) for each in findings)
     return [each for each in found if each is not None]
 
 
@@ -297,7 +297,7 @@ def _difference(objects: Objects, span: Span) -> Sequence[FileChange]:
     return files
 
 
-def with_range(repository: Repository, report: Report, revision: str, asked: Asked) -> Report:
+def with_range(repository: Repository, report: Report, revision: str, asked: CheckOptions) -> Report:
     """Add to the verdicts on the commits of a range what they do together to the components of a revision.
 
     Only components are compared of which a commit of the range touches a file.
@@ -324,7 +324,7 @@ def with_range(repository: Repository, report: Report, revision: str, asked: Ask
 
 
 def with_landing(
-    repository: Repository, ref: str, old: str, new: str, report: Report, asked: Callable[[], Asked]
+    repository: Repository, ref: str, old: str, new: str, report: Report, asked: Callable[[], CheckOptions]
 ) -> Report:
     """Add to the verdicts on an update of a branch what its commits do together, where it is protected.
 
@@ -341,7 +341,7 @@ def with_landing(
         if not is_ancestor(repository, old, new):
             # A branch that is rewritten here is compared with what the other side has, at the push.
             return report
-        judging = (asked_policy(objects, policies, asked()) or had).policy or policy
+        judging = (requested_policy(objects, policies, asked()) or had).policy or policy
         shown = f"{old[:SHORT_OID]}, which the branch has"
         span = Span(tree_of(objects, old), tree_of(objects, new), had, has, judging, shown)
         together = judge_together(objects, span, report.changes)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from patchgate.check.ref_terms import RefTerms
+from patchgate.check.protected_refs import RefRules
 from patchgate.components.steps import (
     Span,
     at_levels_of,
@@ -57,7 +57,7 @@ class _Tip:
 
 def with_tips(
     objects: Objects,
-    terms: RefTerms,
+    terms: RefRules,
     commits: Mapping[str, str | None],
     updates: Sequence[RefUpdate],
     changes: Sequence[ChangeVerdict],
@@ -96,7 +96,7 @@ def with_tips(
 
 def with_steps(
     objects: Objects,
-    terms: RefTerms,
+    terms: RefRules,
     commits: Mapping[str, str | None],
     updates: Sequence[RefUpdate],
     changes: Sequence[ChangeVerdict],
@@ -128,7 +128,7 @@ def with_steps(
 
 
 def _span(
-    objects: Objects, terms: RefTerms, commits: Mapping[str, str | None], update: RefUpdate
+    objects: Objects, terms: RefRules, commits: Mapping[str, str | None], update: RefUpdate
 ) -> Span | None:
     """Say what a protected branch had and what it gets; None where neither declares a component.
 
@@ -158,7 +158,7 @@ def _span(
     return Span(tree_of(objects, old), tree_of(objects, tip), had, has, judging or built_in(), shown)
 
 
-def _tips(terms: RefTerms, commits: Mapping[str, str | None], updates: Sequence[RefUpdate]) -> Iterator[_Tip]:
+def _tips(terms: RefRules, commits: Mapping[str, str | None], updates: Sequence[RefUpdate]) -> Iterator[_Tip]:
     """Name the branches to look at, each commit once for each policy that judges it."""
     seen: set[tuple[str, object]] = set()
     for update in updates:

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from patchgate.check.case import Case
-from patchgate.check.cases import BUILT_IN, reference
-from patchgate.check.gate import Gate, judge, levelled
+from patchgate.check.gate import Gate, at_policy_level, judge
+from patchgate.check.judging_policy import BUILT_IN, reference
 from patchgate.components.component_cache import FactsCache
 from patchgate.components.component_case import ContractsView
 from patchgate.components.content import Content, head_content, index_content, named
@@ -75,7 +75,7 @@ def validate(
             nonlocal has_ended
             for finding in () if has_ended else found:
                 yield finding
-                said = levelled(policy, profile, finding)
+                said = at_policy_level(policy, profile, finding)
                 if fail_fast and said is not None and said.level is Level.ERROR:
                     has_ended = True
                     return

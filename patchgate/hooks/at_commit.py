@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from patchgate.check.hook_decision import HookDecision, decide
 from patchgate.check.pending import check_pending, drop_pending, leave_pending, leave_quiet
-from patchgate.check.refusals import Judged, concluded
-from patchgate.check.terms import Asked, trusted
-from patchgate.check.updates import Known, judge_unanswered
+from patchgate.check.hook_decision import Judged, decide
+from patchgate.check.policy_lookup import CheckOptions, trusted_options
+from patchgate.check.ref_updates import Known, judge_unanswered
 from patchgate.git.new_commits import current_branch, merged_in
 from patchgate.git.objects import Objects
 from patchgate.git.operations import is_replaying
@@ -32,7 +33,7 @@ _BY_PATH = frozenset({"deny-prefix", "deny-pattern", "outside-allow-roots"}) | _
 
 def judge_commit(
     repository: Repository, hook: str, heads: Sequence[str] = (), *, leaves: bool = True
-) -> Judged:
+) -> HookDecision:
     """Judge what is staged, and the commits that a merge brings with it.
 
     Args:
@@ -44,7 +45,7 @@ def judge_commit(
     Raises:
         PatchgateError: it could not be read.
     """
-    asked = trusted(repository)
+    asked = trusted_options(repository)
     drop_pending(repository)
     drop_shown(repository)
     branch = current_branch(repository)
@@ -54,8 +55,8 @@ def judge_commit(
     if is_merge:
         report = _with_merged(repository, report, heads, asked)
     elif leaves and staged.verdict is Verdict.REJECTED and _is_for_later(repository, staged):
-        return Judged(Report((), report.warnings), stops=False)
-    judged = concluded(repository, hook, report, branch)
+        return HookDecision(Report((), report.warnings), stops=False)
+    judged = decide(repository, hook, report, branch)
     report, stops = judged.report, judged.stops
     # Which commits an intent binds only the transaction sees.
     here = ScopeGate(repository).here
@@ -75,7 +76,9 @@ def judge_commit(
     report = replace(report, warnings=(*report.warnings, *warnings))
     if leaves and not stops and (staged.policy.refuses_messages or _says_anything(report)):
         note_shown(repository, report, begins=True)
-    return Judged(replace(report, ways_out=way_out_of_commit(repository, hook)) if stops else report, stops)
+    return HookDecision(
+        replace(report, ways_out=way_out_of_commit(repository, hook)) if stops else report, stops
+    )
 
 
 def _says_anything(report: Report) -> bool:
@@ -97,10 +100,10 @@ def skip_commit(repository: Repository, hook: str, reason: str, *, is_alone: boo
     return (warning,) if warning else ()
 
 
-def _with_merged(repository: Repository, report: Report, heads: Sequence[str], asked: Asked) -> Report:
+def _with_merged(repository: Repository, report: Report, heads: Sequence[str], asked: CheckOptions) -> Report:
     from patchgate.git.change_sources import merge_heads
 
-    known = Known.at(repository)
+    known = JudgedCommits.at(repository)
     commits = merged_in(repository, [*heads, *merge_heads(repository)], known.settled)
     merged = judge_unanswered(repository, commits, known, lambda: asked, "HEAD")
     return replace(report, changes=(*merged.changes, *report.changes))
@@ -133,7 +136,7 @@ def _takes_back(repository: Repository, staged: ChangeVerdict, findings: Sequenc
 
 
 def _leave(
-    repository: Repository, change: ChangeVerdict, asked: Asked, status: str, branch: str
+    repository: Repository, change: ChangeVerdict, asked: CheckOptions, status: str, branch: str
 ) -> tuple[str, ...]:
     if change.policy.refuses_messages:
         # The message is not written yet, and `commit -n` would walk past commit-msg.

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from patchgate.check.hook_decision import HookDecision, decide
 from patchgate.check.message_check import check_message
-from patchgate.check.refusals import Judged, concluded
+from patchgate.check.hook_decision import Judged, decide
 from patchgate.git.new_commits import current_branch
 from patchgate.git.repository import Repository
 from patchgate.hooks.ways_out import note_shown
@@ -16,7 +17,7 @@ from patchgate.intents.commits import ScopeGate
 from patchgate.report.verdict import Verdict
 
 
-def judge_message(repository: Repository, file: str, *, edited: bool) -> Judged:
+def judge_message(repository: Repository, file: str, *, edited: bool) -> HookDecision:
     """Judge a message, as git will clean it.
 
     Args:
@@ -36,6 +37,6 @@ def judge_message(repository: Repository, file: str, *, edited: bool) -> Judged:
     report = check_message(repository, file, edited=edited, profile=gate.profile)
     report = replace(report, warnings=(*report.warnings, added)) if added else report
     branch = current_branch(repository) if report.verdict is not Verdict.ACCEPTED else None
-    judged = concluded(repository, "commit-msg", report, branch)
+    judged = decide(repository, "commit-msg", report, branch)
     note_shown(repository, judged.report, begins=False)
     return judged

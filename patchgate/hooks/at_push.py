@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from patchgate.check.pushes import Push, judge_push_to
+from patchgate.check.hook_decision import decide
+from patchgate.check.policy_lookup import trusted_options
+from patchgate.check.pushes import PushVerdict, judge_push_to
 from patchgate.check.refs import show_ref
-from patchgate.check.refusals import concluded
-from patchgate.check.terms import trusted
 from patchgate.git.history import lacking
 from patchgate.git.new_commits import value_of
 from patchgate.git.pushes import (
@@ -81,7 +81,7 @@ def judge_push(
         repository,
         known,
         updates,
-        replace(trusted(repository), counted=counted),
+        replace(trusted_options(repository), counted=counted),
         now=now,
         symbolic=symbolic,
         is_empty=is_new and is_empty_at(repository, url),
@@ -126,7 +126,7 @@ def judge_unpushed(
     # A commit may be pushed that no branch holds: the one that is named, or a detached HEAD.
     pairs = [*told.items(), *refs.items(), ("HEAD", value_of(repository, "HEAD"))]
     updates = [RefUpdate(ref, known.had.get(ref), oid) for ref, oid in pairs if known.had.get(ref) != oid]
-    push = judge_push_to(repository, known, updates, trusted(repository), moves=False)
+    push = judge_push_to(repository, known, updates, trusted_options(repository), moves=False)
     if not (push.brought or push.report.changes):
         return push.report
     if further is not None:
@@ -144,9 +144,9 @@ def judge_unpushed(
     return report
 
 
-def _concluded(repository: Repository, push: Push) -> tuple[Report, bool]:
+def _concluded(repository: Repository, push: PushVerdict) -> tuple[Report, bool]:
     # Who broke a rule ten thousand times has broken it: not all of it is recorded.
-    judged = concluded(repository, _HOOK, push.report, None, local=False, most=_MOST_RECORDED)
+    judged = decide(repository, _HOOK, push.report, None, local=False, most=_MOST_RECORDED)
     return judged.report, judged.stops
 
 

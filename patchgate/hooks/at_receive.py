@@ -2,7 +2,7 @@
 
 Decides what is known there (its own refs and HEAD) and that nothing is written: no ledger, no cache, and
 git's own guard against updates of refs is up. The new objects are read where git keeps them in quarantine.
-What is refused, and by which policy, is decided in `pushes` and `ref_terms`.
+What is refused, and by which policy, is decided in `pushes` and `protected_refs`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from patchgate.check.hook_decision import with_approvals
+from patchgate.check.policy_lookup import trusted_options
+from patchgate.check.protected_refs import USUAL_BRANCHES
 from patchgate.check.pushes import judge_received
-from patchgate.check.ref_terms import USUAL_BRANCHES
-from patchgate.check.refusals import with_approvals
-from patchgate.check.terms import trusted
 from patchgate.errors import UndecidedError
 from patchgate.git.notes import APPROVALS_REF
 from patchgate.git.pushes import BRANCHES, RefUpdate, default_branch, read_received, refs_below
@@ -61,7 +61,9 @@ def judge_receive(repository: Repository, lines: bytes, now: float | None = None
     _require_old_values(updates, had)
     # A HEAD that names no branch says nothing: one of the usual names may be there.
     default = default if default in had and default.startswith(BRANCHES) else None
-    report = judge_received(repository, had, default, updates, trusted(repository), now, symbolic).report
+    report = judge_received(
+        repository, had, default, updates, trusted_options(repository), now, symbolic
+    ).report
     report = replace(report, warnings=(*report.warnings, *said))
     return with_approvals(repository, report, local=False, notes=_approvals(updates))
 

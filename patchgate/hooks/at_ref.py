@@ -11,9 +11,9 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from patchgate.check.refusals import Judged, add_receipts, concluded
-from patchgate.check.terms import trusted
-from patchgate.check.updates import Known, judge_update
+from patchgate.check.hook_decision import HookDecision, add_receipts, decide
+from patchgate.check.policy_lookup import trusted_options
+from patchgate.check.ref_updates import JudgedCommits, judge_update
 from patchgate.errors import UndecidedError
 from patchgate.git.new_commits import BRANCHES, Update, brought_by, has_had, value_of
 from patchgate.git.quoting import printable
@@ -38,7 +38,7 @@ def judge_transaction(
     command: Callable[[], str],
     process: Callable[[], str],
     pusher: Pusher = lambda repository: repository,
-) -> Judged:
+) -> HookDecision:
     """Judge the branches of a transaction that is prepared.
 
     Args:
@@ -52,8 +52,8 @@ def judge_transaction(
     Raises:
         PatchgateError: it could not be read.
     """
-    known = Known.at(repository, lines)
-    asked = cache(lambda: trusted(repository))
+    known = JudgedCommits.at(repository, lines)
+    asked = cache(lambda: trusted_options(repository))
     changes: list[ChangeVerdict] = []
     updates = list(updates_of(repository, lines))
     warnings = dict.fromkeys(told_of(repository, [update.ref for update in updates]))
@@ -76,7 +76,7 @@ def judge_transaction(
         if report.changes and update.old is not None:
             told = tell_unseen(repository, update.old, update.ref, asked)
             report = replace(report, warnings=(*report.warnings, *told))
-        judged = concluded(repository, "reference-transaction", report, update.ref)
+        judged = decide(repository, "reference-transaction", report, update.ref)
         stopping = stopping or (update if judged.stops else None)
         warnings |= dict.fromkeys(judged.report.warnings)
         changes.extend(judged.report.changes)
@@ -90,7 +90,7 @@ def judge_transaction(
         whole = without_repeats(repository, whole, stops=stopping is not None)
     if stopping is not None:
         whole = replace(whole, ways_out=ways_out(repository, stopping, command()))
-    return Judged(whole, stops=stopping is not None)
+    return HookDecision(whole, stops=stopping is not None)
 
 
 def skip_transaction(
@@ -110,7 +110,7 @@ def skip_transaction(
         How many they are, and warnings of the ledger.
     """
     ledger = Ledger(repository.common_dir)
-    known = Known.at(repository, lines)
+    known = JudgedCommits.at(repository, lines)
     gate = ScopeGate(repository)
     gate.touch()
     number, warnings = 0, []

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from patchgate import __version__
-from patchgate.check.terms import trusted
+from patchgate.check.policy_lookup import trusted_options
 from patchgate.commands.runner import command_environment, located, not_found
 from patchgate.errors import PatchgateError
 from patchgate.git.active_hooks import Worktree
@@ -83,7 +83,7 @@ Probed = Iterator[tuple[Worktree | None, Finding]]
 def policy_findings(scene: Scene) -> Probed:
     """Tell about the policy that judges the next commit of each worktree, each policy once."""
     try:
-        asked = trusted(scene.repository)
+        asked = trusted_options(scene.repository)
     except PatchgateError as error:
         hint = error.hint or ""
         line = f"{scene.git} {hint.removeprefix('git ')}" if hint.startswith("git ") else hint

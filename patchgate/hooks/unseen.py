@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from patchgate.check.commits import judge_commits
-from patchgate.check.refusals import add_receipts, holds, with_approvals
-from patchgate.check.terms import Asked
+from patchgate.check.hook_decision import add_receipts, blocks, with_approvals
+from patchgate.check.policy_lookup import CheckOptions
 from patchgate.errors import PatchgateError
 from patchgate.git.history import Commit
 from patchgate.git.new_commits import unpublished
@@ -31,7 +31,7 @@ _RECORDED = frozenset({"skipped", "observed", "unjudged"})
 
 
 def tell_unseen(
-    repository: Repository, tip: str | None, branch: str | None, asked: Callable[[], Asked]
+    repository: Repository, tip: str | None, branch: str | None, asked: Callable[[], CheckOptions]
 ) -> tuple[str, ...]:
     """Judge what lies below a branch's value without an answer; return warnings, and stop for nothing.
 
@@ -48,7 +48,7 @@ def tell_unseen(
 
 
 def _tell(
-    repository: Repository, tip: str | None, branch: str | None, asked: Callable[[], Asked]
+    repository: Repository, tip: str | None, branch: str | None, asked: Callable[[], CheckOptions]
 ) -> tuple[str, ...]:
     receipts = Receipts(repository.common_dir)
     told = Told(repository.common_dir)
@@ -68,7 +68,7 @@ def _tell(
     report = with_approvals(repository, report, local=True)
     warnings: list[str | None] = [*add_receipts(receipts, report.changes)]
     bad = [each for each in report.changes if each.verdict is not Verdict.ACCEPTED]
-    loud = [each for each in bad if holds(each, branch)]
+    loud = [each for each in bad if blocks(each, branch)]
     for kind, changes in (("unjudged", loud), ("observed", [each for each in bad if each not in loud])):
         if changes:
             commits = [each.source.commit for each in changes]

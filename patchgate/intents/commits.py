@@ -263,7 +263,7 @@ class ScopeGate:
         for intent in here.own:
             intents.touch(intent, here.now)
 
-    def hold(
+    def check_scope(
         self,
         verdict: ChangeVerdict,
         policy: Policy,

@@ -48,7 +48,7 @@ class Making:
         """Whether an intent binds them, or may have to."""
         return self.here.binds
 
-    def hold(
+    def check_scope(
         self,
         verdict: ChangeVerdict,
         policy: Policy,
@@ -61,7 +61,7 @@ class Making:
         had = self._had(verdict, objects)
         undone = self.undone.get(commit, ())
         if undone:
-            from patchgate.check.cases import controls_of
+            from patchgate.check.judging_policy import controls_of
 
             paths = [file.path for file in undone]
             controls = controls | controls_of(objects, self._before(objects), verdict.change.after, paths)

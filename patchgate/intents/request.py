@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from patchgate.check.vague import vague_phrases
+from patchgate.check.vague_phrases import vague_phrases
 from patchgate.errors import UsageError
 from patchgate.git.model import TREE_MODE
 from patchgate.git.objects import Objects

@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from patchgate.check.terms import policy_of_analyses
+from patchgate.check.policy_lookup import policy_of_analyses
 from patchgate.errors import PatchgateError, UndecidedError, UsageError
 from patchgate.git.change_sources import pending_base, staged, worktree
 from patchgate.git.diff import Detail

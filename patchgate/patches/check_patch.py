@@ -15,8 +15,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from patchgate.check.features import work_here
-from patchgate.check.terms import Asked
+from patchgate.check.features import worktree_scope
+from patchgate.check.policy_lookup import CheckOptions
 from patchgate.git.base_files import ground_on_disk, staged_files
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath, faults
@@ -108,7 +108,7 @@ class Judged:
 def judging(
     repository: Repository,
     raw: bytes,
-    asked: Asked,
+    asked: CheckOptions,
     *,
     base: str | None = None,
     kind: str = "patch",
@@ -178,12 +178,12 @@ def _under_intents(
     repository: Repository, objects: Objects, trial: Trial, verdict: ChangeVerdict
 ) -> ChangeVerdict:
     """Hold what is proposed for this worktree against the intents that it has."""
-    work = work_here(repository) if verdict.change.files else None
+    work = worktree_scope(repository) if verdict.change.files else None
     if work is None:
         return verdict
     controls = frozenset(file.path for file in verdict.change.files if is_control_by_name(file.path))
     policy = trial.policy or built_in()
-    return work.hold(verdict, policy, Profile(verdict.profile), objects, controls)
+    return work.check_scope(verdict, policy, Profile(verdict.profile), objects, controls)
 
 
 def is_as_judged(repository: Repository, judged: Judged) -> bool:
@@ -223,7 +223,7 @@ def _stamp(repository: Repository) -> tuple[int, ...]:
 def check_patch(
     repository: Repository,
     raw: bytes,
-    asked: Asked,
+    asked: CheckOptions,
     *,
     base: str | None = None,
     kind: str = "patch",

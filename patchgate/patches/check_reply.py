@@ -61,11 +61,11 @@ def check_reply(
     if refusals or reading.proposal is None:
         return JudgedReply(reading, refusals, None)
     repository = here()
-    from patchgate.check.terms import trusted
+    from patchgate.check.policy_lookup import trusted_options
     from patchgate.patches.check_patch import check_patch
 
     raw, kind = reading.proposal.raw, reading.proposal.kind
-    report = check_patch(repository, raw, trusted(repository), base=base, kind=kind, now=now)
+    report = check_patch(repository, raw, trusted_options(repository), base=base, kind=kind, now=now)
     return JudgedReply(reading, (), report)
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from patchgate.check.cases import Rules, judge_reading
-from patchgate.check.terms import Asked, detail_for, policy_before
+from patchgate.check.judging_policy import PolicySides, judge_reading
+from patchgate.check.policy_lookup import CheckOptions, detail_for, policy_before
 from patchgate.git.base_files import Ground, ground_of_tree, ground_on_disk
 from patchgate.git.change_sources import Reading, complete
 from patchgate.git.diff import Detail
@@ -87,7 +87,7 @@ class Trial:
         objects: Objects,
         store: PrivateStore,
         footing: Footing,
-        asked: Asked,
+        asked: CheckOptions,
         kind: str,
     ) -> None:
         self._repository = repository
@@ -160,7 +160,7 @@ class Trial:
         self, reading: Reading, root: Mapping[bytes, Entry | None], *, judged: bool
     ) -> ChangeVerdict:
         base = self._policies.at(self._policies.key(self._footing.policy_tree))
-        rules = Rules(
+        rules = PolicySides(
             self._before,
             self._policies.at(self._key(root)) if judged else base,
             self._place,

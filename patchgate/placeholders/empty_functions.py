@@ -14,7 +14,7 @@ from functools import cache, cached_property
 from itertools import accumulate, islice, takewhile
 from typing import NamedTuple
 
-from patchgate.check.python_tokens import LETTERS, Statement, statements_of
+from patchgate.check.python_tokens import LETTERS, SourceStatement, statements_of
 from patchgate.check.python_tokens import text_of as text_for_python
 from patchgate.policy.markers import EMPTY_BODY, NOT_IMPLEMENTED
 
@@ -69,7 +69,7 @@ def empty_bodies(text: bytes, is_over: Callable[[], bool] = never) -> Iterator[E
     suspects = _suspects(text, is_over)
     if not suspects or is_over():
         return
-    statements: list[Statement] = []
+    statements: list[SourceStatement] = []
     for statement in statements_of(text_for_python(text)):
         statements.append(statement)
         if len(statements) % _STEP == 0 and is_over():
@@ -145,7 +145,7 @@ def _is_one_head(text: bytes, begin: int, above: bytes) -> bool:
     return is_paired and not text[max(0, begin - 3) : begin].rstrip(b"\r\n").endswith(b"\\")
 
 
-def _lines_of_git(text: bytes, statements: list[Statement]) -> list[int]:
+def _lines_of_git(text: bytes, statements: list[SourceStatement]) -> list[int]:
     """Number the lines of statements by LF alone; for Python a lone CR ends a line, too."""
     if b"\r" not in text or text.count(b"\r") == text.count(b"\r\n"):
         return [statement.line for statement in statements]
@@ -156,7 +156,7 @@ def _lines_of_git(text: bytes, statements: list[Statement]) -> list[int]:
 class _File:
     """The statements of a file, each with the one that it stands under."""
 
-    def __init__(self, statements: list[Statement]) -> None:
+    def __init__(self, statements: list[SourceStatement]) -> None:
         self.statements = statements
         self._parents: list[int | None] = []
         self._children: dict[int | None, list[int]] = {}

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from patchgate.check.features import Scene
+from patchgate.check.features import FactSources
 from patchgate.git.diff import Glance, Watch
 from patchgate.policy.policy import Policy, Profile
 
@@ -24,7 +24,7 @@ def watch(policy: Policy, profiles: Iterable[Profile]) -> tuple[Watch, Glance] |
     return partial(suspects, policy.markers), partial(may_suspect, policy.markers)
 
 
-def gather(scene: Scene) -> PlaceholdersNear | None:
+def gather(scene: FactSources) -> PlaceholdersNear | None:
     """Look for placeholders in a change, where the policy judges them."""
     if not (scene.change.files and scene.policy.judges_placeholders(scene.profile)):
         return None

@@ -12,11 +12,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from patchgate.check.case import Case, Governance
-from patchgate.check.cases import BUILT_IN, reference
 from patchgate.check.gate import Gate, judge
+from patchgate.check.hook_decision import HookDecision, decide
+from patchgate.check.judging_policy import BUILT_IN, reference
 from patchgate.check.message_check import policy_of_pending
-from patchgate.check.refusals import Judged, concluded
-from patchgate.check.terms import asked_policy, detail_for, trusted
+from patchgate.check.policy_lookup import detail_for, requested_policy, trusted_options
 from patchgate.errors import UsageError
 from patchgate.git.change_sources import Reading, is_merging, pending_base, staged
 from patchgate.git.history import Commit, Walk
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 def judge_placeholders(
     repository: Repository, hook: str, names: Sequence[str], between: tuple[str, str] | None
-) -> Judged:
+) -> HookDecision:
     """Judge as `check_placeholders` does, and answer as a hook.
 
     Args:
@@ -50,7 +50,7 @@ def judge_placeholders(
     """
     report = check_placeholders(repository, names, between)
     branch = current_branch(repository) if between is None else None
-    return concluded(repository, hook, report, branch)
+    return decide(repository, hook, report, branch)
 
 
 def check_placeholders(
@@ -94,9 +94,9 @@ def _range(repository: Repository, named: Collection[RepoPath], between: tuple[s
     with Objects(repository) as objects:
         (_, first), (after_tree, last) = (_commit(objects, revision) for revision in between)
         base = common_ancestor(repository, first, last) or first
-        policies, terms = Policies(objects), trusted(repository)
+        policies, terms = Policies(objects), trusted_options(repository)
         before, after = (policies.at(policies.key(tree)) for tree in (_commit(objects, base)[0], after_tree))
-        asked = asked_policy(objects, policies, terms)
+        asked = requested_policy(objects, policies, terms)
         found = asked or (after if before.is_absent else before)
         policy = _louder(usable(found))
     whole = Commit(last, after_tree, (base,), is_agents=False)

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from patchgate.check.terms import policy_of_analyses
+from patchgate.check.policy_lookup import policy_of_analyses
 from patchgate.commands.results import AnalysisRun, Evaluated, Measurement, Result, TreeRuns
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.change_sources import pending_base, staged, worktree

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from patchgate.check import refs
-from patchgate.check.cases import BUILT_IN, reference
-from patchgate.check.gate import levelled
-from patchgate.check.ref_terms import USUAL_BRANCHES
-from patchgate.check.terms import trusted
+from patchgate.check.gate import at_policy_level
+from patchgate.check.judging_policy import BUILT_IN, reference
+from patchgate.check.policy_lookup import trusted_options
+from patchgate.check.protected_refs import USUAL_BRANCHES
 from patchgate.errors import ConfigError, UndecidedError, UsageError
 from patchgate.git.model import Change, Source
 from patchgate.git.objects import Objects
@@ -79,7 +79,7 @@ def asking_of(repository: Repository, remote: Remote, updates: Sequence[RefUpdat
 
 def _above_all(repository: Repository, remote: Remote) -> Iterator[str]:
     """Name the revisions beside HEAD whose policy speaks for every branch."""
-    above = trusted(repository).policy_from
+    above = trusted_options(repository).policy_from
     if above is not None:
         yield above
     defaults = USUAL_BRANCHES if remote.default is None else (remote.default,)
@@ -148,7 +148,7 @@ def _terms_of(scene: Scene, before: Analysed | None) -> _Terms:
         UndecidedError: one cannot be read.
     """
     objects, policies = scene.objects, Policies(scene.objects)
-    asked, had = trusted(scene.repository), None if before is None else before.commit
+    asked, had = trusted_options(scene.repository), None if before is None else before.commit
     for revision, place in (
         (asked.policy_from, printable(asked.place or "", 120)),
         (had, (had or "")[:SHORT_OID]),
@@ -195,7 +195,7 @@ def _verified(
         told
         for each in found
         for finding in findings_of(each)
-        if (told := levelled(policy, Profile.COMMIT, finding)) is not None
+        if (told := at_policy_level(policy, Profile.COMMIT, finding)) is not None
     ]
     errors = [finding for finding in findings if finding.level is Level.ERROR]
     if not errors:

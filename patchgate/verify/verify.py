@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from patchgate.check.cases import controls_of
+from patchgate.check.judging_policy import controls_of
 from patchgate.commands.results import Comparison, Evaluated, TreeRuns
 from patchgate.errors import DamagedIntentError, UndecidedError, UsageError
 from patchgate.git.file_history import renames

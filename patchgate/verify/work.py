@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from patchgate.check.cases import controls_of
+from patchgate.check.judging_policy import controls_of
 from patchgate.check.pending import pending_change
 from patchgate.git.change_sources import merge_heads
 from patchgate.git.diff import Detail

@@ -18,7 +18,7 @@ import pytest
 
 from patchgate.apply.disk_bytes import Forms, Standing, forms, standing
 from patchgate.apply.write_patch import stored_otherwise_after
-from patchgate.check.terms import Asked
+from patchgate.check.policy_lookup import CheckOptions
 from patchgate.errors import UndecidedError
 from patchgate.git.model import EXECUTABLE, REGULAR, Entry, FileChange
 from patchgate.git.objects import Objects
@@ -56,7 +56,7 @@ class World:
     ) -> Iterator[tuple[Repository, Judged, Standing]]:
         """Judge the patch, and look what stands on disk."""
         repository = self.repository
-        with judging(repository, self.patch, Asked(), base=base) as judged:
+        with judging(repository, self.patch, CheckOptions(), base=base) as judged:
             files = judged.verdict.change.files
             assert files, [finding.message for finding in judged.verdict.findings]
             stands = standing(repository, judged.objects, judged.store, files, with_index=with_index)
@@ -638,7 +638,7 @@ class Disturbed:
 
     @classmethod
     def judged(cls, world: World) -> Disturbed:
-        with judging(world.repository, world.patch, Asked()) as judged:
+        with judging(world.repository, world.patch, CheckOptions()) as judged:
             return cls(world.repo, judged.verdict.change.files)
 
     def differing(self) -> list[bytes]:
@@ -734,7 +734,7 @@ def test_the_ordinary_case_starts_no_child(tmp_path: Path, monkeypatch: pytest.M
 
     argv = Repository.argv
     repository = world.repository
-    with judging(repository, world.patch, Asked()) as judged:
+    with judging(repository, world.patch, CheckOptions()) as judged:
         files = judged.verdict.change.files
         monkeypatch.setattr(Repository, "argv", note)
         stands = standing(repository, judged.objects, judged.store, files)

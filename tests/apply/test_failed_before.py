@@ -10,7 +10,7 @@ import pytest
 
 from patchgate.apply.apply import apply as land
 from patchgate.apply.apply_run import Place, Request
-from patchgate.check.terms import Asked
+from patchgate.check.policy_lookup import CheckOptions
 from patchgate.git.repository import open_repository
 from tests.apply.test_apply import apply, attempt_of, command, status
 from tests.proposals import ABC, addition, change_of
@@ -142,7 +142,7 @@ def test_the_base_is_what_stands_there_now_and_is_asked_once(repo: Repo) -> None
     assert [runs(change_of()), runs(change_of())] == [2, 1]
     repository = open_repository(repo.env, str(repo.path))
     environ = {**repo.env, "WITNESS": str(witness)}
-    request = Request(change_of(), Asked(), is_dry_run=True)
+    request = Request(change_of(), CheckOptions(), is_dry_run=True)
     place = Place(environ, str(repo.path.parent / "cache"))
     witness.write_text("")
     land(repository, request, replace(place, clock=lambda: 4e9))

@@ -12,7 +12,7 @@ import pytest
 from patchgate.apply.apply import apply as apply_here
 from patchgate.apply.apply_run import Place, Request
 from patchgate.apply.attempt_records import ResetRecord, record_reset
-from patchgate.check.terms import Asked
+from patchgate.check.policy_lookup import CheckOptions
 from patchgate.git.repository import open_repository
 from patchgate.ledger.ledger import Ledger
 from patchgate.report.verdict import Report
@@ -104,7 +104,7 @@ def test_the_chain_ends_after_an_hour_at_a_reset_and_is_that_of_one_worktree(rep
     repository = open_repository(repo.env, str(repo.path))
     clock = [1_800_000_000.0]
     place = Place(repo.env, str(repo.path.parent / "cache"), clock=lambda: clock[0])
-    request = Request(change_of(old=b"no"), Asked())
+    request = Request(change_of(old=b"no"), CheckOptions())
 
     def again(here: Place = place) -> Report:
         return apply_here(repository, request, here)

@@ -23,7 +23,7 @@ KILLED = """\
 import os, sys
 from tests.faults import Faults
 from patchgate.git.repository import open_repository
-from patchgate.check.terms import Asked
+from patchgate.check.policy_lookup import Asked
 from patchgate.apply.apply import apply
 from patchgate.apply.apply_run import Place, Request
 place = Place(dict(os.environ), sys.argv[1], faults=Faults.parse(sys.argv[2]))

@@ -11,7 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchgate.approvals.approvals import MOST_LINE, MOST_LINES, LocalApprovals, Signed, Statement, read_lines
+from patchgate.approvals.approvals import (
+    MOST_LINE,
+    MOST_LINES,
+    LocalApprovals,
+    SignedStatement,
+    Statement,
+    read_lines,
+)
 from patchgate.errors import UndecidedError
 from patchgate.git.quoting import is_printable
 
@@ -58,8 +65,8 @@ def test_a_statement_that_is_written_is_read_again_and_no_two_have_the_same_byte
 ) -> None:
     made = Statement(f"sha256:{change}", f"sha256:{policy}", tuple(sorted(rules)), reason, by, STATEMENT.at)
     assert Statement.from_plain(json.loads(made.to_bytes())) == made
-    line = Signed(made, SIGNATURE).to_line()
-    assert read_lines(line) == ([Signed(made, SIGNATURE)], 0)
+    line = SignedStatement(made, SIGNATURE).to_line()
+    assert read_lines(line) == ([SignedStatement(made, SIGNATURE)], 0)
     assert line.count(b"\n") == 1
     if made != STATEMENT:
         assert made.to_bytes() != STATEMENT.to_bytes()
@@ -126,13 +133,13 @@ def test_a_signature_covers_every_value(name: str, text: str) -> None:
     ids=lambda line: line[:40].decode("ascii", "replace") if line else "empty",
 )
 def test_a_line_that_is_no_signed_statement_is_counted_and_left_out(line: bytes) -> None:
-    good = Signed(STATEMENT, SIGNATURE)
+    good = SignedStatement(STATEMENT, SIGNATURE)
     found, n_bad = read_lines(line + b"\n" + good.to_line())
     assert (found, n_bad) == ([good], int(bool(line)))
 
 
 def test_the_line_that_the_bad_ones_were_made_of_is_good() -> None:
-    assert read_lines(changed()) == ([Signed(STATEMENT, SIGNATURE)], 0)
+    assert read_lines(changed()) == ([SignedStatement(STATEMENT, SIGNATURE)], 0)
 
 
 def test_the_last_of_two_equal_keys_is_what_is_signed_too() -> None:
@@ -149,7 +156,8 @@ def test_no_bytes_make_reading_fail(raw: bytes) -> None:
 
 def test_a_note_of_very_many_lines_is_read_to_a_limit() -> None:
     signed = [
-        Signed(replace(STATEMENT, reason=f"reason {number}"), SIGNATURE) for number in range(MOST_LINES + 5)
+        SignedStatement(replace(STATEMENT, reason=f"reason {number}"), SIGNATURE)
+        for number in range(MOST_LINES + 5)
     ]
     found, n_bad = read_lines(b"".join(each.to_line() for each in signed))
     assert (found, n_bad) == (signed[:MOST_LINES], 5)

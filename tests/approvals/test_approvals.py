@@ -12,12 +12,12 @@ from typing import Any
 import jsonschema
 import pytest
 
-from patchgate.approvals.approvals import Signed
-from patchgate.approvals.effects import LOCAL, PUSH, approve_line, honour, honoured
+from patchgate.approvals.apply_approvals import LOCAL, PUSH, apply_approvals, apply_grants, approve_command
+from patchgate.approvals.approvals import SignedStatement
 from patchgate.approvals.grants import Grant
 from patchgate.check.commits import check_revision
 from patchgate.check.pending import check_pending
-from patchgate.check.terms import Asked
+from patchgate.check.policy_lookup import CheckOptions
 from patchgate.git.model import Source, change_id
 from patchgate.git.notes import add_line, anchor_of, read_notes
 from patchgate.git.objects import Objects
@@ -58,7 +58,7 @@ def opened(repo: Repo, **env: str) -> Repository:
 
 def judged(repo: Repo) -> ChangeVerdict:
     """The verdict on what is staged, without any approval."""
-    (change,) = check_pending(opened(repo), Asked()).changes
+    (change,) = check_pending(opened(repo), CheckOptions()).changes
     return change
 
 
@@ -188,7 +188,7 @@ def test_an_undecided_gate_stays_undecided(repo: Repo) -> None:
     change = judged(repo)
     unsure = GateOutcome("shape", Outcome.UNDECIDED, "an object is missing")
     gates = tuple(unsure if gate.gate == "shape" else gate for gate in change.gates)
-    report = honour(Report((replace(change, gates=gates),)), [[granted(repo)]])
+    report = apply_grants(Report((replace(change, gates=gates),)), [[granted(repo)]])
     assert report.verdict is Verdict.UNDECIDED
     assert unsure in report.changes[0].gates
 
@@ -196,10 +196,10 @@ def test_an_undecided_gate_stays_undecided(repo: Repo) -> None:
 @pytest.mark.parametrize("kind", ["message", "ref", "patch", "edits", "all"])
 def test_what_can_become_no_commit_is_out_of_reach(repo: Repo, kind: str) -> None:
     report = Report((replace(judged(repo), source=Source(kind)),))
-    assert honour(report, [[granted(repo)]]) == report
-    assert approve_line(report, place=LOCAL) is None
+    assert apply_grants(report, [[granted(repo)]]) == report
+    assert approve_command(report, place=LOCAL) is None
     approve_here(repo, statement_for(repo.check().change))
-    assert honoured(opened(repo), report, local=True) == report
+    assert apply_approvals(opened(repo), report, local=True) == report
 
 
 @pytest.mark.parametrize("rule", ["message-vague", "hunk-mismatch", "not-a-unified-diff"])
@@ -207,8 +207,8 @@ def test_what_is_said_about_a_message_or_a_text_is_out_of_reach(repo: Repo, rule
     change = judged(repo)
     finding = replace(change.findings[0], rule=rule, level=Level.ERROR)
     report = Report((replace(change, findings=(finding,)),))
-    assert honour(report, [[granted(repo, rule)]]) == report
-    assert approve_line(report, place=LOCAL) is None
+    assert apply_grants(report, [[granted(repo, rule)]]) == report
+    assert approve_command(report, place=LOCAL) is None
 
 
 def test_a_change_without_files_is_out_of_reach_for_all_of_them_have_one_id(repo: Repo) -> None:
@@ -216,19 +216,19 @@ def test_a_change_without_files_is_out_of_reach_for_all_of_them_have_one_id(repo
     empty = replace(change, change=replace(change.change, files=()))
     for each, verdict in ((empty, Verdict.REJECTED), (change, Verdict.ACCEPTED)):
         grant = granted(repo, change_id=change_id(each.change))
-        assert honour(Report((each,)), [[grant]]).verdict is verdict
+        assert apply_grants(Report((each,)), [[grant]]).verdict is verdict
 
 
 def test_a_grant_for_another_change_is_not_believed(repo: Repo) -> None:
     report = Report((judged(repo),))
     for other in ({"change_id": "sha256:" + "0" * 64}, {"policy": "sha256:" + "0" * 64}):
-        assert honour(report, [[granted(repo, **other)]]) == report
+        assert apply_grants(report, [[granted(repo, **other)]]) == report
 
 
 def test_a_signed_approval_is_named_before_one_of_this_machine(repo: Repo) -> None:
     grant = granted(repo)
     signed = Grant(replace(grant.statement, reason="signed for good"), "signer", True)
-    report = honour(Report((judged(repo),)), [[grant, signed]])
+    report = apply_grants(Report((judged(repo),)), [[grant, signed]])
     assert report.changes[0].findings[0].details["approved"] == {
         "by": "signer",
         "reason": "signed for good",
@@ -340,7 +340,7 @@ def test_an_accepted_change_costs_no_look_at_approvals(repo: Repo) -> None:
     assert (answer.verdict, answer.report["warnings"]) == ("accepted", [])
     report = Report((judged(repo),))
     gone = replace(opened(repo), git_dir="/nowhere", common_dir="/nowhere", environment={})
-    assert honoured(gone, report, local=True) is report
+    assert apply_approvals(gone, report, local=True) is report
 
 
 # The line at the end of a refusal.
@@ -372,11 +372,12 @@ def test_there_is_no_line_where_nobody_can_approve(repo: Repo) -> None:
     change = judged(repo)
     unsure = replace(change, gates=(*change.gates, GateOutcome("drift", Outcome.UNDECIDED, "no baseline")))
     unseen = replace(change, gates=(), findings=())
-    assert approve_line(Report((change,)), place=LOCAL) is not None
+    assert approve_command(Report((change,)), place=LOCAL) is not None
     for report in (Report(()), Report((unsure,)), Report((change, unsure)), Report((unseen,))):
-        assert approve_line(report, place=LOCAL) is None
+        assert approve_command(report, place=LOCAL) is None
     assert (
-        approve_line(Report((change,)), place=PUSH) == 'git patchgate approve @staged --reason "..." --sign'
+        approve_command(Report((change,)), place=PUSH)
+        == 'git patchgate approve @staged --reason "..." --sign'
     )
 
 
@@ -410,7 +411,7 @@ def allow(repo: Repo, signers: str) -> str:
     return commit
 
 
-def note_for(repo: Repo, signed: Signed, **options: Any) -> str:
+def note_for(repo: Repo, signed: SignedStatement, **options: Any) -> str:
     return put_note(repo, signed.statement.change_id, signed.to_line(), **options)
 
 
@@ -446,7 +447,7 @@ def test_notes_are_found_with_every_fan_out(signed_repo: Repo, key: Key, fanout:
 @needs_ssh_keygen
 def test_a_statement_that_was_changed_after_signing_does_not_count(signed_repo: Repo, key: Key) -> None:
     signed = key.sign(statement_for(signed_repo.check().change, reason="for the tests only"))
-    forged = Signed(replace(signed.statement, reason="for everything"), signed.signature)
+    forged = SignedStatement(replace(signed.statement, reason="for everything"), signed.signature)
     note_for(signed_repo, forged)
     assert refusal(signed_repo).endswith(
         "that says it is by A U Thor <author@example.com> does not count: its signature is not good by "
@@ -460,7 +461,7 @@ def test_a_signature_over_another_statement_does_not_count(signed_repo: Repo, ke
     meant = statement_for(signed_repo.check().change)
     changed: dict[str, Any] = {what: "sha256:" + "0" * 64}
     other = key.sign(replace(meant, **changed))
-    note_for(signed_repo, Signed(meant, other.signature))
+    note_for(signed_repo, SignedStatement(meant, other.signature))
     assert "does not count" in refusal(signed_repo)
 
 
@@ -562,12 +563,12 @@ def test_a_policy_from_elsewhere_whose_tree_is_not_named_brings_no_signers(
     signed_repo: Repo, key: Key
 ) -> None:
     repository = opened(signed_repo)
-    report = check_pending(repository, Asked())
+    report = check_pending(repository, CheckOptions())
     note_for(signed_repo, key.sign(statement_for(signed_repo.check().change)))
-    assert honoured(repository, report, local=False).verdict is Verdict.ACCEPTED
+    assert apply_approvals(repository, report, local=False).verdict is Verdict.ACCEPTED
     (change,) = report.changes
     elsewhere = replace(change, policy=replace(change.policy, origin="1234567890ab:patchgate.toml"))
-    assert honoured(repository, Report((elsewhere,)), local=False).verdict is Verdict.REJECTED
+    assert apply_approvals(repository, Report((elsewhere,)), local=False).verdict is Verdict.REJECTED
 
 
 @needs_ssh_keygen
@@ -583,13 +584,13 @@ def test_what_counts_for_one_change_does_not_count_for_its_twin_on_a_base_withou
     note_for(repo, key.sign(statement_for(change)))
     evil = repo.commit(None, "Vendor")
     repository = opened(repo)
-    twins = [check_revision(repository, each, Asked()).changes[0] for each in (evil, plain)]
+    twins = [check_revision(repository, each, CheckOptions()).changes[0] for each in (evil, plain)]
     assert (
         len({(each["change_id"], each["policy"]["digest"]) for each in (change, repo.check(plain).change)})
         == 1
     )
     for report in (Report(tuple(twins)), Report(tuple(reversed(twins)))):
-        done = honoured(repository, report, local=False)
+        done = apply_approvals(repository, report, local=False)
         assert {each.source.commit: each.verdict for each in done.changes} == {
             evil: Verdict.ACCEPTED,
             plain: Verdict.REJECTED,
@@ -639,7 +640,7 @@ def test_of_very_many_signatures_only_some_are_looked_at(signed_repo: Repo, key:
     stranger = Key.make(tmp_path, "stranger")
     signed = stranger.sign(statement_for(signed_repo.check().change))
     many = [
-        Signed(replace(signed.statement, reason=f"reason number {number}"), signed.signature)
+        SignedStatement(replace(signed.statement, reason=f"reason number {number}"), signed.signature)
         for number in range(40)
     ]
     for place, verdict in ((15, "accepted"), (16, "rejected")):
@@ -732,8 +733,8 @@ def test_junk_notes_approve_nothing_and_stop_nothing(
     assert elsewhere(signed_repo).errors == ["deny-prefix"]
     # Beside a second place with a good one it counts.
     good = note_for(signed_repo, key.sign(statement_for(change)), ref="refs/notes/other")
-    report = check_pending(opened(signed_repo), Asked())
-    done = honoured(opened(signed_repo), report, local=False, notes=(REF, good))
+    report = check_pending(opened(signed_repo), CheckOptions())
+    done = apply_approvals(opened(signed_repo), report, local=False, notes=(REF, good))
     assert done.verdict is Verdict.ACCEPTED
 
 
@@ -741,8 +742,8 @@ def test_junk_notes_approve_nothing_and_stop_nothing(
 @pytest.mark.parametrize("place", ["refs/notes/none", "0" * 40, "1" * 40, "-x", "a..b", ""])
 def test_a_place_of_notes_that_is_not_there_has_none(signed_repo: Repo, place: str) -> None:
     repository = opened(signed_repo)
-    report = check_pending(repository, Asked())
-    done = honoured(repository, report, local=False, notes=(place,))
+    report = check_pending(repository, CheckOptions())
+    done = apply_approvals(repository, report, local=False, notes=(place,))
     assert (done.verdict, done.warnings) == (Verdict.REJECTED, report.warnings)
 
 
@@ -789,11 +790,11 @@ def test_a_commit_of_notes_in_quarantine_is_read(signed_repo: Repo, key: Key, tm
     env = {"GIT_OBJECT_DIRECTORY": str(quarantine), "GIT_ALTERNATE_OBJECT_DIRECTORIES": own}
     name = anchor(signed_repo, signed.statement.change_id)
     commit = commit_note(signed_repo, f"{name[:2]}/{name[2:]}", signed.to_line(), **env)
-    report = check_pending(opened(signed_repo), Asked())
-    outside = honoured(opened(signed_repo), report, local=False, notes=(commit,))
+    report = check_pending(opened(signed_repo), CheckOptions())
+    outside = apply_approvals(opened(signed_repo), report, local=False, notes=(commit,))
     assert outside.verdict is Verdict.REJECTED
     inside = opened(signed_repo, **env, GIT_QUARANTINE_PATH=str(quarantine))
-    assert honoured(inside, report, local=False, notes=(commit,)).verdict is Verdict.ACCEPTED
+    assert apply_approvals(inside, report, local=False, notes=(commit,)).verdict is Verdict.ACCEPTED
 
 
 @needs_ssh_keygen

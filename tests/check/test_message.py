@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchgate.check.message import Cleanup, Message, clean, examine
-from patchgate.check.vague import MOST_PLACES
+from patchgate.check.vague_phrases import MOST_PLACES
 from patchgate.git.quoting import is_printable
 from patchgate.policy.policy import Profile
 from patchgate.report.rules import RULES, Level, Stage

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from patchgate.check.pending import check_pending, drop_pending, leave_pending, raw_diff
-from patchgate.check.terms import Asked
+from patchgate.check.policy_lookup import CheckOptions
 from patchgate.git.objects import Objects
 from patchgate.git.repository import open_repository
 from tests.world import Repo
@@ -47,7 +47,7 @@ def test_the_raw_diff_is_git_s_own_byte_for_byte(
         stage(repo, name, what)
     tree = repo.ask("write-tree")
     opened = open_repository(repo.env, str(repo.path))
-    (judged,) = check_pending(opened, Asked()).changes
+    (judged,) = check_pending(opened, CheckOptions()).changes
     pinned = ("-r", "--raw", "-z", "--no-renames", "--no-abbrev", "--ignore-submodules=none")
     assert raw_diff(judged.change, opened.zero_oid) == repo.git("diff-tree", *pinned, "HEAD", tree)
 
@@ -56,7 +56,7 @@ def test_a_pending_receipt_holds_head_branch_and_policy_before_the_diff(tmp_path
     repo = Repo.create(tmp_path)
     repo.stage({"a": "a\n"})
     opened = open_repository(repo.env, str(repo.path))
-    (judged,) = check_pending(opened, Asked()).changes
+    (judged,) = check_pending(opened, CheckOptions()).changes
     warning = leave_pending(
         opened, judged.change, status="accepted", head="0" * 40, branch="refs/heads/main", policy=("-", "-")
     )
@@ -77,7 +77,7 @@ def test_a_pending_receipt_that_cannot_be_written_is_a_warning(tmp_path: Path) -
     repo = Repo.create(tmp_path)
     repo.stage({"a": "a\n"})
     opened = open_repository(repo.env, str(repo.path))
-    (judged,) = check_pending(opened, Asked()).changes
+    (judged,) = check_pending(opened, CheckOptions()).changes
     (repo.path / ".git" / "patchgate-pending").mkdir()
     warning = leave_pending(
         opened, judged.change, status="accepted", head="0" * 40, branch="refs/heads/main", policy=("-", "-")

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from patchgate import __version__
 from patchgate.check.message import CUT_LINE, Cleanup, Message, clean, examine, is_abandoned
-from patchgate.check.vague import phrases
+from patchgate.check.vague_phrases import phrases
 from patchgate.hooks.install import hook_text
 from tests.hooks.hook_world import Recorder, install
 from tests.world import Repo

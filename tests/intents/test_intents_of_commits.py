@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.check.cases import controls_of
+from patchgate.check.judging_policy import controls_of
 from patchgate.errors import UndecidedError
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository, open_repository

@@ -227,7 +227,7 @@ def test_lines_are_those_of_git_where_a_lone_cr_ends_one_for_python() -> None:
     ]
 
 
-class Counted(list[Statement]):
+class Counted(list[SourceStatement]):
     """Statements that count how often one of them is looked at."""
 
     looks = 0
@@ -236,7 +236,7 @@ class Counted(list[Statement]):
         self.looks += 1
         return super().__getitem__(place)
 
-    def __iter__(self) -> Iterator[Statement]:
+    def __iter__(self) -> Iterator[SourceStatement]:
         self.looks += len(self)
         return super().__iter__()
 

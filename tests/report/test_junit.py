@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from patchgate.report.builds import junit
+from patchgate.report.ci_formats import junit
 from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, GateOutcome, Outcome, Report
 from tests.report.verdict_reports import BLIND, HOSTILE, commits, finding, hostile, judged, report

@@ -13,7 +13,7 @@ import pytest
 from patchgate.git.model import Change, Source
 from patchgate.report import json as report_json
 from patchgate.report import sarif
-from patchgate.report.builds import github, gitlab, junit
+from patchgate.report.ci_formats import github, gitlab, junit
 from patchgate.report.rules import Level
 from patchgate.report.schema import json_schema
 from patchgate.report.text import concise, full

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from patchgate.check.commits import check_revision
-from patchgate.check.terms import Asked
+from patchgate.check.policy_lookup import CheckOptions
 from patchgate.errors import PatchgateError
 from patchgate.git.repository import open_repository
 from patchgate.hooks.at_receive import judge_receive
@@ -77,18 +77,18 @@ class Doors:
         line = f"{base} {change.tip} {MAIN}\n".encode()
         found = {
             "pre-receive": _said(lambda: judge_receive(self._received, line)),
-            "--policy-from": self._checked(f"{base}..{change.tip}", Asked(policy_from=MAIN)),
+            "--policy-from": self._checked(f"{base}..{change.tip}", CheckOptions(policy_from=MAIN)),
         }
         if change.is_single:
-            found["full tier"] = self._checked(change.tip, Asked())
+            found["full tier"] = self._checked(change.tip, CheckOptions())
             if staged and (hook := self._hooked(change)) is not None:
                 found["fast path"] = hook
         elif "change_policy" not in change.done:
             # Here each commit is judged by its parent's policy, which is the same as long as none changes it.
-            found["full tier"] = self._checked(f"{base}..{change.tip}", Asked())
+            found["full tier"] = self._checked(f"{base}..{change.tip}", CheckOptions())
         return found
 
-    def _checked(self, revision: str, asked: Asked) -> str:
+    def _checked(self, revision: str, asked: CheckOptions) -> str:
         return _said(lambda: check_revision(self._opened, revision, asked))
 
     def _hooked(self, change: Odd) -> str | None:

@@ -101,7 +101,7 @@ DIRTY = """\
 import errno, os, sys
 from patchgate.storage.filesystem import Steps
 from patchgate.git.repository import open_repository
-from patchgate.check.terms import Asked
+from patchgate.check.policy_lookup import Asked
 from patchgate.apply.apply import apply
 from patchgate.apply.apply_run import Place, Request
 from patchgate.report.json import render

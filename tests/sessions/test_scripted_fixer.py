@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from patchgate.check.selftest_case import Kind
+from patchgate.check.selftest_case import ProposalKind
 from patchgate.cli.selftest_run import CASES as SELFTEST
 from patchgate.cli.selftest_run import GOOD, SHARED
 from patchgate.patches.patch_parser import Patch, parse
@@ -159,7 +159,7 @@ def test_a_refusal_is_mended_in_one_step_by_what_it_says(repo: Repo, name: str) 
     given = CASES[name]
     sent, policy = given if isinstance(given, tuple) else (given, BROKEN[rule].policy)
     repo.policy(policy)
-    option = "--edits" if BROKEN[rule].kind is Kind.EDITS and rule == "multi-file-diff" else "--patch"
+    option = "--edits" if BROKEN[rule].kind is ProposalKind.EDITS and rule == "multi-file-diff" else "--patch"
     refused = check(repo, sent, option=option)
     assert refused.code == 1, refused.out
     assert rule in refused.errors

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from io import FileIO
 
-from patchgate.check.terms import asked_policy, trusted
+from patchgate.check.policy_lookup import requested_policy, trusted_options
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.change_sources import Base, pending_base, staged, worktree
 from patchgate.git.diff import Detail, read_difference
@@ -320,7 +320,7 @@ def judged_of(repository: Repository, objects: Objects, asked: Asked) -> tuple[J
             policy_tree=head,
         )
     policies = Policies(objects)
-    found = asked_policy(objects, policies, trusted(repository))
+    found = requested_policy(objects, policies, trusted_options(repository))
     return judged, usable(found or policies.at(policies.key(judged.policy_tree)))
 
 

@@ -33,7 +33,7 @@ from unittest import mock
 from patchgate import __version__
 from patchgate.check.commits import judge_commits
 from patchgate.check.pending import leave_pending, raw_diff
-from patchgate.check.terms import Asked
+from patchgate.check.policy_lookup import CheckOptions
 from patchgate.git.history import listed
 from patchgate.git.repository import open_repository
 from patchgate.hooks.fast import recognise
@@ -165,7 +165,7 @@ class Batch:
         given = "".join(f"{oid}\n" for oid in self._made).encode()
         commits = listed(self._repository, "--no-walk=unsorted", "--stdin", stdin=given)
         assert [commit.oid for commit in commits] == self._made
-        report = judge_commits(self._repository, commits, Asked())
+        report = judge_commits(self._repository, commits, CheckOptions())
         assert report.warnings == self._repository.limits
         counts = Counts()
         sections = self._sections()

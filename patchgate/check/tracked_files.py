@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from patchgate.check.case import Case, LinksNear
-from patchgate.check.cases import BUILT_IN
-from patchgate.check.features import Facts, Scene, facts_of, facts_of_tree
+from patchgate.check.case import Case, LinkFacts
+from patchgate.check.features import Facts, FactSources, gather_facts, gather_tree_facts
 from patchgate.check.gate import judge
-from patchgate.check.links import all_links
+from patchgate.check.judging_policy import BUILT_IN
 from patchgate.check.pending import with_id_of_change
-from patchgate.check.terms import Asked, asked_policy, detail_for
+from patchgate.check.policy_lookup import CheckOptions, requested_policy, detail_for
 from patchgate.git.change_sources import complete, pending_base, tracked
 from patchgate.git.diff import Detail
 from patchgate.git.model import Change, FileChange, Source
@@ -41,7 +40,7 @@ class _Bench:
     detail: Detail
     folders: dict[bytes, Listing]
     reference: PolicyReference
-    links: LinksNear | None
+    links: LinkFacts | None
 
     def judge(self, files: Sequence[FileChange]) -> ChangeVerdict:
         """Read one batch whole and judge it."""
@@ -59,7 +58,7 @@ class _Bench:
             self.profile,
             folders=self.folders,
             has_budgets=False,
-            facts=facts_of(Scene(self.objects, change, self.policy, self.profile, self.policy)),
+            facts=gather_facts(FactSources(self.objects, change, self.policy, self.profile, self.policy)),
             links=self.links,
         )
         outcomes, findings = judge(case)
@@ -72,7 +71,7 @@ class _Bench:
         return ChangeVerdict(empty, Source("all"), self.profile.value, self.reference, outcomes, findings)
 
 
-def check_tracked(repository: Repository, asked: Asked) -> Report:
+def check_tracked(repository: Repository, asked: CheckOptions) -> Report:
     """Judge every tracked file as if it were new, under HEAD's policy or that of `--policy-from`.
 
     Raises:
@@ -82,7 +81,7 @@ def check_tracked(repository: Repository, asked: Asked) -> Report:
     with Objects(repository) as objects:
         base = pending_base(repository, objects)
         policies = Policies(objects)
-        found = asked_policy(objects, policies, asked) or policies.at(policies.key(base.policy_tree))
+        found = requested_policy(objects, policies, asked) or policies.at(policies.key(base.policy_tree))
         if found.fault is not None:
             raise found.fault
         policy = found.policy or built_in()
@@ -92,7 +91,7 @@ def check_tracked(repository: Repository, asked: Asked) -> Report:
         result = resulting_tree(objects, objects.empty_tree, files)
         place = f"{asked.place or 'HEAD'}:{policy.file}" if policy.file else BUILT_IN
         reference = PolicyReference(policy.digest(profile), place)
-        links = all_links(objects, files, policy, profile)
+        links = gather_all_links(objects, files, policy, profile)
         bench = _Bench(
             objects,
             policy,
@@ -107,7 +106,7 @@ def check_tracked(repository: Repository, asked: Asked) -> Report:
             for start in range(0, max(1, len(files)), _BATCH_FILES)
         ]
         empty = Change(objects.empty_tree, result.tree, ())
-        parts.append(bench.judge_tree(empty, facts_of_tree(objects, files, policy)))
+        parts.append(bench.judge_tree(empty, gather_tree_facts(objects, files, policy)))
         joined = ChangeVerdict(
             Change(
                 objects.empty_tree, result.tree, tuple(file for part in parts for file in part.change.files)

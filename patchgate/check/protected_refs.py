@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from patchgate.check.cases import BUILT_IN, reference
+from patchgate.check.judging_policy import BUILT_IN, reference
+from patchgate.check.policy_lookup import CheckOptions
 from patchgate.check.refs import GATE, RefMove, examine, show_ref
-from patchgate.check.terms import Asked
 from patchgate.errors import ConfigError
 from patchgate.git.model import Change, Source
 from patchgate.git.objects import Objects
@@ -76,7 +76,7 @@ class _Governing:
     fault: ConfigError | None = None
 
 
-class RefTerms:
+class RefRules:
     """Answers, for the refs of one destination.
 
     Args:
@@ -90,7 +90,7 @@ class RefTerms:
         objects: Objects,
         destination: Destination,
         commits: Mapping[str, str | None],
-        asked: Asked,
+        asked: CheckOptions,
     ) -> None:
         self._repository = repository
         self._objects = objects

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from patchgate.check.features import taking_part
+from patchgate.check.features import feature_functions
 from patchgate.git.model import change_id
 from patchgate.git.notes import APPROVALS_REF
 from patchgate.git.repository import Repository
@@ -38,14 +38,14 @@ def add_receipts(receipts: Receipts, changes: Sequence[ChangeVerdict]) -> tuple[
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class HookDecision:
     """What a local hook found, and whether git must stop for it."""
 
     report: Report
     stops: bool
 
 
-def holds(change: ChangeVerdict, branch: str | None) -> bool:
+def blocks(change: ChangeVerdict, branch: str | None) -> bool:
     """Tell whether a local hook stops for this change, were it to land on `branch`."""
     if change.verdict is Verdict.ACCEPTED or change.policy.observes:
         return False
@@ -63,12 +63,12 @@ def with_approvals(
     """
     if report.verdict is Verdict.ACCEPTED:
         return report
-    for _, honoured in taking_part("honoured"):
-        report = honoured(repository, report, local=local, notes=notes)
+    for _, apply_approvals in feature_functions("apply_approvals"):
+        report = apply_approvals(repository, report, local=local, notes=notes)
     return report
 
 
-def concluded(
+def decide(
     repository: Repository,
     hook: str,
     report: Report,
@@ -76,7 +76,7 @@ def concluded(
     *,
     local: bool = True,
     most: int | None = None,
-) -> Judged:
+) -> HookDecision:
     """Let approvals count, record what is still refused, and say whether git must stop.
 
     Args:
@@ -88,14 +88,14 @@ def concluded(
     report = with_approvals(repository, report, local=local)
     bad = [change for change in report.changes if change.verdict is not Verdict.ACCEPTED]
     if not bad:
-        return Judged(report, stops=False)
+        return HookDecision(report, stops=False)
     ledger = Ledger(repository.common_dir)
     failures = {
-        ledger.record("refused" if holds(each, branch) else "observed", _about(each, hook))
+        ledger.record("refused" if blocks(each, branch) else "observed", _about(each, hook))
         for each in bad[:most]
     }
     warnings = (*report.warnings, *(each for each in failures if each))
-    return Judged(replace(report, warnings=warnings), any(holds(each, branch) for each in bad))
+    return HookDecision(replace(report, warnings=warnings), any(blocks(each, branch) for each in bad))
 
 
 def _about(change: ChangeVerdict, hook: str) -> Mapping[str, Json]:

@@ -59,7 +59,7 @@ def _rules_in_question(change: ChangeVerdict) -> frozenset[str]:
     return frozenset(each.rule for each in errors) if is_in_question else frozenset()
 
 
-def honoured(
+def apply_approvals(
     repository: Repository,
     report: Report,
     *,
@@ -80,23 +80,23 @@ def honoured(
     refusing = [_rules_in_question(change) for change in report.changes]
     if not any(refusing):
         return report
-    from patchgate.approvals.grants import grants_for
+    from patchgate.approvals.grants import find_grants
 
-    grants, warnings = grants_for(repository, report.changes, refusing, local=local, notes=notes)
-    done = honour(report, grants)
+    grants, warnings = find_grants(repository, report.changes, refusing, local=local, notes=notes)
+    done = apply_grants(report, grants)
     return replace(done, warnings=(*done.warnings, *warnings)) if warnings else done
 
 
-def honour(report: Report, grants: Sequence[Sequence[Grant]]) -> Report:
+def apply_grants(report: Report, grants: Sequence[Sequence[Grant]]) -> Report:
     """Let approvals take effect: for each change of the report, those that were found to count for it."""
     changes = tuple(
-        _honour_one(change, mine) if mine else change
+        _apply_to(change, mine) if mine else change
         for change, mine in zip(report.changes, grants, strict=True)
     )
     return replace(report, changes=changes)
 
 
-def _honour_one(change: ChangeVerdict, grants: Sequence[Grant]) -> ChangeVerdict:
+def _apply_to(change: ChangeVerdict, grants: Sequence[Grant]) -> ChangeVerdict:
     about = (change_id(change.change), change.policy.digest)
     # What a signature proves is named before what only this machine knows.
     grants = sorted(
@@ -150,7 +150,7 @@ def _words(grant: Grant) -> str:
     return f"approved by {printable(grant.by)} ({how}): {printable(grant.statement.reason)}"
 
 
-def approve_line(
+def approve_command(
     report: Report, *, place: str, policy_from: str | None = None, profile: str | None = None
 ) -> str | None:
     """Write the command by which a person may approve what a report refuses; None where nobody can.
@@ -159,7 +159,7 @@ def approve_line(
     the agent reads it, and would run it.
 
     Args:
-        report: what remains refused after `honoured`.
+        report: what remains refused after `apply_approvals`.
         place: `LOCAL`, where an approval without a signature counts, or `PUSH` (pre-push, pre-receive),
             where only a signed one does.
         policy_from: the revision whose policy was asked for, where it is not the change's own base; where

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from patchgate.check.features import Making, watched
+from patchgate.check.features import ScopedCommits, watched
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.diff import Detail, Glance, Watch
 from patchgate.git.objects import Objects
@@ -21,7 +21,7 @@ TRUST_KEY = "patchgate.trustRef"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CheckOptions:
     """What was asked about how to judge; None leaves it to the change.
 
     `policy_from` is a revision whose policy counts, `policy_name` what it was called before it was resolved
@@ -40,7 +40,7 @@ class Asked:
     policy: Policy | None = None
     fallback: str | None = None
     firsts: frozenset[str] | None = None
-    making: Making | None = None
+    making: ScopedCommits | None = None
     policy_name: str | None = None
     since: str | None = None
     in_full: bool = False
@@ -52,7 +52,7 @@ class Asked:
         return self.policy_name or self.policy_from
 
 
-def asked_policy(objects: Objects, policies: Policies, asked: Asked) -> Found | None:
+def requested_policy(objects: Objects, policies: Policies, asked: CheckOptions) -> Found | None:
     """Read the policy of `--policy-from REV`.
 
     Raises:
@@ -73,7 +73,7 @@ def asked_policy(objects: Objects, policies: Policies, asked: Asked) -> Found | 
     return replace(found, tree=tree)
 
 
-def known_history(objects: Objects, asked: Asked) -> list[str] | None:
+def history_root(objects: Objects, asked: CheckOptions) -> list[str] | None:
     """Name the commit whose first commit counts as that of the repository: the one whose policy judges.
 
     Empty where what was asked for names no commit, None where the main line decides.
@@ -88,7 +88,7 @@ def known_history(objects: Objects, asked: Asked) -> list[str] | None:
     return [named[1]] if named is not None and named[1] is not None else []
 
 
-def asked_from(repository: Repository, policy_from: str) -> Asked:
+def resolve_policy_from(repository: Repository, policy_from: str) -> CheckOptions:
     """Resolve the revision of `--policy-from` for a command that judges more than once.
 
     Raises:
@@ -98,7 +98,7 @@ def asked_from(repository: Repository, policy_from: str) -> Asked:
         found = resolve(objects, policy_from)
     if found is None:
         raise _unknown_policy()
-    return Asked(found.oid, policy_name=policy_from)
+    return CheckOptions(found.oid, policy_name=policy_from)
 
 
 def _unknown_policy() -> UsageError:
@@ -121,8 +121,8 @@ def policy_of_analyses(
     from patchgate.git.change_sources import pending_base
 
     policies = Policies(objects)
-    asked = trusted(repository)
-    found = asked_policy(objects, policies, asked)
+    asked = trusted_options(repository)
+    found = requested_policy(objects, policies, asked)
     if found is None and before is not None:
         found = policies.at(policies.key(before))
         if found.fault is None and (found.policy is None or not found.policy.config.analyses):
@@ -132,7 +132,7 @@ def policy_of_analyses(
     return usable(found), asked.place or "HEAD"
 
 
-def trusted(repository: Repository) -> Asked:
+def trusted_options(repository: Repository) -> CheckOptions:
     """Read which ref's policy this repository trusts above all (`install --trust-ref REF`), if any.
 
     Git reads its config, with includes and the global and worktree files. The ref is resolved here, once.
@@ -142,11 +142,11 @@ def trusted(repository: Repository) -> Asked:
     """
     done = repository.git("config", "-z", "--show-origin", "--get", TRUST_KEY, answers=(0, 1))
     if done.code == 1:
-        return Asked()
+        return CheckOptions()
     origin, _, rest = os.fsdecode(done.out).partition("\0")
     ref = rest.rstrip("\0\n")
     if not ref:
-        return Asked()
+        return CheckOptions()
     _require_untracked(repository, origin.removeprefix("file:"))
     found = repository.git("show-ref", "--verify", "--hash", "--", ref, answers=ANY_CODE)
     if found.code != 0:
@@ -157,11 +157,11 @@ def trusted(repository: Repository) -> Asked:
         raise UndecidedError(
             f"the policy is taken from {printable(ref)}, and there is no such ref here", printable(hint)
         )
-    return Asked(found.out.decode("ascii").strip(), policy_name=ref)
+    return CheckOptions(found.out.decode("ascii").strip(), policy_name=ref)
 
 
 def policy_before(
-    objects: Objects, policies: Policies, asked: Asked, commit: str | None, base: tuple[str, str]
+    objects: Objects, policies: Policies, asked: CheckOptions, commit: str | None, base: tuple[str, str]
 ) -> tuple[Found, str, bool]:
     """Find the policy that judges a change to a tree, the name of its revision, and whether it is borrowed:
     that of the main line, where the change begins a branch anew.
@@ -173,16 +173,16 @@ def policy_before(
     Raises:
         PatchgateError: it cannot be read.
     """
-    found = asked_policy(objects, policies, asked)
+    found = requested_policy(objects, policies, asked)
     if found is not None:
         return found, asked.place or base[1], False
-    beside = policy_beside(objects, policies) if commit is None else None
+    beside = main_line_policy(objects, policies) if commit is None else None
     if beside is not None:
         return beside[0], beside[1][:SHORT_OID], True
     return policies.at(policies.key(base[0])), base[1], False
 
 
-def policy_beside(objects: Objects, policies: Policies) -> tuple[Found, str] | None:
+def main_line_policy(objects: Objects, policies: Policies) -> tuple[Found, str] | None:
     """Find the policy that judges a branch which begins anew, and its commit: that of the main line.
 
     None where no branch has a commit: then the change is the first one.

@@ -1,6 +1,7 @@
 """What a push brings to which refs: new commits, what is older than the first policy, what a fetch answers.
 
-What counts as known to a ref depends on its kind (`Kind`); there is one walk for each kind that a push moves.
+What counts as known to a ref depends on its group (`RefGroup`); git walks once for each group that a push
+moves.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache, partial
 
-from patchgate.check.cases import BUILT_IN
-from patchgate.check.ref_terms import USUAL_BRANCHES, RefTerms
+from patchgate.check.judging_policy import BUILT_IN
+from patchgate.check.protected_refs import USUAL_BRANCHES, RefRules
 from patchgate.errors import UndecidedError
 from patchgate.git.history import Commit, count_lacking, lacking
 from patchgate.git.pushes import NOTES, RefUpdate, Remote, first_parents_at
@@ -25,7 +26,7 @@ from patchgate.report.verdict import ChangeVerdict, Finding, Outcome, Report, Ve
 from patchgate.report.wording import SHORT_OID, count
 
 
-class Kind(Enum):
+class RefGroup(Enum):
     """Refs that know the same; whatever those of one kind know, those of the next ones know too.
 
     A protected ref knows what it has itself and what the default branch has (where that is not known, what
@@ -40,7 +41,7 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownCommits:
     """What refs have already: commits, and options of git-rev-list that name more of them.
 
     `elsewhere` are such options too, for what is not there and is not judged all the same.
@@ -51,7 +52,7 @@ class Known:
     elsewhere: tuple[str, ...] = ()
 
 
-class News:
+class NewCommits:
     """The commits that are new to the refs of one push, and how many more are known only from elsewhere.
 
     Args:
@@ -70,22 +71,22 @@ class News:
         updates: Sequence[RefUpdate],
         commits: Mapping[str, str | None],
         is_protected: Callable[[str], bool],
-        known_to: Callable[[Kind, str], Known],
+        known_to: Callable[[RefGroup, str], KnownCommits],
     ) -> None:
         self._repository = repository
         self._peeled = commits
-        self._new: list[tuple[Kind, dict[str, Commit]]] = []
+        self._new: list[tuple[RefGroup, dict[str, Commit]]] = []
         self._new_to: dict[str, dict[str, Commit]] = {}
         # Parents first, in this order too: no parent of what is new to a kind is new to a later one only.
         self.commits: dict[str, Commit] = {}
         self.elsewhere = 0
-        for kind in Kind:
-            refs: dict[Known, dict[str, list[str]]] = {}
+        for kind in RefGroup:
+            refs: dict[KnownCommits, dict[str, list[str]]] = {}
             known_to_kind = cache(partial(known_to, kind))
             for update in updates:
                 tip = commits.get(update.new or "")
-                if tip and kind_of(update.ref, is_protected) is kind:
-                    known = known_to_kind(update.ref if kind is Kind.PROTECTED else "")
+                if tip and ref_group(update.ref, is_protected) is kind:
+                    known = known_to_kind(update.ref if kind is RefGroup.PROTECTED else "")
                     refs.setdefault(known, {}).setdefault(update.ref, []).append(tip)
             for known, tips_of in refs.items():
                 tips = [tip for tips in tips_of.values() for tip in tips]
@@ -131,7 +132,7 @@ class News:
         roots = [commit for commit in self.commits.values() if not commit.parents]
         if not roots:
             return frozenset()
-        others = [new for kind, new in self._new if kind is not Kind.NOTES]
+        others = [new for kind, new in self._new if kind is not RefGroup.NOTES]
         notes = frozenset(each.oid for each in roots if not any(each.oid in new for new in others))
         if any(self._peeled.get(oid) for oid in had):
             return notes
@@ -184,7 +185,7 @@ def _parents_first(commits: Mapping[str, Commit]) -> dict[str, Commit]:
 
 
 def _count_left_out(
-    repository: Repository, tips: Sequence[str], new: Mapping[str, Commit], known: Known
+    repository: Repository, tips: Sequence[str], new: Mapping[str, Commit], known: KnownCommits
 ) -> int:
     """Count the commits that are not new for the sake of `elsewhere` alone.
 
@@ -196,18 +197,18 @@ def _count_left_out(
     )
 
 
-def kind_of(ref: str, is_protected: Callable[[str], bool]) -> Kind:
+def ref_group(ref: str, is_protected: Callable[[str], bool]) -> RefGroup:
     """Tell which refs know what a ref knows. Notes are protected in vain: they never become a branch's."""
     if ref.startswith(NOTES):
-        return Kind.NOTES
-    return Kind.PROTECTED if is_protected(ref) else Kind.OTHER
+        return RefGroup.NOTES
+    return RefGroup.PROTECTED if is_protected(ref) else RefGroup.OTHER
 
 
-def is_known_to(kind: Kind, ref: str, is_protected: Callable[[str], bool]) -> bool:
+def is_known_to(kind: RefGroup, ref: str, is_protected: Callable[[str], bool]) -> bool:
     """Tell whether refs of a kind count as new what only this ref has."""
-    if kind is Kind.PROTECTED:
-        return kind_of(ref, is_protected) is kind
-    return kind is Kind.NOTES or not ref.startswith(NOTES)
+    if kind is RefGroup.PROTECTED:
+        return ref_group(ref, is_protected) is kind
+    return kind is RefGroup.NOTES or not ref.startswith(NOTES)
 
 
 _PAST = "from before the first policy"
@@ -215,7 +216,7 @@ _NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class CommitsBeforePolicy:
     """The commits of a push that are from before the first policy, and those that add it.
 
     `roots` are those without a parent and a policy: another branch's policy may have judged them.
@@ -226,13 +227,13 @@ class Past:
     roots: frozenset[str] = frozenset()
 
 
-def past_of(
+def commits_before_policy(
     repository: Repository,
-    terms: RefTerms,
-    news: News,
+    terms: RefRules,
+    news: NewCommits,
     commits: Mapping[str, str | None],
     updates: Sequence[RefUpdate],
-) -> Past:
+) -> CommitsBeforePolicy:
     """Find what a push brings from before the first policy; nothing where there may be one already.
 
     Those are the ancestors of the commit that adds the policy, on the first-parent line of a ref, as far as
@@ -245,16 +246,18 @@ def past_of(
         UndecidedError: git failed, or an object is missing.
     """
     if not news.commits or not terms.is_before_policy(updates):
-        return Past()
+        return CommitsBeforePolicy()
     tips = dict.fromkeys(commits.get(each.new or "") for each in updates if not each.ref.startswith(NOTES))
     found = [_adding(repository, terms, news, tip) for tip in tips if tip is not None]
     adding = tuple(dict.fromkeys(each for each in found if each is not None))
     past = frozenset(oid for each in adding for oid in _ancestors(news, each))
     roots = (oid for oid in past if not news.commits[oid].parents)
-    return Past(past, adding, frozenset(oid for oid in roots if terms.has_no_policy(oid)))
+    return CommitsBeforePolicy(past, adding, frozenset(oid for oid in roots if terms.has_no_policy(oid)))
 
 
-def without_past(past: Past, changes: Sequence[ChangeVerdict]) -> tuple[list[ChangeVerdict], tuple[str, ...]]:
+def allow_commits_before_policy(
+    past: CommitsBeforePolicy, changes: Sequence[ChangeVerdict]
+) -> tuple[list[ChangeVerdict], tuple[str, ...]]:
     """Give the verdicts of a push, in which the past refuses nothing, and the line that reports it.
 
     A commit with a policy, or with one before it, is not of the past: a merge can bring both.
@@ -272,7 +275,7 @@ def without_past(past: Past, changes: Sequence[ChangeVerdict]) -> tuple[list[Cha
     return found, (_line(spared, number, past.adding),) if spared else ()
 
 
-def _adding(repository: Repository, terms: RefTerms, news: News, tip: str) -> str | None:
+def _adding(repository: Repository, terms: RefRules, news: NewCommits, tip: str) -> str | None:
     """Find the oldest new commit of the first-parent line with a policy; None where it does not add it."""
     before: str | None = tip
     while before is not None and (commit := news.commits.get(before)) is not None:
@@ -287,7 +290,7 @@ def _adding(repository: Repository, terms: RefTerms, news: News, tip: str) -> st
     return oldest if not parents or terms.has_no_policy(parents[0]) else None
 
 
-def _ancestors(news: News, commit: str) -> set[str]:
+def _ancestors(news: NewCommits, commit: str) -> set[str]:
     """Name the new commits that a commit reaches, itself left out."""
     found: set[str] = set()
     waiting = list(news.commits[commit].parents)

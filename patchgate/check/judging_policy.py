@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from patchgate.check.case import Case, Governance, MergedFolder
-from patchgate.check.features import Scene, facts_of
+from patchgate.check.features import FactSources, gather_facts
 from patchgate.check.gate import ORDER, judge
-from patchgate.check.links import links_near
 from patchgate.check.shape import budgets
+from patchgate.check.symlinks import gather_links
 from patchgate.errors import PatchgateError, UndecidedError
 from patchgate.git.change_sources import Reading
 from patchgate.git.objects import Objects
@@ -29,7 +29,7 @@ BUILT_IN = "built-in defaults"
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class PolicySides:
     """The policy before a change and the one after it, and how control files are recognised.
 
     `before` judges; where it is absent (the first commit, or nothing before had a policy) the change's
@@ -53,7 +53,7 @@ class Rules:
     is_borrowed: bool = False
 
 
-def is_control(path: RepoPath, rules: Rules) -> bool:
+def is_control(path: RepoPath, rules: PolicySides) -> bool:
     """Tell whether a change to this path is a change to the rules."""
     if is_control_by_name(path):
         return True
@@ -83,11 +83,11 @@ def controls_of(objects: Objects, before: str, after: str, paths: Iterable[RepoP
     policies = Policies(objects)
     base, last = policies.at(policies.key(before)), policies.at(policies.key(after))
     named = policies.names_patchgate(before)
-    rules = Rules(Found(), last, place="", hooks_named=named, base=base)
+    rules = PolicySides(Found(), last, place="", hooks_named=named, base=base)
     return frozenset(path for path in paths if is_control(path, rules))
 
 
-def judge_reading(reading: Reading, rules: Rules, profile: Profile, objects: Objects) -> ChangeVerdict:
+def judge_reading(reading: Reading, rules: PolicySides, profile: Profile, objects: Objects) -> ChangeVerdict:
     """Judge one change that was read.
 
     A change to the rules is judged under the policy before it and under its own; the verdict is bound to
@@ -105,7 +105,7 @@ def judge_reading(reading: Reading, rules: Rules, profile: Profile, objects: Obj
         return _undecided(reading, rules, profile, error)
     own = rules.after.policy if controls and rules.after.policy is not policy else None
     declaring, new = _declaring(rules, policy)
-    scene = Scene(objects, reading.change, policy, profile, declaring, new, own, reading)
+    scene = FactSources(objects, reading.change, policy, profile, declaring, new, own, reading)
     case = replace(
         _case(scene, reading, governance, has_budgets=not rules.is_first),
         from_text=reading.is_proposed,
@@ -116,7 +116,7 @@ def judge_reading(reading: Reading, rules: Rules, profile: Profile, objects: Obj
     )
     outcomes, findings = judge(case)
     if own is not None:
-        under_own = Scene(objects, reading.change, own, profile, own, declaring, reading=reading)
+        under_own = FactSources(objects, reading.change, own, profile, own, declaring, reading=reading)
         judged = judge(_case(under_own, reading, governance, has_budgets=False))
         outcomes, findings = _both(outcomes, findings, *judged)
     return ChangeVerdict(
@@ -130,7 +130,7 @@ def judge_reading(reading: Reading, rules: Rules, profile: Profile, objects: Obj
     )
 
 
-def _case(scene: Scene, reading: Reading, governance: Governance, *, has_budgets: bool) -> Case:
+def _case(scene: FactSources, reading: Reading, governance: Governance, *, has_budgets: bool) -> Case:
     """Build the case of a change under one policy."""
     return Case(
         change=reading.change,
@@ -139,8 +139,8 @@ def _case(scene: Scene, reading: Reading, governance: Governance, *, has_budgets
         governance=governance,
         folders=reading.folders,
         has_budgets=has_budgets,
-        facts=facts_of(scene),
-        links=links_near(scene.objects, reading, scene.policy, scene.profile),
+        facts=gather_facts(scene),
+        links=gather_links(scene.objects, reading, scene.policy, scene.profile),
     )
 
 
@@ -161,7 +161,7 @@ def _merged_folders(objects: Objects, reading: Reading) -> tuple[MergedFolder, .
     )
 
 
-def _declaring(rules: Rules, judging: Policy) -> tuple[Policy, Policy | None]:
+def _declaring(rules: PolicySides, judging: Policy) -> tuple[Policy, Policy | None]:
     """Say whose components the first judgement looks at; and the policy of before, if those are new as well.
 
     What a component is its own line says, or a declaration and its first baseline could not be pushed
@@ -201,7 +201,7 @@ def _limits(case: Case) -> dict[str, Budget]:
 _MOST_MISTAKES = 20
 
 
-def _choose(rules: Rules, controls: frozenset[RepoPath]) -> tuple[Policy, str, Governance]:
+def _choose(rules: PolicySides, controls: frozenset[RepoPath]) -> tuple[Policy, str, Governance]:
     """Pick the policy that judges and say where it is from, and tell what the change does to the rules."""
     before, after = rules.before, rules.after
     faults = after.fault.mistakes[:_MOST_MISTAKES] if after.fault is not None and controls else ()
@@ -247,7 +247,9 @@ def _both(
     return joined, findings + extra
 
 
-def _undecided(reading: Reading, rules: Rules, profile: Profile, error: PatchgateError) -> ChangeVerdict:
+def _undecided(
+    reading: Reading, rules: PolicySides, profile: Profile, error: PatchgateError
+) -> ChangeVerdict:
     """A change that no policy could judge: every gate is not run, governance says why."""
     outcomes = tuple(
         GateOutcome(gate.name, Outcome.UNDECIDED, error.sentence)

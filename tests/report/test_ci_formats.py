@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from patchgate.report.builds import github, gitlab
+from patchgate.report.ci_formats import github, gitlab
 from patchgate.report.rules import Level
 from patchgate.report.verdict import Report
 from tests.report.verdict_reports import BLIND, COMMIT, HOSTILE, commits, finding, hostile, judged, report

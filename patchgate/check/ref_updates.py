@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from patchgate.check.commits import judge_commits
-from patchgate.check.features import Making, taking_part
-from patchgate.check.terms import Asked, known_history
+from patchgate.check.features import ScopedCommits, feature_functions
+from patchgate.check.policy_lookup import CheckOptions, history_root
 from patchgate.errors import PatchgateError
 from patchgate.git.history import Commit, require_parents
 from patchgate.git.new_commits import Update, arriving_tips, brought_by, fetched_now, has_had
@@ -29,7 +29,7 @@ _NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class JudgedCommits:
     """What has been answered for: commits with a receipt, the tips at install, what a remote is bringing."""
 
     receipts: Receipts
@@ -37,7 +37,7 @@ class Known:
     arriving: Sequence[str] = ()
 
     @classmethod
-    def at(cls, repository: Repository, lines: bytes = b"") -> Known:
+    def at(cls, repository: Repository, lines: bytes = b"") -> JudgedCommits:
         """Find what a repository remembers, and what a transaction's lines say is a remote's."""
         arriving = arriving_tips(repository, lines) if lines else ()
         return cls(Receipts(repository.common_dir), settled(repository.common_dir), arriving)
@@ -46,10 +46,10 @@ class Known:
 def judge_update(
     repository: Repository,
     update: Update,
-    known: Known,
-    asked: Callable[[], Asked],
+    known: JudgedCommits,
+    asked: Callable[[], CheckOptions],
     is_fetch: Callable[[], bool],
-    making: Callable[[Update, Sequence[str]], Making | None] = lambda update, fresh: None,
+    making: Callable[[Update, Sequence[str]], ScopedCommits | None] = lambda update, fresh: None,
 ) -> Report:
     """Judge what one update of a branch brings.
 
@@ -72,7 +72,7 @@ def judge_update(
     report = judge_unanswered(
         repository, brought.own, known, asked, update.old, lambda fresh: making(update, fresh)
     )
-    for _, with_landing in taking_part("with_landing"):
+    for _, with_landing in feature_functions("with_landing"):
         report = with_landing(repository, update, len(brought.own), report, asked)
     changes = tuple(_under(change, update.ref) for change in report.changes)
     warnings = [*report.warnings]
@@ -90,10 +90,10 @@ def judge_update(
 def judge_unanswered(
     repository: Repository,
     commits: Sequence[Commit],
-    known: Known,
-    asked: Callable[[], Asked],
+    known: JudgedCommits,
+    asked: Callable[[], CheckOptions],
     over: str | None,
-    making: Callable[[Sequence[str]], Making | None] = lambda fresh: None,
+    making: Callable[[Sequence[str]], ScopedCommits | None] = lambda fresh: None,
 ) -> Report:
     """Judge those commits of a list that have no receipt.
 
@@ -120,7 +120,7 @@ def judge_unanswered(
 
 
 def _firsts(
-    repository: Repository, commits: Sequence[Commit], over: str | None, asked: Asked
+    repository: Repository, commits: Sequence[Commit], over: str | None, asked: CheckOptions
 ) -> frozenset[str]:
     """Find the root commits among some that are the first of the repository, also where it is amended."""
     roots = [commit for commit in commits if not commit.parents]
@@ -129,7 +129,7 @@ def _firsts(
     from patchgate.git.revisions import is_first
 
     with Objects(repository) as objects:
-        known = known_history(objects, asked)
+        known = history_root(objects, asked)
     firsts = [each.oid for each in roots if is_first(repository, each.oid, each.tree, over, known)]
     # Of several that come at once only one can be.
     return frozenset(firsts[:1])
@@ -160,7 +160,7 @@ def _names(commits: Sequence[Commit]) -> str:
 
 
 def _upstream_note(
-    repository: Repository, commits: Sequence[Commit], known: Known, asked: Callable[[], Asked]
+    repository: Repository, commits: Sequence[Commit], known: JudgedCommits, asked: Callable[[], CheckOptions]
 ) -> list[str]:
     """Name the commits of a remote that break the policy here; they are not this person's to mend."""
     looked_at = [

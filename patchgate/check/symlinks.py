@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from patchgate.check.case import LinksNear
+from patchgate.check.case import LinkFacts
 from patchgate.errors import PatchgateError
 from patchgate.git.change_sources import Reading
 from patchgate.git.model import GITLINK, SYMLINK, Entry, FileChange
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from patchgate.git.tree_view import TreeView
 
 
-def links_near(objects: Objects, reading: Reading, policy: Policy, profile: Profile) -> LinksNear | None:
+def gather_links(objects: Objects, reading: Reading, policy: Policy, profile: Profile) -> LinkFacts | None:
     """Follow the links that a change brings or redirects; None where none is, or where git made no effect.
 
     Args:
@@ -35,20 +35,20 @@ def links_near(objects: Objects, reading: Reading, policy: Policy, profile: Prof
     files = reading.change.files
     tree, over = reading.laid or (reading.change.base, {file.path.raw: file.new for file in files})
     return _followed(
-        objects, _Ground(tree, over, reading.change.after, reading.parents), files, policy, profile
+        objects, _LinkTree(tree, over, reading.change.after, reading.parents), files, policy, profile
     )
 
 
-def all_links(
+def gather_all_links(
     objects: Objects, files: Sequence[FileChange], policy: Policy, profile: Profile
-) -> LinksNear | None:
+) -> LinkFacts | None:
     """Follow all links of a tree of these files, each as if it were new."""
     over = {file.path.raw: file.new for file in files}
-    return _followed(objects, _Ground(objects.empty_tree, over), files, policy, profile)
+    return _followed(objects, _LinkTree(objects.empty_tree, over), files, policy, profile)
 
 
 @dataclass(frozen=True, slots=True)
-class _Ground:
+class _LinkTree:
     """A tree that can be read with what lies over it; of a merge also its tree and those of its parents."""
 
     tree: str
@@ -59,11 +59,11 @@ class _Ground:
 
 def _followed(
     objects: Objects,
-    ground: _Ground,
+    ground: _LinkTree,
     files: Sequence[FileChange],
     policy: Policy,
     profile: Profile,
-) -> LinksNear | None:
+) -> LinkFacts | None:
     own = {file.path.raw for file in files if file.old != file.new and _redirects(file)}
     if not (own or ground.parents) or all(
         each.allow_symlinks != "inside" for each in policy.all_limits(profile)
@@ -95,14 +95,14 @@ def _followed(
             # One that left the repository before is no fault of this change.
             before = _before(objects, ground, files)
             redirected = [each for each in suspects if not _left(before, each[1], there[each[1]])]
-        return LinksNear(
+        return LinkFacts(
             escapes, tuple((RepoPath(turn), RepoPath(link), why) for turn, link, why in redirected)
         )
     except PatchgateError as error:
-        return LinksNear(fault=error.sentence)
+        return LinkFacts(fault=error.sentence)
 
 
-def _brought(objects: Objects, ground: _Ground) -> set[bytes]:
+def _brought(objects: Objects, ground: _LinkTree) -> set[bytes]:
     """Name the links and submodules that a merge brings to its first parent or takes from it."""
     if not ground.parents:
         return set()
@@ -112,7 +112,7 @@ def _brought(objects: Objects, ground: _Ground) -> set[bytes]:
     return links_unlike(objects, ground.after, ground.parents[0])
 
 
-def _before(objects: Objects, ground: _Ground, files: Sequence[FileChange]) -> list[tuple[TreeView, Links]]:
+def _before(objects: Objects, ground: _LinkTree, files: Sequence[FileChange]) -> list[tuple[TreeView, Links]]:
     """Give the tree before a change, and its links; of a merge the trees of all parents."""
     from patchgate.git.symlinks import Links
     from patchgate.git.tree_view import TreeView

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from patchgate.check.terms import Asked, asked_policy
+from patchgate.check.policy_lookup import CheckOptions, requested_policy
 from patchgate.errors import ConfigError
 from patchgate.git.change_sources import pending_base
 from patchgate.git.objects import Objects
@@ -21,7 +21,7 @@ from patchgate.report.verdict import Json
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class EffectiveSetting:
     """One key of the policy in force: its dotted name, its value, and where that stands (`file:line`)."""
 
     key: str
@@ -30,13 +30,13 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class InForce:
+class EffectivePolicy:
     """The policy in force, and where it was found."""
 
     policy: Policy
     place: str
 
-    def settings(self) -> Iterator[Setting]:
+    def settings(self) -> Iterator[EffectiveSetting]:
         """List every key with its value; defaults say so."""
         everything = dataclasses.asdict(self.policy.config)
         # What is told of the config, and is no key of it.
@@ -44,7 +44,9 @@ class InForce:
         written = self.policy.as_written()
         yield from self._settings((), everything, written)
 
-    def _settings(self, at: tuple[str | int, ...], values: Json, written: object) -> Iterator[Setting]:
+    def _settings(
+        self, at: tuple[str | int, ...], values: Json, written: object
+    ) -> Iterator[EffectiveSetting]:
         if isinstance(values, Mapping) and (values or not at):
             for name, value in values.items():
                 inner = written.get(name) if isinstance(written, Mapping) else None
@@ -53,9 +55,9 @@ class InForce:
             return
         key = Decision(at, "").dotted
         if written is _ABSENT:
-            yield Setting(key, values, "default")
+            yield EffectiveSetting(key, values, "default")
         else:
-            yield Setting(key, values, self.policy.line_of(at) or "default")
+            yield EffectiveSetting(key, values, self.policy.line_of(at) or "default")
 
 
 _ABSENT = object()
@@ -63,7 +65,7 @@ _ABSENT = object()
 _MOST_READ = (1 << 20) + 1
 
 
-def policy_in_force(repository: Repository, asked: Asked) -> InForce:
+def effective_policy(repository: Repository, asked: CheckOptions) -> EffectivePolicy:
     """Find the policy that would judge the next commit, or that of `--policy-from`.
 
     Raises:
@@ -72,14 +74,14 @@ def policy_in_force(repository: Repository, asked: Asked) -> InForce:
     """
     with Objects(repository) as objects:
         policies = Policies(objects)
-        found = asked_policy(objects, policies, asked)
+        found = requested_policy(objects, policies, asked)
         if found is None:
             found = policies.at(policies.key(pending_base(repository, objects).policy_tree))
         if found.fault is not None:
             raise found.fault
         if found.policy is None:
-            return InForce(built_in(), "built-in defaults")
-        return InForce(found.policy, f"{asked.place or 'HEAD'}:{found.policy.file}")
+            return EffectivePolicy(built_in(), "built-in defaults")
+        return EffectivePolicy(found.policy, f"{asked.place or 'HEAD'}:{found.policy.file}")
 
 
 _KINDS: Mapping[str, tuple[str, Mapping[object, str]]] = {
@@ -113,7 +115,7 @@ def _place(policy: Policy, key: Key) -> str:
     return f"{Decision(key, '').dotted} ({policy.line_of(key) if policy.is_written(key) else 'default'})"
 
 
-def differs_on_disk(repository: Repository, force: InForce) -> str | None:
+def differs_on_disk(repository: Repository, force: EffectivePolicy) -> str | None:
     """Say that the policy of the working tree differs from the one in force; None where it does not."""
     if repository.work_tree is None:
         return None
@@ -141,7 +143,7 @@ def differs_on_disk(repository: Repository, force: InForce) -> str | None:
     return None
 
 
-def _other(name: str, force: InForce) -> str:
+def _other(name: str, force: EffectivePolicy) -> str:
     return (
         f"{name} in the working tree differs from the policy in force ({printable(force.place)}): "
         "it judges once it is committed"
@@ -157,7 +159,7 @@ def _read(place: str) -> bytes | None:
         return None
 
 
-def about_path(force: InForce, path: RepoPath, profile: Profile) -> Iterator[tuple[str, str]]:
+def explain_path(force: EffectivePolicy, path: RepoPath, profile: Profile) -> Iterator[tuple[str, str]]:
     """Say everything that the policy decides about a path: what, and by which line."""
     policy = force.policy
     ruling = policy.ruling(path)

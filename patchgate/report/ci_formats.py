@@ -119,7 +119,7 @@ def _gitlab_issues(change: ChangeVerdict) -> Iterator[dict[str, Json]]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Case:
+class _TestCase:
     """The test case of one gate: its outcome and what it found."""
 
     gate: GateOutcome
@@ -145,7 +145,7 @@ def junit(report: Report) -> str:
     return "\n".join(lines).encode("ascii", "xmlcharrefreplace").decode("ascii") + "\n"
 
 
-def _cases(change: ChangeVerdict) -> list[_Case]:
+def _cases(change: ChangeVerdict) -> list[_TestCase]:
     """Sort the findings to their gates; a finding whose gate is not listed gets a case all the same."""
     owing = wording.unanswered(change)
     gates = [*change.gates, *change.circumstances]
@@ -153,23 +153,23 @@ def _cases(change: ChangeVerdict) -> list[_Case]:
     listed = {gate.gate for gate in gates}
     absent = dict.fromkeys(finding.definition.gate for finding in change.findings)
     gates += [GateOutcome(gate, Outcome.FAIL) for gate in absent if gate not in listed]
-    cases: list[_Case] = []
+    cases: list[_TestCase] = []
     for gate in gates:
         found = [finding for finding in change.findings if finding.definition.gate == gate.gate]
         errors = tuple(finding for finding in found if finding.level is Level.ERROR)
         others = tuple(finding for finding in found if finding.level is not Level.ERROR)
-        cases.append(_Case(gate, errors, others, gate in owing))
+        cases.append(_TestCase(gate, errors, others, gate in owing))
     return cases
 
 
-def _numbers(cases: list[_Case]) -> str:
+def _numbers(cases: list[_TestCase]) -> str:
     failures = sum(bool(case.errors) for case in cases)
     errors = sum(case.owes and not case.errors for case in cases)
     skipped = sum(case.is_skipped for case in cases)
     return f'tests="{len(cases)}" failures="{failures}" errors="{errors}" skipped="{skipped}"'
 
 
-def _suite(change: ChangeVerdict, cases: list[_Case]) -> list[str]:
+def _suite(change: ChangeVerdict, cases: list[_TestCase]) -> list[str]:
     name = _xml(wording.name_change(change))
     properties = {
         "verdict": change.verdict.value,
@@ -185,7 +185,7 @@ def _suite(change: ChangeVerdict, cases: list[_Case]) -> list[str]:
     return lines
 
 
-def _case(case: _Case) -> list[str]:
+def _case(case: _TestCase) -> list[str]:
     opening = f'    <testcase classname="patchgate" name="{_xml(case.gate.gate)}"'
     inner: list[str] = []
     if case.errors:
