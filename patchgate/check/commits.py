@@ -9,7 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from patchgate.check.judging_policy import BUILT_IN, PolicySides, is_control, judge_reading
-from patchgate.check.policy_lookup import CheckOptions, requested_policy, detail_for, history_root, main_line_policy
+from patchgate.check.policy_lookup import (
+    CheckOptions,
+    detail_for,
+    history_root,
+    main_line_policy,
+    requested_policy,
+)
 from patchgate.git.change_sources import Reading
 from patchgate.git.history import Commit, Walk, commits_of, recent_commits
 from patchgate.git.objects import Objects

@@ -1,7 +1,7 @@
 """Judging what a push brings: for each ref every commit that the other side lacks, read from objects.
 
 Which policy judges which commit; a commit that several refs bring is judged once for each policy.
-`new_commits` decides what is new to a ref, `protected_refs` whether it may move.
+`push_commits` decides what is new to a ref, `protected_refs` whether it may move.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from types import MappingProxyType
 
 from patchgate.check.commits import judge_each
 from patchgate.check.features import feature_functions
-from patchgate.check.new_commits import (
+from patchgate.check.policy_lookup import CheckOptions, history_root
+from patchgate.check.protected_refs import Destination, RefRules
+from patchgate.check.push_commits import (
     KnownCommits,
     NewCommits,
     RefGroup,
@@ -23,8 +25,6 @@ from patchgate.check.new_commits import (
     is_known_to,
     with_fetch,
 )
-from patchgate.check.policy_lookup import CheckOptions, history_root
-from patchgate.check.protected_refs import Destination, RefRules
 from patchgate.check.refs import show_ref
 from patchgate.git.history import Commit
 from patchgate.git.model import Source

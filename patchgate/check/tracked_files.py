@@ -14,7 +14,8 @@ from patchgate.check.features import Facts, FactSources, gather_facts, gather_tr
 from patchgate.check.gate import judge
 from patchgate.check.judging_policy import BUILT_IN
 from patchgate.check.pending import with_id_of_change
-from patchgate.check.policy_lookup import CheckOptions, requested_policy, detail_for
+from patchgate.check.policy_lookup import CheckOptions, detail_for, requested_policy
+from patchgate.check.symlinks import gather_all_links
 from patchgate.git.change_sources import complete, pending_base, tracked
 from patchgate.git.diff import Detail
 from patchgate.git.model import Change, FileChange, Source

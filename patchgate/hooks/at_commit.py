@@ -12,9 +12,8 @@ from dataclasses import replace
 
 from patchgate.check.hook_decision import HookDecision, decide
 from patchgate.check.pending import check_pending, drop_pending, leave_pending, leave_quiet
-from patchgate.check.hook_decision import Judged, decide
 from patchgate.check.policy_lookup import CheckOptions, trusted_options
-from patchgate.check.ref_updates import Known, judge_unanswered
+from patchgate.check.ref_updates import JudgedCommits, judge_unanswered
 from patchgate.git.new_commits import current_branch, merged_in
 from patchgate.git.objects import Objects
 from patchgate.git.operations import is_replaying

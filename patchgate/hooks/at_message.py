@@ -9,7 +9,6 @@ from dataclasses import replace
 
 from patchgate.check.hook_decision import HookDecision, decide
 from patchgate.check.message_check import check_message
-from patchgate.check.hook_decision import Judged, decide
 from patchgate.git.new_commits import current_branch
 from patchgate.git.repository import Repository
 from patchgate.hooks.ways_out import note_shown

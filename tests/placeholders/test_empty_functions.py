@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from patchgate.check.python_tokens import Statement, statements_of
+from patchgate.check.python_tokens import SourceStatement, statements_of
 from patchgate.placeholders.empty_functions import _File, empty_bodies
 from patchgate.placeholders.placeholder_matches import matches_in
 from patchgate.policy.markers import Markers
