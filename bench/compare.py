@@ -22,7 +22,7 @@ from bench.pairs import Rounds
 from bench.tables import Row, machine, put_out, ratio_table, time_table
 from patchgate.commands.results import AnalysisRun, Evaluated, Result, TreeRuns
 from patchgate.git.path import RepoPath
-from patchgate.intents.intent import Intent, Moment, Scope
+from patchgate.intents.intent import Intent, IntentScope, Moment
 from patchgate.policy.settings import ThresholdSettings
 from patchgate.verify.regressions import compare
 from patchgate.verify.verification import Question, decide
@@ -34,8 +34,8 @@ _THRESHOLDS = (
     ThresholdSettings("no-new", "findings:new", 0),
     ThresholdSettings("all", "findings", 1000),
 )
-_OWN = Scope(tuple(RepoPath(b"src/p%d/f?.py" % number) for number in range(100)))
-_OTHER = Scope(tuple(RepoPath(b"lib/p%d/*.py" % number) for number in range(100)))
+_OWN = IntentScope(tuple(RepoPath(b"src/p%d/f?.py" % number) for number in range(100)))
+_OTHER = IntentScope(tuple(RepoPath(b"lib/p%d/*.py" % number) for number in range(100)))
 
 
 def results_of(number: int) -> list[Result]:
@@ -71,7 +71,7 @@ def runs_of(tree: str, results: list[Result]) -> TreeRuns:
     return TreeRuns(tree, "sha256:a", {"ruff": run})
 
 
-def intent_of(scope: Scope) -> Intent:
+def intent_of(scope: IntentScope) -> Intent:
     """Declare a scope."""
     return Intent("i-1", "why", scope, "/w", "/w/.git", "4" * 40, "1" * 40, Moment(1.0), 3600, 300)
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from patchgate.git.path import RepoPath
-from patchgate.intents.intent import Intent, Moment, Scope, State
-from patchgate.intents.intent_form import mark
-from patchgate.intents.intents import Intents, present
+from patchgate.intents.intent import Intent, IntentScope, Moment, State
+from patchgate.intents.intent_file import add_to_marker
+from patchgate.intents.stored_intents import StoredIntents, current_moment
 from patchgate.ledger.ledger import Ledger
 from tests.world import Repo
 
@@ -44,7 +44,7 @@ def intent_of(
     dirty: Mapping[str, str | None] | None = None,
 ) -> Intent:
     """Describe an intent of this worktree on its HEAD, declared so many seconds ago, for an hour."""
-    now = present()
+    now = current_moment()
     head = repo.try_git("rev-parse", "--quiet", "--verify", "HEAD").stdout.decode().strip() or None
     tree = (
         repo.ask("rev-parse", "HEAD^{tree}") if head else repo.ask("hash-object", "-t", "tree", "/dev/null")
@@ -52,7 +52,7 @@ def intent_of(
     return Intent(
         name,
         "Make the sum right",
-        Scope(paths(allowed), paths(related), paths(forbidden)),
+        IntentScope(paths(allowed), paths(related), paths(forbidden)),
         str(repo.path),
         git_dir(repo),
         head,
@@ -68,8 +68,8 @@ def intent_of(
 def keep(repo: Repo, intent: Intent) -> Intent:
     """Store an intent and mark its worktree, in the order in which the command does."""
     Path(common_dir(repo), "patchgate").mkdir(exist_ok=True)
-    mark(intent.git_dir, intent.id)
-    Intents(common_dir(repo)).write(intent)
+    add_to_marker(intent.git_dir, intent.id)
+    StoredIntents(common_dir(repo)).write(intent)
     return intent
 
 
@@ -92,6 +92,6 @@ def made(repo: Repo) -> list[tuple[str, tuple[str, ...]]]:
 
 def seen(repo: Repo, name: str = FIRST) -> float:
     """Tell when something of an intent was last seen, by the wall."""
-    intent = Intents(common_dir(repo)).get(name)
+    intent = StoredIntents(common_dir(repo)).get(name)
     assert intent is not None
     return 0.0 if intent.seen is None else intent.seen.wall

@@ -59,7 +59,7 @@ PURE = {
         contracts drift drift_contents drift_losses names python_statements python_tests staleness
     """,
     "git": "model path quoting",
-    "hooks.fast": "suspicion",
+    "hooks.fast": "compiled_policy",
     "intents": "intent scope",
     "patches": """
         edit_diff edits hunk_mismatch line_ends patch_fixes patch_headers patch_hunk_faults patch_hunks
@@ -232,7 +232,7 @@ def test_the_table_of_features_names_modules_of_higher_floors() -> None:
 
 def test_the_fast_path_stands_apart_and_is_small() -> None:
     others = {each.module for each in IMPORTS if each.names.startswith(APART)}
-    assert others == {"patchgate.cli.quick_push"}
+    assert others == {"patchgate.cli.fast_push"}
     assert {each.names for each in IMPORTS if each.module == APART} <= APART_IMPORTS
     assert MODULES[APART].read_text(encoding="utf-8").count("\n") <= APART_MOST_LINES
 

@@ -33,7 +33,7 @@ from patchgate.git.base_files import Ground, ground_on_disk
 from patchgate.git.model import Entry
 from patchgate.git.path import RepoPath, faults
 from patchgate.git.repository import ANY_CODE, Repository
-from patchgate.intents.commits import ScopeGate
+from patchgate.intents.worktree_intents import ScopeGate
 from patchgate.ledger.ledger import Ledger, iso
 from patchgate.ledger.masking import Masks
 from patchgate.patches.check_patch import Judged, judging

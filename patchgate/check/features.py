@@ -34,7 +34,7 @@ GATES = (
     ("placeholders", "placeholders", "patchgate.placeholders.placeholder_gate"),
 )
 # What a worktree declared about its work binds what is made in it.
-_WORK = "patchgate.intents.commits"
+_WORK = "patchgate.intents.worktree_intents"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ def gather_tree_facts(objects: Objects, files: Sequence[FileChange], policy: Pol
 
 def worktree_scope(repository: Repository) -> WorktreeScope | None:
     """Find what binds the work in a worktree, and note that something is done there; None: nothing binds."""
-    return cast("WorktreeScope | None", import_module(_WORK).work_here(repository))
+    return cast("WorktreeScope | None", import_module(_WORK).find_scope_gate(repository))
 
 
 def examiner(module: str) -> Callable[[Any], Iterable[Finding]]:

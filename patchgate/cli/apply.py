@@ -9,18 +9,27 @@ from typing import TYPE_CHECKING
 import click
 
 from patchgate.cli.options import (
+    confirm,
     directory_of,
     document_options,
     in_repository,
-    is_meant,
     open_here,
     open_to_write,
     refuse_agents,
     report_options,
-    require_person,
-    with_doubts,
+    require_terminal,
+    with_config_warnings,
 )
-from patchgate.cli.output import Progress, cache_folder, complain, read_input, show, warn, write, write_lines
+from patchgate.cli.output import (
+    Progress,
+    cache_folder,
+    read_input,
+    show,
+    warn,
+    write,
+    write_error,
+    write_lines,
+)
 from patchgate.errors import UsageError
 
 if TYPE_CHECKING:
@@ -99,7 +108,7 @@ def apply_command(
     with Progress(quiet=quiet) as progress:
         place = Place(os.environ, cache_folder(), progress.tell)
         report = apply(repository, request, place)
-    show(with_doubts(report, repository, form), form, color, verbose=verbose, quiet=quiet)
+    show(with_config_warnings(report, repository, form), form, color, verbose=verbose, quiet=quiet)
     return report.verdict.exit_code
 
 
@@ -142,7 +151,7 @@ def judge_reply(
 
         write(json.dumps(reply_document(judged)) + "\n")
     else:
-        _tell_reply(judged)
+        _print_reply(judged)
     return judged.verdict.exit_code
 
 
@@ -157,7 +166,7 @@ def _describe_actions(form: str) -> None:
         write(describe())
 
 
-def _tell_reply(judged: JudgedReply) -> None:
+def _print_reply(judged: JudgedReply) -> None:
     """Write the findings of the protocol, or the report on what is proposed; the verdict comes last."""
     from patchgate.report import wording
 
@@ -202,7 +211,7 @@ def list_attempts(context: click.Context, most: int | None, form: str) -> int:
         write(list_json(found))
         return 0
     if not found and most is None:
-        complain("there is no attempt: nothing was applied in this repository")
+        write_error("there is no attempt: nothing was applied in this repository")
     write_lines(list_text(found))
     return 0
 
@@ -261,7 +270,7 @@ def reset_attempts(context: click.Context, attempt: str | None, reason: str | No
     example = 'say what is different now: --reason "the plan now names the file to change"'
     reason = check_reason(reason or "", "a reset", example)
     refuse_agents("a reset")
-    require_person("a reset needs a person at a terminal", "run it in a terminal")
+    require_terminal("a reset needs a person at a terminal", "run it in a terminal")
     repository = open_to_write(context)
     from patchgate.apply.retries import chain_to_reset, refused_in, reset
     from patchgate.approvals.approvals import who_approves
@@ -270,17 +279,17 @@ def reset_attempts(context: click.Context, attempt: str | None, reason: str | No
     chain = chain_to_reset(repository, attempt)
     by = who_approves(repository, os.environ)
     refused = refused_in(repository, chain)
-    complain(f"chain {chain}: {count(len(refused), 'refusal')}")
+    write_error(f"chain {chain}: {count(len(refused), 'refusal')}")
     for each in refused:
-        complain(f"  {each.attempt} {safe(each.at, 40)}: {safe(', '.join(each.rules))}")
-    complain(f"reason: {safe(reason)}")
-    complain(f"by: {by}")
-    if not is_meant("Let its retries begin again?"):
-        complain("nothing was reset: the answer was not yes")
+        write_error(f"  {each.attempt} {safe(each.at, 40)}: {safe(', '.join(each.rules))}")
+    write_error(f"reason: {safe(reason)}")
+    write_error(f"by: {by}")
+    if not confirm("Let its retries begin again?"):
+        write_error("nothing was reset: the answer was not yes")
         return 1
     warning = reset(repository, chain, reason, by)
     if warning:
-        complain(f"warning: {warning}")
+        write_error(f"warning: {warning}")
     last = refused[-1].attempt
     write(f"the retries of {chain} begin again: git patchgate apply - --retry-of {last}\n")
     return 0

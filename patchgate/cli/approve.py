@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import click
 
 from patchgate.cli.options import (
+    confirm,
     in_repository,
-    is_meant,
     open_to_write,
     refuse_agents,
-    require_person,
+    require_terminal,
 )
-from patchgate.cli.output import complain, warn, write
+from patchgate.cli.output import warn, write, write_error
 from patchgate.errors import UsageError
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def approve_command(
     reason = check_reason(reason or "")
     refuse_agents("an approval")
     if not sign:
-        require_person(
+        require_terminal(
             "an approval needs a person at a terminal, or a signature", "run it in a terminal, or add --sign"
         )
     repository = open_to_write(context)
@@ -78,40 +78,40 @@ def approve_command(
     )
     exemption = exempt(repository, found, rules, signed=sign)
     by = who_approves(repository, os.environ)
-    _tell(exemption, reason, by)
+    _show_exemption(exemption, reason, by)
     at = iso(time.time())
     statement = exemption.state(reason, by, at)
     if sign:
         granted = grant_signed(repository, exemption, statement, os.environ)
-    elif is_meant("Approve this change?"):
+    elif confirm("Approve this change?"):
         granted = grant(repository, exemption, statement)
     else:
-        complain("nothing was approved: the answer was not yes")
+        write_error("nothing was approved: the answer was not yes")
         return 1
     warn(granted.warnings)
-    write(_said(exemption, granted.by, signed=sign))
+    write(_approved_text(exemption, granted.by, signed=sign))
     return 0
 
 
-def _tell(exemption: Exemption, reason: str, by: str) -> None:
+def _show_exemption(exemption: Exemption, reason: str, by: str) -> None:
     """Show what would be approved, on standard error, where the question is asked."""
     from patchgate.git.quoting import printable
     from patchgate.report.wording import safe, show_place
 
-    complain(f"{exemption.name}, refused by {safe(exemption.change.policy.origin)}:")
+    write_error(f"{exemption.name}, refused by {safe(exemption.change.policy.origin)}:")
     for rule in exemption.rules:
         findings = [finding for finding in exemption.findings if finding.rule == rule]
-        complain(f"  {rule}: {safe(findings[0].message)}")
+        write_error(f"  {rule}: {safe(findings[0].message)}")
         places = list(dict.fromkeys(show_place(finding) for finding in findings))
         for place in [place for place in places if place][:_MOST_PATHS]:
-            complain(f"    {place}")
+            write_error(f"    {place}")
         if len(places) > _MOST_PATHS:
-            complain(f"    and {len(places) - _MOST_PATHS} more")
-    complain(f"reason: {printable(reason, 1000)}")
-    complain(f"by: {by}")
+            write_error(f"    and {len(places) - _MOST_PATHS} more")
+    write_error(f"reason: {printable(reason, 1000)}")
+    write_error(f"by: {by}")
 
 
-def _said(exemption: Exemption, by: str, *, signed: bool) -> str:
+def _approved_text(exemption: Exemption, by: str, *, signed: bool) -> str:
     from patchgate.git.quoting import printable
 
     what = f"approved: {', '.join(exemption.rules)} for the {exemption.name}"

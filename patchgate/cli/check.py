@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from patchgate.cli.options import directory_of, open_here, report_options, with_doubts
+from patchgate.cli.options import directory_of, open_here, report_options, with_config_warnings
 from patchgate.cli.output import Progress, read_input, show
 from patchgate.errors import UsageError
 
@@ -89,7 +89,7 @@ def check_command(
     if report.verdict == "rejected" and not (is_proposal or everything):
         report = _with_approvals(repository, report, asked.place, profile)
     report = replace(report, warnings=(*report.warnings, *left_behind(repository)))
-    show(with_doubts(report, repository, form), form, color, verbose=verbose, quiet=quiet)
+    show(with_config_warnings(report, repository, form), form, color, verbose=verbose, quiet=quiet)
     return 0 if exit_zero and report.verdict == "rejected" else report.verdict.exit_code
 
 

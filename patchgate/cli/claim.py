@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from patchgate.cli.options import directory_of, in_repository, open_here
-from patchgate.cli.output import complain, read_input, wants_color, warn, write
+from patchgate.cli.output import read_input, wants_color, warn, write, write_error
 from patchgate.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _FORMATS = click.Choice(["full", "text", "json"])
 _STATS = "stats"
 
 
-class _Claim(click.Group):
+class _ClaimGroup(click.Group):
     """`claim stats` is a command of its own; whatever else follows `claim` are the arguments of a claim."""
 
     def make_context(
@@ -50,7 +50,7 @@ def _place_of_stats(args: Sequence[str]) -> int | None:
     return None
 
 
-class _Adjudicate(click.Command):
+class _AdjudicateCommand(click.Command):
     """Its help lists what else `claim` does."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -60,13 +60,13 @@ class _Adjudicate(click.Command):
             formatter.write_dl([(_STATS, "Count what became of claims. (A file of this name is ./stats.)")])
 
 
-@click.group("claim", cls=_Claim)
+@click.group("claim", cls=_ClaimGroup)
 def claim_command() -> None:
     """Hold what a verifier says against the files, and tell how often that went wrong."""
 
 
 # Without a name: it is what `claim` itself does.
-@claim_command.command("", cls=_Adjudicate)
+@claim_command.command("", cls=_AdjudicateCommand)
 @click.argument("file", required=False, metavar="[FILE|-]")
 @click.option("--reason", "reason_code", metavar="CODE", help="What the verifier says, instead of FILE.")
 @click.option("--deliverable", "deliverables", metavar="FILE", multiple=True, help="What was to be made.")
@@ -114,7 +114,7 @@ def adjudicate_claim(
 
     found = adjudicate(repository, claim, Asked(tree, worktree), time.time())
     warn(found.warnings)
-    _show(found, repository.doubts, form, color, quiet=quiet)
+    _print(found, repository.doubts, form, color, quiet=quiet)
     return found.outcome.exit_code
 
 
@@ -145,7 +145,7 @@ def _claim(repository: Repository, file: str | None, folder: str, told: dict[str
     return read_claim(read_input(file, folder, MOST_BYTES), file)
 
 
-def _show(found: Adjudication, doubts: Sequence[str], form: str, color: str, *, quiet: bool) -> None:
+def _print(found: Adjudication, doubts: Sequence[str], form: str, color: str, *, quiet: bool) -> None:
     if form == "json":
         from patchgate.placeholders.claims.claim_json import render as as_json
 
@@ -175,10 +175,10 @@ def claim_stats(context: click.Context, since: str | None, form: str) -> int:
 
     stats = counted(repository, None if since is None else moment_of(since, time.time()))
     if not stats.told.exists and stats.told.comparison.head is None:
-        complain("there is no ledger: nothing has been recorded in this repository")
+        write_error("there is no ledger: nothing has been recorded in this repository")
     write(as_json(stats) if form == "json" else "".join(f"{line}\n" for line in as_text(stats)))
     for problem in stats.told.problems:
         if problem.torn:
-            complain(f"warning: {describe(problem)}; the next event sets it aside")
+            write_error(f"warning: {describe(problem)}; the next event sets it aside")
     require_all(stats.told.problems, stats.told.comparison)
     return 0

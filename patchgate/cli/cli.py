@@ -8,7 +8,7 @@ import io
 import click
 
 from patchgate import __version__
-from patchgate.cli.output import asks_for_json, complain, fail
+from patchgate.cli.output import asks_for_json, report_error, write_error
 from patchgate.errors import UsageError
 from patchgate.git.quoting import printable
 
@@ -111,10 +111,10 @@ def _fail_arguments(error: click.UsageError, arguments: list[str]) -> int:
     """Tell that click could not read the arguments; they may be names of files, so they are escaped."""
     if asks_for_json(arguments):
         hint = "git patchgate -h lists commands and options"
-        return fail(UsageError(printable(error.format_message()), hint), arguments)
+        return report_error(UsageError(printable(error.format_message()), hint), arguments)
     told = io.StringIO()
     error.show(told)
     for line in told.getvalue().splitlines():
         # What git calls itself it answers `--help` for by a man page.
-        complain(printable(line.replace(" --help'", " -h'")))
+        write_error(printable(line.replace(" --help'", " -h'")))
     return error.exit_code

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from patchgate.cli.options import document_options, in_repository, open_here, open_to_write, report_options
-from patchgate.cli.output import Progress, cache_folder, complain, show, warn, write, write_lines
+from patchgate.cli.output import Progress, cache_folder, show, warn, write, write_error, write_lines
 
 if TYPE_CHECKING:
     from patchgate.components.validate import Validated
@@ -39,7 +39,7 @@ def list_components(context: click.Context, form: str) -> int:
         write(list_json(content, found))
         return 0
     if not found:
-        complain(none_declared(content))
+        write_error(none_declared(content))
     write_lines(list_text(found))
     return 0
 
@@ -70,11 +70,11 @@ def validate_components(
     validated = validate(repository, ids, everything=everything, fail_fast=fail_fast)
     show(validated.report, form, color, verbose=verbose, quiet=quiet)
     if form in _TEXTS and not quiet:
-        complain(_looked_at(validated, fail_fast=fail_fast))
+        write_error(_validated_text(validated, fail_fast=fail_fast))
     return validated.report.verdict.exit_code
 
 
-def _looked_at(validated: Validated, *, fail_fast: bool) -> str:
+def _validated_text(validated: Validated, *, fail_fast: bool) -> str:
     """Say how much a verdict is about: a report without findings is the same of nothing."""
     from patchgate.components.content import none_declared
     from patchgate.report import wording
@@ -106,7 +106,7 @@ def graph_components(context: click.Context, form: str) -> int:
         write(graph_json(graph))
         return 0
     if not graph.parents:
-        complain(none_declared(graph.content))
+        write_error(none_declared(graph.content))
     write_lines(list(mermaid(graph)) if form == "mermaid" else graph_text(graph))
     return 0
 
@@ -129,9 +129,9 @@ def make_tests(context: click.Context, name: str, cached: bool) -> int:
     made = made_tests(repository, name, cached=cached)
     write(made.text)
     for function, measure in made.untested:
-        complain(f"warning: `{function}` promises {measure}, and no test measures it: it has no examples")
+        write_error(f"warning: `{function}` promises {measure}, and no test measures it: it has no examples")
     if made.is_staged_otherwise:
-        complain("these are the tests of HEAD; the staged contract is another: --staged")
+        write_error("these are the tests of HEAD; the staged contract is another: --staged")
     return 0
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from patchgate.git.hook_files import HookFile
     from patchgate.git.repository import Repository
     from patchgate.hooks.doctor import Diagnosis
-    from patchgate.hooks.doctor_findings import Finding, Hook, Place
+    from patchgate.hooks.doctor_hooks import DoctorFinding, HookProbe, WorktreeHooks
 
 
 @click.command("doctor")
@@ -35,7 +35,7 @@ def doctor_command(context: click.Context, fix: bool, form: str) -> int:
     diagnosis = examine(repository, os.environ, stands_elsewhere=elsewhere)
     done: list[str] = []
     if fix and (diagnosis.to_install or diagnosis.to_renew):
-        done = _mended(repository, diagnosis)
+        done = _fix(repository, diagnosis)
         diagnosis = examine(repository, os.environ, stands_elsewhere=elsewhere)
     if form == "json":
         import json
@@ -44,11 +44,11 @@ def doctor_command(context: click.Context, fix: bool, form: str) -> int:
 
         write(json.dumps(document(diagnosis, done), indent=2) + "\n")
     else:
-        write_lines([*done, *_lines(diagnosis)])
+        write_lines([*done, *_report_lines(diagnosis)])
     return 0 if diagnosis.runs else 1
 
 
-def _mended(repository: Repository, diagnosis: Diagnosis) -> list[str]:
+def _fix(repository: Repository, diagnosis: Diagnosis) -> list[str]:
     """Put the hooks in where that is safe, once for each folder of hooks; say what was done."""
     from patchgate.cli.install import NOTHING_IN_CI, find_program, is_ci
     from patchgate.hooks.install import install_hooks
@@ -71,17 +71,17 @@ def _mended(repository: Repository, diagnosis: Diagnosis) -> list[str]:
             lines.append(f"mended: installed in {done.folder.name}: {', '.join(done.changed)}")
         lines += [f"  {hook.name}: {note}" for hook in done.hooks for note in hook.notes]
         lines += [f"  note: {note}" for note in (*done.notes, *done.warnings)]
-    return lines + _renewed(repository, diagnosis)
+    return lines + _renew(repository, diagnosis)
 
 
-def _renewed(repository: Repository, diagnosis: Diagnosis) -> list[str]:
+def _renew(repository: Repository, diagnosis: Diagnosis) -> list[str]:
     """Make anew what the fast path keeps, for every worktree; say it once."""
-    from patchgate.hooks.fast.prepare import prepare
+    from patchgate.hooks.fast.renewal import renew_all
 
     lines: dict[str, None] = {}
     for worktree in diagnosis.to_renew:
         try:
-            made = prepare(_opened(repository, worktree))
+            made = renew_all(_opened(repository, worktree))
         except PatchgateError as error:
             lines[f"not mended: {error.message}"] = None
             continue
@@ -103,22 +103,22 @@ def _opened(repository: Repository, worktree: Worktree) -> Repository:
     return open_repository(environ, worktree.path)
 
 
-def _lines(diagnosis: Diagnosis) -> list[str]:
+def _report_lines(diagnosis: Diagnosis) -> list[str]:
     """Write it for people: a line for each worktree, what is wrong there, and the commands that mend it."""
     lines: list[str] = []
-    told: dict[tuple[Finding, ...], Place] = {}
+    told: dict[tuple[DoctorFinding, ...], WorktreeHooks] = {}
     for place in diagnosis.places:
         if not (place.hooks or place.findings):
             continue
         lines.append(_headline(place, told.get(place.findings)))
         if place.findings and place.findings not in told:
             told[place.findings] = place
-            lines.extend(_told(place.findings))
-    lines.extend(_told(diagnosis.findings))
+            lines.extend(_finding_lines(place.findings))
+    lines.extend(_finding_lines(diagnosis.findings))
     return lines
 
 
-def _headline(place: Place, like: Place | None) -> str:
+def _headline(place: WorktreeHooks, like: WorktreeHooks | None) -> str:
     from patchgate.report.wording import safe
 
     where = safe(place.worktree.path)
@@ -137,12 +137,12 @@ def _headline(place: Place, like: Place | None) -> str:
     return said + (f"; as {safe(like.worktree.path)}" if like else "")
 
 
-def _chained(hook: Hook) -> HookFile | None:
+def _chained(hook: HookProbe) -> HookFile | None:
     """Give the hook that ours runs first."""
     return hook.previous if hook.file.is_ours and hook.previous and hook.previous.is_executable else None
 
 
-def _told(findings: tuple[Finding, ...]) -> list[str]:
+def _finding_lines(findings: tuple[DoctorFinding, ...]) -> list[str]:
     order = ("error", "warning", "note")
     lines = []
     for finding in sorted(findings, key=lambda each: order.index(each.level)):

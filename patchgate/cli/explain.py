@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from patchgate.cli.options import document_options, in_repository, open_here
-from patchgate.cli.output import complain, write
+from patchgate.cli.output import write, write_error
 from patchgate.errors import UsageError
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def show_policy(context: click.Context, policy_from: str | None, form: str) -> N
     )
     other = differs_on_disk(repository, force) if policy_from is None else None
     if other is not None:
-        complain(f"note: {other}")
+        write_error(f"note: {other}")
     digests = {profile.value: force.policy.digest(profile) for profile in Profile}
     if form == "json":
         keys = [{"key": each.key, "value": each.value, "from": each.place} for each in force.settings()]
@@ -190,14 +190,14 @@ def _decide_path(context: click.Context, path: str, policy_from: str | None, pro
         write(f"  {says}: {because}\n")
     other = differs_on_disk(repository, force) if policy_from is None else None
     if other is not None:
-        complain(f"note: {other}")
+        write_error(f"note: {other}")
 
 
 @click.command("selftest")
 @click.option("-q", "--quiet", is_flag=True, help="Print only what went wrong.")
 def selftest_command(quiet: bool) -> int:
     """Raise every rule from its built-in case, in a throw-away repository."""
-    from patchgate.cli.selftest_run import selftest, summary
+    from patchgate.cli.selftest import selftest, summary
 
     results = list(selftest(os.environ))
     is_whole = all(each.is_raised for each in results)

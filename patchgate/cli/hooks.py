@@ -19,7 +19,15 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from patchgate import __version__
-from patchgate.cli.output import Progress, complain, show, surroundings, tell_doubts, tell_failed_gates, write
+from patchgate.cli.output import (
+    Progress,
+    analysis_environment,
+    report_config_warnings,
+    report_failed_gates,
+    show,
+    write,
+    write_error,
+)
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.quoting import printable
 from patchgate.git.repository import open_repository
@@ -39,14 +47,14 @@ _HEAD = re.compile(r"GITHEAD_([0-9a-f]{40}(?:[0-9a-f]{24})?)")
 
 
 @dataclass(frozen=True, slots=True)
-class _Hook:
+class _HookCall:
     """One call of a hook: its name, and the moment when it began, by the monotonic clock."""
 
     name: str
     began: float
 
 
-def answer(name: str, arguments: Sequence[str], directory: str) -> int:
+def run_hook(name: str, arguments: Sequence[str], directory: str) -> int:
     """Answer git at one hook.
 
     Args:
@@ -63,11 +71,11 @@ def answer(name: str, arguments: Sequence[str], directory: str) -> int:
     at = _HOOKS.get(name)
     if at is None:
         raise UsageError(f"there is no hook {printable(name)} here", f"one of: {', '.join(_HOOKS)}")
-    _bear_witness(name)
-    return at(_Hook(name, time.monotonic()), tuple(arguments), directory)
+    _sign_witness_file(name)
+    return at(_HookCall(name, time.monotonic()), tuple(arguments), directory)
 
 
-def _bear_witness(name: str) -> None:
+def _sign_witness_file(name: str) -> None:
     """Tell `doctor` that this hook was reached; what is judged is judged all the same."""
     place = os.environ.get(WITNESS)
     if place:
@@ -91,44 +99,44 @@ def _skip_reason() -> str | None:
     )
 
 
-def _tell_skip(what: str, reason: str) -> None:
-    complain(f"patchgate: {what} skipped the hooks ({printable(reason, 200)}); the push judges it")
+def _report_skip(what: str, reason: str) -> None:
+    write_error(f"patchgate: {what} skipped the hooks ({printable(reason, 200)}); the push judges it")
 
 
-def _at_commit(hook: _Hook, arguments: tuple[str, ...], directory: str) -> int:
+def _on_commit(hook: _HookCall, arguments: tuple[str, ...], directory: str) -> int:
     reason = _skip_reason()
     repository = open_repository(os.environ, directory)
-    from patchgate.hooks.at_commit import judge_commit, skip_commit
+    from patchgate.hooks.pre_commit import judge_commit, skip_commit
 
     if reason is not None:
         # The transaction records the skip with its commit; under a framework there is none.
         is_alone = _is_framework(os.environ)
         if is_alone:
-            _tell_skip("this commit", reason)
+            _report_skip("this commit", reason)
         for warning in skip_commit(repository, hook.name, reason, is_alone=is_alone):
-            complain(f"warning: {warning}")
+            write_error(f"warning: {warning}")
         return 0
     heads = [found[1] for each in os.environ if (found := _HEAD.fullmatch(each))]
     merged = heads if hook.name == "pre-merge-commit" else ()
     judged = judge_commit(repository, hook.name, merged, leaves=not _is_framework(os.environ))
-    return _answered(repository, hook, judged)
+    return _finish(repository, hook, judged)
 
 
-def _at_message(hook: _Hook, arguments: tuple[str, ...], directory: str) -> int:
+def _on_message(hook: _HookCall, arguments: tuple[str, ...], directory: str) -> int:
     if _skip_reason() is not None:
         return 0
     if len(arguments) != 1:
         raise UsageError("commit-msg takes the file of the message", "git patchgate hook commit-msg FILE")
     repository = open_repository(os.environ, directory)
-    from patchgate.hooks.at_message import judge_message
+    from patchgate.hooks.commit_msg import judge_message
 
     # So git tells a hook that no editor was opened; then it keeps lines that look like comments.
     judged = judge_message(repository, arguments[0], edited=os.environ.get("GIT_EDITOR") != ":")
     # The hook that judged the commit has told them.
-    return _answered(repository, hook, judged, doubts=())
+    return _finish(repository, hook, judged, doubts=())
 
 
-def _at_placeholders(hook: _Hook, arguments: tuple[str, ...], directory: str) -> int:
+def _on_placeholders(hook: _HookCall, arguments: tuple[str, ...], directory: str) -> int:
     """Judge the placeholders alone, in the files that a framework names; git itself calls no such hook."""
     if _skip_reason() is not None:
         return 0
@@ -138,28 +146,28 @@ def _at_placeholders(hook: _Hook, arguments: tuple[str, ...], directory: str) ->
     first, last = (os.environ.get(f"PRE_COMMIT_{each}_REF") for each in ("FROM", "TO"))
     between = (first, last) if first and last and _is_framework(os.environ) else None
     judged = judge_placeholders(repository, hook.name, arguments, between)
-    return _answered(repository, hook, judged, is_approvable=False)
+    return _finish(repository, hook, judged, is_approvable=False)
 
 
-def _at_ref(hook: _Hook, arguments: tuple[str, ...], directory: str) -> int:
+def _on_ref(hook: _HookCall, arguments: tuple[str, ...], directory: str) -> int:
     if arguments != ("prepared",):
         return 0
     lines = _read_lines()
     reason = _skip_reason() if b" refs/heads/" in lines else None
     repository = open_repository(os.environ, directory)
-    from patchgate.hooks.at_ref import judge_transaction, skip_transaction
+    from patchgate.hooks.reference_transaction import judge_transaction, skip_transaction
     from patchgate.report.wording import count
 
     if reason is not None:
         number, warnings = skip_transaction(repository, lines, reason, _process_above, _pusher_of)
         if number:
-            _tell_skip(count(number, "commit"), reason)
+            _report_skip(count(number, "commit"), reason)
         for warning in warnings:
-            complain(f"warning: {warning}")
+            write_error(f"warning: {warning}")
         return 0
     judged = judge_transaction(repository, lines, _command_at_work, _process_above, _pusher_of)
     # Commits that a hook let through just now are not judged again here, and nothing is told again.
-    return _answered(repository, hook, judged, doubts=repository.doubts if judged.report.changes else ())
+    return _finish(repository, hook, judged, doubts=repository.doubts if judged.report.changes else ())
 
 
 def _command_at_work() -> str:
@@ -182,13 +190,13 @@ def _pusher_of(repository: Repository) -> Repository | None:
     return pusher_of(repository, os.getppid())
 
 
-def _at_push(hook: _Hook, arguments: tuple[str, ...], directory: str) -> int:
+def _on_push(hook: _HookCall, arguments: tuple[str, ...], directory: str) -> int:
     repository = open_repository(os.environ, directory)
     from patchgate.check.hook_decision import HookDecision, blocks
-    from patchgate.hooks.at_push import judge_push, judge_unpushed
+    from patchgate.hooks.pre_push import judge_push, judge_unpushed
 
     progress = Progress(quiet=False)
-    further = partial(_verified, repository, progress)
+    further = partial(_verify_push, repository, progress)
     if len(arguments) == 2:
         try:
             report = judge_push(
@@ -204,10 +212,10 @@ def _at_push(hook: _Hook, arguments: tuple[str, ...], directory: str) -> int:
     else:
         raise UsageError("pre-push takes a remote and its URL", "git patchgate hook pre-push REMOTE URL")
     stops = any(blocks(change, None) for change in report.changes)
-    return _answered(repository, hook, HookDecision(report, stops), is_push=True)
+    return _finish(repository, hook, HookDecision(report, stops), is_push=True)
 
 
-def _verified(
+def _verify_push(
     repository: Repository,
     progress: Progress,
     remote: Remote,
@@ -224,18 +232,18 @@ def _verified(
     from patchgate.verify.push import verify_pushed
 
     try:
-        return verify_pushed(repository, remote, asking, report, partial(surroundings, progress))
+        return verify_pushed(repository, remote, asking, report, partial(analysis_environment, progress))
     finally:
         progress.end()
 
 
-def _at_receive(hook: _Hook, arguments: tuple[str, ...], directory: str) -> int:
+def _on_receive(hook: _HookCall, arguments: tuple[str, ...], directory: str) -> int:
     signal.signal(signal.SIGALRM, _too_long)
     # Again each second: one gate that gives up does not end the whole.
     signal.setitimer(signal.ITIMER_REAL, _RECEIVE_SECONDS, 1)
     try:
         repository = open_repository(os.environ, directory)
-        from patchgate.hooks.at_receive import judge_receive
+        from patchgate.hooks.pre_receive import judge_receive
 
         report = judge_receive(repository, _read_lines())
     finally:
@@ -243,7 +251,7 @@ def _at_receive(hook: _Hook, arguments: tuple[str, ...], directory: str) -> int:
         signal.setitimer(signal.ITIMER_REAL, 0)
     if report.warnings or any(change.findings for change in report.changes) or report.verdict != "accepted":
         _show_short(report)
-    tell_doubts(repository.doubts)
+    report_config_warnings(repository.doubts)
     return report.verdict.exit_code
 
 
@@ -258,7 +266,7 @@ def _show_short(report: Report) -> None:
     from patchgate.report import wording
     from patchgate.report.text import concise
 
-    tell_failed_gates(report)
+    report_failed_gates(report)
     for line in concise(report).splitlines():
         write(f"patchgate: {line}\n")
     errors = [each for change in report.changes for each in change.findings if each.level == "error"]
@@ -284,9 +292,9 @@ def _read_lines() -> bytes:
     return raw
 
 
-def _answered(
+def _finish(
     repository: Repository,
-    hook: _Hook,
+    hook: _HookCall,
     judged: HookDecision,
     *,
     is_push: bool = False,
@@ -310,16 +318,16 @@ def _answered(
             place = PUSH if is_push else LOCAL
             report = replace(report, approve=approve_command(report, place=place))
         show(report, "full", "auto", verbose=False, quiet=False)
-    tell_doubts(repository.doubts if doubts is None else doubts)
-    _measure(repository, hook, judged.report)
+    report_config_warnings(repository.doubts if doubts is None else doubts)
+    _record_slow(repository, hook, judged.report)
     if not judged.stops:
         if report.verdict != "accepted":
-            complain("patchgate: told only, by [hooks] of the policy; nothing is stopped")
+            write_error("patchgate: told only, by [hooks] of the policy; nothing is stopped")
         return 0
     return report.verdict.exit_code or 1
 
 
-def _measure(repository: Repository, hook: _Hook, report: Report) -> None:
+def _record_slow(repository: Repository, hook: _HookCall, report: Report) -> None:
     """Record a hook that took longer than the policies that it judged by allow."""
     budgets = [change.policy.budget_ms for change in report.changes if change.policy.budget_ms is not None]
     taken = round(1000 * (time.monotonic() - hook.began))
@@ -329,15 +337,15 @@ def _measure(repository: Repository, hook: _Hook, report: Report) -> None:
 
     warning = record_slow(repository, hook.name, taken, min(budgets))
     if warning:
-        complain(f"warning: {warning}")
+        write_error(f"warning: {warning}")
 
 
-_HOOKS: dict[str, Callable[[_Hook, tuple[str, ...], str], int]] = {
-    "pre-commit": _at_commit,
-    "pre-merge-commit": _at_commit,
-    "commit-msg": _at_message,
-    "reference-transaction": _at_ref,
-    "pre-push": _at_push,
-    "pre-receive": _at_receive,
-    "placeholders": _at_placeholders,
+_HOOKS: dict[str, Callable[[_HookCall, tuple[str, ...], str], int]] = {
+    "pre-commit": _on_commit,
+    "pre-merge-commit": _on_commit,
+    "commit-msg": _on_message,
+    "reference-transaction": _on_ref,
+    "pre-push": _on_push,
+    "pre-receive": _on_receive,
+    "placeholders": _on_placeholders,
 }

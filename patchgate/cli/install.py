@@ -40,7 +40,7 @@ def init_command(context: click.Context, yes: bool, only_show: bool) -> None:
     from patchgate.check.effective_policy import effective_policy
     from patchgate.check.policy_lookup import CheckOptions
     from patchgate.git.quoting import printable
-    from patchgate.hooks.policy_file import exception_lists, existing_policy_file, write_first_policy
+    from patchgate.hooks.first_policy import exception_lists, existing_policy_file, write_first_policy
 
     force = effective_policy(repository, CheckOptions())
     policy = force.policy
@@ -50,7 +50,7 @@ def init_command(context: click.Context, yes: bool, only_show: bool) -> None:
         return
     adds_submodules = False
     if not yes:
-        _confirm("Write patchgate.toml and install the hooks?" if there is None else "Install the hooks?")
+        _require_yes("Write patchgate.toml and install the hooks?" if there is None else "Install the hooks?")
         if there is None:
             adds_submodules = click.confirm("May commits add submodules?", default=False, err=True)
     if policy.file:
@@ -61,12 +61,12 @@ def init_command(context: click.Context, yes: bool, only_show: bool) -> None:
         lists = exception_lists(repository)
         policy = write_first_policy(repository, lists, adds_submodules=adds_submodules)
         write("wrote patchgate.toml; commit it by itself: git add patchgate.toml && git commit\n")
-    _tell_lists(exception_lists(repository), policy)
+    _report_suppression_files(exception_lists(repository), policy)
     _rehearse(repository, policy)
     _install_hooks(repository)
 
 
-def _tell_lists(lists: Sequence[str], policy: Policy) -> None:
+def _report_suppression_files(lists: Sequence[str], policy: Policy) -> None:
     """Say which lists of exceptions the policy names, and which it does not."""
     from patchgate.git.quoting import printable
 
@@ -77,7 +77,7 @@ def _tell_lists(lists: Sequence[str], policy: Policy) -> None:
             write(f"lists of exceptions {said}: {first_of(found, _MOST_LISTS, printable)}\n")
 
 
-def _confirm(question: str) -> None:
+def _require_yes(question: str) -> None:
     if not sys.stdin.isatty():
         raise UsageError("init asks before it writes, and there is nobody to ask", "add --yes")
     if not click.confirm(question, default=True, err=True):
@@ -88,9 +88,9 @@ def _show_state(repository: Repository, policy: str | None) -> None:
     """Say what init would find: where the policy is, which hooks are in."""
     from patchgate.git.active_hooks import LOCAL_EVENTS
     from patchgate.git.hook_files import look_at
-    from patchgate.hooks.hook_places import hooks_folder
+    from patchgate.hooks.hooks_folder import find_hooks_folder
 
-    folder = hooks_folder(repository, os.environ)
+    folder = find_hooks_folder(repository, os.environ)
     ours = [name for name in LOCAL_EVENTS if look_at(str(folder.path / name)).is_ours]
     write(f"policy: {policy or 'none yet'}\n")
     write(f"hooks of patchgate in {folder.name}: {', '.join(ours) or 'none yet'}\n")
@@ -129,7 +129,7 @@ def _install_hooks(repository: Repository) -> None:
     elif repository.work_tree is None:
         write("no hooks were installed; on a server: git patchgate install --server\n")
     else:
-        tell_installed(install_hooks(repository, os.environ, find_program()))
+        report_installed(install_hooks(repository, os.environ, find_program()))
 
 
 @click.command("hook")
@@ -138,9 +138,9 @@ def _install_hooks(repository: Repository) -> None:
 @in_repository
 def hook_command(context: click.Context, name: str, arguments: tuple[str, ...]) -> int:
     """Judge at one of git's hooks. The installed hooks call this; people call check."""
-    from patchgate.cli.hooks import answer
+    from patchgate.cli.hooks import run_hook
 
-    return answer(name, arguments, directory_of(context))
+    return run_hook(name, arguments, directory_of(context))
 
 
 @click.command("uninstall")
@@ -200,7 +200,7 @@ def install_command(context: click.Context, server: bool, everywhere: bool, trus
         is_global=everywhere,
         trust_ref=trust_ref,
     )
-    tell_installed(done)
+    report_installed(done)
 
 
 NOTHING_IN_CI = "CI=true: no hooks were installed; let the build run git patchgate check"
@@ -211,7 +211,7 @@ def is_ci(environ: Mapping[str, str]) -> bool:
     return environ.get("CI", "").lower() in {"true", "1"}
 
 
-def tell_installed(done: Installed) -> None:
+def report_installed(done: Installed) -> None:
     """Say which hooks are where, and what there is to know about them."""
     if done.changed:
         write(f"installed in {done.folder.name}: {', '.join(done.changed)}\n")

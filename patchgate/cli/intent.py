@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import click
 
 from patchgate.cli.options import document_options, open_here, open_to_write
-from patchgate.cli.output import Progress, complain, surroundings, warn, write, write_lines
+from patchgate.cli.output import Progress, analysis_environment, warn, write, write_error, write_lines
 
 if TYPE_CHECKING:
     from patchgate.git.repository import Repository
     from patchgate.intents.intent import Intent
-    from patchgate.intents.states import Caller, Outcome
+    from patchgate.intents.intent_status import Caller, IntentOutcome
 
 
 @click.group("intent")
@@ -57,11 +57,11 @@ def declare_intent(
     now, on what the work begins with, so that `verify` can tell what got worse.
     """
     repository = open_to_write(context)
-    from patchgate.intents.request import Request
-    from patchgate.intents.verbs import declare
+    from patchgate.intents.actions import declare
+    from patchgate.intents.declaration import DeclareOptions
 
     caller = _caller()
-    request = Request(
+    request = DeclareOptions(
         reason=reason,
         allowed=allowed,
         related=related,
@@ -73,24 +73,24 @@ def declare_intent(
     outcome = declare(repository, request, caller)
     intent = outcome.intent
     if intent is None or lazy:
-        return _tell(outcome, form)
+        return _print_outcome(outcome, form)
     if form != "json":
         # What is declared is said before the analyses run, which may take long.
-        _tell(outcome, form)
-        warn(_capture(repository, intent))
+        _print_outcome(outcome, form)
+        warn(_capture_before(repository, intent))
         return outcome.exit_code
-    from patchgate.intents.verbs import with_news
+    from patchgate.intents.actions import refreshed
 
-    warnings = _capture(repository, intent)
-    return _tell(with_news(repository, outcome, warnings, caller), form)
+    warnings = _capture_before(repository, intent)
+    return _print_outcome(refreshed(repository, outcome, warnings, caller), form)
 
 
-def _capture(repository: Repository, intent: Intent) -> tuple[str, ...]:
+def _capture_before(repository: Repository, intent: Intent) -> tuple[str, ...]:
     """Run the analyses on what the work of an intent begins with; give what to warn of."""
     from patchgate.verify.intent import capture_before
 
     with Progress(quiet=False) as progress:
-        return capture_before(repository, intent, surroundings(progress))
+        return capture_before(repository, intent, analysis_environment(progress))
 
 
 @intent_command.command("show")
@@ -103,19 +103,19 @@ def show_intent(context: click.Context, name: str | None, form: str) -> int:
     any more.
     """
     repository = open_here(context)
+    from patchgate.intents.actions import find_intents
     from patchgate.intents.document import show_text
-    from patchgate.intents.store import advance
-    from patchgate.intents.verbs import here
+    from patchgate.intents.queue import promote_waiting
 
     caller = _caller()
-    promoted, warnings = advance(repository, caller)
+    promoted, warnings = promote_waiting(repository, caller)
     if form != "json":
         for each in promoted:
-            complain(f"{each.id} is active now")
-    found = here(repository, name, caller)
+            write_error(f"{each.id} is active now")
+    found = find_intents(repository, name, caller)
     if form != "json" and not found:
-        complain("this worktree has no intent")
-    return _list(
+        write_error("this worktree has no intent")
+    return _print_intents(
         found,
         repository,
         caller,
@@ -133,14 +133,14 @@ def list_intents(context: click.Context, form: str) -> int:
     The oldest first, one a line: state, time, holder, files, worktree, reason.
     """
     repository = open_here(context)
+    from patchgate.intents.actions import all_intents
     from patchgate.intents.document import list_text
-    from patchgate.intents.verbs import everywhere
 
-    found, damaged = everywhere(repository)
+    found, damaged = all_intents(repository)
     if form != "json" and not (found or damaged):
-        complain("there is no intent")
+        write_error("there is no intent")
     warnings = [error.sentence for error in damaged]
-    _list(found, repository, _caller(), form, lambda told: list(list_text(told)), warnings)
+    _print_intents(found, repository, _caller(), form, lambda told: list(list_text(told)), warnings)
     return 3 if damaged else 0
 
 
@@ -149,9 +149,9 @@ def list_intents(context: click.Context, form: str) -> int:
 @document_options
 def renew_intent(context: click.Context, name: str | None, form: str) -> int:
     """Let the time of an intent begin anew. One whose time is over is recovered instead."""
-    from patchgate.intents.verbs import renew
+    from patchgate.intents.actions import renew
 
-    return _tell(renew(open_here(context), name, _caller()), form)
+    return _print_outcome(renew(open_here(context), name, _caller()), form)
 
 
 @intent_command.command("clear")
@@ -162,9 +162,9 @@ def clear_intent(context: click.Context, name: str | None, form: str) -> int:
 
     Without ID, that of this worktree; another worktree's only by its ID.
     """
-    from patchgate.intents.verbs import clear
+    from patchgate.intents.actions import clear
 
-    return _tell(clear(open_here(context), name, _caller()), form)
+    return _print_outcome(clear(open_here(context), name, _caller()), form)
 
 
 @intent_command.command("recover")
@@ -176,19 +176,19 @@ def recover_intent(context: click.Context, name: str, form: str) -> int:
     Its time is over; or its owner has ended, and so has its lease. It is active again, with a new owner and
     a new time. It stays in its worktree; where that is gone, it comes into this one.
     """
-    from patchgate.intents.verbs import recover
+    from patchgate.intents.actions import recover
 
-    return _tell(recover(open_to_write(context), name, _caller()), form)
+    return _print_outcome(recover(open_to_write(context), name, _caller()), form)
 
 
 def _caller() -> Caller:
-    from patchgate.intents.intents import present
-    from patchgate.intents.states import Caller
+    from patchgate.intents.intent_status import Caller
+    from patchgate.intents.stored_intents import current_moment
 
-    return Caller(os.environ, present())
+    return Caller(os.environ, current_moment())
 
 
-def _tell(outcome: Outcome, form: str) -> int:
+def _print_outcome(outcome: IntentOutcome, form: str) -> int:
     if form == "json":
         from patchgate.intents.document import outcome_json
 
@@ -200,14 +200,14 @@ def _tell(outcome: Outcome, form: str) -> int:
     lines = outcome_text(outcome)
     if outcome.exit_code:
         for line in lines:
-            complain(line)
-        complain(f"help: {outcome.hint}")
+            write_error(line)
+        write_error(f"help: {outcome.hint}")
     else:
         write_lines(lines)
     return outcome.exit_code
 
 
-def _list(
+def _print_intents(
     found: tuple[Intent, ...],
     repository: Repository,
     caller: Caller,
@@ -215,9 +215,9 @@ def _list(
     lines: Callable[..., list[str]],
     warnings: Sequence[str] = (),
 ) -> int:
-    from patchgate.intents.store import Store
+    from patchgate.intents.queue import IntentQueue
 
-    store = Store(repository, caller.now)
+    store = IntentQueue(repository, caller.now)
     told = [store.told(each) for each in found]
     if form == "json":
         from patchgate.intents.document import list_json

@@ -10,7 +10,7 @@ from __future__ import annotations
 import click
 
 from patchgate.cli.options import in_repository, open_here
-from patchgate.cli.output import complain, write_lines
+from patchgate.cli.output import write_error, write_lines
 from patchgate.errors import UsageError
 from patchgate.ledger.ledger import KINDS
 
@@ -68,10 +68,10 @@ def log_command(
             write_lines(history.as_text(event) if verbose else [history.as_line(event)])
     for problem in told.problems:
         if problem.torn:
-            complain(f"warning: {history.describe(problem)}; the next event sets it aside")
+            write_error(f"warning: {history.describe(problem)}; the next event sets it aside")
     history.require_all(told.problems, told.comparison)
     return 0
 
 
 def _say_that_there_is_none() -> None:
-    complain("there is no ledger: nothing has been recorded in this repository")
+    write_error("there is no ledger: nothing has been recorded in this repository")

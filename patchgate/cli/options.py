@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 import click
 
-from patchgate.cli.output import FORMATS, tell_doubts, warn
+from patchgate.cli.output import FORMATS, report_config_warnings, warn
 from patchgate.errors import UsageError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def refuse_agents(what: str) -> None:
             )
 
 
-def require_person(message: str, hint: str) -> None:
+def require_terminal(message: str, hint: str) -> None:
     """Make sure that somebody sits at a terminal.
 
     Raises:
@@ -49,7 +49,7 @@ def require_person(message: str, hint: str) -> None:
         raise UsageError(message, hint)
 
 
-def is_meant(question: str) -> bool:
+def confirm(question: str) -> bool:
     """Ask, on standard error; without an answer it is no."""
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
@@ -119,11 +119,11 @@ def open_here(context: click.Context) -> Repository:
     from patchgate.git.repository import open_repository
 
     repository = open_repository(os.environ, directory_of(context))
-    context.call_on_close(lambda: tell_doubts(repository.doubts))
+    context.call_on_close(lambda: report_config_warnings(repository.doubts))
     return repository
 
 
-def with_doubts(report: Report, repository: Repository, form: str) -> Report:
+def with_config_warnings(report: Report, repository: Repository, form: str) -> Report:
     """Put what cannot be used of the policy into a document; people read it on standard error."""
     return replace(report, warnings=(*report.warnings, *repository.doubts)) if form == "json" else report
 

@@ -102,7 +102,7 @@ def write_lines(lines: Iterable[str]) -> None:
     write("".join(f"{line}\n" for line in lines))
 
 
-def complain(line: str) -> None:
+def write_error(line: str) -> None:
     """Write a line to standard error; where nobody reads it, the exit code speaks alone."""
     with contextlib.suppress(OSError):
         print(line, file=sys.stderr, flush=True)
@@ -111,22 +111,24 @@ def complain(line: str) -> None:
 def warn(warnings: Iterable[str]) -> None:
     """Write warnings to standard error."""
     for warning in warnings:
-        complain(f"warning: {warning}")
+        write_error(f"warning: {warning}")
 
 
 _MOST_DOUBTS = 10
 
 
-def tell_doubts(doubts: Sequence[str]) -> None:
+def report_config_warnings(doubts: Sequence[str]) -> None:
     """Tell what of the policy cannot be used as it is, a line each, at most ten."""
     warn(doubts[:_MOST_DOUBTS])
     if len(doubts) > _MOST_DOUBTS:
-        complain(f"warning: {len(doubts) - _MOST_DOUBTS} more such warnings of the policies that were read")
+        write_error(
+            f"warning: {len(doubts) - _MOST_DOUBTS} more such warnings of the policies that were read"
+        )
 
 
 def show(report: Report, form: str, color: str, *, verbose: bool, quiet: bool) -> None:
     """Write a report in the form that was asked for; of a gate that failed, say where the traceback is."""
-    tell_failed_gates(report)
+    report_failed_gates(report)
     form = "full" if form == "text" else form
     if quiet and report.verdict == "accepted" and form in {"full", "concise"}:
         return
@@ -136,18 +138,18 @@ def show(report: Report, form: str, color: str, *, verbose: bool, quiet: bool) -
     write(render(report, **options))
 
 
-def tell_failed_gates(report: Report) -> None:
+def report_failed_gates(report: Report) -> None:
     """Say of each gate that failed by a fault of ours which file has the traceback."""
     for change in report.changes:
         for outcome in (*change.gates, *change.circumstances):
             if outcome.trace:
-                kept = keep(outcome.trace, sys.argv[1:])
-                complain(
+                kept = save_traceback(outcome.trace, sys.argv[1:])
+                write_error(
                     f"warning: the gate {outcome.gate} failed; " + (kept or "its traceback was not kept")
                 )
 
 
-def fail(error: PatchgateError, arguments: list[str]) -> int:
+def report_error(error: PatchgateError, arguments: list[str]) -> int:
     """Tell an error: in words on standard error, or as a document where JSON was asked for."""
     if asks_for_json(arguments):
         from patchgate.report.json import error_document
@@ -155,15 +157,15 @@ def fail(error: PatchgateError, arguments: list[str]) -> int:
         with contextlib.suppress(UndecidedError):
             write(error_document(error))
             return error.exit_code
-    complain(f"error: {error.message}")
+    write_error(f"error: {error.message}")
     if isinstance(error, ConfigError):
         for mistake in error.mistakes:
             key = f" {mistake.key}:" if mistake.key else ""
-            complain(f"  {mistake.place}:{key} {mistake.message}")
+            write_error(f"  {mistake.place}:{key} {mistake.message}")
             if mistake.hint:
-                complain(f"    help: {mistake.hint}")
+                write_error(f"    help: {mistake.hint}")
     elif error.hint:
-        complain(f"help: {error.hint}")
+        write_error(f"help: {error.hint}")
     if (ended := ended_attempt(error)) is not None:
         from patchgate.report.verdict import Attempt
         from patchgate.report.wording import attempt_line
@@ -175,9 +177,9 @@ def fail(error: PatchgateError, arguments: list[str]) -> int:
             fallback_reason=error.kind,
             temp_path=ended.temp_path,
         )
-        complain(attempt_line(attempt))
+        write_error(attempt_line(attempt))
     if error.exit_code == 3:
-        complain("undecided: nothing was judged")
+        write_error("undecided: nothing was judged")
     return error.exit_code
 
 
@@ -199,7 +201,7 @@ def cache_folder() -> str:
     return os.path.join(cache or tempfile.gettempdir(), "patchgate" if cache else f"patchgate-{os.getuid()}")
 
 
-def surroundings(progress: Progress) -> Around:
+def analysis_environment(progress: Progress) -> Around:
     """Say what analyses need to know of this process: environment, cache, whom to tell, the time."""
     from patchgate.verify.analyses import Around
 
@@ -220,7 +222,7 @@ def internal_error(error: Exception, arguments: Sequence[str]) -> PatchgateError
     """
     import traceback
 
-    kept = keep("".join(traceback.format_exception(error)), arguments)
+    kept = save_traceback("".join(traceback.format_exception(error)), arguments)
     said = f"patchgate itself failed ({type(error).__name__})"
     if isinstance(error, OSError):
         said = f"the system refused: {printable(error.strerror or str(error))}"
@@ -231,13 +233,13 @@ def internal_error(error: Exception, arguments: Sequence[str]) -> PatchgateError
     return made
 
 
-def keep(trace: str, arguments: Sequence[str]) -> str | None:
+def save_traceback(trace: str, arguments: Sequence[str]) -> str | None:
     """Keep a traceback, and print it under `PATCHGATE_DEBUG=1`; say where it is, None where nowhere."""
     from patchgate.ledger.traces import keep_trace
 
     if os.environ.get(DEBUG) == "1":
         for line in trace.splitlines():
-            complain(printable(line, _MOST_LINE))
+            write_error(printable(line, _MOST_LINE))
     kept = keep_trace(_common_dir(arguments), trace, os.environ)
     return None if kept is None else f"the traceback is in {printable(kept)}"
 
@@ -284,7 +286,7 @@ class Progress:
             self._write(f"{_ERASE}{text}\r")
         elif seconds - self._told.get(what, -_SELDOM) >= _SELDOM:
             self._told[what] = seconds
-            complain(text)
+            write_error(text)
 
     def count(self, done: int, total: int) -> None:
         """Say how many commits are judged; only on a terminal, where the line is written over."""

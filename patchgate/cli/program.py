@@ -12,21 +12,21 @@ import signal
 import sys
 from types import FrameType
 
-from patchgate.cli.output import complain, fail, internal_error
+from patchgate.cli.output import internal_error, report_error, write_error
 from patchgate.errors import PatchgateError
 
 
-class _Ended(BaseException):
+class _Terminated(BaseException):
     """A signal asked this process to end."""
 
 
-_asked: list[int] = []
+_received: list[int] = []
 """The signals that asked this process to end; a library may turn what they raise into an error of its own."""
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    _asked.append(number)
-    raise KeyboardInterrupt if number == signal.SIGINT else _Ended
+    _received.append(number)
+    raise KeyboardInterrupt if number == signal.SIGINT else _Terminated
 
 
 def main() -> None:
@@ -68,25 +68,25 @@ def run(arguments: list[str]) -> int:
             and arguments[1:]
             and not any(each.startswith("-") for each in arguments)
         ):
-            from patchgate.cli.hooks import answer
+            from patchgate.cli.hooks import run_hook
 
-            return answer(arguments[1], arguments[2:], os.getcwd())
+            return run_hook(arguments[1], arguments[2:], os.getcwd())
         from patchgate.cli.cli import call
 
         return call(arguments)
     except PatchgateError as error:
-        return fail(error, arguments)
+        return report_error(error, arguments)
     except KeyboardInterrupt:
-        return _tell_end(signal.SIGINT)
-    except _Ended:
-        return _tell_end(signal.SIGTERM)
+        return _report_signal(signal.SIGINT)
+    except _Terminated:
+        return _report_signal(signal.SIGTERM)
     except Exception as error:  # noqa: BLE001 - a crash of ours must be a refusal with one sentence
-        if _asked and not isinstance(error, OSError):
-            return _tell_end(_asked[-1])
-        return fail(internal_error(error, arguments), arguments)
+        if _received and not isinstance(error, OSError):
+            return _report_signal(_received[-1])
+        return report_error(internal_error(error, arguments), arguments)
 
 
-def _tell_end(number: int) -> int:
+def _report_signal(number: int) -> int:
     """Say that a signal ended this process, and give its exit code."""
-    complain("interrupted" if number == signal.SIGINT else "ended by a signal")
+    write_error("interrupted" if number == signal.SIGINT else "ended by a signal")
     return 130 if number == signal.SIGINT else 143

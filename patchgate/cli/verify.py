@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from patchgate.cli.options import in_repository, open_here
-from patchgate.cli.output import Progress, surroundings, wants_color, warn, write
+from patchgate.cli.output import Progress, analysis_environment, wants_color, warn, write
 from patchgate.errors import UsageError
 
 
@@ -44,7 +44,7 @@ def analyze_command(
     from patchgate.verify.document import analysis_json, analysis_sarif, analysis_text, analysis_warnings
 
     with Progress(quiet=quiet) as progress:
-        done = analyze(repository, what, surroundings(progress), check_stable=check_stable)
+        done = analyze(repository, what, analysis_environment(progress), check_stable=check_stable)
     if form in {"json", "sarif"}:
         write(analysis_json(done) if form == "json" else analysis_sarif(done))
     else:
@@ -85,7 +85,7 @@ def verify_command(
     from patchgate.verify.verify import verify
 
     with Progress(quiet=quiet) as progress:
-        found = verify(repository, Asked(revision, intent, base), surroundings(progress))
+        found = verify(repository, Asked(revision, intent, base), analysis_environment(progress))
     if not (quiet and form in _TEXTS and found.status.verdict == "accepted"):
         if form == "json":
             from patchgate.verify.document import render as as_json

@@ -21,19 +21,19 @@ from patchgate.git.active_hooks import (
 from patchgate.git.hook_files import FRAMEWORKS, displaced_by, managers_of, previous_of
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
-from patchgate.hooks.doctor_findings import (
+from patchgate.hooks.doctor_hooks import (
     BARE_PATH,
-    Finding,
-    Hook,
-    Place,
+    DoctorFinding,
+    HookProbe,
+    WorktreeHooks,
     bare_path_finding,
     config_findings,
     git_at,
     hook_findings,
-    mending_of,
+    install_command,
     witness_of,
 )
-from patchgate.hooks.doctor_repository import PROBES, Scene
+from patchgate.hooks.doctor_repository import PROBES, DoctorContext
 from patchgate.report.json import place_member
 from patchgate.report.rules import Level
 from patchgate.report.schema import Schema, Shape, document_schema, maybe, path_key
@@ -51,14 +51,14 @@ _NEEDED = frozenset({"pre-commit", "pre-push"})
 _NATIVE = "reference-transaction"
 
 
-def is_managed(hooks: Sequence[Hook]) -> bool:
+def is_managed(hooks: Sequence[HookProbe]) -> bool:
     """Tell whether a manager runs patchgate at any event, and no hook of ours is there."""
     return not any(hook.file.is_ours or hook.displaced for hook in hooks) and any(
         hook.is_through_manager for hook in hooks
     )
 
 
-def managed_findings(hooks: Sequence[Hook], install: str) -> Iterator[Finding]:
+def managed_findings(hooks: Sequence[HookProbe], install: str) -> Iterator[DoctorFinding]:
     """Tell which events a manager hands on, and what is missing.
 
     Args:
@@ -70,14 +70,14 @@ def managed_findings(hooks: Sequence[Hook], install: str) -> Iterator[Finding]:
             through.setdefault((hook.managed.by, hook.managed.config), []).append(hook.event)
     for (by, config), events in through.items():
         what = f"{by} runs patchgate at {', '.join(events)}, by {safe(config)}; this is read, not tried"
-        yield Finding(Level.NOTE, what, events=tuple(events))
+        yield DoctorFinding(Level.NOTE, what, events=tuple(events))
     first = next(iter(through))
     for hook in hooks:
         if not hook.is_through_manager:
             yield _missing(hook, *first, install)
 
 
-def _missing(hook: Hook, by: str, config: str, install: str) -> Finding:
+def _missing(hook: HookProbe, by: str, config: str, install: str) -> DoctorFinding:
     event, remedy = hook.event, install
     if event == _NATIVE:
         what = (
@@ -92,7 +92,7 @@ def _missing(hook: Hook, by: str, config: str, install: str) -> Finding:
     else:
         what = f"{by} does not run patchgate there; its config has no `git patchgate hook {event}`"
     level = Level.ERROR if event in _NEEDED else Level.WARNING
-    return Finding(level, f"{event}: {what}", remedy, events=(event,))
+    return DoctorFinding(level, f"{event}: {what}", remedy, events=(event,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +100,8 @@ class Diagnosis:
     """All that doctor found; `findings` are about the repository as a whole."""
 
     git: tuple[int, ...]
-    places: tuple[Place, ...]
-    findings: tuple[Finding, ...] = ()
+    places: tuple[WorktreeHooks, ...]
+    findings: tuple[DoctorFinding, ...] = ()
 
     @property
     def runs(self) -> bool:
@@ -147,19 +147,19 @@ def examine(
         git = git_at(repository.work_tree or repository.git_dir)
         worktrees = [replace(each, is_here=False, shares_hooks=False) for each in worktrees]
     there = [each for each in worktrees if each.problem is None]
-    places: list[Place] = []
+    places: list[WorktreeHooks] = []
     bare_asked: set[str] = set()
     for worktree in worktrees:
         if worktree.problem is not None:
-            places.append(Place(worktree, findings=(_unknown(worktree, git),)))
+            places.append(WorktreeHooks(worktree, findings=(_unknown(worktree, git),)))
             continue
         events = _events_of(worktree, there)
         places.append(_asked(around, environ, worktree, events, version, bare_asked))
     known = tuple(place for place in places if place.worktree.problem is None)
-    scene = Scene(repository=repository, environ=environ, git=git, places=known, now=time.time())
+    scene = DoctorContext(repository=repository, environ=environ, git=git, places=known, now=time.time())
     found = [each for probe in PROBES for each in probe(scene)]
 
-    def about(worktree: Worktree | None) -> tuple[Finding, ...]:
+    def about(worktree: Worktree | None) -> tuple[DoctorFinding, ...]:
         return tuple(finding for place, finding in found if place is worktree)
 
     whole = [replace(each, findings=(*each.findings, *about(each.worktree))) for each in places]
@@ -181,12 +181,12 @@ def _asked(
     events: Sequence[str],
     git: tuple[int, ...],
     bare_asked: set[str],
-) -> Place:
+) -> WorktreeHooks:
     """Ask the hooks of a worktree; with the bare PATH, one hook of each folder of hooks."""
     local = [event for event in events if event in LOCAL_EVENTS]
     managed = managers_of(worktree.path, {event: worktree.files[event] for event in local})
     hooks = [
-        Hook(
+        HookProbe(
             event=event,
             file=(file := worktree.files[event]),
             previous=previous_of(file),
@@ -199,7 +199,7 @@ def _asked(
         answers = witness.ask_each({hook.event: hook.ours for hook in hooks if hook.ours})
         hooks = [replace(hook, answer=answers.get(hook.event)) for hook in hooks]
         if is_managed(hooks):
-            findings = list(managed_findings(hooks, mending_of(worktree).line))
+            findings = list(managed_findings(hooks, install_command(worktree).line))
             findings += config_findings(worktree, events, git)
         else:
             findings = list(hook_findings(worktree, hooks, git))
@@ -208,16 +208,16 @@ def _asked(
             bare_asked.add(worktree.folder)
             event = sound[0].event
             found = bare_path_finding(
-                event, witness.ask(event, sound[0].file, BARE_PATH), mending_of(worktree)
+                event, witness.ask(event, sound[0].file, BARE_PATH), install_command(worktree)
             )
             findings += [found] if found else []
-    return Place(worktree, tuple(hooks), tuple(findings))
+    return WorktreeHooks(worktree, tuple(hooks), tuple(findings))
 
 
-def _unknown(worktree: Worktree, git: str) -> Finding:
+def _unknown(worktree: Worktree, git: str) -> DoctorFinding:
     if worktree.is_gone:
-        return Finding(Level.NOTE, "the folder of this worktree is gone", f"{git} worktree prune")
-    return Finding(
+        return DoctorFinding(Level.NOTE, "the folder of this worktree is gone", f"{git} worktree prune")
+    return DoctorFinding(
         Level.ERROR,
         f"this worktree could not be looked at: {worktree.problem}",
         f"{git_at(worktree.path)} status",
@@ -241,7 +241,7 @@ def document(diagnosis: Diagnosis, fixed: Sequence[str] = ()) -> dict[str, Json]
     }
 
 
-def _worktree(place: Place) -> dict[str, Json]:
+def _worktree(place: WorktreeHooks) -> dict[str, Json]:
     worktree, setting = place.worktree, place.worktree.hooks_path
     hooks_path: Json = None
     if setting is not None:
@@ -271,7 +271,7 @@ def _worktree(place: Place) -> dict[str, Json]:
     }
 
 
-def _hook(hook: Hook) -> dict[str, Json]:
+def _hook(hook: HookProbe) -> dict[str, Json]:
     before, moved, answer = hook.previous, hook.displaced, hook.answer
     through = hook.managed if hook.is_through_manager else None
     return {
@@ -288,7 +288,7 @@ def _hook(hook: Hook) -> dict[str, Json]:
     }
 
 
-def _finding(finding: Finding) -> dict[str, Json]:
+def _finding(finding: DoctorFinding) -> dict[str, Json]:
     return {
         "level": finding.level.value,
         "events": [*finding.events],

@@ -21,8 +21,8 @@ from patchgate.git.objects import Objects
 from patchgate.git.quoting import first_of
 from patchgate.git.refs import sentence_on, symbolic_refs
 from patchgate.git.repository import Repository
-from patchgate.hooks.doctor_findings import Finding, Place, git_in, quoted
-from patchgate.hooks.fast.files import (
+from patchgate.hooks.doctor_hooks import DoctorFinding, WorktreeHooks, git_in, quoted
+from patchgate.hooks.fast.cache_files import (
     ACTIVE,
     COPY,
     Active,
@@ -34,8 +34,8 @@ from patchgate.hooks.fast.files import (
     read_copy,
     stamp_of,
 )
-from patchgate.intents.intent_form import MARKER, marked
-from patchgate.intents.intents import Intents
+from patchgate.intents.intent_file import MARKER, marked_ids
+from patchgate.intents.stored_intents import StoredIntents
 from patchgate.ledger.history import describe_contradiction
 from patchgate.ledger.ledger import Event, Ledger, iso
 from patchgate.ledger.receipts import Receipts, settled
@@ -58,7 +58,7 @@ _SLOW = "so every commit is judged in full"
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class DoctorContext:
     """What is looked at beyond the hooks: the repository, the caller's environment, worktrees with hooks.
 
     `git` is how a command for the repository begins, `now` the time in seconds since the epoch.
@@ -67,7 +67,7 @@ class Scene:
     repository: Repository
     environ: Mapping[str, str]
     git: str
-    places: tuple[Place, ...]
+    places: tuple[WorktreeHooks, ...]
     now: float
 
     @property
@@ -76,18 +76,18 @@ class Scene:
         return tuple(place.worktree for place in self.places)
 
 
-Probed = Iterator[tuple[Worktree | None, Finding]]
+Probed = Iterator[tuple[Worktree | None, DoctorFinding]]
 """What a probe found, each with the worktree that it is about; None is the whole repository."""
 
 
-def policy_findings(scene: Scene) -> Probed:
+def policy_findings(scene: DoctorContext) -> Probed:
     """Tell about the policy that judges the next commit of each worktree, each policy once."""
     try:
         asked = trusted_options(scene.repository)
     except PatchgateError as error:
         hint = error.hint or ""
         line = f"{scene.git} {hint.removeprefix('git ')}" if hint.startswith("git ") else hint
-        yield None, Finding(Level.ERROR, f"{error.message}: every verdict is undecided", line or None)
+        yield None, DoctorFinding(Level.ERROR, f"{error.message}: every verdict is undecided", line or None)
         return
     seen = set()
     with Objects(scene.repository) as objects:
@@ -109,33 +109,33 @@ def policy_findings(scene: Scene) -> Probed:
                             yield worktree, finding
             except PatchgateError as error:
                 what = f"the policy cannot be read: {error.message}"
-                yield worktree, Finding(Level.ERROR, what, error.hint)
+                yield worktree, DoctorFinding(Level.ERROR, what, error.hint)
 
 
-def _about_policy(worktree: Worktree, found: Found, place: str) -> Iterator[Finding]:
+def _about_policy(worktree: Worktree, found: Found, place: str) -> Iterator[DoctorFinding]:
     git, policy = git_in(worktree), found.policy
     if found.fault is not None:
         what = f"the policy at {safe(place)} cannot be used: {safe(found.fault.in_one_line)}"
         what += "; only a commit that mends it is accepted"
-        yield Finding(Level.ERROR, what, f"{git} patchgate policy show")
+        yield DoctorFinding(Level.ERROR, what, f"{git} patchgate policy show")
         return
     if policy is None:
         what = f"there is no policy at {safe(place)}: only the defaults judge"
-        yield Finding(Level.NOTE, what, None if worktree.is_bare else f"{git} patchgate init")
+        yield DoctorFinding(Level.NOTE, what, None if worktree.is_bare else f"{git} patchgate init")
         return
     try:
         require_version(policy)
     except PatchgateError as error:
         line = (error.hint or "").removeprefix("install it: ")
-        yield Finding(Level.ERROR, f"{error.message}: every verdict is undecided", line)
+        yield DoctorFinding(Level.ERROR, f"{error.message}: every verdict is undecided", line)
     if policy.config.hooks.mode == "observe":
         line = policy.line_of(("hooks", "mode")) or ""
         at = f" ({safe(line)})" if line else ""
         what = f"[hooks] mode is observe{at}: the hooks tell and record, and refuse nothing"
-        yield Finding(Level.NOTE, what)
+        yield DoctorFinding(Level.NOTE, what)
 
 
-def _missing_tools(policy: Policy, environ: Mapping[str, str]) -> Iterator[Finding]:
+def _missing_tools(policy: Policy, environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
     """Name each command and analysis of a policy that cannot run here, and what it misses."""
     config = policy.config
     for table, settings in (("commands", config.commands), ("analyses", config.analyses)):
@@ -145,10 +145,10 @@ def _missing_tools(policy: Policy, environ: Mapping[str, str]) -> Iterator[Findi
                 reason, hint = not_found(missing)
                 place = policy.line_of((table, name))
                 what = f"[{table}.{name}]{f' ({place})' if place else ''} cannot run: {reason}"
-                yield Finding(Level.ERROR, what, hint)
+                yield DoctorFinding(Level.ERROR, what, hint)
 
 
-def leftover_findings(scene: Scene) -> Probed:
+def leftover_findings(scene: DoctorContext) -> Probed:
     """Tell what a killed hook has left in a worktree's git directory; it changes no verdict.
 
     The shim empties what is used up.
@@ -157,7 +157,7 @@ def leftover_findings(scene: Scene) -> Probed:
         landing = os.path.join(worktree.git_dir, "patchgate-landing")
         if os.path.exists(landing) and os.path.getsize(landing):
             what = "is left from a commit that was cut short; it is judged again when it matters"
-            yield worktree, Finding(Level.NOTE, f"{safe(landing)} {what}", f"rm {quoted(landing)}")
+            yield worktree, DoctorFinding(Level.NOTE, f"{safe(landing)} {what}", f"rm {quoted(landing)}")
         pending = os.path.join(worktree.git_dir, "patchgate-pending")
         lines = [b""]
         with suppress(OSError), open(pending, "rb") as file:
@@ -165,24 +165,26 @@ def leftover_findings(scene: Scene) -> Probed:
         head = lines[1].split(b" ")[0].decode("ascii", "replace") if len(lines) > 1 else ""
         if lines != [b""] and (head if head.strip("0") else None) != worktree.head:
             what = f"{safe(pending)} is left from a commit that was not made"
-            yield worktree, Finding(Level.NOTE, what, f"rm {quoted(pending)}")
+            yield worktree, DoctorFinding(Level.NOTE, what, f"rm {quoted(pending)}")
 
 
-def marker_findings(scene: Scene) -> Probed:
+def marker_findings(scene: DoctorContext) -> Probed:
     """Tell of a worktree whose marker names no intent that is stored: its commits are not the fast ones."""
     for worktree in scene.worktrees:
         place = os.path.join(worktree.git_dir, MARKER)
         if not os.path.lexists(place):
             continue
         try:
-            if set(marked(worktree.git_dir)).isdisjoint(Intents(scene.repository.common_dir).names()):
+            if set(marked_ids(worktree.git_dir)).isdisjoint(
+                StoredIntents(scene.repository.common_dir).names()
+            ):
                 what = f"{safe(place)} names no intent that is there, and makes commits here slower"
-                yield worktree, Finding(Level.NOTE, what, f"{git_in(worktree)} patchgate intent show")
+                yield worktree, DoctorFinding(Level.NOTE, what, f"{git_in(worktree)} patchgate intent show")
         except PatchgateError as error:
-            yield worktree, Finding(Level.WARNING, safe(error.message), f"rm -r {quoted(place)}")
+            yield worktree, DoctorFinding(Level.WARNING, safe(error.message), f"rm -r {quoted(place)}")
 
 
-def ledger_findings(scene: Scene) -> Probed:
+def ledger_findings(scene: DoctorContext) -> Probed:
     """Tell whether the ledger is whole to its end, and whether the next event can be written."""
     ledger = Ledger(scene.repository.common_dir)
     verify = f"{scene.git} patchgate log --verify"
@@ -190,23 +192,23 @@ def ledger_findings(scene: Scene) -> Probed:
         problems = ledger.verify()
         comparison = ledger.compare_head()
         if comparison.state == CONTRADICTED:
-            yield None, Finding(Level.WARNING, describe_contradiction(comparison), verify)
+            yield None, DoctorFinding(Level.WARNING, describe_contradiction(comparison), verify)
         for first in problems[:1]:
             what = f"line {first.line} of the ledger {safe(first.message)}"
-            yield None, Finding(Level.WARNING, what, verify)
+            yield None, DoctorFinding(Level.WARNING, what, verify)
     except PatchgateError as error:
-        yield None, Finding(Level.WARNING, f"the ledger cannot be read: {error.message}", verify)
+        yield None, DoctorFinding(Level.WARNING, f"the ledger cannot be read: {error.message}", verify)
     except OSError as error:
         what = f"the ledger cannot be read: {error.strerror or error}"
-        yield None, Finding(Level.WARNING, what, f"ls -l {quoted(str(ledger.path))}")
+        yield None, DoctorFinding(Level.WARNING, what, f"ls -l {quoted(str(ledger.path))}")
     folder = str(ledger.path.parent)
     place = folder if os.path.exists(folder) else scene.repository.common_dir
     if not os.access(place, os.W_OK):
         what = f"{safe(place)} may not be written: no receipts, and no record of what is refused"
-        yield None, Finding(Level.WARNING, what, f"chmod u+w {quoted(place)}")
+        yield None, DoctorFinding(Level.WARNING, what, f"chmod u+w {quoted(place)}")
 
 
-def unseen_findings(scene: Scene) -> Probed:
+def unchecked_findings(scene: DoctorContext) -> Probed:
     """Name the commits of local branches that no hook accepted since install: what walked past the gate.
 
     At most 1,000 commits are looked at. Those that were skipped with a reason, or observed, the ledger names.
@@ -214,7 +216,7 @@ def unseen_findings(scene: Scene) -> Probed:
     repository = scene.repository
     if not os.path.exists(os.path.join(repository.common_dir, "patchgate", "settled")):
         return
-    commits = _unseen(repository)
+    commits = _unchecked(repository)
     if not commits:
         return
     named = first_of(commits, _NAMED, lambda each: f"{each.oid[:SHORT_OID]}{_branch_of(repository, each)}")
@@ -225,10 +227,10 @@ def unseen_findings(scene: Scene) -> Probed:
         # The branch may have forked anywhere, so each commit is named.
         oids = " ".join(commit.oid[:SHORT_OID] for commit in commits[:_NAMED])
         line = f"for commit in {oids}; do {scene.git} patchgate check $commit; done"
-    yield None, Finding(Level.WARNING, what, line)
+    yield None, DoctorFinding(Level.WARNING, what, line)
 
 
-def _unseen(repository: Repository) -> list[Commit]:
+def _unchecked(repository: Repository) -> list[Commit]:
     """List the commits without a receipt, newest first; a rewrite that changed no tree raises no alarm."""
     tips = "".join(f"^{oid}\n" for oid in settled(repository.common_dir)).encode("ascii")
     most = f"--max-count={MOST_COMMITS}"
@@ -272,7 +274,7 @@ def _branch_of(repository: Repository, commit: Commit) -> str:
     return f" ({safe(name, 100)})" if name else ""
 
 
-def slow_findings(scene: Scene) -> Probed:
+def slow_findings(scene: DoctorContext) -> Probed:
     """Report the hooks that took longer than their budget within the last days, each once."""
     since = iso(scene.now - _SLOW_DAYS * 86_400)
     taken: dict[str, list[int]] = {}
@@ -283,47 +285,47 @@ def slow_findings(scene: Scene) -> Probed:
     for hook, times in sorted(taken.items()):
         what = f"{safe(hook, 60)} took longer than [hooks] budget_ms {count(len(times), 'time')}"
         what += f" within {_SLOW_DAYS} days, up to {max(times):,} ms"
-        yield None, Finding(Level.WARNING, what, f"{scene.git} patchgate log --kind slow")
+        yield None, DoctorFinding(Level.WARNING, what, f"{scene.git} patchgate log --kind slow")
 
 
-def symbolic_findings(scene: Scene) -> Probed:
+def symbolic_findings(scene: DoctorContext) -> Probed:
     """Tell of each symbolic ref that git did not make itself: no hook runs when one is set."""
     for ref, target in symbolic_refs(scene.repository).items():
         if not (ref.endswith("/HEAD") and ref.startswith(_REMOTES) and target.startswith(_REMOTES)):
             line = f"{scene.git} update-ref --no-deref {quoted(ref)} {quoted(ref)}"
-            yield None, Finding(Level.WARNING, sentence_on(ref, target), line)
+            yield None, DoctorFinding(Level.WARNING, sentence_on(ref, target), line)
 
 
-def kind_findings(scene: Scene) -> Probed:
+def kind_findings(scene: DoctorContext) -> Probed:
     """Tell what of the repository's kind limits what can be read."""
     repository = scene.repository
     for limit in repository.limits:
-        yield None, Finding(Level.NOTE, safe(limit))
+        yield None, DoctorFinding(Level.NOTE, safe(limit))
     if repository.shallow:
         what = "this clone is shallow: a change whose parent is cut off is undecided"
-        yield None, Finding(Level.NOTE, what, f"{scene.git} fetch --unshallow")
+        yield None, DoctorFinding(Level.NOTE, what, f"{scene.git} fetch --unshallow")
     asked = ("config", "--get-regexp", r"^(remote\..*\.promisor|extensions\.partialclone)$")
     if repository.git(*asked, answers=(0, 1)).code == 0:
         what = "this clone is partial: a change with objects that are not here is undecided"
-        yield None, Finding(Level.NOTE, what)
+        yield None, DoctorFinding(Level.NOTE, what)
 
 
-def skip_findings(scene: Scene) -> Probed:
+def skip_findings(scene: DoctorContext) -> Probed:
     """Tell that the caller's environment skips the hooks."""
     if "PATCHGATE_SKIP" in scene.environ:
         what = "PATCHGATE_SKIP is set here: every local hook of every command is skipped"
-        yield None, Finding(Level.WARNING, what, "unset PATCHGATE_SKIP")
+        yield None, DoctorFinding(Level.WARNING, what, "unset PATCHGATE_SKIP")
 
 
 @dataclass(frozen=True, slots=True)
-class _Python:
+class _Interpreter:
     """What an interpreter says of itself: its version as a number, and what begins code compiled for it."""
 
     hexversion: int
     magic: bytes
 
 
-def fast_findings(scene: Scene) -> Probed:
+def fast_findings(scene: DoctorContext) -> Probed:
     """Tell what keeps the fast path from working, where a hook of ours reads what it keeps."""
     ours = [
         place.worktree
@@ -335,7 +337,7 @@ def fast_findings(scene: Scene) -> Probed:
         return
     common_dir = scene.repository.common_dir
     place = safe(place_of(common_dir, ACTIVE))
-    found: _Python | str
+    found: _Interpreter | str
     try:
         active = active_in(common_dir)
     except FileNotFoundError:
@@ -364,12 +366,12 @@ def fast_findings(scene: Scene) -> Probed:
                 yield None, _renewed(Level.NOTE, what, scene)
 
 
-def _renewed(level: Level, what: str, scene: Scene) -> Finding:
+def _renewed(level: Level, what: str, scene: DoctorContext) -> DoctorFinding:
     remedy = f"{scene.git} patchgate doctor --fix"
-    return Finding(level, what, remedy, events=("pre-commit",), is_mended_by_renewal=True)
+    return DoctorFinding(level, what, remedy, events=("pre-commit",), is_mended_by_renewal=True)
 
 
-def _runnable(repository: Repository, active: Active | None) -> _Python | str:
+def _runnable(repository: Repository, active: Active | None) -> _Interpreter | str:
     """Ask the Python that runs the copy; or say why the shim could not run it, or would not run ours."""
     if active is None:
         return f"{safe(place_of(repository.common_dir, ACTIVE))} is damaged, {_SLOW}"
@@ -395,18 +397,18 @@ def _runnable(repository: Repository, active: Active | None) -> _Python | str:
     return python
 
 
-def _asked(repository: Repository, interpreter: str) -> _Python | None:
+def _asked(repository: Repository, interpreter: str) -> _Interpreter | None:
     """Start the interpreter as the shim does."""
     try:
         argv = [interpreter, "-I", "-S", "-c", _ASK]
         done = run(argv, cwd=repository.git_dir, env=repository.environment, seconds=_SECONDS)
         number, magic = done.out.split()
-        return _Python(int(number), bytes.fromhex(magic.decode("ascii")))
+        return _Interpreter(int(number), bytes.fromhex(magic.decode("ascii")))
     except (PatchgateError, OSError, ValueError):
         return None
 
 
-def _fault_of_policy(common_dir: str, key: str, python: _Python) -> str | None:
+def _fault_of_policy(common_dir: str, key: str, python: _Interpreter) -> str | None:
     """Say what keeps the recogniser from using a compiled policy, by what it looks at itself.
 
     One that is not there is no fault: so it is after an install, and after every change of the policy.
@@ -427,12 +429,12 @@ def _fault_of_policy(common_dir: str, key: str, python: _Python) -> str | None:
     return None if is_there and is_of_this else "of another patchgate or another Python"
 
 
-PROBES: tuple[Callable[[Scene], Probed], ...] = (
+PROBES: tuple[Callable[[DoctorContext], Probed], ...] = (
     policy_findings,
     leftover_findings,
     marker_findings,
     ledger_findings,
-    unseen_findings,
+    unchecked_findings,
     slow_findings,
     symbolic_findings,
     kind_findings,

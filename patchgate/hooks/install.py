@@ -20,18 +20,18 @@ from patchgate.git.objects import Objects
 from patchgate.git.quoting import printable
 from patchgate.git.repository import ANY_CODE, Repository
 from patchgate.git.revisions import is_name, resolve
-from patchgate.hooks.fast.prepare import drop_copy, put_copy_here
-from patchgate.hooks.hook_places import (
+from patchgate.hooks.fast.renewal import install_copy, remove_copy
+from patchgate.hooks.hooks_folder import (
     HooksFolder,
-    Placed,
-    Removed,
-    folder_notes,
-    hooks_folder,
+    InstalledHook,
+    RemovedHook,
+    check_folder,
+    default_folder,
+    describe_folder,
+    find_hooks_folder,
+    install_hook,
     lock_folder,
-    own_folder,
-    put_in,
-    require_ours,
-    take_out,
+    remove_hook,
 )
 
 _KEY = "patchgate.trustRef"
@@ -42,7 +42,7 @@ _SHIMS = Path(__file__).parent / "shims"
 _BLANK = re.compile(rb"@(hook|version|patchgate|mend)@")
 
 
-def hook_text(name: str, program: str, mend: str) -> bytes:
+def hook_script(name: str, program: str, mend: str) -> bytes:
     """Write the file that git is to run.
 
     Args:
@@ -80,7 +80,7 @@ class Installed:
     """
 
     folder: HooksFolder
-    hooks: tuple[Placed, ...]
+    hooks: tuple[InstalledHook, ...]
     trust_ref: str | None = None
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -121,25 +121,25 @@ def install_hooks(
         )
     if repository.work_tree is not None and is_server:
         raise UsageError("--server is for a bare repository, and this one has a working tree", "leave it out")
-    folder = hooks_folder(repository, environ)
-    require_ours(repository, folder, is_global=is_global)
-    trusted = None if trust_ref is None else full_name(repository, trust_ref)
+    folder = find_hooks_folder(repository, environ)
+    check_folder(repository, folder, is_global=is_global)
+    trusted = None if trust_ref is None else resolve_ref(repository, trust_ref)
     mend = "git patchgate install" + (" --server" if is_server else "") + (" --global" if is_global else "")
     names = SERVER_EVENTS if is_server else LOCAL_EVENTS
     with lock_folder(repository, folder):
         # What is there was there before us: nobody is asked to mend it.
         warnings = _settle_tips(repository)
-        is_news = trusted is not None and trust(repository, trusted)
-        hooks = tuple(put_in(folder.path, name, hook_text(name, program, mend)) for name in names)
+        is_news = trusted is not None and write_trust_ref(repository, trusted)
+        hooks = tuple(install_hook(folder.path, name, hook_script(name, program, mend)) for name in names)
         done = Installed(
             folder=folder,
             hooks=hooks,
             trust_ref=trusted,
-            notes=folder_notes(repository, folder),
+            notes=describe_folder(repository, folder),
             warnings=warnings,
         )
         if not is_server:
-            made = put_copy_here(repository)
+            made = install_copy(repository)
             warnings += (made.warning,) if made.warning else ()
             done = replace(done, warnings=warnings, has_copy=made.has_copy)
         return _recorded(repository, done) if done.changed or is_news else done
@@ -171,7 +171,7 @@ def _settle_tips(repository: Repository) -> tuple[str, ...]:
 class Uninstalled:
     """What was taken out, for each folder where something of ours was; and the ref that was trusted."""
 
-    folders: tuple[tuple[HooksFolder, tuple[Removed, ...]], ...]
+    folders: tuple[tuple[HooksFolder, tuple[RemovedHook, ...]], ...]
     trust_ref: str | None = None
 
 
@@ -184,8 +184,8 @@ def uninstall_hooks(repository: Repository, environ: Mapping[str, str], *, is_gl
         UsageError: the only hooks of ours are in a folder that every repository shares, and it was not meant.
         UndecidedError: the system refused, or an install is at work.
     """
-    in_force = hooks_folder(repository, environ)
-    own = own_folder(repository)
+    in_force = find_hooks_folder(repository, environ)
+    own = default_folder(repository)
     folders = [own]
     if os.path.realpath(in_force.path) != os.path.realpath(own.path):
         folders.insert(0, in_force)
@@ -199,7 +199,7 @@ def uninstall_hooks(repository: Repository, environ: Mapping[str, str], *, is_gl
             removed = tuple(
                 gone
                 for name in (*LOCAL_EVENTS, *SERVER_EVENTS)
-                if (gone := take_out(folder.path, name)) is not None
+                if (gone := remove_hook(folder.path, name)) is not None
             )
         if removed:
             found.append((folder, removed))
@@ -208,9 +208,9 @@ def uninstall_hooks(repository: Repository, environ: Mapping[str, str], *, is_gl
             f"no hook of patchgate is in this repository; git runs those in {in_force.name}, for all of them",
             "git patchgate uninstall --global",
         )
-    drop_every_pending(repository)
-    drop_copy(repository.common_dir)
-    return Uninstalled(tuple(found), forget(repository))
+    drop_all_pending(repository)
+    remove_copy(repository.common_dir)
+    return Uninstalled(tuple(found), forget_trust(repository))
 
 
 def record_uninstall(repository: Repository, done: Uninstalled) -> tuple[str, ...]:
@@ -225,7 +225,7 @@ def record_uninstall(repository: Repository, done: Uninstalled) -> tuple[str, ..
     return tuple(warning for warning in warnings if warning)
 
 
-def full_name(repository: Repository, ref: str) -> str:
+def resolve_ref(repository: Repository, ref: str) -> str:
     """Find the full name of a ref that names a commit.
 
     Raises:
@@ -247,7 +247,7 @@ def full_name(repository: Repository, ref: str) -> str:
     return found.ref
 
 
-def trust(repository: Repository, ref: str) -> bool:
+def write_trust_ref(repository: Repository, ref: str) -> bool:
     """Write the trusted ref into the repository's config; tell whether it was another before.
 
     What the other policy has judged for the next commit is judged anew.
@@ -263,7 +263,7 @@ def trust(repository: Repository, ref: str) -> bool:
             f"another config file sets {_KEY} to {printable(counts)}, and git reads that one last",
             f"git config --show-origin --get-all {_KEY}",
         )
-    drop_every_pending(repository)
+    drop_all_pending(repository)
     return True
 
 
@@ -272,7 +272,7 @@ def _trusted(repository: Repository) -> str | None:
     return os.fsdecode(done.out.rstrip(b"\n")) if done.code == 0 else None
 
 
-def forget(repository: Repository) -> str | None:
+def forget_trust(repository: Repository) -> str | None:
     """Take the trusted ref out of the repository's config; return which one it was."""
     ref = _trusted(repository)
     if ref is not None:
@@ -280,7 +280,7 @@ def forget(repository: Repository) -> str | None:
     return ref
 
 
-def drop_every_pending(repository: Repository) -> None:
+def drop_all_pending(repository: Repository) -> None:
     """Remove what pre-commit has left for the transaction, in every worktree."""
     common = Path(repository.common_dir)
     for git_dir in (common, *common.glob("worktrees/*")):

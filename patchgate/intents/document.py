@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import quote_path
-from patchgate.intents.intent import Intent, Moment, State, is_folder, may_be_many
-from patchgate.intents.states import Action, Outcome, Standing, Told
+from patchgate.intents.intent import Intent, Moment, State, can_match_many, is_folder
+from patchgate.intents.intent_status import IntentAction, IntentInfo, IntentOutcome, IntentStatus
 from patchgate.ledger.ledger import iso
 from patchgate.ledger.timestamps import iso_if_any
 from patchgate.policy.file_kinds import PYPROJECT_FILE
@@ -28,7 +28,7 @@ _MOST_ENTRIES = 3
 _MOST_PLACE = 4096
 
 
-def outcome_text(outcome: Outcome) -> list[str]:
+def outcome_text(outcome: IntentOutcome) -> list[str]:
     """Say what a verb did; of a refusal, who stands in the way."""
     intent = outcome.intent
     lines = [_did(outcome, outcome.told)]
@@ -42,18 +42,18 @@ def outcome_text(outcome: Outcome) -> list[str]:
         for each in outcome.promoted
         if intent is None or each.id != intent.id
     ]
-    if outcome.action is Action.DECLARED and intent is not None:
+    if outcome.action is IntentAction.DECLARED and intent is not None:
         lines.append(f"commits here may touch {_what(intent)} until git patchgate intent clear")
     return lines
 
 
-def _did(outcome: Outcome, told: Told | None) -> str:
-    if outcome.action is Action.REFUSED:
+def _did(outcome: IntentOutcome, told: IntentInfo | None) -> str:
+    if outcome.action is IntentAction.REFUSED:
         return f"refused: {outcome.reason}"
     if told is None:
         return "cleared"
     name = f"{outcome.action.value} {told.intent.id}"
-    if outcome.action is Action.CLEARED:
+    if outcome.action is IntentAction.CLEARED:
         return name
     if told.intent.state is State.QUEUED:
         name += (
@@ -64,7 +64,7 @@ def _did(outcome: Outcome, told: Told | None) -> str:
     return f"{name} ({_until(told)})"
 
 
-def show_text(told: Told) -> list[str]:
+def show_text(told: IntentInfo) -> list[str]:
     """Write one intent in full."""
     intent = told.intent
     lines = [f"{intent.id} ({told.standing.value}): {safe(intent.reason)}", f"  time: {_until(told)}"]
@@ -88,7 +88,7 @@ def show_text(told: Told) -> list[str]:
     lines += [f"  dirty before: {show_path(path)}" for path in dirty[:_MOST_FILES]]
     if len(dirty) > _MOST_FILES:
         lines.append(f"  and {len(dirty) - _MOST_FILES} more dirty before")
-    if told.is_gone or told.standing in {Standing.EXPIRED, Standing.DEAD}:
+    if told.is_gone or told.standing in {IntentStatus.EXPIRED, IntentStatus.DEAD}:
         lines.append(f"  next: git patchgate intent recover {intent.id}, or clear {intent.id}")
     return lines
 
@@ -99,7 +99,7 @@ def _why_controlled(path: RepoPath) -> str:
     return "control files, all but baselines/" if is_folder(path) else "a control file"
 
 
-def list_text(intents: Sequence[Told]) -> Iterator[str]:
+def list_text(intents: Sequence[IntentInfo]) -> Iterator[str]:
     """Write one line for each intent."""
     for told in intents:
         files = some((*told.intent.scope.allowed, *told.intent.scope.related), _MOST_ENTRIES)
@@ -111,12 +111,12 @@ def list_text(intents: Sequence[Told]) -> Iterator[str]:
 
 def _what(intent: Intent) -> str:
     entries = (*intent.scope.allowed, *intent.scope.related)
-    if any(may_be_many(each) for each in entries):
+    if any(can_match_many(each) for each in entries):
         return some(entries, _MOST_ENTRIES)
     return count(len(entries), "file")
 
 
-def _where(told: Told) -> str:
+def _where(told: IntentInfo) -> str:
     if told.is_here:
         return "here"
     place = safe(quote_path(os.fsencode(told.intent.work_tree)), _MOST_PLACE)
@@ -125,14 +125,14 @@ def _where(told: Told) -> str:
     return f"{place}, which is gone" if told.is_gone else place
 
 
-def _held(told: Told) -> str:
+def _held(told: IntentInfo) -> str:
     holder = told.intent.holder
     if holder is None:
         return "nobody but its lease"
     return f"process {holder.pid} on {safe(holder.host, 100)}" + ("" if told.is_held else ", which has ended")
 
 
-def _until(told: Told) -> str:
+def _until(told: IntentInfo) -> str:
     """Tell when its time is over: how long that is, and when by the clock on the wall."""
     if told.seconds_left <= 0:
         return "its time is over"
@@ -150,7 +150,7 @@ INTENT_SCHEMA = "patchgate.intent/1"
 INTENTS_SCHEMA = "patchgate.intents/1"
 
 
-def outcome_json(outcome: Outcome) -> str:
+def outcome_json(outcome: IntentOutcome) -> str:
     """Write what a verb did as one JSON document, ended by a line feed."""
     value: dict[str, Json] = {
         "schema": INTENT_SCHEMA,
@@ -174,7 +174,7 @@ def outcome_json(outcome: Outcome) -> str:
     return json_line(value)
 
 
-def list_json(intents: Sequence[Told], warnings: Iterable[str] = ()) -> str:
+def list_json(intents: Sequence[IntentInfo], warnings: Iterable[str] = ()) -> str:
     """Write a list as one JSON document, ended by a line feed; `warnings` tell of what cannot be read."""
     value: dict[str, Json] = {
         "schema": INTENTS_SCHEMA,
@@ -184,7 +184,7 @@ def list_json(intents: Sequence[Told], warnings: Iterable[str] = ()) -> str:
     return json_line(value)
 
 
-def _intent(told: Told) -> dict[str, Json]:
+def _intent(told: IntentInfo) -> dict[str, Json]:
     intent = told.intent
     return {
         "id": intent.id,
@@ -217,7 +217,7 @@ def _intent(told: Told) -> dict[str, Json]:
     }
 
 
-def _holder(intent: Intent, told: Told) -> Json:
+def _holder(intent: Intent, told: IntentInfo) -> Json:
     holder = intent.holder
     return None if holder is None else {"host": holder.host, "pid": holder.pid, "is_running": told.is_held}
 
@@ -241,7 +241,7 @@ def intent_schema() -> Schema:
         "expires_at": str,
     }
     outcome: dict[str, Shape] = {
-        "action": Action,
+        "action": IntentAction,
         "intent": maybe(_INTENT),
         "conflicts": [conflict],
         "promoted": [str],
@@ -267,7 +267,7 @@ _INTENT: Shape = {
     **path_keys("allowed", "related", "forbidden", "control_files"),
     **dict.fromkeys(("is_here", "is_worktree_gone"), bool),
     **dict.fromkeys(("seconds_left", "ttl", "lease"), COUNT),
-    "state": Standing,
+    "state": IntentStatus,
     "stored_state": State,
     "holder": maybe({"host": str, "pid": COUNT, "is_running": bool}),
     "dirty": [{**path_key("path"), "oids": about([str | None], minItems=1)}],

@@ -36,12 +36,12 @@ def is_glob(entry: RepoPath) -> bool:
     return any(sign in entry.raw for sign in (b"*", b"?", b"["))
 
 
-def may_be_many(entry: RepoPath) -> bool:
+def can_match_many(entry: RepoPath) -> bool:
     """Tell whether an entry could take another path than itself."""
     return is_folder(entry) or is_glob(entry)
 
 
-def takes(entry: RepoPath, path: RepoPath) -> bool:
+def matches(entry: RepoPath, path: RepoPath) -> bool:
     """Tell whether an entry takes a path."""
     if entry == path:
         return True
@@ -50,7 +50,7 @@ def takes(entry: RepoPath, path: RepoPath) -> bool:
     return is_glob(entry) and fnmatchcase(_text(path), _glob(entry))
 
 
-def taker_of(entries: Iterable[RepoPath]) -> Callable[[RepoPath], bool]:
+def path_matcher(entries: Iterable[RepoPath]) -> Callable[[RepoPath], bool]:
     """Make what tells of each path whether any of some entries takes it; of many files it costs little."""
     exact = frozenset(entries)
     folders = tuple(each.raw for each in exact if is_folder(each))
@@ -65,9 +65,11 @@ def taker_of(entries: Iterable[RepoPath]) -> Callable[[RepoPath], bool]:
     return is_taken
 
 
-def meet(one: RepoPath, other: RepoPath) -> bool:
+def can_overlap(one: RepoPath, other: RepoPath) -> bool:
     """Tell whether two entries can take the same path; of two classes of characters it is assumed."""
-    return any(_meet(left, right) for left in _readings(one) for right in _readings(other))
+    return any(
+        _tokens_overlap(left, right) for left in _tokenizations(one) for right in _tokenizations(other)
+    )
 
 
 def _text(path: RepoPath) -> str:
@@ -78,7 +80,7 @@ def _glob(entry: RepoPath) -> str:
     return _text(entry) + "*" * is_folder(entry)
 
 
-def _readings(entry: RepoPath) -> list[list[str]]:
+def _tokenizations(entry: RepoPath) -> list[list[str]]:
     """Part an entry as it is written, and as a glob: single characters, classes, and what stands for any."""
     found = [[*_text(entry), *[_STAR] * is_folder(entry)]]
     if is_glob(entry):
@@ -90,7 +92,7 @@ def _token(found: re.Match[str]) -> str:
     return {"star": _STAR, "any": _ANY}.get(found.lastgroup or "", found[0])
 
 
-def _meet(one: list[str], other: list[str]) -> bool:
+def _tokens_overlap(one: list[str], other: list[str]) -> bool:
     """Tell whether some text matches both; each pair of places is looked at once."""
     known: set[tuple[int, int]] = set()
     waiting = [(0, 0)]
@@ -110,12 +112,12 @@ def _meet(one: list[str], other: list[str]) -> bool:
         elif there == _STAR:
             waiting.append((left, right + 1))
             waiting += [(left + 1, right)] if here else []
-        elif here and there and _share(here, there):
+        elif here and there and _tokens_match(here, there):
             waiting.append((left + 1, right + 1))
     return False
 
 
-def _share(one: str, other: str) -> bool:
+def _tokens_match(one: str, other: str) -> bool:
     """Tell whether two tokens for one character can stand for the same."""
     if one == other or _ANY in {one, other}:
         return True
@@ -138,7 +140,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class IntentScope:
     """The files that a piece of work may touch, those that go with them, and those that it may not touch.
 
     Entries are paths, folders and globs (`entries`), as they were typed, from the root.
@@ -151,7 +153,7 @@ class Scope:
 
     def __post_init__(self) -> None:
         each = ((*self.allowed, *self.related), self.allowed, self.forbidden)
-        object.__setattr__(self, "_takers", tuple(map(taker_of, each)))
+        object.__setattr__(self, "_takers", tuple(map(path_matcher, each)))
 
     def covers(self, path: RepoPath) -> bool:
         """Tell whether the work may touch a path, so that what is found there is its own (A7, A8)."""
@@ -187,7 +189,7 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class IntentOwner:
     """The process that owns an intent: host, pid, boot and start time, so that a reused pid is not it."""
 
     host: str
@@ -210,7 +212,7 @@ class Intent:
 
     id: str
     reason: str
-    scope: Scope
+    scope: IntentScope
     work_tree: str
     git_dir: str
     base: str | None
@@ -223,13 +225,13 @@ class Intent:
     state: State = State.ACTIVE
     renewed: Moment | None = None
     seen: Moment | None = None
-    holder: Holder | None = None
+    holder: IntentOwner | None = None
     before: str | None = None
 
     @property
     def digest(self) -> str:
         """The digest of what was declared: `sha256:…`."""
-        text = json.dumps(declaration(self), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        text = json.dumps(declared_values(self), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return "sha256:" + hashlib.sha256(b"patchgate.intent/1\n" + text.encode("ascii")).hexdigest()
 
     def is_as_before(self, path: RepoPath, oid: str | None) -> bool:
@@ -262,7 +264,7 @@ class Intent:
         return since is not None and since <= self.lease
 
 
-def declaration(intent: Intent) -> dict[str, object]:
+def declared_values(intent: Intent) -> dict[str, object]:
     """Give what the digest of an intent covers, as plain values for JSON; paths are hexadecimal."""
     scope = intent.scope
     return {
@@ -283,13 +285,15 @@ def declaration(intent: Intent) -> dict[str, object]:
     }
 
 
-def conflicts(one: Scope, other: Scope) -> tuple[RepoPath, ...]:
+def overlapping_entries(one: IntentScope, other: IntentScope) -> tuple[RepoPath, ...]:
     """Name the entries of `one` by which two scopes can allow the same file."""
     theirs = (*other.allowed, *other.related)
-    return tuple(entry for entry in (*one.allowed, *one.related) if any(meet(entry, each) for each in theirs))
+    return tuple(
+        entry for entry in (*one.allowed, *one.related) if any(can_overlap(entry, each) for each in theirs)
+    )
 
 
-def binding(
+def choose_binding_intent(
     intents: Iterable[Intent],
     touched: Callable[[Intent], Iterable[RepoPath]],
     may_touch: Callable[[Intent, RepoPath], bool],

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from patchgate.check.case import find
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import printable
-from patchgate.intents.intent import Intent, Moment, Scope, ScopeCheck, may_be_many, taker_of
+from patchgate.intents.intent import Intent, IntentScope, Moment, ScopeCheck, can_match_many, path_matcher
 from patchgate.report.rules import RULES
 from patchgate.report.verdict import Detail, Finding, Fixer
 from patchgate.report.wording import count, length
@@ -28,7 +28,7 @@ _MOST_PLACE = 200
 
 
 def check_scope(
-    scope: Scope,
+    scope: IntentScope,
     touched: Iterable[RepoPath],
     controls: Set[RepoPath] = frozenset(),
     dirty: Set[RepoPath] = frozenset(),
@@ -59,14 +59,14 @@ def check_scope(
         untouched=tuple(
             entry
             for entry in dict.fromkeys(scope.allowed)
-            if entry not in paths and not (may_be_many(entry) and any(map(taker_of([entry]), allowed)))
+            if entry not in paths and not (can_match_many(entry) and any(map(path_matcher([entry]), allowed)))
         ),
         controls=tuple(sorted(by_kind)),
         taken=tuple((path, taken[path]) for path in rest if path in taken),
     )
 
 
-def examine(intent: Intent, check: ScopeCheck, kind: str = "staged") -> Iterator[Finding]:
+def scope_findings(intent: Intent, check: ScopeCheck, kind: str = "staged") -> Iterator[Finding]:
     """Find what a piece of work touched beyond what it declared, while it can still be left out.
 
     Args:
@@ -83,10 +83,10 @@ def examine(intent: Intent, check: ScopeCheck, kind: str = "staged") -> Iterator
             return f"put it aside (git stash push -u -- {name})"
         return f"take it out of the commit (git restore --staged {name})"
 
-    yield from findings_of(check, intent.id, take_out)
+    yield from file_findings(check, intent.id, take_out)
 
 
-def findings_of(
+def file_findings(
     check: ScopeCheck, intent_id: str, take_out: Callable[[RepoPath | None], str]
 ) -> Iterator[Finding]:
     """Say of each file why it is not allowed; of many the first 20, then how many there are more.
@@ -132,7 +132,7 @@ def _word(path: RepoPath) -> str:
     return shlex.quote(text) if shown == text else "PATH"
 
 
-def expired(intent: Intent, now: Moment) -> Finding:
+def expired_finding(intent: Intent, now: Moment) -> Finding:
     """Say that the time of an intent is over, so that it binds nothing any more."""
     left = intent.seconds_left(now)
     since = f" since {length(-left)}" if left < 0 else ""
@@ -144,7 +144,7 @@ def expired(intent: Intent, now: Moment) -> Finding:
     return find("intent-expired", message, None, hint)
 
 
-def queued(intent: Intent) -> Finding:
+def queued_finding(intent: Intent) -> Finding:
     """Say that an intent waits for another one, and what it may touch meanwhile."""
     message = (
         f"{intent.id} waits for another intent to be cleared; until then commits may touch only those of its "
@@ -154,7 +154,7 @@ def queued(intent: Intent) -> Finding:
     return find("intent-queued", message, None, hint)
 
 
-def reserved(
+def reserved_findings(
     found: Sequence[tuple[RepoPath, Intent]], now: Moment, written: Callable[[float], str]
 ) -> Iterator[Finding]:
     """Say of files that are changed without an intent which intent of another worktree has declared them.
@@ -186,13 +186,13 @@ def reserved(
         yield find("intent-reserved", said, None, hint)
 
 
-def unread(why: str) -> Finding:
+def unreadable_finding(why: str) -> Finding:
     """Say that nobody knows which files the intents of other worktrees have."""
     hint = "git patchgate intent list says which one, and how to remove it"
     return find("intent-reserved", f"not every intent of another worktree can be read: {why}", None, hint)
 
 
-def trailer(intent: Intent, ids: Sequence[str]) -> Iterator[Finding]:
+def trailer_findings(intent: Intent, ids: Sequence[str]) -> Iterator[Finding]:
     """Tell of a commit that was made under an intent and does not name it, or another one beside it.
 
     Args:

@@ -28,10 +28,10 @@ from patchgate.storage.atomic_write import write_atomically
 
 if TYPE_CHECKING:
     from patchgate.git.model import FileChange
-    from patchgate.intents.commits import Here
+    from patchgate.intents.worktree_intents import WorktreeIntents
 
 
-def add_trailer(repository: Repository, file: str, here: Here, *, edited: bool) -> str | None:
+def add_trailer(repository: Repository, file: str, here: WorktreeIntents, *, edited: bool) -> str | None:
     """Let the message of a commit name the intent that binds it; return a warning where it could not.
 
     Args:
@@ -50,7 +50,7 @@ def add_trailer(repository: Repository, file: str, here: Here, *, edited: bool) 
     if len(text) > BIG_FILE or is_abandoned(text) or _is_template(repository, text, cleanup, edited=edited):
         return None
     try:
-        intent = _bound(repository, here, text)
+        intent = _binding_intent(repository, here, text)
     except UndecidedError as error:
         return f"the message names no intent: {error.message}"
     if intent is None:
@@ -61,7 +61,7 @@ def add_trailer(repository: Repository, file: str, here: Here, *, edited: bool) 
     made = with_trailer(repository, raw, line, comment)
     if made == raw:
         return None
-    if made is None or not _has(clean(made, cleanup, edited=edited), line):
+    if made is None or not _has_line(clean(made, cleanup, edited=edited), line):
         return f"the message does not name {intent.id}: no trailer could be put into it"
     try:
         mode = os.stat(file).st_mode & 0o777
@@ -71,29 +71,29 @@ def add_trailer(repository: Repository, file: str, here: Here, *, edited: bool) 
     return None
 
 
-def _bound(repository: Repository, here: Here, text: bytes) -> Intent | None:
+def _binding_intent(repository: Repository, here: WorktreeIntents, text: bytes) -> Intent | None:
     """Choose the intent for a message to name; None where it names one and nothing tells of another."""
     own = here.own
     if len(own) == 1:
         return own[0]
     files = _pending(repository)
     if files:
-        return here.binding(files)
+        return here.choose_binding_intent(files)
     # What changes nothing but the message stays with the intent under which it was made.
-    if any(_has(text, f"{TRAILER}: {intent.id}") for intent in own):
+    if any(_has_line(text, f"{TRAILER}: {intent.id}") for intent in own):
         return None
     head = value_of(repository, "HEAD")
     if head is None or is_merging(repository):
-        return here.binding(())
+        return here.choose_binding_intent(())
     from patchgate.git.intent_commits import changes_of, with_ids
-    from patchgate.intents.made_commits import owners_of
+    from patchgate.intents.intent_commits import intents_of
 
-    owner = owners_of(repository, own, [head]).get(head)
+    owner = intents_of(repository, own, [head]).get(head)
     named = next((intent for intent in own if intent.id == owner), None)
     if named is not None:
         return named
     ((_, change),) = changes_of(repository, with_ids(repository, [head]))
-    return here.binding(change.files)
+    return here.choose_binding_intent(change.files)
 
 
 def _pending(repository: Repository) -> Sequence[FileChange]:
@@ -104,7 +104,7 @@ def _pending(repository: Repository) -> Sequence[FileChange]:
         return pending_change(repository, objects, store).files
 
 
-def _has(text: bytes, line: str) -> bool:
+def _has_line(text: bytes, line: str) -> bool:
     return line.encode("ascii") in text.split(b"\n")
 
 

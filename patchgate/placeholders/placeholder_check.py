@@ -27,7 +27,7 @@ from patchgate.git.pushes import common_ancestor
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import tree_named
-from patchgate.intents.commits import ScopeGate
+from patchgate.intents.worktree_intents import ScopeGate
 from patchgate.placeholders.placeholder_gate import examine
 from patchgate.placeholders.placeholder_search import placeholders_near
 from patchgate.policy.file_kinds import PRE_COMMIT_FILE, is_control_by_name

@@ -24,9 +24,9 @@ from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import tree_named
 from patchgate.git.trees import resulting_tree
-from patchgate.intents.commits import ScopeGate
 from patchgate.intents.intent import Intent
-from patchgate.intents.intents import Intents, present
+from patchgate.intents.stored_intents import StoredIntents, current_moment
+from patchgate.intents.worktree_intents import ScopeGate
 from patchgate.policy.policy import Policy
 from patchgate.verify.analyses import Around, Runner
 
@@ -102,7 +102,7 @@ def opened(repository: Repository, around: Around, policy: Policy | None = None)
 
 def keeping_alive(repository: Repository, intents: Sequence[Intent], around: Around) -> Around:
     """Renew the leases of these intents of this worktree now, and whenever progress is reported."""
-    stored, now = Intents(repository.common_dir), present()
+    stored, now = StoredIntents(repository.common_dir), current_moment()
     names = [each.id for each in intents if each.git_dir == repository.git_dir and not each.is_over(now)]
 
     def touch() -> None:
@@ -110,7 +110,7 @@ def keeping_alive(repository: Repository, intents: Sequence[Intent], around: Aro
             with suppress(UndecidedError):
                 fresh = stored.get(name)
                 if fresh is not None:
-                    stored.touch(fresh, present())
+                    stored.touch(fresh, current_moment())
 
     def tell(what: str, seconds: float) -> None:
         touch()

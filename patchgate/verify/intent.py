@@ -17,11 +17,18 @@ from patchgate.git.intent_commits import changes_of, with_ids
 from patchgate.git.pushes import is_ancestor
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
-from patchgate.intents.commits import Here
 from patchgate.intents.intent import Intent, Moment
-from patchgate.intents.intents import KIND, Intents, Recorded, declared_digest, is_gone, present
-from patchgate.intents.made_commits import owners_of
-from patchgate.intents.store import Store, existing
+from patchgate.intents.intent_commits import intents_of
+from patchgate.intents.queue import IntentQueue, require_intent
+from patchgate.intents.stored_intents import (
+    KIND,
+    IntentEvent,
+    StoredIntents,
+    current_moment,
+    declared_digest,
+    is_gone,
+)
+from patchgate.intents.worktree_intents import WorktreeIntents
 from patchgate.ledger.ledger import Ledger
 from patchgate.policy.command import digest_of
 from patchgate.policy.policy import Policy
@@ -41,7 +48,7 @@ def intent_for(scene: Scene, asked: Asked, after: Analysed) -> Intent | None:
         UndecidedError: an intent cannot be read.
     """
     if asked.intent is not None:
-        intent = existing(Intents(scene.repository.common_dir), asked.intent)
+        intent = require_intent(StoredIntents(scene.repository.common_dir), asked.intent)
         if asked.revision is None:
             _require_here(scene, intent)
         return intent
@@ -71,17 +78,17 @@ def _require_here(scene: Scene, intent: Intent) -> None:
     )
 
 
-def _bound(scene: Scene, here: Here, asked: Asked, after: Analysed) -> Intent | None:
+def _bound(scene: Scene, here: WorktreeIntents, asked: Asked, after: Analysed) -> Intent | None:
     """Choose among several: by whose the commit is, or else by what it touches, or what is staged."""
     if asked.revision is None:
-        return here.binding(pending_change(scene.repository, scene.objects, scene.store).files)
+        return here.choose_binding_intent(pending_change(scene.repository, scene.objects, scene.store).files)
     assert after.commit is not None
-    owner = owners_of(scene.repository, here.own, [after.commit]).get(after.commit)
+    owner = intents_of(scene.repository, here.own, [after.commit]).get(after.commit)
     named = next((intent for intent in here.own if intent.id == owner), None)
     if named is not None:
         return named
     ((_, change),) = changes_of(scene.repository, with_ids(scene.repository, [after.commit]))
-    return here.binding(change.files)
+    return here.choose_binding_intent(change.files)
 
 
 def was_before(scene: Scene, intent: Intent, after: Analysed) -> bool:
@@ -120,7 +127,7 @@ def intent_of_commit(scene: Scene, commit: str) -> Intent | None:
     )
 
 
-def _require_readable(here: Here) -> None:
+def _require_readable(here: WorktreeIntents) -> None:
     if here.fault is not None:
         raise here.fault
 
@@ -191,7 +198,7 @@ def _captured(ledger: Ledger, intent: Intent) -> str | None:
         about = event.about
         if (about.get("id"), about.get("action"), about.get("digest")) == (
             intent.id,
-            Recorded.CAPTURED,
+            IntentEvent.CAPTURED,
             intent.digest,
         ):
             before = about.get("before")
@@ -234,6 +241,6 @@ def capture(repository: Repository, intent: Intent, before: TreeRuns) -> tuple[s
     if intent.before is not None or not before.is_evaluated:
         return ()
     try:
-        return tuple(Store(repository, present()).capture(intent, before.digest))
+        return tuple(IntentQueue(repository, current_moment()).capture(intent, before.digest))
     except UndecidedError as error:
         return (f"the before-report of {intent.id} could not be kept: {error.message}",)

@@ -14,7 +14,7 @@ from typing import TypeAlias, TypeVar
 from patchgate.commands.results import Comparison, Evaluated, Result, ThresholdState, TreeRuns, Worsened
 from patchgate.errors import DamagedIntentError
 from patchgate.git.path import RepoPath
-from patchgate.intents.intent import Intent, Scope, ScopeCheck, State
+from patchgate.intents.intent import Intent, IntentScope, ScopeCheck, State
 from patchgate.policy.settings import Preexisting, Strictness
 from patchgate.verify import verification_reasons as reasons
 from patchgate.verify.abuse import WHILE_REGRESSIONS, triggers
@@ -34,7 +34,7 @@ Signal = TypeVar("Signal", Result, Worsened)
 IsOwn: TypeAlias = Callable[[Result | Worsened], bool]
 
 
-def own_of(scope: Scope, dirty: Set[RepoPath] = frozenset(), since: Comparison | None = None) -> IsOwn:
+def own_of(scope: IntentScope, dirty: Set[RepoPath] = frozenset(), since: Comparison | None = None) -> IsOwn:
     """Make what tells of each signal whether it is a scope's own; make it once, for it remembers paths.
 
     Args:

@@ -14,8 +14,7 @@ from patchgate.check.case import find
 from patchgate.commands.results import AnalysisRun, Result, ThresholdState, Worsened
 from patchgate.git.quoting import first_of
 from patchgate.intents.intent import ScopeCheck
-from patchgate.intents.scope import FORBIDS_CONTROLS
-from patchgate.intents.scope import findings_of as scope_findings
+from patchgate.intents.scope import FORBIDS_CONTROLS, file_findings
 from patchgate.report.rules import RULES, Level
 from patchgate.report.verdict import Finding, Fixer, Verdict
 from patchgate.report.wording import count, number, safe, show_path, some
@@ -236,7 +235,7 @@ def findings_of(verification: Verification) -> Iterator[Finding]:
 def _scope(verification: Verification) -> Iterator[Finding]:
     if verification.scope is not None:
         name = verification.intent or "the intent"
-        yield from scope_findings(verification.scope, name, lambda path: "take it out of what is pushed")
+        yield from file_findings(verification.scope, name, lambda path: "take it out of what is pushed")
 
 
 def _abuse(verification: Verification) -> Iterator[Finding]:

@@ -20,11 +20,11 @@ from patchgate.git.pushes import common_ancestor
 from patchgate.git.quoting import first_of, printable
 from patchgate.git.repository import Repository
 from patchgate.git.tree_view import TreeView
-from patchgate.intents.commits import baselines_in_scope
 from patchgate.intents.intent import Intent
-from patchgate.intents.intents import present
+from patchgate.intents.intent_status import hooks_missing
 from patchgate.intents.scope import check_scope
-from patchgate.intents.states import hooks_missing
+from patchgate.intents.stored_intents import current_moment
+from patchgate.intents.worktree_intents import baselines_in_scope
 from patchgate.report.wording import SHORT_OID, safe
 from patchgate.verify.abuse import grown, has_functional_code
 from patchgate.verify.analyses import Around
@@ -184,7 +184,7 @@ def held_against(scene: Scene, intent: Intent, after: Analysed, *, with_staged: 
     unnamed = _no_analysis(scene)
     sides = (None, None) if unnamed else (scene.runs(before), scene.runs(after))
     # Now, not when it began: the analyses may have taken longer than the time that was left.
-    standing = standing_of(repository, intent, scene.policy, present(), sides[0])
+    standing = standing_of(repository, intent, scene.policy, current_moment(), sides[0])
     warnings: tuple[str, ...] = ()
     if sides[0] is not None and not (standing.faults or standing.unverified):
         warnings = capture(repository, intent, sides[0])

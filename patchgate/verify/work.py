@@ -25,8 +25,8 @@ from patchgate.git.refs import made_in
 from patchgate.git.repository import Repository
 from patchgate.git.trees import resulting_tree
 from patchgate.intents.intent import Intent
-from patchgate.intents.intents import Intents, is_foreign
-from patchgate.intents.made_commits import makers_of
+from patchgate.intents.intent_commits import recorded_intents
+from patchgate.intents.stored_intents import StoredIntents, is_foreign
 from patchgate.verify.analyze import Analysed, Scene
 from patchgate.verify.result import ExternalCommit
 
@@ -122,7 +122,7 @@ def _own(
     Those that the ledger saw made under it; of those that it saw made under none, what the reflog of the
     worktree shows as made there since, and what names the intent in its trailer and no remote has.
     """
-    makers = makers_of(repository)
+    makers = recorded_intents(repository)
     made = frozenset(each.oid for each in listed if intent.id in makers.get(each.oid, ()))
     rest = [each for each in listed if each.oid not in makers]
     shown = _shown_as_made(repository, intent, rest) if rest else []
@@ -138,7 +138,7 @@ def _shown_as_made(repository: Repository, intent: Intent, among: Sequence[Inten
     shown = [each for each in among if each.oid in since]
     if not shown:
         return []
-    others = {each.id for each in Intents(repository.common_dir).of(intent.git_dir)} - {intent.id}
+    others = {each.id for each in StoredIntents(repository.common_dir).of(intent.git_dir)} - {intent.id}
     return [each.oid for each in shown if intent.id in each.ids or others.isdisjoint(each.ids)]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from patchgate.git.repository import open_repository
-from patchgate.hooks.at_push import judge_push, judge_unpushed
+from patchgate.hooks.pre_push import judge_push, judge_unpushed
 from patchgate.report.verdict import Report
 from tests.world import Answer, Repo
 
@@ -47,7 +47,7 @@ class Local(Repo):
 
     def hook(self) -> None:
         """Let pre-push be judged here; what it says is kept."""
-        write_hook(self.hooks / "pre-push", "hooks.at_push", "judge_push")
+        write_hook(self.hooks / "pre-push", "hooks.pre_push", "judge_push")
 
     @property
     def hooks(self) -> Path:

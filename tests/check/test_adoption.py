@@ -11,7 +11,7 @@ import pytest
 
 from patchgate.errors import UndecidedError
 from patchgate.git.repository import open_repository
-from patchgate.hooks.at_receive import judge_receive
+from patchgate.hooks.pre_receive import judge_receive
 from patchgate.report.verdict import Report
 from tests.check.push_world import POLICY, WEAK, ZERO, Local, commits, rules
 from tests.malformed import FILE, FOLDER, MODULE, blob, commit_of, ordered, rows_of, tree

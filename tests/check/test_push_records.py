@@ -242,7 +242,7 @@ _INTERRUPTED = """\
 import os, signal, sys
 from patchgate.git import history
 from patchgate.git.repository import open_repository
-from patchgate.hooks.at_push import judge_push
+from patchgate.hooks.pre_push import judge_push
 
 read = history.Walk.read
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from patchgate.hooks.policy_file import FIRST_POLICY
+from patchgate.hooks.first_policy import FIRST_POLICY
 from patchgate.report.rules import RULES
 from tests.world import Repo
 

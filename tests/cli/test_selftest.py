@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.cli import selftest_run as room
-from patchgate.cli.selftest_run import CASES, selftest, summary
+from patchgate.cli import selftest as room
+from patchgate.cli.selftest import CASES, selftest, summary
 from patchgate.report.rules import RULES
 from tests.world import Answer, Repo
 

@@ -9,8 +9,8 @@ from patchgate.components.baselines import alike
 from patchgate.git.objects import Objects
 from patchgate.git.repository import open_repository
 from patchgate.git.tree_view import TreePaths
-from patchgate.hooks.at_push import judge_push
-from patchgate.hooks.at_receive import judge_receive
+from patchgate.hooks.pre_push import judge_push
+from patchgate.hooks.pre_receive import judge_receive
 from patchgate.policy.policies import Policies
 from patchgate.report.verdict import ChangeVerdict, Report
 from tests.component_world import contract

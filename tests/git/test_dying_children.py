@@ -323,12 +323,12 @@ STARTERS = {
     "patches/git_apply.py": "a type only",
     "git/file_history.py": "a type only",
     "git/operations.py": "ps and lsof",
-    "intents/verbs.py": "ps",
+    "intents/actions.py": "ps",
     "approvals/approvals.py": "ssh-keygen",
     "approvals/approve.py": "ssh-keygen",
     "hooks/doctor_repository.py": "an interpreter",
-    "hooks/doctor_findings.py": "a hook",
-    "cli/selftest_verify.py": "git init of a built-in case",
+    "hooks/doctor_hooks.py": "a hook",
+    "cli/selftest_intents.py": "git init of a built-in case",
     "apply/selftest_cases.py": "git init of a built-in case",
 }
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from patchgate import __version__
 from patchgate.check.message import CUT_LINE, Cleanup, Message, clean, examine, is_abandoned
 from patchgate.check.vague_phrases import phrases
-from patchgate.hooks.install import hook_text
+from patchgate.hooks.install import hook_script
 from tests.hooks.hook_world import Recorder, install
 from tests.world import Repo
 
@@ -32,7 +32,7 @@ COMMENTS = (b"#", b";", b"-", b"//", None)
 EXPLAINED = b"#" + CUT_LINE + b"# Do not modify or remove the line above.\n"
 
 # Taken out of the shim as it is installed: the functions, without what they are called from.
-_TEXT = hook_text("commit-msg", "/nowhere", "mend").decode("utf-8")
+_TEXT = hook_script("commit-msg", "/nowhere", "mend").decode("utf-8")
 FUNCTIONS = _TEXT[_TEXT.index("is_boring() {") : _TEXT.index('if [ -z "${PATCHGATE_FULL-}')]
 DRIVER = f"""nl='
 '

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.intents import commits as intents
-from patchgate.intents.intent_form import MARKER
+from patchgate.intents import worktree_intents as intents
+from patchgate.intents.intent_file import MARKER
 from tests.hooks.fast.boring_world import HANDED_ON, RECOGNISED, Worlds
 from tests.hooks.test_pending_protocol import Session
 from tests.world import Repo
@@ -96,8 +96,8 @@ def test_a_worktree_without_a_marker_reads_nothing_of_intents(tmp_path: Path) ->
     code = (
         "import os, sys;"
         "from patchgate.git.repository import open_repository;"
-        "from patchgate.hooks.at_commit import judge_commit;"
-        "from patchgate.hooks.at_ref import judge_transaction;"
+        "from patchgate.hooks.pre_commit import judge_commit;"
+        "from patchgate.hooks.reference_transaction import judge_transaction;"
         "repository = open_repository(os.environ, '.');"
         "assert not judge_commit(repository, 'pre-commit').stops;"
         f"line = b'{'0' * 40} {oid} refs/heads/main\\n';"
@@ -107,6 +107,6 @@ def test_a_worktree_without_a_marker_reads_nothing_of_intents(tmp_path: Path) ->
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=repo.path, env=repo.env, capture_output=True, check=False
     )
-    assert done.stdout.decode().strip() == ("['patchgate.intents', 'patchgate.intents.commits']"), (
+    assert done.stdout.decode().strip() == ("['patchgate.intents', 'patchgate.intents.worktree_intents']"), (
         done.stderr.decode()
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from patchgate.commands.results import AnalysisRun, Evaluated, Measurement, Result, TreeRuns
 from patchgate.intents import scope
-from patchgate.intents.intent import Intent, Moment, Scope, State
+from patchgate.intents.intent import Intent, IntentScope, Moment, State
 from patchgate.policy.settings import ThresholdSettings
 from patchgate.report.verdict import Finding
 from patchgate.verify.regressions import compare
@@ -22,7 +22,7 @@ MOST = (ThresholdSettings("limit", "height", 10),)
 
 def intent(*allowed: bytes, forbidden: Sequence[bytes] = ()) -> Intent:
     """Declare these files, an hour long."""
-    declared = Scope(tuple(map(path, allowed)), (), tuple(map(path, forbidden)))
+    declared = IntentScope(tuple(map(path, allowed)), (), tuple(map(path, forbidden)))
     return Intent("i-0123abcd", "why", declared, "/tree", "/tree/.git", "1" * 40, "2" * 40, NOW, 3600, 300)
 
 
@@ -32,7 +32,7 @@ def later(seconds: float) -> Moment:
 
 def _touched(given: Intent, name: bytes, *, controls: bool = False) -> Sequence[Finding]:
     check = scope.check_scope(given.scope, [path(name)], frozenset([path(name)] if controls else []))
-    return tuple(scope.examine(given, check))
+    return tuple(scope.scope_findings(given, check))
 
 
 SCOPE: Mapping[str, tuple[Findings, Findings]] = {
@@ -45,20 +45,22 @@ SCOPE: Mapping[str, tuple[Findings, Findings]] = {
         lambda n: _touched(intent(n, forbidden=[b"elsewhere"]), n),
     ),
     "intent-expired": (
-        lambda n: [scope.expired(replace(intent(n), reason=n.decode("utf-8", "replace")), later(3601))],
+        lambda n: [
+            scope.expired_finding(replace(intent(n), reason=n.decode("utf-8", "replace")), later(3601))
+        ],
         lambda n: [],
     ),
     "intent-queued": (
-        lambda n: [scope.queued(replace(intent(n), state=State.QUEUED))],
+        lambda n: [scope.queued_finding(replace(intent(n), state=State.QUEUED))],
         lambda n: [],
     ),
     "intent-reserved": (
-        lambda n: tuple(scope.reserved([(path(n), intent(n))], NOW, str)),
-        lambda n: tuple(scope.reserved([], NOW, str)),
+        lambda n: tuple(scope.reserved_findings([(path(n), intent(n))], NOW, str)),
+        lambda n: tuple(scope.reserved_findings([], NOW, str)),
     ),
     "intent-trailer": (
-        lambda n: tuple(scope.trailer(intent(n), [n.decode("utf-8", "surrogateescape")])),
-        lambda n: tuple(scope.trailer(intent(n), ["i-0123abcd"])),
+        lambda n: tuple(scope.trailer_findings(intent(n), [n.decode("utf-8", "surrogateescape")])),
+        lambda n: tuple(scope.trailer_findings(intent(n), ["i-0123abcd"])),
     ),
 }
 

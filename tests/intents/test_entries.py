@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from patchgate.git.path import RepoPath
-from patchgate.intents.intent import meet, taker_of, takes
+from patchgate.intents.intent import can_overlap, matches, path_matcher
 
 
 def path(name: str) -> RepoPath:
@@ -45,8 +45,8 @@ def path(name: str) -> RepoPath:
     ],
 )
 def test_whether_two_entries_can_take_one_path(one: str, other: str, is_so: bool) -> None:
-    assert meet(path(one), path(other)) is is_so
-    assert meet(path(other), path(one)) is is_so
+    assert can_overlap(path(one), path(other)) is is_so
+    assert can_overlap(path(other), path(one)) is is_so
 
 
 SIGNS = st.text(alphabet="ab/*?[]!", min_size=1, max_size=6).map(path)
@@ -55,19 +55,19 @@ TEXTS = [path("".join(each)) for size in range(1, 5) for each in product("ab/", 
 
 @given(SIGNS, SIGNS)
 def test_two_entries_that_take_one_path_are_known_to_meet(one: RepoPath, other: RepoPath) -> None:
-    shared = [each for each in (*TEXTS, one, other) if takes(one, each) and takes(other, each)]
+    shared = [each for each in (*TEXTS, one, other) if matches(one, each) and matches(other, each)]
     if shared:
-        assert meet(one, other), shared
+        assert can_overlap(one, other), shared
 
 
 @given(SIGNS)
 def test_every_entry_takes_itself_and_meets_itself(one: RepoPath) -> None:
-    assert takes(one, one)
-    assert meet(one, one)
+    assert matches(one, one)
+    assert can_overlap(one, one)
 
 
 @given(st.lists(SIGNS, max_size=4), SIGNS)
 def test_what_is_made_of_all_entries_tells_what_each_does(entries: list[RepoPath], one: RepoPath) -> None:
-    is_taken = taker_of(entries)
+    is_taken = path_matcher(entries)
     for path in (one, *TEXTS[:40]):
-        assert is_taken(path) is any(takes(entry, path) for entry in entries)
+        assert is_taken(path) is any(matches(entry, path) for entry in entries)

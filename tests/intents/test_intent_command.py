@@ -10,8 +10,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from patchgate.intents.document import intent_schema, intents_schema
-from patchgate.intents.intent import Holder, Moment
-from patchgate.intents.intents import Intents
+from patchgate.intents.intent import IntentOwner, Moment
+from patchgate.intents.stored_intents import StoredIntents
 from patchgate.ledger.ledger import Ledger
 from tests.world import Answer, Repo
 
@@ -217,11 +217,11 @@ def test_a_damaged_intent_is_told_beside_the_others(tmp_path: Path) -> None:
 def test_what_is_expired_and_what_is_dead_is_told_with_the_next_step(tmp_path: Path) -> None:
     repo = quiet(tmp_path)
     name = id_in(declare(repo, "--allow", "a", "--ttl", "1m", "--format", "json"))
-    intents = Intents(str(repo.path / ".git"))
+    intents = StoredIntents(str(repo.path / ".git"))
     (intent,) = intents.all()
     long_ago = Moment(intent.declared.wall - 40)
     intents.write(
-        replace(intent, renewed=long_ago, seen=long_ago, lease=10, holder=Holder("elsewhere", 1, "", ""))
+        replace(intent, renewed=long_ago, seen=long_ago, lease=10, holder=IntentOwner("elsewhere", 1, "", ""))
     )
     dead = repo.cli("intent", "show")
     assert f"{name} (dead)" in dead.out

@@ -11,13 +11,13 @@ import pytest
 from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository, open_repository
+from patchgate.intents.actions import clear, declare, find_intents, recover, renew
+from patchgate.intents.declaration import DeclareOptions
 from patchgate.intents.intent import Intent, Moment, State
-from patchgate.intents.intent_form import MARKER, marked
-from patchgate.intents.intents import Intents, Recorded
-from patchgate.intents.request import Request
-from patchgate.intents.states import Action, Caller, Outcome
-from patchgate.intents.store import Store
-from patchgate.intents.verbs import clear, declare, here, recover, renew
+from patchgate.intents.intent_file import MARKER, marked_ids
+from patchgate.intents.intent_status import Caller, IntentAction, IntentOutcome
+from patchgate.intents.queue import IntentQueue
+from patchgate.intents.stored_intents import IntentEvent, StoredIntents
 from tests.world import Repo
 
 BOOT = "0b1c2d3e-0000-4000-8000-000000000000"
@@ -31,17 +31,17 @@ def opened(repo: Repo) -> Repository:
     return open_repository(repo.env, str(repo.path))
 
 
-def declared(repo: Repo, *allowed: str, queue: bool = False) -> Outcome:
-    return declare(opened(repo), Request("the work is due", allowed, queue=queue), caller(repo))
+def declared(repo: Repo, *allowed: str, queue: bool = False) -> IntentOutcome:
+    return declare(opened(repo), DeclareOptions("the work is due", allowed, queue=queue), caller(repo))
 
 
-def of(outcome: Outcome) -> Intent:
+def of(outcome: IntentOutcome) -> Intent:
     assert outcome.intent is not None
     return outcome.intent
 
 
 def stored(repo: Repo) -> tuple[Intent, ...]:
-    return Intents(opened(repo).common_dir).all()
+    return StoredIntents(opened(repo).common_dir).all()
 
 
 def begun(folder: Path) -> Repo:
@@ -68,19 +68,19 @@ def test_in_a_copy_nothing_is_written_to_the_repository_that_was_copied(tmp_path
     (repo.path / ".git" / "patchgate-pending").write_bytes(b"what a hook left")
     copy = copied(repo, stays=True)
     before = contents(repo.path)
-    assert intent in here(opened(copy), None, caller(copy))
+    assert intent in find_intents(opened(copy), None, caller(copy))
     refused = renew(opened(copy), None, caller(copy, 1))
-    assert (refused.action, refused.exit_code) == (Action.REFUSED, 1)
+    assert (refused.action, refused.exit_code) == (IntentAction.REFUSED, 1)
     assert "moved or copied" in (refused.reason or "")
     assert f"intent recover {intent.id}" in (refused.hint or "")
     with pytest.raises(UndecidedError, match="moved or copied") as told:
-        Store(opened(copy), caller(copy).now).put(intent, Recorded.RENEWED)
+        IntentQueue(opened(copy), caller(copy).now).put(intent, IntentEvent.RENEWED)
     assert f"intent recover {intent.id}" in (told.value.hint or "")
     taken = recover(opened(copy), intent.id, caller(copy, 2))
-    assert taken.action is Action.RECOVERED
+    assert taken.action is IntentAction.RECOVERED
     cleared = clear(opened(copy), intent.id, caller(copy, 3))
     # Who waits in the copy is of the other place as well.
-    assert (cleared.action, cleared.promoted, cleared.warnings) == (Action.CLEARED, (), ())
+    assert (cleared.action, cleared.promoted, cleared.warnings) == (IntentAction.CLEARED, (), ())
     assert contents(repo.path) == before
     assert len(stored(repo)) == 2
 
@@ -93,11 +93,11 @@ def test_a_repository_that_was_moved_takes_its_intents_up_again(tmp_path: Path) 
     moved.write("c", "out of scope, and made since\n")
     done = recover(opened(moved), intent.id, caller(moved, 1))
     active = of(done)
-    assert (done.action, active.state) == (Action.RECOVERED, State.ACTIVE)
+    assert (done.action, active.state) == (IntentAction.RECOVERED, State.ACTIVE)
     assert (active.git_dir, active.work_tree) == (str(moved.path / ".git"), str(moved.path))
     # It is the same worktree at another place: what was made in it since is the work's.
     assert active.dirty == intent.dirty
-    assert renew(opened(moved), None, caller(moved, 2)).action is Action.RENEWED
+    assert renew(opened(moved), None, caller(moved, 2)).action is IntentAction.RENEWED
     assert not repo.path.exists()
 
 
@@ -106,7 +106,7 @@ def test_an_intent_of_a_moved_repository_can_be_cleared_at_once(tmp_path: Path) 
     declared(repo, "a")
     moved = copied(repo, stays=False)
     done = clear(opened(moved), None, caller(moved, 1))
-    assert (done.action, done.warnings, stored(moved)) == (Action.CLEARED, (), ())
+    assert (done.action, done.warnings, stored(moved)) == (IntentAction.CLEARED, (), ())
     assert not (moved.path / ".git" / MARKER).exists()
 
 
@@ -117,9 +117,9 @@ def test_one_that_is_taken_into_another_worktree_binds_only_there(tmp_path: Path
     moved.git("worktree", "add", "-q", "-b", "other", str(tmp_path / "other"))
     other = moved.at(tmp_path / "other")
     active = of(recover(opened(other), intent.id, caller(other, 1)))
-    assert marked(active.git_dir) == (intent.id,)
-    assert here(opened(moved), None, caller(moved, 2)) == ()
-    assert here(opened(other), None, caller(other, 2)) == (active,)
+    assert marked_ids(active.git_dir) == (intent.id,)
+    assert find_intents(opened(moved), None, caller(moved, 2)) == ()
+    assert find_intents(opened(other), None, caller(other, 2)) == (active,)
 
 
 def test_of_a_moved_repository_it_is_told_in_words_and_documents(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_a_worktree_that_was_removed_gives_its_live_intent_away(tmp_path: Path) 
     other = repo.at(tmp_path / "other")
     intent = of(declared(other, "a"))
     repo.git("worktree", "remove", "--force", str(other.path))
-    assert recover(opened(repo), intent.id, caller(repo, 1)).action is Action.RECOVERED
+    assert recover(opened(repo), intent.id, caller(repo, 1)).action is IntentAction.RECOVERED
 
 
 def test_a_repository_below_a_link_is_the_one_that_it_was(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_a_repository_below_a_link_is_the_one_that_it_was(tmp_path: Path) -> Non
     link = tmp_path / "link"
     link.symlink_to(repo.path)
     intent = of(declared(repo.at(link), "a"))
-    assert renew(opened(repo), intent.id, caller(repo, 1)).action is Action.RENEWED
+    assert renew(opened(repo), intent.id, caller(repo, 1)).action is IntentAction.RENEWED
 
 
 # What was there before
@@ -197,14 +197,14 @@ def test_a_folder_where_an_intent_belongs_is_to_be_removed(tmp_path: Path) -> No
     place.unlink()
     place.mkdir()
     for call in (
-        lambda: here(opened(repo), None, caller(repo)),
+        lambda: find_intents(opened(repo), None, caller(repo)),
         lambda: clear(opened(repo), intent.id, caller(repo)),
     ):
         with pytest.raises(UndecidedError) as told:
             call()
         assert "remove that folder" in (told.value.hint or "")
     place.rmdir()
-    assert declared(repo, "a").action is Action.DECLARED
+    assert declared(repo, "a").action is IntentAction.DECLARED
 
 
 @pytest.mark.parametrize("kind", ["folder", "link"])
@@ -216,7 +216,7 @@ def test_what_stands_where_the_marker_belongs_is_to_be_removed(tmp_path: Path, k
     else:
         place.symlink_to(repo.path / "a")
     with pytest.raises(UndecidedError) as told:
-        here(opened(repo), None, caller(repo))
+        find_intents(opened(repo), None, caller(repo))
     assert (told.value.hint or "").startswith("remove it;")
 
 

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from patchgate.git.repository import Repository, open_repository
+from patchgate.intents.actions import clear, declare, find_intents, renew
+from patchgate.intents.declaration import DeclareOptions
 from patchgate.intents.intent import Intent, Moment, State
-from patchgate.intents.intents import Intents, is_live
-from patchgate.intents.request import Request
-from patchgate.intents.states import Action, Caller, Outcome
-from patchgate.intents.store import advance
-from patchgate.intents.verbs import clear, declare, here, renew
+from patchgate.intents.intent_status import Caller, IntentAction, IntentOutcome
+from patchgate.intents.queue import promote_waiting
+from patchgate.intents.stored_intents import StoredIntents, is_alive
 from tests.world import Repo
 
 BOOT = "0b1c2d3e-0000-4000-8000-000000000000"
@@ -28,7 +28,7 @@ def opened(repo: Repo) -> Repository:
 
 
 def stored(repo: Repo) -> dict[str, Intent]:
-    return {each.id: each for each in Intents(opened(repo).common_dir).all()}
+    return {each.id: each for each in StoredIntents(opened(repo).common_dir).all()}
 
 
 class Short:
@@ -44,15 +44,15 @@ class Short:
 
 def declared(
     repo: Repo, allowed: Sequence[str], seconds: float = 0, *, lasting: bool = True, queue: bool = False
-) -> Outcome:
-    request = Request("the work is due", allowed, queue=queue)
+) -> IntentOutcome:
+    request = DeclareOptions("the work is due", allowed, queue=queue)
     if lasting:
         return declare(opened(repo), request, caller(repo, seconds))
     with Short() as pid:
         return declare(opened(repo), request, caller(repo, seconds, PATCHGATE_OWNER=pid))
 
 
-def of(outcome: Outcome) -> Intent:
+def of(outcome: IntentOutcome) -> Intent:
     assert outcome.intent is not None
     return outcome.intent
 
@@ -68,14 +68,14 @@ def test_one_that_waits_begins_with_the_next_look_at_it_in_its_worktree(tmp_path
     repo, other = two(tmp_path)
     declared(other, ["a"], lasting=False)
     waiting = of(declared(repo, ["a"], 200, queue=True))
-    assert advance(opened(repo), caller(repo, 290)) == ((), ())
+    assert promote_waiting(opened(repo), caller(repo, 290)) == ((), ())
     # Elsewhere nobody waits, so there nothing is done.
-    assert advance(opened(other), caller(repo, 301)) == ((), ())
+    assert promote_waiting(opened(other), caller(repo, 301)) == ((), ())
     repo.commit({"b": "2\n"})
-    (active,), warnings = advance(opened(repo), caller(repo, 301))
+    (active,), warnings = promote_waiting(opened(repo), caller(repo, 301))
     assert (active.id, active.state, active.base, warnings) == (waiting.id, State.ACTIVE, waiting.base, ())
     assert stored(repo)[waiting.id] == active
-    assert here(opened(repo), None, caller(repo, 301)) == (active,)
+    assert find_intents(opened(repo), None, caller(repo, 301)) == (active,)
 
 
 def test_to_look_at_one_that_waits_names_it_as_active_and_says_so(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_to_look_at_one_that_waits_names_it_as_active_and_says_so(tmp_path: Path
     queued = repo.cli("intent", "declare", "-m", "due then", "--allow", "a", "--queue", "--format", "json")
     name = queued.report["intent"]["id"]
     assert f"{name} (queued)" in repo.cli("intent", "show").out
-    intents = Intents(opened(repo).common_dir)
+    intents = StoredIntents(opened(repo).common_dir)
     intents.remove(first)
     listed = repo.cli("intent", "list")
     assert "queued" in listed.out
@@ -102,13 +102,13 @@ def test_what_cannot_be_changed_can_be_looked_at(tmp_path: Path) -> None:
     repo, other = two(tmp_path)
     first = of(declared(other, ["a"]))
     waiting = of(declared(repo, ["a"], queue=True))
-    Intents(opened(repo).common_dir).remove(first.id)
+    StoredIntents(opened(repo).common_dir).remove(first.id)
     ledger = Path(opened(repo).common_dir, "patchgate", "events.jsonl")
     ledger.rename(ledger.with_name("aside"))
     ledger.mkdir()
-    promoted, (warning,) = advance(opened(repo), caller(repo, 10))
+    promoted, (warning,) = promote_waiting(opened(repo), caller(repo, 10))
     assert (promoted, waiting.id in warning) == ((), True)
-    assert [each.state for each in here(opened(repo), None, caller(repo, 10))] == [State.QUEUED]
+    assert [each.state for each in find_intents(opened(repo), None, caller(repo, 10))] == [State.QUEUED]
 
 
 def test_a_dead_one_in_the_queue_is_passed_over(tmp_path: Path) -> None:
@@ -119,17 +119,17 @@ def test_a_dead_one_in_the_queue_is_passed_over(tmp_path: Path) -> None:
     done = clear(opened(other), first.id, caller(repo, 400))
     assert [each.id for each in done.promoted] == [live.id]
     assert stored(repo)[dead.id].state is State.QUEUED
-    assert advance(opened(repo), caller(repo, 401)) == ((), ())
+    assert promote_waiting(opened(repo), caller(repo, 401)) == ((), ())
 
 
 def test_a_dead_one_is_recovered_and_neither_renewed_nor_kept_alive_by_a_look(tmp_path: Path) -> None:
     repo, _ = two(tmp_path)
     dead = of(declared(repo, ["a"], lasting=False))
-    assert is_live(dead, caller(repo, 300).now)
-    assert here(opened(repo), None, caller(repo, 301)) == (dead,)
+    assert is_alive(dead, caller(repo, 300).now)
+    assert find_intents(opened(repo), None, caller(repo, 301)) == (dead,)
     for name in (None, dead.id):
         refused = renew(opened(repo), name, caller(repo, 302))
-        assert (refused.action, refused.exit_code) == (Action.REFUSED, 1)
+        assert (refused.action, refused.exit_code) == (IntentAction.REFUSED, 1)
         assert f"git patchgate intent recover {dead.id}" in (refused.hint or "")
         assert "has ended" in (refused.reason or "")
     assert stored(repo)[dead.id] == dead

@@ -14,12 +14,12 @@ import pytest
 from patchgate.errors import ConfigError, UndecidedError, UsageError
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository, open_repository
+from patchgate.intents.actions import all_intents, clear, declare, find_intents, recover, renew
+from patchgate.intents.declaration import DeclareOptions, format_seconds, parse_seconds
 from patchgate.intents.intent import Intent, Moment, State
-from patchgate.intents.intent_form import MARKER, mark, marked
-from patchgate.intents.intents import Intents, declared_digest, is_live
-from patchgate.intents.request import Request, as_typed, seconds_of
-from patchgate.intents.states import Action, Caller, Outcome
-from patchgate.intents.verbs import clear, declare, everywhere, here, recover, renew
+from patchgate.intents.intent_file import MARKER, add_to_marker, marked_ids
+from patchgate.intents.intent_status import Caller, IntentAction, IntentOutcome
+from patchgate.intents.stored_intents import StoredIntents, declared_digest, is_alive
 from patchgate.ledger.ledger import Ledger
 from patchgate.policy.command import digest_of
 from tests.world import EXECUTABLE, Repo
@@ -28,10 +28,10 @@ BOOT = "0b1c2d3e-0000-4000-8000-000000000000"
 ANALYSIS = '[analyses.lint]\ncommand = ["lint", "."]\n'
 KILLED = """
 import os, sys
-from patchgate.intents.intents import Intents, present
+from patchgate.intents.stored_intents import Intents, present
 from patchgate.intents import store, verbs
-from patchgate.intents.states import Caller
-from patchgate.intents.request import Request
+from patchgate.intents.intent_status import Caller
+from patchgate.intents.declaration import Request
 from patchgate.git.repository import open_repository
 
 def kill(*_):
@@ -66,18 +66,18 @@ def declared(
     queue: bool = False,
     lease: str | None = None,
     **environ: str,
-) -> Outcome:
-    request = Request("the work is due", allowed, queue=queue, lease=lease)
+) -> IntentOutcome:
+    request = DeclareOptions("the work is due", allowed, queue=queue, lease=lease)
     return declare(opened(repo), request, caller(repo, seconds, **environ))
 
 
-def intent_in(outcome: Outcome) -> Intent:
+def intent_in(outcome: IntentOutcome) -> Intent:
     assert outcome.intent is not None
     return outcome.intent
 
 
 def stored(repo: Repo) -> tuple[Intent, ...]:
-    return Intents(opened(repo).common_dir).all()
+    return StoredIntents(opened(repo).common_dir).all()
 
 
 def actions(repo: Repo) -> list[object]:
@@ -120,7 +120,7 @@ def test_an_intent_is_stored_with_what_was_there_and_on_record(tmp_path: Path) -
     repo.write("b", "dirty\n")
     place = repo.path / ".git" / "patchgate-pending"
     place.write_bytes(b"what an earlier hook left")
-    request = Request(" the work is due ", ["a"], ["tests/new"], ["lib/*"], "2h", "90s")
+    request = DeclareOptions(" the work is due ", ["a"], ["tests/new"], ["lib/*"], "2h", "90s")
     intent = intent_in(declare(opened(repo), request, caller(repo)))
     assert (intent.reason, intent.ttl, intent.lease, intent.state) == (
         "the work is due",
@@ -137,7 +137,7 @@ def test_an_intent_is_stored_with_what_was_there_and_on_record(tmp_path: Path) -
     assert intent.analyses not in {"", digest_of({})}
     assert (intent.declared, intent.seen) == (caller(repo).now, caller(repo).now)
     assert stored(repo) == (intent,)
-    assert marked(str(repo.path / ".git")) == (intent.id,)
+    assert marked_ids(str(repo.path / ".git")) == (intent.id,)
     assert declared_digest(Ledger(str(repo.path / ".git")), intent.id) == intent.digest
     assert not place.exists()
 
@@ -207,7 +207,7 @@ def test_declaring_changes_neither_index_nor_objects_nor_files(tmp_path: Path) -
 
 def test_entries_are_relative_to_where_one_stands(tmp_path: Path) -> None:
     repo = quiet(tmp_path, ["src/a", "b"])
-    request = Request("the work is due", ["a", "./a", "new"], [".//a", "x"])
+    request = DeclareOptions("the work is due", ["a", "./a", "new"], [".//a", "x"])
     scope = intent_in(declare(opened(repo, "src"), request, caller(repo))).scope
     assert [path.raw for path in scope.allowed] == [b"src/a", b"src/new"]
     assert [path.raw for path in scope.related] == [b"src/x"]
@@ -216,36 +216,36 @@ def test_entries_are_relative_to_where_one_stands(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("request_", "said"),
     [
-        (Request("", ["a"]), "needs a reason"),
-        (Request(" \n", ["a"]), "needs a reason"),
-        (Request("two\nlines", ["a"]), "more than one line"),
-        (Request("\x1b[31mred", ["a"]), "cannot be printed"),
-        (Request("x" * 1001, ["a"]), "1000 characters"),
-        (Request("due", []), "has to allow a file"),
-        (Request("due", [], ["a"]), "has to allow a file"),
-        (Request("due", ["/etc/passwd"]), "absolute"),
-        (Request("due", ["../a"]), "goes up by"),
-        (Request("due", ["src/../a"]), "goes up by"),
-        (Request("due", ["a"], ["src/../../a"]), "goes up by"),
-        (Request("due", ["a"], [], [".."]), "goes up by"),
-        (Request("due", [".git/config"]), "no commit can hold"),
-        (Request("due", ["a"], ["src/.GIT/hooks/x"]), "no commit can hold"),
-        (Request("due", [".patchgate/"]), "control file"),
-        (Request("due", ["a"], ["src/.git/"]), "no commit can hold"),
-        (Request("due", ["src"], [], ["src/"]), "both allowed and forbidden"),
-        (Request("due", ["patchgate.toml"]), "control file"),
-        (Request("due", ["a"], [".patchgate/allowed_signers"]), "control file"),
-        (Request("due", ["src/x"], [], ["src/*"]), "both allowed and forbidden"),
-        (Request("due", ["a"] * 1001), "at most 1000"),
-        (Request("due", ["a"], ttl="59s"), "out of bounds"),
-        (Request("due", ["a"], ttl="25h"), "out of bounds"),
-        (Request("due", ["a"], lease="0s"), "out of bounds"),
-        (Request("due", ["a"], ttl="1m", lease="2m"), "out of bounds"),
-        (Request("due", ["a"], ttl="3600"), "no time"),
+        (DeclareOptions("", ["a"]), "needs a reason"),
+        (DeclareOptions(" \n", ["a"]), "needs a reason"),
+        (DeclareOptions("two\nlines", ["a"]), "more than one line"),
+        (DeclareOptions("\x1b[31mred", ["a"]), "cannot be printed"),
+        (DeclareOptions("x" * 1001, ["a"]), "1000 characters"),
+        (DeclareOptions("due", []), "has to allow a file"),
+        (DeclareOptions("due", [], ["a"]), "has to allow a file"),
+        (DeclareOptions("due", ["/etc/passwd"]), "absolute"),
+        (DeclareOptions("due", ["../a"]), "goes up by"),
+        (DeclareOptions("due", ["src/../a"]), "goes up by"),
+        (DeclareOptions("due", ["a"], ["src/../../a"]), "goes up by"),
+        (DeclareOptions("due", ["a"], [], [".."]), "goes up by"),
+        (DeclareOptions("due", [".git/config"]), "no commit can hold"),
+        (DeclareOptions("due", ["a"], ["src/.GIT/hooks/x"]), "no commit can hold"),
+        (DeclareOptions("due", [".patchgate/"]), "control file"),
+        (DeclareOptions("due", ["a"], ["src/.git/"]), "no commit can hold"),
+        (DeclareOptions("due", ["src"], [], ["src/"]), "both allowed and forbidden"),
+        (DeclareOptions("due", ["patchgate.toml"]), "control file"),
+        (DeclareOptions("due", ["a"], [".patchgate/allowed_signers"]), "control file"),
+        (DeclareOptions("due", ["src/x"], [], ["src/*"]), "both allowed and forbidden"),
+        (DeclareOptions("due", ["a"] * 1001), "at most 1000"),
+        (DeclareOptions("due", ["a"], ttl="59s"), "out of bounds"),
+        (DeclareOptions("due", ["a"], ttl="25h"), "out of bounds"),
+        (DeclareOptions("due", ["a"], lease="0s"), "out of bounds"),
+        (DeclareOptions("due", ["a"], ttl="1m", lease="2m"), "out of bounds"),
+        (DeclareOptions("due", ["a"], ttl="3600"), "no time"),
     ],
 )
 def test_what_cannot_stand_is_refused_and_nothing_is_made(
-    tmp_path: Path, request_: Request, said: str
+    tmp_path: Path, request_: DeclareOptions, said: str
 ) -> None:
     repo = quiet(tmp_path, ["a", "src/x"])
     repo.write("new/file")
@@ -261,18 +261,18 @@ def test_what_cannot_stand_is_refused_and_nothing_is_made(
 )
 def test_what_is_no_time_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="no time"):
-        seconds_of(text, "--ttl", 0, 10**9)
+        parse_seconds(text, "--ttl", 0, 10**9)
 
 
 def test_times_are_read_as_they_are_told() -> None:
     for text, seconds in (("90s", 90), ("15m", 900), ("1h", 3600), ("24h", 86400), ("61s", 61)):
-        assert (seconds_of(text, "--ttl", 60, 86400), as_typed(seconds)) == (seconds, text)
-    assert (seconds_of("60s", "--ttl", 60, 86400), as_typed(60)) == (60, "1m")
+        assert (parse_seconds(text, "--ttl", 60, 86400), format_seconds(seconds)) == (seconds, text)
+    assert (parse_seconds("60s", "--ttl", 60, 86400), format_seconds(60)) == (60, "1m")
 
 
 def test_the_lease_is_never_longer_than_the_time(tmp_path: Path) -> None:
     repo = quiet(tmp_path)
-    intent = intent_in(declare(opened(repo), Request("due now", ["a"], ttl="1m"), caller(repo)))
+    intent = intent_in(declare(opened(repo), DeclareOptions("due now", ["a"], ttl="1m"), caller(repo)))
     assert (intent.ttl, intent.lease) == (60, 60)
 
 
@@ -291,7 +291,7 @@ def test_a_submodule_is_a_file_to_an_intent(tmp_path: Path) -> None:
 def test_a_vague_reason_is_told_and_stands(tmp_path: Path) -> None:
     repo = quiet(tmp_path)
     repo.install()
-    outcome = declare(opened(repo), Request("Properly handle it, etc.", ["a"]), caller(repo))
+    outcome = declare(opened(repo), DeclareOptions("Properly handle it, etc.", ["a"]), caller(repo))
     assert (outcome.exit_code, len(outcome.warnings)) == (0, 2)
     assert declared(repo, "b").warnings == ()
 
@@ -308,7 +308,7 @@ def test_more_files_than_one_commit_may_touch_are_told(tmp_path: Path) -> None:
 def test_a_folder_is_an_entry_by_its_name_with_or_without_a_slash(tmp_path: Path) -> None:
     repo = quiet(tmp_path, ["src/a", "b"])
     (repo.path / "empty").mkdir()
-    request = Request("the work is due", ["src", "empty/", "later/"], ["b"], ["src/no"])
+    request = DeclareOptions("the work is due", ["src", "empty/", "later/"], ["b"], ["src/no"])
     scope = intent_in(declare(opened(repo), request, caller(repo))).scope
     assert [path.raw for path in scope.allowed] == [b"src/", b"empty/", b"later/"]
     assert ([each.raw for each in scope.related], [each.raw for each in scope.forbidden]) == (
@@ -317,10 +317,10 @@ def test_a_folder_is_an_entry_by_its_name_with_or_without_a_slash(tmp_path: Path
     )
     clear(opened(repo), None, caller(repo))
     # Where one stands is a folder too; the root of the repository is everything.
-    here = intent_in(declare(opened(repo, "src"), Request("due now", ["."]), caller(repo))).scope
-    assert [path.raw for path in here.allowed] == [b"src/"]
+    whole = intent_in(declare(opened(repo, "src"), DeclareOptions("due now", ["."]), caller(repo))).scope
+    assert [path.raw for path in whole.allowed] == [b"src/"]
     clear(opened(repo), None, caller(repo))
-    whole = intent_in(declare(opened(repo), Request("due now", ["./"]), caller(repo))).scope
+    whole = intent_in(declare(opened(repo), DeclareOptions("due now", ["./"]), caller(repo))).scope
     assert [path.raw for path in whole.allowed] == [b"*"]
 
 
@@ -342,9 +342,9 @@ def test_two_intents_that_could_take_one_file_are_in_conflict(tmp_path: Path) ->
     repo = quiet(tmp_path, ["src/a.py"])
     declared(repo, "src/*.py")
     for entry in ("src/a.py", "src/", "src/a*", "src", "*", "src/new/b.py"):
-        assert declared(repo, entry, seconds=1).action is Action.REFUSED, entry
+        assert declared(repo, entry, seconds=1).action is IntentAction.REFUSED, entry
     for entry in ("src/a.md", "docs/", "src2/a.py", "src/*.rst"):
-        assert declared(repo, entry, seconds=1).action is Action.DECLARED, entry
+        assert declared(repo, entry, seconds=1).action is IntentAction.DECLARED, entry
 
 
 def test_a_policy_of_head_that_cannot_be_used_ends_the_declaration(tmp_path: Path) -> None:
@@ -367,16 +367,16 @@ def test_a_file_that_another_has_is_refused_and_whoever_has_it_is_named(tmp_path
     first = intent_in(declared(repo, "a", "src/*.py"))
     for allowed, entries in ((["a", "c"], [b"a"]), (["src/deep/x.py"], [b"src/deep/x.py"]), (["?"], [b"?"])):
         refused = declared(other, *allowed)
-        assert (refused.action, refused.exit_code, refused.intent) == (Action.REFUSED, 1, None)
+        assert (refused.action, refused.exit_code, refused.intent) == (IntentAction.REFUSED, 1, None)
         (conflict,) = refused.conflicts
         assert (conflict.intent, [each.raw for each in conflict.entries]) == (first, entries)
         assert refused.reason
         assert refused.hint
     assert not (other.path / MARKER).exists()
-    related = declare(opened(other), Request("due now", ["c"], ["a"]), caller(other))
-    assert related.action is Action.REFUSED
-    assert declared(other, "c").action is Action.DECLARED
-    assert declared(repo, "d").action is Action.DECLARED
+    related = declare(opened(other), DeclareOptions("due now", ["c"], ["a"]), caller(other))
+    assert related.action is IntentAction.REFUSED
+    assert declared(other, "c").action is IntentAction.DECLARED
+    assert declared(repo, "d").action is IntentAction.DECLARED
     assert len(stored(repo)) == 3
 
 
@@ -388,8 +388,8 @@ def test_a_queued_intent_becomes_active_with_the_base_of_its_declaration_once_it
     first = intent_in(declared(repo, "a"))
     waiting = declared(other, "a", "x", seconds=10, queue=True)
     queued = intent_in(waiting)
-    assert (waiting.action, waiting.exit_code, queued.state) == (Action.QUEUED, 0, State.QUEUED)
-    assert marked(queued.git_dir) == (queued.id,)
+    assert (waiting.action, waiting.exit_code, queued.state) == (IntentAction.QUEUED, 0, State.QUEUED)
+    assert marked_ids(queued.git_dir) == (queued.id,)
     # Nobody has to wait for one that waits itself.
     assert intent_in(declared(repo, "x", seconds=20)).state is State.ACTIVE
     other.commit({"b": "made meanwhile\n"})
@@ -397,7 +397,7 @@ def test_a_queued_intent_becomes_active_with_the_base_of_its_declaration_once_it
     pending = Path(queued.git_dir, "patchgate-pending")
     pending.write_bytes(b"left by a hook")
     done = clear(opened(repo), first.id, caller(repo, 50))
-    assert (done.action, done.promoted) == (Action.CLEARED, ())
+    assert (done.action, done.promoted) == (IntentAction.CLEARED, ())
     done = clear(opened(repo), None, caller(repo, 100))
     (promoted,) = done.promoted
     assert (promoted.id, promoted.state) == (queued.id, State.ACTIVE)
@@ -440,7 +440,7 @@ def test_one_that_waits_is_promoted_when_what_stood_in_its_way_is_over(tmp_path:
     done = renew(opened(repo), waiting.id, caller(repo, 4000))
     assert (intent_in(done).state, [each.id for each in done.promoted]) == (State.ACTIVE, [waiting.id])
     # Whoever declares now comes after it.
-    assert declared(repo, "a", seconds=4001).action is Action.REFUSED
+    assert declared(repo, "a", seconds=4001).action is IntentAction.REFUSED
 
 
 def test_whoever_declares_comes_after_those_that_wait_for_what_is_over(tmp_path: Path) -> None:
@@ -448,7 +448,7 @@ def test_whoever_declares_comes_after_those_that_wait_for_what_is_over(tmp_path:
     declared(repo, "a")
     waiting = intent_in(declared(repo, "a", seconds=3000, queue=True))
     late = declared(repo, "a", seconds=4000)
-    assert (late.action, [each.id for each in late.promoted]) == (Action.REFUSED, [waiting.id])
+    assert (late.action, [each.id for each in late.promoted]) == (IntentAction.REFUSED, [waiting.id])
     assert [each.intent.id for each in late.conflicts] == [waiting.id]
 
 
@@ -472,12 +472,12 @@ def test_an_activity_in_its_worktree_keeps_an_intent_alive(tmp_path: Path) -> No
     declared(repo, "a", PATCHGATE_OWNER=str(os.getpid()))
     with Owner() as owner:
         declared(other, "b", seconds=1, PATCHGATE_OWNER=owner.pid)
-    assert [each.id for each in here(opened(other), None, caller(repo, 290))] == [stored(repo)[1].id]
+    assert [each.id for each in find_intents(opened(other), None, caller(repo, 290))] == [stored(repo)[1].id]
     theirs = stored(repo)[1]
-    assert (is_live(theirs, caller(repo, 589).now), is_live(theirs, caller(repo, 591).now)) == (True, False)
+    assert (is_alive(theirs, caller(repo, 589).now), is_alive(theirs, caller(repo, 591).now)) == (True, False)
     # To look at it from elsewhere is none.
-    everywhere(opened(repo))
-    here(opened(repo), theirs.id, caller(repo, 400))
+    all_intents(opened(repo))
+    find_intents(opened(repo), theirs.id, caller(repo, 400))
     assert stored(repo)[1] == theirs
 
 
@@ -486,15 +486,15 @@ def test_to_renew_begins_the_time_anew_and_what_is_over_is_not_renewed(tmp_path:
     intent = intent_in(declared(repo, "a"))
     done = renew(opened(repo), None, caller(repo, 3599))
     renewed = intent_in(done)
-    assert (done.action, renewed.seconds_left(caller(repo, 3600).now)) == (Action.RENEWED, 3599)
+    assert (done.action, renewed.seconds_left(caller(repo, 3600).now)) == (IntentAction.RENEWED, 3599)
     assert (renewed.digest, renewed.declared, renewed.base) == (intent.digest, intent.declared, intent.base)
     assert stored(repo) == (renewed,)
     refused = renew(opened(repo), intent.id, caller(repo, 7199))
-    assert (refused.action, refused.exit_code, stored(repo)) == (Action.REFUSED, 1, (renewed,))
+    assert (refused.action, refused.exit_code, stored(repo)) == (IntentAction.REFUSED, 1, (renewed,))
     assert f"intent recover {intent.id}" in (refused.hint or "")
     # A clock that goes back, after a boot at which nobody knows for how long.
     early = replace(caller(repo), now=Moment(1_600_000_000, "", 0))
-    assert renew(opened(repo), intent.id, early).action is Action.REFUSED
+    assert renew(opened(repo), intent.id, early).action is IntentAction.REFUSED
     assert actions(repo) == ["declared", "renewed"]
 
 
@@ -503,11 +503,11 @@ def test_one_whose_time_is_over_is_taken_over_with_a_new_time_and_owner(tmp_path
     with Owner() as owner:
         intent = intent_in(declared(repo, "a", PATCHGATE_OWNER=owner.pid))
         assert (intent.holder.pid if intent.holder else None) == int(owner.pid)
-        assert recover(opened(repo), intent.id, caller(repo, 3599)).action is Action.REFUSED
+        assert recover(opened(repo), intent.id, caller(repo, 3599)).action is IntentAction.REFUSED
         repo.commit({"a": "work\n"})
         done = recover(opened(repo), intent.id, caller(repo, 3600, PATCHGATE_OWNER=str(os.getpid())))
     taken = intent_in(done)
-    assert (done.action, taken.state, taken.digest) == (Action.RECOVERED, State.ACTIVE, intent.digest)
+    assert (done.action, taken.state, taken.digest) == (IntentAction.RECOVERED, State.ACTIVE, intent.digest)
     assert (taken.holder.pid if taken.holder else None) == os.getpid()
     assert taken.seconds_left(caller(repo, 3600).now) == 3600
     assert stored(repo) == (taken,)
@@ -519,11 +519,11 @@ def test_one_is_dead_when_its_owner_has_ended_and_its_lease_is_over(tmp_path: Pa
     with Owner() as owner:
         intent = intent_in(declared(repo, "a", PATCHGATE_OWNER=owner.pid))
         refused = recover(opened(repo), intent.id, caller(repo, 301))
-        assert (refused.action, refused.exit_code) == (Action.REFUSED, 1)
-        assert declared(repo, "a", seconds=301).action is Action.REFUSED
-    assert recover(opened(repo), intent.id, caller(repo, 300)).action is Action.REFUSED
-    assert declared(repo, "a", seconds=300).action is Action.REFUSED
-    assert recover(opened(repo), intent.id, caller(repo, 301)).action is Action.RECOVERED
+        assert (refused.action, refused.exit_code) == (IntentAction.REFUSED, 1)
+        assert declared(repo, "a", seconds=301).action is IntentAction.REFUSED
+    assert recover(opened(repo), intent.id, caller(repo, 300)).action is IntentAction.REFUSED
+    assert declared(repo, "a", seconds=300).action is IntentAction.REFUSED
+    assert recover(opened(repo), intent.id, caller(repo, 301)).action is IntentAction.RECOVERED
 
 
 def test_a_dead_one_stands_in_nobodys_way_and_does_not_come_back_while_another_has_its_files(
@@ -533,19 +533,22 @@ def test_a_dead_one_stands_in_nobodys_way_and_does_not_come_back_while_another_h
     repo.install()
     dead = intent_in(declared(repo, "a", "b"))
     outcome = declared(repo, "a", seconds=3700)
-    assert (outcome.action, len(outcome.warnings)) == (Action.DECLARED, 1)
+    assert (outcome.action, len(outcome.warnings)) == (IntentAction.DECLARED, 1)
     assert dead.id in outcome.warnings[0]
     refused = recover(opened(repo), dead.id, caller(repo, 3701))
-    assert (refused.action, [each.intent for each in refused.conflicts]) == (Action.REFUSED, [outcome.intent])
+    assert (refused.action, [each.intent for each in refused.conflicts]) == (
+        IntentAction.REFUSED,
+        [outcome.intent],
+    )
     clear(opened(repo), intent_in(outcome).id, caller(repo, 3702))
-    assert recover(opened(repo), dead.id, caller(repo, 3703)).action is Action.RECOVERED
+    assert recover(opened(repo), dead.id, caller(repo, 3703)).action is IntentAction.RECOVERED
 
 
 def test_one_that_waited_is_recovered_with_the_base_of_its_declaration(tmp_path: Path) -> None:
     repo = quiet(tmp_path)
     declared(repo, "a")
     waiting = intent_in(declared(repo, "a", queue=True))
-    assert recover(opened(repo), waiting.id, caller(repo, 3599)).action is Action.REFUSED
+    assert recover(opened(repo), waiting.id, caller(repo, 3599)).action is IntentAction.REFUSED
     repo.commit({"b": "later\n"})
     done = intent_in(recover(opened(repo), waiting.id, caller(repo, 3700)))
     assert (done.state, done.base, done.tree) == (State.ACTIVE, waiting.base, waiting.tree)
@@ -569,8 +572,8 @@ def test_work_of_a_worktree_that_is_gone_comes_here_and_other_work_stays(tmp_pat
     assert declared_digest(Ledger(str(repo.path / ".git")), moved.id) == moved.digest
     stays = intent_in(recover(opened(repo), kept.id, caller(repo, 3700)))
     assert (stays.git_dir, stays.digest) == (kept.git_dir, kept.digest)
-    assert here(opened(repo), None, caller(repo, 3701)) == (moved,)
-    assert here(opened(there), None, caller(repo, 3701)) == (stays,)
+    assert find_intents(opened(repo), None, caller(repo, 3701)) == (moved,)
+    assert find_intents(opened(there), None, caller(repo, 3701)) == (stays,)
 
 
 def test_a_worktree_made_anew_under_an_old_name_has_no_intent(tmp_path: Path) -> None:
@@ -580,7 +583,7 @@ def test_a_worktree_made_anew_under_an_old_name_has_no_intent(tmp_path: Path) ->
     repo.git("worktree", "remove", str(other.path))
     repo.git("worktree", "add", "-q", str(other.path), "other")
     assert opened(other).git_dir == lost.git_dir
-    assert here(opened(other), None, caller(repo)) == ()
+    assert find_intents(opened(other), None, caller(repo)) == ()
     with pytest.raises(UsageError, match="no intent"):
         clear(opened(other), None, caller(repo))
     taken = intent_in(recover(opened(repo), lost.id, caller(repo, 3700)))
@@ -616,7 +619,7 @@ def test_another_worktrees_intent_is_cleared_by_its_id_and_told_to_be_alive(tmp_
     other = worktree(repo, tmp_path)
     intent = intent_in(declared(other, "a"))
     done = clear(opened(repo), intent.id, caller(repo, 1))
-    assert (done.exit_code, stored(repo), marked(intent.git_dir)) == (0, (), ())
+    assert (done.exit_code, stored(repo), marked_ids(intent.git_dir)) == (0, (), ())
     assert str(other.path) in done.warnings[0]
 
 
@@ -630,12 +633,12 @@ def test_a_damaged_intent_stops_declarations_and_can_be_cleared(tmp_path: Path) 
     place.write_bytes(place.read_bytes().replace(b"src", b"lib").replace(b"due", b"new"))
     for call in (
         lambda: declared(repo, "c"),
-        lambda: here(opened(repo), None, caller(repo)),
+        lambda: find_intents(opened(repo), None, caller(repo)),
         lambda: clear(opened(repo), None, caller(repo)),
     ):
         with pytest.raises(UndecidedError, match="cannot be read"):
             call()
-    found, damaged = everywhere(opened(repo))
+    found, damaged = all_intents(opened(repo))
     assert (found, len(damaged)) == ((whole, waiting), 1)
     # What is whole can be changed all the same; nobody is promoted past what nobody can read.
     done = clear(opened(other), whole.id, caller(repo, 1))
@@ -671,7 +674,7 @@ def test_an_intent_that_would_be_too_long_leaves_no_marker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repo = quiet(tmp_path)
-    monkeypatch.setattr("patchgate.intents.intents.MOST_BYTES", 10)
+    monkeypatch.setattr("patchgate.intents.stored_intents.MOST_BYTES", 10)
     with pytest.raises(UndecidedError, match="are dirty"):
         declared(repo, "a")
     assert stored(repo) == ()
@@ -693,23 +696,23 @@ def test_a_kill_in_between_leaves_no_half_of_an_intent(
     assert done.returncode == -9
     git_dir = repo.path / ".git"
     assert ((git_dir / MARKER).exists(), len(stored(repo))) == (is_marked, count)
-    assert here(opened(repo), None, caller(repo)) == ()
+    assert find_intents(opened(repo), None, caller(repo)) == ()
     again = declared(repo, "a")
-    assert again.action is Action.DECLARED
-    assert here(opened(repo), None, caller(repo)) == (again.intent,)
+    assert again.action is IntentAction.DECLARED
+    assert find_intents(opened(repo), None, caller(repo)) == (again.intent,)
     assert clear(opened(repo), None, caller(repo)).exit_code == 0
     assert stored(repo) == ()
 
 
 def test_the_marker_of_a_killed_declaration_goes_with_the_next_verb(tmp_path: Path) -> None:
     repo = quiet(tmp_path)
-    mark(str(repo.path / ".git"), "i-00000000")
+    add_to_marker(str(repo.path / ".git"), "i-00000000")
     with pytest.raises(UsageError, match="no intent"):
         clear(opened(repo), None, caller(repo))
     assert not (repo.path / ".git" / MARKER).exists()
-    mark(str(repo.path / ".git"), "i-00000000")
+    add_to_marker(str(repo.path / ".git"), "i-00000000")
     intent = intent_in(declared(repo, "a"))
-    assert marked(str(repo.path / ".git")) == (intent.id,)
+    assert marked_ids(str(repo.path / ".git")) == (intent.id,)
 
 
 def test_of_several_at_once_one_gets_the_file(tmp_path: Path) -> None:
@@ -729,9 +732,9 @@ def test_of_several_at_once_one_gets_the_file(tmp_path: Path) -> None:
 def test_one_who_looked_at_the_clock_before_another_was_faster_sees_its_intent(tmp_path: Path) -> None:
     repo = quiet(tmp_path)
     declared(repo, "a", seconds=10)
-    assert declared(repo, "a", seconds=1).action is Action.REFUSED
+    assert declared(repo, "a", seconds=1).action is IntentAction.REFUSED
     early = replace(caller(repo), now=Moment(caller(repo).now.wall, "", 0))
-    assert declare(opened(repo), Request("due now", ["a"]), early).action is Action.REFUSED
+    assert declare(opened(repo), DeclareOptions("due now", ["a"]), early).action is IntentAction.REFUSED
 
 
 def test_the_holder_is_who_called_git_not_git(tmp_path: Path) -> None:
@@ -760,8 +763,8 @@ def test_where_no_hook_holds_commits_to_an_intent_it_is_said(tmp_path: Path) -> 
     # Refused, it holds nothing anyway.
     environ = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.hooksPath", "GIT_CONFIG_VALUE_0": "/none"}
 
-    def elsewhere(name: str) -> Outcome:
-        return declare(opened(repo), Request("the work is due", [name]), caller(repo, 0, **environ))
+    def elsewhere(name: str) -> IntentOutcome:
+        return declare(opened(repo), DeclareOptions("the work is due", [name]), caller(repo, 0, **environ))
 
     assert elsewhere("b").warnings == ()
     assert elsewhere("c").warnings == said

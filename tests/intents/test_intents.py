@@ -18,20 +18,27 @@ from hypothesis import strategies as st
 import patchgate
 from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
-from patchgate.intents.intent import Holder, Intent, Moment, Scope, State
-from patchgate.intents.intent_form import (
+from patchgate.intents.intent import Intent, IntentOwner, IntentScope, Moment, State
+from patchgate.intents.intent_file import (
     FORM,
     MARKER,
     DamagedError,
-    mark,
-    marked,
+    add_to_marker,
+    marked_ids,
     moment_from,
     moment_text,
-    read,
-    unmark,
-    written,
+    parse,
+    remove_from_marker,
+    serialize,
 )
-from patchgate.intents.intents import Intents, declared_digest, host, is_live, is_running, present
+from patchgate.intents.stored_intents import (
+    StoredIntents,
+    current_moment,
+    declared_digest,
+    host_name,
+    is_alive,
+    is_running,
+)
 from patchgate.ledger.ledger import Ledger
 from patchgate.storage.owner import Owner, parent_of
 
@@ -45,7 +52,9 @@ numbers = st.floats(-1e9, 1e10, allow_nan=False)
 oids = st.sampled_from([OID, "0123456789abcdef" * 4])
 moments = st.builds(Moment, numbers, st.sampled_from(["", BOOT]), numbers)
 scopes = st.builds(
-    Scope, st.lists(paths, min_size=1, max_size=3).map(tuple), *[st.lists(paths, max_size=2).map(tuple)] * 2
+    IntentScope,
+    st.lists(paths, min_size=1, max_size=3).map(tuple),
+    *[st.lists(paths, max_size=2).map(tuple)] * 2,
 )
 intents = st.builds(
     Intent,
@@ -64,7 +73,7 @@ intents = st.builds(
     state=st.sampled_from(State),
     renewed=st.none() | moments,
     seen=st.none() | moments,
-    holder=st.none() | st.builds(Holder, texts, st.integers(1, 2**31 - 1), st.just(BOOT), texts),
+    holder=st.none() | st.builds(IntentOwner, texts, st.integers(1, 2**31 - 1), st.just(BOOT), texts),
     before=st.none() | st.just("sha256:" + "0" * 64),
 )
 
@@ -75,7 +84,7 @@ def at(seconds: float) -> Moment:
 
 
 def intent_of(git_dir: Path | str = "/nowhere", name: str = NAME, **values: Any) -> Intent:
-    scope = Scope((RepoPath(b"src/a.py"),))
+    scope = IntentScope((RepoPath(b"src/a.py"),))
     plain: dict[str, Any] = {
         "id": name,
         "reason": "why",
@@ -92,10 +101,10 @@ def intent_of(git_dir: Path | str = "/nowhere", name: str = NAME, **values: Any)
     return Intent(**(plain | values))
 
 
-def stored(folder: Path, intent: Intent) -> Intents:
+def stored(folder: Path, intent: Intent) -> StoredIntents:
     """Store an intent as one does: its marker first."""
-    found = Intents(str(folder))
-    mark(intent.git_dir, intent.id)
+    found = StoredIntents(str(folder))
+    add_to_marker(intent.git_dir, intent.id)
     found.write(intent)
     return found
 
@@ -111,21 +120,21 @@ def resealed(value: object) -> bytes:
 
 @given(intents)
 def test_what_was_written_comes_back(intent: Intent) -> None:
-    assert read(written(intent), NAME) == intent
+    assert parse(serialize(intent), NAME) == intent
 
 
 @given(st.binary(max_size=200) | st.text(max_size=200).map(resealed))
 def test_no_bytes_are_more_than_damaged(raw: bytes) -> None:
     with pytest.raises(DamagedError):
-        read(raw, NAME)
+        parse(raw, NAME)
 
 
 @given(intents, st.integers(0), st.integers(1, 255))
 def test_an_intent_in_which_one_byte_is_another_is_damaged(intent: Intent, place: int, change: int) -> None:
-    raw = bytearray(written(intent))
+    raw = bytearray(serialize(intent))
     raw[place % len(raw)] ^= change
     with pytest.raises(DamagedError):
-        read(bytes(raw), NAME)
+        parse(bytes(raw), NAME)
 
 
 @given(
@@ -138,9 +147,9 @@ def test_an_intent_in_which_one_byte_is_another_is_damaged(intent: Intent, place
 )
 def test_a_value_of_another_kind_under_a_good_seal_is_damaged(value: object, data: st.DataObject) -> None:
     whole = json.loads(
-        written(intent_of(holder=Holder("h", 7, BOOT, "9"), dirty={RepoPath(b"x"): (OID, None)})).split(
-            b"\n"
-        )[1]
+        serialize(
+            intent_of(holder=IntentOwner("h", 7, BOOT, "9"), dirty={RepoPath(b"x"): (OID, None)})
+        ).split(b"\n")[1]
     )
     inner = data.draw(st.sampled_from(["declaration", ""]))
     target = whole[inner] if inner else whole
@@ -148,12 +157,12 @@ def test_a_value_of_another_kind_under_a_good_seal_is_damaged(value: object, dat
     was = target[key]
     target[key] = value
     try:
-        intent = read(resealed(whole), NAME)
+        intent = parse(resealed(whole), NAME)
     except DamagedError:
         return
     # What is not covered by the digest may be another good value; nothing that is covered may.
     assert value == was or (not inner and key in {"state", "renewed", "seen", "holder", "before"})
-    assert read(written(intent), NAME) == intent
+    assert parse(serialize(intent), NAME) == intent
 
 
 @pytest.mark.parametrize(
@@ -174,20 +183,20 @@ def test_a_value_of_another_kind_under_a_good_seal_is_damaged(value: object, dat
     ],
 )
 def test_what_is_wrong_with_a_sealed_file_is_said(key: str, value: object, said: str) -> None:
-    whole = json.loads(written(intent_of()).split(b"\n")[1])
+    whole = json.loads(serialize(intent_of()).split(b"\n")[1])
     with pytest.raises(DamagedError, match=said):
-        read(resealed(whole | {key: value}), NAME)
+        parse(resealed(whole | {key: value}), NAME)
 
 
 def test_what_is_too_deep_is_damage() -> None:
     body = b"[" * 100_000
     raw = hashlib.sha256(FORM.encode() + b"\n" + body).hexdigest().encode() + b"\n" + body + b"\n"
     with pytest.raises(DamagedError):
-        read(raw, NAME)
+        parse(raw, NAME)
 
 
 def test_nothing_is_made_before_the_first_intent(tmp_path: Path) -> None:
-    found = Intents(str(tmp_path))
+    found = StoredIntents(str(tmp_path))
     assert (found.all(), found.names(), found.of(str(tmp_path)), found.get(NAME)) == ((), (), (), None)
     found.touch(intent_of(), at(1000))
     assert os.listdir(tmp_path) == []
@@ -227,7 +236,7 @@ def test_a_file_that_is_no_intent_is_never_none(tmp_path: Path, damage: str) -> 
     elif damage == "pipe":
         os.mkfifo(place)
     else:
-        place.write_bytes(written(intent_of(tmp_path, "i-ffffffff")))
+        place.write_bytes(serialize(intent_of(tmp_path, "i-ffffffff")))
     for ask in (found.all, lambda: found.of(str(tmp_path)), lambda: found.get(NAME)):
         with pytest.raises(UndecidedError) as told:
             ask()
@@ -251,19 +260,19 @@ def test_a_damaged_intent_of_another_worktree_is_not_looked_at(tmp_path: Path) -
 
 def test_a_marker_names_the_intents_of_its_worktree_and_goes_with_the_last(tmp_path: Path) -> None:
     git_dir = str(tmp_path)
-    mark(git_dir, "i-00000001")
-    mark(git_dir, "i-00000002")
-    mark(git_dir, "i-00000001")
+    add_to_marker(git_dir, "i-00000001")
+    add_to_marker(git_dir, "i-00000002")
+    add_to_marker(git_dir, "i-00000001")
     assert (tmp_path / MARKER).read_bytes() == b"i-00000001\ni-00000002\n"
     # Nothing was ever stored under these ids: whoever marked them was killed before that.
-    assert Intents(git_dir).of(git_dir) == ()
-    unmark(git_dir, "i-00000003")
-    unmark(git_dir, "i-00000001")
-    assert marked(git_dir) == ("i-00000002",)
-    unmark(git_dir, "i-00000002")
+    assert StoredIntents(git_dir).of(git_dir) == ()
+    remove_from_marker(git_dir, "i-00000003")
+    remove_from_marker(git_dir, "i-00000001")
+    assert marked_ids(git_dir) == ("i-00000002",)
+    remove_from_marker(git_dir, "i-00000002")
     assert os.listdir(tmp_path) == []
-    unmark(git_dir, "i-00000002")
-    unmark(str(tmp_path / "gone"), "i-00000002")
+    remove_from_marker(git_dir, "i-00000002")
+    remove_from_marker(str(tmp_path / "gone"), "i-00000002")
     assert os.listdir(tmp_path) == []
 
 
@@ -273,15 +282,15 @@ def test_a_marker_names_the_intents_of_its_worktree_and_goes_with_the_last(tmp_p
 def test_a_marker_that_holds_something_else_is_not_passed_by(tmp_path: Path, content: bytes) -> None:
     (tmp_path / MARKER).write_bytes(content)
     with pytest.raises(UndecidedError, match="damaged"):
-        Intents(str(tmp_path)).of(str(tmp_path))
+        StoredIntents(str(tmp_path)).of(str(tmp_path))
     with pytest.raises(UndecidedError, match="damaged"):
-        mark(str(tmp_path), NAME)
+        add_to_marker(str(tmp_path), NAME)
     assert (tmp_path / MARKER).read_bytes() == content
 
 
 def test_an_empty_marker_names_none(tmp_path: Path) -> None:
     (tmp_path / MARKER).touch()
-    assert Intents(str(tmp_path)).of(str(tmp_path)) == ()
+    assert StoredIntents(str(tmp_path)).of(str(tmp_path)) == ()
 
 
 def test_an_activity_renews_the_lease_and_is_written_once_in_a_tenth_of_it(tmp_path: Path) -> None:
@@ -371,7 +380,7 @@ def test_a_ledger_that_cannot_be_read_is_no_missing_record(tmp_path: Path) -> No
 
 def test_a_holder_is_one_process_of_one_boot_on_one_host() -> None:
     ours = Owner.current()
-    holder = Holder(host(), ours.pid, ours.boot_id, ours.started)
+    holder = IntentOwner(host_name(), ours.pid, ours.boot_id, ours.started)
     assert is_running(holder)
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
@@ -402,15 +411,15 @@ def test_a_process_is_told_its_parent_whatever_its_name_is(tmp_path: Path) -> No
 
 def test_an_intent_lives_by_its_lease_or_its_holder_and_never_past_its_time() -> None:
     ours = Owner.current()
-    held = intent_of(holder=Holder(host(), ours.pid, ours.boot_id, ours.started))
+    held = intent_of(holder=IntentOwner(host_name(), ours.pid, ours.boot_id, ours.started))
     left = replace(held, holder=replace(held.holder, started="1") if held.holder else None)
-    assert (is_live(held, at(299)), is_live(left, at(299))) == (True, True)
-    assert (is_live(held, at(301)), is_live(left, at(301))) == (True, False)
-    assert (is_live(held, at(3601)), is_live(left, at(3601))) == (False, False)
+    assert (is_alive(held, at(299)), is_alive(left, at(299))) == (True, True)
+    assert (is_alive(held, at(301)), is_alive(left, at(301))) == (True, False)
+    assert (is_alive(held, at(3601)), is_alive(left, at(3601))) == (False, False)
 
 
 def test_now_is_told_by_the_wall_and_since_the_boot() -> None:
-    first, second = present(), present()
+    first, second = current_moment(), current_moment()
     assert first.boot_id == second.boot_id == Owner.current().boot_id
     since = first.until(second)
     assert since is not None
@@ -424,7 +433,7 @@ def test_reading_an_intent_loads_nothing_that_a_commit_does_not_have(tmp_path: P
     package = str(Path(patchgate.__file__).parent.parent)
     script = (
         "import sys; sys.path.append(sys.argv[1])\n"
-        "from patchgate.intents.intents import Intents, present\n"
+        "from patchgate.intents.stored_intents import Intents, present\n"
         "found = Intents(sys.argv[2])\n"
         "(intent,) = found.of(sys.argv[2])\n"
         "found.touch(intent, present())\n"
@@ -437,7 +446,7 @@ def test_reading_an_intent_loads_nothing_that_a_commit_does_not_have(tmp_path: P
     assert sorted(each for each in loaded if each.startswith("patchgate.")) == [
         *("patchgate.errors", "patchgate.git", "patchgate.git.path", "patchgate.git.quoting"),
         *("patchgate.intents", "patchgate.intents.intent"),
-        *("patchgate.intents.intent_form", "patchgate.intents.intents"),
+        *("patchgate.intents.intent_file", "patchgate.intents.stored_intents"),
         *("patchgate.storage", "patchgate.storage.owner"),
     ]
     heavy = {
@@ -455,7 +464,7 @@ def test_reading_an_intent_loads_nothing_that_a_commit_does_not_have(tmp_path: P
 
 
 def test_what_could_not_be_read_again_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("patchgate.intents.intents.MOST_BYTES", 2000)
+    monkeypatch.setattr("patchgate.intents.stored_intents.MOST_BYTES", 2000)
     found = stored(tmp_path, intent_of(tmp_path))
     many = {RepoPath(b"%d" % number): (OID,) for number in range(50)}
     with pytest.raises(UndecidedError, match="50 files are dirty"):
@@ -464,7 +473,7 @@ def test_what_could_not_be_read_again_is_not_written(tmp_path: Path, monkeypatch
 
 
 def test_two_writers_take_turns(tmp_path: Path) -> None:
-    found = Intents(str(tmp_path))
+    found = StoredIntents(str(tmp_path))
 
     with found.lock():
         stored(tmp_path, intent_of(tmp_path))

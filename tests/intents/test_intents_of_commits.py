@@ -10,8 +10,8 @@ from patchgate.check.judging_policy import controls_of
 from patchgate.errors import UndecidedError
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository, open_repository
-from patchgate.intents.commits import ScopeGate
-from patchgate.intents.made_commits import makers_of
+from patchgate.intents.intent_commits import recorded_intents
+from patchgate.intents.worktree_intents import ScopeGate
 from patchgate.ledger.ledger import Ledger
 from tests.intent_world import FIRST, SECOND, common_dir, declare, git_dir, paths
 from tests.world import Repo
@@ -33,22 +33,22 @@ def opened(repo: Repo) -> Repository:
 
 def test_commits_are_those_of_one_intent(repo: Repo) -> None:
     ledger = Ledger(common_dir(repo))
-    assert makers_of(opened(repo), FIRST) == {}
+    assert recorded_intents(opened(repo), FIRST) == {}
     for name, commits in ((FIRST, ["a", "b"]), (SECOND, ["c", FIRST]), (FIRST, ["d"])):
         ledger.record("made", {"intent": name, "ref": None, "commits": commits})
     ledger.record("intent", {"id": FIRST, "action": "declared", "commits": ["e"]})
     ledger.record("made", {"intent": FIRST, "commits": "f"})
     ledger.record("made", {"intent": FIRST, "commits": [1, None]})
     ledger.record("made", {"intent": FIRST})
-    assert makers_of(opened(repo), FIRST) == {"a": [FIRST], "b": [FIRST], "d": [FIRST]}
-    assert makers_of(opened(repo), SECOND) == {"c": [SECOND], FIRST: [SECOND]}
-    assert makers_of(opened(repo)).keys() == {"a", "b", "c", "d", FIRST}
+    assert recorded_intents(opened(repo), FIRST) == {"a": [FIRST], "b": [FIRST], "d": [FIRST]}
+    assert recorded_intents(opened(repo), SECOND) == {"c": [SECOND], FIRST: [SECOND]}
+    assert recorded_intents(opened(repo)).keys() == {"a", "b", "c", "d", FIRST}
 
 
 def test_a_ledger_that_cannot_be_read_does_not_say_that_nothing_was_made(repo: Repo) -> None:
     Ledger(common_dir(repo)).path.mkdir(parents=True)
     with pytest.raises(UndecidedError, match="cannot be read"):
-        makers_of(opened(repo), FIRST)
+        recorded_intents(opened(repo), FIRST)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_without_a_marker_no_intent_is_of_this_worktree(repo: Repo) -> None:
     here = ScopeGate(opened(repo)).here
     assert here is not None
     assert (here.binds, here.fault, here.others) == (False, None, ())
-    assert here.unread is not None
+    assert here.unreadable is not None
     Path(common_dir(repo), "patchgate/intents", f"{FIRST}.json").unlink()
     assert ScopeGate(opened(repo)).here is None
 

@@ -7,8 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from patchgate.git.path import RepoPath
-from patchgate.intents.intent import Intent, Moment, Scope, ScopeCheck, takes
-from patchgate.intents.scope import MOST_NAMED, check_scope, examine, expired, queued, trailer
+from patchgate.intents.intent import Intent, IntentScope, Moment, ScopeCheck, matches
+from patchgate.intents.scope import (
+    MOST_NAMED,
+    check_scope,
+    expired_finding,
+    queued_finding,
+    scope_findings,
+    trailer_findings,
+)
 from patchgate.report.rules import Level
 
 
@@ -20,75 +27,75 @@ def paths(*names: str) -> tuple[RepoPath, ...]:
     return tuple(map(path, names))
 
 
-def intent(scope: Scope, reason: str = "Make it right") -> Intent:
+def intent(scope: IntentScope, reason: str = "Make it right") -> Intent:
     return Intent(
         "i-0123456789", reason, scope, "/w", "/w/.git", None, "0" * 40, Moment(1000.0), ttl=3600, lease=300
     )
 
 
 def test_what_is_allowed_and_touched_is_clean() -> None:
-    check = check_scope(Scope(paths("a", "b")), paths("b", "a"))
+    check = check_scope(IntentScope(paths("a", "b")), paths("b", "a"))
     assert check == ScopeCheck()
     assert check.is_clean
 
 
 def test_a_touched_related_file_expands_the_scope_and_is_clean() -> None:
-    check = check_scope(Scope(paths("a"), paths("t")), paths("a", "t"))
+    check = check_scope(IntentScope(paths("a"), paths("t")), paths("a", "t"))
     assert check == ScopeCheck(expanded=paths("t"))
     assert check.is_clean
 
 
 def test_what_is_declared_nowhere_is_unexpected() -> None:
-    check = check_scope(Scope(paths("a"), paths("t")), paths("z", "a", "c"))
+    check = check_scope(IntentScope(paths("a"), paths("t")), paths("z", "a", "c"))
     assert check == ScopeCheck(unexpected=paths("c", "z"))
     assert not check.is_clean
 
 
 def test_allowed_files_that_were_not_touched_are_told() -> None:
-    assert check_scope(Scope(paths("b", "a", "b"), paths("t")), paths("a")).untouched == paths("b")
+    assert check_scope(IntentScope(paths("b", "a", "b"), paths("t")), paths("a")).untouched == paths("b")
 
 
 @pytest.mark.parametrize("entry", ["src/a.py", "src/*.py", "src/?.py", "src/[a].py", "src/", "*", "s*/"])
 def test_an_entry_is_a_path_a_folder_or_a_glob(entry: str) -> None:
-    assert check_scope(Scope(paths(entry)), paths("src/a.py")) == ScopeCheck()
-    related = check_scope(Scope(paths("b"), paths(entry)), paths("b", "src/a.py"))
+    assert check_scope(IntentScope(paths(entry)), paths("src/a.py")) == ScopeCheck()
+    related = check_scope(IntentScope(paths("b"), paths(entry)), paths("b", "src/a.py"))
     assert related == ScopeCheck(expanded=paths("src/a.py"))
 
 
 @pytest.mark.parametrize("entry", ["SRC/a.py", "src", "src/*.pyc", "src/a.py/", "sr/", "[s]/"])
 def test_what_an_entry_does_not_take_is_unexpected(entry: str) -> None:
-    check = check_scope(Scope(paths(entry)), paths("src/a.py"))
+    check = check_scope(IntentScope(paths(entry)), paths("src/a.py"))
     assert check == ScopeCheck(unexpected=paths("src/a.py"), untouched=paths(entry))
 
 
 def test_what_another_intent_has_is_unexpected_to_one_that_waits_and_says_who() -> None:
-    mine = intent(Scope(paths("a", "b")))
+    mine = intent(IntentScope(paths("a", "b")))
     check = check_scope(mine.scope, paths("a", "b"), taken={path("a"): "i-ff"})
     assert (check.unexpected, check.taken) == (paths("a"), ((path("a"), "i-ff"),))
-    (found,) = examine(mine, check)
+    (found,) = scope_findings(mine, check)
     assert (found.rule, found.path) == ("scope-unexpected", path("a"))
     assert "i-ff has this file" in found.message
     assert (found.hint or "").endswith("or wait until i-ff is cleared")
 
 
 def test_a_name_like_a_pattern_allows_that_very_file() -> None:
-    assert check_scope(Scope(paths("app/[id].tsx")), paths("app/[id].tsx")).is_clean
+    assert check_scope(IntentScope(paths("app/[id].tsx")), paths("app/[id].tsx")).is_clean
 
 
 @pytest.mark.parametrize("entry", ["conf/*", "conf/a.toml", "*.toml"])
 def test_what_is_forbidden_is_taken_as_a_pattern_and_told_once(entry: str) -> None:
-    check = check_scope(Scope(paths("a", "conf/a.toml"), (), paths(entry)), paths("a", "conf/a.toml"))
+    check = check_scope(IntentScope(paths("a", "conf/a.toml"), (), paths(entry)), paths("a", "conf/a.toml"))
     assert check == ScopeCheck(forbidden=paths("conf/a.toml"))
     assert not check.is_clean
 
 
 def test_a_control_file_is_forbidden_though_it_was_allowed() -> None:
     control = paths("patchgate.toml")
-    assert check_scope(Scope(control), control, frozenset(control)).forbidden == control
+    assert check_scope(IntentScope(control), control, frozenset(control)).forbidden == control
 
 
 def test_what_is_as_it_was_before_counts_nowhere() -> None:
-    scope = Scope(paths("a"), paths("t"), paths("f"))
+    scope = IntentScope(paths("a"), paths("t"), paths("f"))
     check = check_scope(scope, paths("z", "f", "t", "a"), frozenset(), frozenset(paths("z", "f", "t")))
     assert check == ScopeCheck()
 
@@ -106,21 +113,27 @@ def test_every_touched_file_is_exactly_one_of_five(
     controls: tuple[RepoPath, ...],
     dirty: tuple[RepoPath, ...],
 ) -> None:
-    check = check_scope(Scope(allowed, related, forbidden), touched, frozenset(controls), frozenset(dirty))
-    scope = Scope(allowed, related, forbidden)
+    check = check_scope(
+        IntentScope(allowed, related, forbidden), touched, frozenset(controls), frozenset(dirty)
+    )
+    scope = IntentScope(allowed, related, forbidden)
     clean = {each for each in touched if scope.allows(each)} - {*check.forbidden, *dirty}
     parts = [set(check.unexpected), set(check.forbidden), set(check.expanded), clean, {*touched} & {*dirty}]
     assert sum(map(len, parts)) == len(set[RepoPath]().union(*parts)) == len({*touched})
     counted = {*touched} - {*dirty}
-    assert set(check.untouched) == {each for each in allowed if not any(takes(each, one) for one in counted)}
+    assert set(check.untouched) == {
+        each for each in allowed if not any(matches(each, one) for one in counted)
+    }
     for listed in (check.unexpected, check.forbidden, check.expanded):
         assert list(listed) == sorted(set(listed))
 
 
 def test_each_file_is_named_with_the_command_that_takes_it_out() -> None:
-    scope = Scope(paths("a"), (), paths("no"))
+    scope = IntentScope(paths("a"), (), paths("no"))
     found = list(
-        examine(intent(scope), check_scope(scope, paths("a b", "no", "c.toml"), frozenset(paths("c.toml"))))
+        scope_findings(
+            intent(scope), check_scope(scope, paths("a b", "no", "c.toml"), frozenset(paths("c.toml")))
+        )
     )
     assert [(each.rule, each.path, each.level) for each in found] == [
         ("scope-forbidden", path("c.toml"), Level.ERROR),
@@ -136,26 +149,26 @@ def test_each_file_is_named_with_the_command_that_takes_it_out() -> None:
 
 
 def test_a_name_that_a_terminal_would_obey_is_in_no_command() -> None:
-    scope = Scope(paths("a"))
-    (found,) = examine(intent(scope), check_scope(scope, [RepoPath(b"x\x1b[31m\n")]))
+    scope = IntentScope(paths("a"))
+    (found,) = scope_findings(intent(scope), check_scope(scope, [RepoPath(b"x\x1b[31m\n")]))
     assert "(git restore --staged PATH)" in (found.hint or "")
 
 
 def test_of_many_files_the_first_are_named_and_the_rest_are_counted() -> None:
-    scope = Scope(paths("a"), (), paths("f*"))
+    scope = IntentScope(paths("a"), (), paths("f*"))
     wrong = [f"{letter}{number:02}" for letter in "fu" for number in range(MOST_NAMED + 2)]
-    found = list(examine(intent(scope), check_scope(scope, paths(*wrong))))
+    found = list(scope_findings(intent(scope), check_scope(scope, paths(*wrong))))
     assert len(found) == 2 * (MOST_NAMED + 1)
     rest = [each.message for each in found if each.path is None]
     assert rest == ["2 more files are forbidden", "2 more files are not allowed by i-0123456789"]
-    one = list(examine(intent(scope), check_scope(scope, paths(*wrong[: MOST_NAMED + 1]))))
+    one = list(scope_findings(intent(scope), check_scope(scope, paths(*wrong[: MOST_NAMED + 1]))))
     assert one[-1].message == "1 more file is forbidden"
 
 
 def test_a_message_that_names_other_intents_as_well_is_told() -> None:
-    mine = intent(Scope(paths("a")))
-    assert list(trailer(mine, [mine.id, mine.id])) == []
-    (found,) = trailer(mine, ["i-ff\x1b", mine.id, "i-ee"])
+    mine = intent(IntentScope(paths("a")))
+    assert list(trailer_findings(mine, [mine.id, mine.id])) == []
+    (found,) = trailer_findings(mine, ["i-ff\x1b", mine.id, "i-ee"])
     assert (found.rule, found.level) == ("intent-trailer", Level.NOTE)
     assert found.message == "the message names i-ff\\x1b too, under which the commit is not made"
     assert "take that line out" in (found.hint or "")
@@ -172,7 +185,7 @@ def test_a_message_that_names_other_intents_as_well_is_told() -> None:
     ],
 )
 def test_an_intent_whose_time_is_over_is_told_with_both_ways_on(seconds: float, said: str) -> None:
-    found = expired(intent(Scope(paths("a")), "Red \x1b[31m"), Moment(1000.0 + seconds))
+    found = expired_finding(intent(IntentScope(paths("a")), "Red \x1b[31m"), Moment(1000.0 + seconds))
     assert (found.rule, found.level) == ("intent-expired", Level.WARNING)
     assert said in found.message
     assert "\x1b" not in found.message
@@ -182,19 +195,19 @@ def test_an_intent_whose_time_is_over_is_told_with_both_ways_on(seconds: float, 
 
 
 def test_a_clock_that_went_back_says_no_length_of_time() -> None:
-    assert "is over, so" in expired(intent(Scope(paths("a"))), Moment(10.0)).message
+    assert "is over, so" in expired_finding(intent(IntentScope(paths("a"))), Moment(10.0)).message
 
 
 def test_an_intent_that_waits_is_told() -> None:
-    found = queued(intent(Scope(paths("a"))))
+    found = queued_finding(intent(IntentScope(paths("a"))))
     assert (found.rule, found.level) == ("intent-queued", Level.WARNING)
 
 
 def test_a_trailer_that_is_missing_or_another_is_a_note_and_a_right_one_is_none() -> None:
-    mine = intent(Scope(paths("a")))
-    (missing,) = trailer(mine, [])
-    (other,) = trailer(mine, ["i-\x1b[31m"])
+    mine = intent(IntentScope(paths("a")))
+    (missing,) = trailer_findings(mine, [])
+    (other,) = trailer_findings(mine, ["i-\x1b[31m"])
     assert (missing.rule, missing.level) == (other.rule, other.level) == ("intent-trailer", Level.NOTE)
     assert "\x1b" not in other.message
     assert "but i-\\x1b[31m" in other.message
-    assert len(list(trailer(mine, ["i-other", mine.id]))) == 1
+    assert len(list(trailer_findings(mine, ["i-other", mine.id]))) == 1

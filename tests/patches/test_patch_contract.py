@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from patchgate.apply.selftest_cases import RULES_WITH_A_CASE
-from patchgate.cli.selftest_run import CASES
-from patchgate.cli.selftest_verify import RULES_OF_WORK
+from patchgate.cli.selftest import CASES
+from patchgate.cli.selftest_intents import RULES_OF_INTENTS
 from patchgate.report.rules import RULES, Level
 from patchgate.report.schema import json_schema
 from tests.proposals import check
@@ -90,7 +90,7 @@ def test_a_refusal_tells_the_stage_and_code_of_what_failed_first(repo: Repo, sta
 
 def test_the_registry_is_the_one_source_of_rules_codes_and_cases(repo: Repo) -> None:
     """E1: the cases, the schema and a real report know the rules of the registry and no others."""
-    assert {case.rule for case in CASES} | RULES_WITH_A_CASE | RULES_OF_WORK == set(RULES)
+    assert {case.rule for case in CASES} | RULES_WITH_A_CASE | RULES_OF_INTENTS == set(RULES)
     schema = json.dumps(json_schema())
     assert all(code in schema for code in STAGES.values())
     answer = check(repo, GOOD.replace(b"-one", b"-eins"))

@@ -23,7 +23,7 @@ from patchgate.check.commits import check_revision
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.errors import PatchgateError
 from patchgate.git.repository import open_repository
-from patchgate.hooks.at_receive import judge_receive
+from patchgate.hooks.pre_receive import judge_receive
 from patchgate.report.verdict import Report
 from tests.sessions.odd_changes import Odd, made_in
 from tests.world import Repo

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.hooks.policy_file import FIRST_POLICY
+from patchgate.hooks.first_policy import FIRST_POLICY
 from tests.hooks.hook_world import Recorder, install, without_patchgate
 from tests.sessions.past import COMMITS, MODULES, clone, told
 from tests.sessions.twins import OFF

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from patchgate.git.repository import open_repository
-from patchgate.hooks.at_receive import judge_receive
+from patchgate.hooks.pre_receive import judge_receive
 from patchgate.report.verdict import Report
 from tests.check.push_world import Local
 from tests.world import Answer, Content, Repo

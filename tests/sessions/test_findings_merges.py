@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from patchgate.git.repository import open_repository
-from patchgate.hooks.at_receive import judge_receive
+from patchgate.hooks.pre_receive import judge_receive
 from tests.world import Content, Repo
 
 POLICY = "[policy]\n[message]\nlevel = 'off'\n"

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from patchgate.git.repository import open_repository
-from patchgate.hooks.at_push import judge_push
-from patchgate.hooks.at_receive import judge_receive
-from patchgate.hooks.at_ref import judge_transaction
+from patchgate.hooks.pre_push import judge_push
+from patchgate.hooks.pre_receive import judge_receive
+from patchgate.hooks.reference_transaction import judge_transaction
 from patchgate.report.verdict import Report
 from tests.world import Content, Repo
 

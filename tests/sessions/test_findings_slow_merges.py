@@ -11,8 +11,8 @@ import pytest
 from patchgate.errors import UndecidedError
 from patchgate.git import merges
 from patchgate.git.repository import open_repository
-from patchgate.hooks.at_receive import judge_receive
-from patchgate.hooks.at_ref import judge_transaction
+from patchgate.hooks.pre_receive import judge_receive
+from patchgate.hooks.reference_transaction import judge_transaction
 from tests.world import Repo
 
 LINES = 4

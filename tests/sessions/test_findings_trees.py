@@ -112,14 +112,14 @@ def test_a_push_of_a_malformed_tree_lands_on_no_server_and_leaves_no_machine(tmp
     names = ("not sorted", "a file and a folder of one name", "a zero-padded folder")
     bad += [commit_of(repo, MALFORMED[name](repo, rows), repo.ask("rev-parse", "HEAD")) for name in names]
     pre_receive = server.path / "hooks" / "pre-receive"
-    write_hook(pre_receive, "hooks.at_receive", "judge_receive")
+    write_hook(pre_receive, "hooks.pre_receive", "judge_receive")
     for commit in bad:
         assert repo.try_git("push", str(server.path), f"{commit}:refs/heads/main").returncode != 0
         assert repo.try_git("push", str(server.path), f"{commit}:refs/heads/side").returncode != 0
         assert "malformed" in pre_receive.with_name("pre-receive.said").read_text()
     assert server.ask("for-each-ref", "--format=%(objectname) %(refname)") == f"{old} refs/heads/main"
     pre_receive.unlink()
-    write_hook(repo.path / ".git" / "hooks" / "pre-push", "hooks.at_push", "judge_push")
+    write_hook(repo.path / ".git" / "hooks" / "pre-push", "hooks.pre_push", "judge_push")
     for commit in bad:
         assert repo.try_git("push", str(server.path), f"{commit}:refs/heads/main").returncode != 0
     assert server.ask("rev-parse", "main") == old

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from patchgate.git.repository import open_repository
-from patchgate.hooks.at_push import judge_push
-from patchgate.hooks.at_receive import judge_receive
+from patchgate.hooks.pre_push import judge_push
+from patchgate.hooks.pre_receive import judge_receive
 from patchgate.report.verdict import Report
 from tests.component_world import (
     BASELINE,

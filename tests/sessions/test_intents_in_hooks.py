@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from patchgate.intents.intent import State
-from patchgate.intents.intents import Intents
+from patchgate.intents.stored_intents import StoredIntents
 from tests.intent_world import FIRST, SECOND, common_dir, declare, git_dir, keep, later, made, seen
 from tests.signing import at_terminal
 from tests.world import Repo
@@ -102,7 +102,7 @@ def test_a_control_file_is_forbidden_and_so_is_what_the_intent_forbids(tmp_path:
 
 
 def test_commits_are_judged_under_the_profile_of_agents_also_without_a_message_hook(repo: Repo) -> None:
-    Intents(common_dir(repo)).write(declare(repo, *(f"f{number}" for number in range(7)), "x.lock"))
+    StoredIntents(common_dir(repo)).write(declare(repo, *(f"f{number}" for number in range(7)), "x.lock"))
     repo.stage({f"f{number}": "1\n" for number in range(6)})
     refused(repo, "commit", "-q", "-m", "Six files", rule="max-files")
     said = refused(repo, "commit", "-q", "-n", "-m", "Six files", rule="max-files")
@@ -111,7 +111,7 @@ def test_commits_are_judged_under_the_profile_of_agents_also_without_a_message_h
 
 
 def test_a_person_may_approve_what_the_profile_of_agents_refuses_but_not_the_scope(repo: Repo) -> None:
-    Intents(common_dir(repo)).write(declare(repo, *(f"f{number}" for number in range(7))))
+    StoredIntents(common_dir(repo)).write(declare(repo, *(f"f{number}" for number in range(7))))
     repo.stage({f"f{number}": "1\n" for number in range(6)})
     refused(repo, "commit", "-q", "-n", "-m", "Six files", rule="max-files")
     oid = json.loads(repo.cli("log", "-n", "1", "--format", "json").out)["commit"]
@@ -572,7 +572,7 @@ def test_the_whole_story_by_the_command(tmp_path: Path) -> None:
     repo.install()
     repo.write("b", "dirty\n")
     assert repo.run("intent", "declare", "-m", "Make the sum right", "--allow", "a").code == 0
-    name = Intents(common_dir(repo)).all()[0].id
+    name = StoredIntents(common_dir(repo)).all()[0].id
     repo.write("a", "2\n")
     repo.git("commit", "-q", "-a", "-m", "Change a")
     assert text_of(repo) == f"Change a\n\nPatchgate-Intent: {name}"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from patchgate.intents.intent import State
-from patchgate.intents.intents import Intents
+from patchgate.intents.stored_intents import StoredIntents
 from tests.intent_world import FIRST, SECOND, common_dir, declare, intent_of, keep, later, made
 from tests.verify.verify_world import Workshop
 from tests.world import Repo
@@ -50,7 +50,7 @@ def test_while_it_waits_commits_touch_only_those_of_its_files_that_no_other_has(
 
 
 def test_a_file_that_is_cleared_is_free_before_anybody_looks(repo: Repo) -> None:
-    Intents(common_dir(repo)).remove(FIRST)
+    StoredIntents(common_dir(repo)).remove(FIRST)
     repo.stage({"a": "2\n"})
     assert repo.try_git("commit", "-q", "-m", "Change a").returncode == 0
 

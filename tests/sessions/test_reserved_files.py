@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from patchgate.intents.intent import State
-from patchgate.intents.intents import Intents
+from patchgate.intents.stored_intents import StoredIntents
 from tests.intent_world import FIRST, common_dir, declare, intent_of, keep, later, made
 from tests.world import Repo
 
@@ -73,7 +73,7 @@ def test_the_policy_says_how_it_is_reported(repo: Repo, key: str, is_made: bool,
 
 @pytest.mark.parametrize("how", ["removed", "deleted", "over", "dead", "queued", "cleared"])
 def test_an_intent_that_has_no_files_reserves_none(repo: Repo, tmp_path: Path, how: str) -> None:
-    other, intents = repo.at(tmp_path / "other"), Intents(common_dir(repo))
+    other, intents = repo.at(tmp_path / "other"), StoredIntents(common_dir(repo))
     intent = intent_of(other, "a")
     if how == "removed":
         repo.git("worktree", "remove", str(other.path))

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from patchgate.check.selftest_case import ProposalKind
-from patchgate.cli.selftest_run import CASES as SELFTEST
-from patchgate.cli.selftest_run import GOOD, SHARED
+from patchgate.cli.selftest import CASES as SELFTEST
+from patchgate.cli.selftest import GOOD, SHARED
 from patchgate.patches.patch_parser import Patch, parse
 from patchgate.patches.path_selection import narrow, paths_to_keep, readings
 from patchgate.report.rules import RULES, Stage

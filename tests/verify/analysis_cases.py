@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from patchgate.commands.results import AnalysisRun, Evaluated, Measurement, Result, TreeRuns
 from patchgate.git.path import RepoPath
-from patchgate.intents.intent import Intent, Moment, Scope, State
+from patchgate.intents.intent import Intent, IntentScope, Moment, State
 
 TREES = {"before": "1" * 40, "after": "2" * 40}
 
@@ -53,13 +53,15 @@ def report(
     return TreeRuns(tree, analyses, {"ruff": run})
 
 
-def scope_of(*allowed: str, related: Iterable[str] = (), forbidden: Iterable[str] = ()) -> Scope:
+def scope_of(*allowed: str, related: Iterable[str] = (), forbidden: Iterable[str] = ()) -> IntentScope:
     """Make a scope."""
-    return Scope(tuple(map(path, allowed)), tuple(map(path, related)), tuple(map(path, forbidden)))
+    return IntentScope(tuple(map(path, allowed)), tuple(map(path, related)), tuple(map(path, forbidden)))
 
 
 def intent_of(
-    scope: Scope, state: State = State.ACTIVE, dirty: Mapping[RepoPath, tuple[str | None, ...]] | None = None
+    scope: IntentScope,
+    state: State = State.ACTIVE,
+    dirty: Mapping[RepoPath, tuple[str | None, ...]] | None = None,
 ) -> Intent:
     """Make an intent."""
     return Intent(

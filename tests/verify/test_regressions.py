@@ -10,7 +10,7 @@ from hypothesis import strategies as some
 
 from patchgate.commands.results import AnalysisRun, Comparison, Result, ThresholdState, TreeRuns, Worsened
 from patchgate.git.path import RepoPath
-from patchgate.intents.intent import Scope
+from patchgate.intents.intent import IntentScope
 from patchgate.verify.regressions import compare
 from patchgate.verify.verification import Question, decide, own_of, part
 from tests.verify.analysis_cases import found, intent_of, path, report, scope_of
@@ -215,10 +215,10 @@ def test_whether_a_path_is_the_scopes_is_asked_once_for_all_signals() -> None:
     """Each question tries every pattern: 100,000 findings of a few files must not ask 100,000 times."""
     asked: list[RepoPath] = []
 
-    class Asked(Scope):
+    class Asked(IntentScope):
         def covers(self, path: RepoPath) -> bool:
             asked.append(path)
-            return Scope.covers(self, path)
+            return IntentScope.covers(self, path)
 
     new = [found(name, mark=str(n)) for n in range(50) for name in ("x.py", "y.py")]
     worsened = [Worsened(path("x.py"), str(n), "complexity", 1, 12) for n in range(50)]

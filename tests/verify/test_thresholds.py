@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from patchgate.commands.results import Comparison, Measurement, ThresholdState, Worsened
 from patchgate.git.path import RepoPath
-from patchgate.intents.intent import Scope
+from patchgate.intents.intent import IntentScope
 from patchgate.policy.settings import ThresholdSettings
 from patchgate.verify.regressions import caused_by, compare
 from patchgate.verify.verification import own_of, part
@@ -27,7 +27,7 @@ def state(before: list[Measurement], after: list[Measurement]) -> ThresholdState
     return only
 
 
-def causes(compared: Comparison, scope: Scope, dirty: frozenset[RepoPath] = frozenset()) -> bool:
+def causes(compared: Comparison, scope: IntentScope, dirty: frozenset[RepoPath] = frozenset()) -> bool:
     """Tell whether the work of a scope made the only threshold of a comparison worse."""
     is_own = own_of(scope, dirty, Comparison())
     own, worsened = part(compared.new, is_own)[0], part(compared.worsened, is_own)[0]

@@ -547,13 +547,13 @@ def test_scope_and_attribution_take_the_same_entries() -> None:
 
 def test_a_commit_and_a_verification_say_of_a_file_out_of_scope_the_same() -> None:
     """Who reads it at the push is told why too; only the step by which it is taken out is another."""
-    from patchgate.intents.scope import FORBIDS_CONTROLS, check_scope, examine
+    from patchgate.intents.scope import FORBIDS_CONTROLS, check_scope, scope_findings
 
     scope = scope_of("in.py", forbidden=["no/*"])
     intent, control = intent_of(scope), path("patchgate.toml")
     check = check_scope(scope, [control, path("no/a"), path("out.py")], {control})
     answer = decide(question(intent=intent, scope=check))
-    at_commit, at_push = (list(each) for each in (examine(intent, check), findings_of(answer)))
+    at_commit, at_push = (list(each) for each in (scope_findings(intent, check), findings_of(answer)))
     assert [(each.rule, each.message, each.path) for each in at_commit] == [
         (each.rule, each.message, each.path) for each in at_push
     ]

@@ -16,7 +16,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from patchgate.intents.intent import Intent, Moment
-from patchgate.intents.intents import Intents
+from patchgate.intents.stored_intents import StoredIntents
 from patchgate.verify.document import json_schema
 from tests.world import Answer, Content, Repo
 
@@ -128,9 +128,9 @@ class Workshop(Repo):
         return str(done.report["intent"]["id"])
 
     @property
-    def intents(self) -> Intents:
+    def intents(self) -> StoredIntents:
         """The stored intents."""
-        return Intents(str(self.path / ".git"))
+        return StoredIntents(str(self.path / ".git"))
 
     def rewrite(self, name: str, **changes: Any) -> Intent:
         """Change what is stored of an intent, as somebody would who can write below `.git`."""

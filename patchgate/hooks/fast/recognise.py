@@ -1,8 +1,8 @@
 """Recognise a boring change before a commit: exit code 99 is *accepted*, any other hands it on.
 
 Started by hooks/pre-commit. On standard input: a pinned `git diff-index`; NUL and `whole` if it ended well.
-Each `require` is one condition; what fails one, or raises anything, is the full tier's to judge. What a
-compiled policy holds is told in `hooks.fast.suspicion`, to what it is bound in `hooks.fast.policy`.
+Each `require` is one condition; a change that fails one, or raises anything, goes to the full tier.
+`hooks.fast.compiled_policy` says what a compiled policy holds, `hooks.fast.cache_files` what it is bound to.
 """
 
 import posix

@@ -16,8 +16,8 @@ from patchgate.errors import UndecidedError
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository
-from patchgate.intents.commits import ScopeGate
 from patchgate.intents.intent import Intent, Moment
+from patchgate.intents.worktree_intents import ScopeGate
 from patchgate.ledger.adjudications import KIND, Adjudicated, adjudications
 from patchgate.ledger.ledger import Event, Ledger
 from patchgate.placeholders.claims.claim import (

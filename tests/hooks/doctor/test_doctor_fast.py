@@ -13,8 +13,8 @@ import pytest
 from patchgate import __version__
 from patchgate.git.repository import open_repository
 from patchgate.hooks.doctor import Diagnosis, examine
-from patchgate.hooks.fast.files import sealed_policy, stamp, tool
-from patchgate.hooks.fast.prepare import prepare
+from patchgate.hooks.fast.cache_files import sealed_policy, stamp, tool
+from patchgate.hooks.fast.renewal import renew_all
 from patchgate.report.rules import Level
 from tests.world import Repo
 
@@ -24,7 +24,7 @@ def installed(folder: Path) -> Repo:
     repo = Repo.create(folder)
     repo.policy('[policy]\ndeny_prefixes = ["runs"]\n')
     assert repo.cli("install").code == 0
-    assert prepare(open_repository(repo.env, str(repo.path))).has_policy
+    assert renew_all(open_repository(repo.env, str(repo.path))).has_policy
     return repo
 
 
@@ -165,7 +165,7 @@ def test_a_policy_that_two_worktrees_have_is_told_once_and_each_of_two_is_mended
     assert len(examined(repo).findings) == 1
     linked.git("-c", "core.hooksPath=/dev/null", "rm", "-q", "patchgate.toml")
     linked.git("-c", "core.hooksPath=/dev/null", "commit", "-qm", "No policy")
-    assert prepare(open_repository(linked.env, str(linked.path))).has_policy
+    assert renew_all(open_repository(linked.env, str(linked.path))).has_policy
     for place in (fast(repo) / __version__).glob("*-*"):
         place.write_bytes(b"")
     assert [each.level for each in examined(repo).findings if each.is_mended_by_renewal] == [Level.NOTE] * 2

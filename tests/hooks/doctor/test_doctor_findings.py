@@ -23,9 +23,9 @@ from patchgate.git.active_hooks import (
 from patchgate.git.hook_files import look_at
 from patchgate.git.repository import open_repository
 from patchgate.hooks.doctor import Diagnosis, examine
-from patchgate.hooks.doctor_findings import Finding, quoted
-from patchgate.hooks.fast.prepare import put_copy
-from patchgate.intents.intent_form import MARKER
+from patchgate.hooks.doctor_hooks import DoctorFinding, quoted
+from patchgate.hooks.fast.renewal import write_copy
+from patchgate.intents.intent_file import MARKER
 from patchgate.ledger.ledger import Ledger
 from patchgate.ledger.receipts import Receipts, settle
 from patchgate.report.rules import Level
@@ -37,7 +37,7 @@ def put(folder: Path, *events: str, text: str = "") -> None:
     folder.mkdir(parents=True, exist_ok=True)
     common_dir = next((each for each in (folder.parent, folder.parents[1]) if (each / "HEAD").exists()), None)
     if common_dir is not None:
-        assert put_copy(str(common_dir), sys.executable) is None
+        assert write_copy(str(common_dir), sys.executable) is None
     for event in events or LOCAL_EVENTS:
         body = text or f'version={__version__}\npatchgate={EXECUTABLE}\nexec "$patchgate" hook {event} "$@"\n'
         write_hook(folder / event, f"#!/bin/sh\n# patchgate hook 1\n{body}")
@@ -68,11 +68,11 @@ def seen(repo: Repo, **env: str) -> list[Worktree]:
     return worktrees_in_force(Surroundings(open_repository(environ, str(repo.path)), environ))
 
 
-def findings(diagnosis: Diagnosis) -> list[Finding]:
+def findings(diagnosis: Diagnosis) -> list[DoctorFinding]:
     return [each for place in diagnosis.places for each in place.findings] + [*diagnosis.findings]
 
 
-def only(diagnosis: Diagnosis) -> Finding:
+def only(diagnosis: Diagnosis) -> DoctorFinding:
     (found,) = findings(diagnosis)
     return found
 

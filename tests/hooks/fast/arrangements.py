@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from patchgate.hooks.fast.files import sealed_policy
+from patchgate.hooks.fast.cache_files import sealed_policy
 from tests.hooks.fast.boring_world import Arrange, World
 
 Craft = Callable[[bytes], bytes]

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from patchgate import __version__
 from patchgate.git.repository import open_repository
-from patchgate.hooks.fast.prepare import prepare
+from patchgate.hooks.fast.renewal import renew_all
 from tests.world import Content, Repo, pinned_environment
 
 RECOGNISED = 0
@@ -177,7 +177,7 @@ class Worlds:
         text, number = re.subn(r"(?m)^patchgate=.*$", lambda _: line, text)
         assert number == 1
         hook.write_text(text, encoding="utf-8")
-        assert prepare(open_repository(repo.env, str(repo.path))).warning is None
+        assert renew_all(open_repository(repo.env, str(repo.path))).warning is None
         return world
 
     def _make(self, number: int, policy: str, arguments: tuple[str, ...]) -> Repo:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from patchgate.hooks.fast.files import recogniser, sealed_copy
+from patchgate.hooks.fast.cache_files import recogniser, sealed_copy
 
 # Equal to whatever it is compared with.
 _ANYTHING = ast.parse("type('_', (), {'__eq__': lambda self, other: True})()", mode="eval").body

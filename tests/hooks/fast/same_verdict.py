@@ -37,8 +37,8 @@ from patchgate.check.policy_lookup import CheckOptions
 from patchgate.git.history import listed
 from patchgate.git.repository import open_repository
 from patchgate.hooks.fast import recognise
-from patchgate.hooks.fast.files import place_of
-from patchgate.hooks.fast.prepare import prepare
+from patchgate.hooks.fast.cache_files import place_of
+from patchgate.hooks.fast.renewal import renew_all
 from patchgate.report.verdict import ChangeVerdict, Verdict
 from tests.hooks.fast.random_changes import Near, attributes, random_tree, stream
 from tests.hooks.fast.random_policies import Chance, random_root
@@ -160,7 +160,7 @@ class Batch:
     def try_all(self) -> Counts:
         """Let both judge each change; hold them against each other."""
         os.makedirs(place_of(self._repository.common_dir), mode=0o700)
-        prepared = prepare(self._repository)
+        prepared = renew_all(self._repository)
         assert prepared.has_copy, prepared.warning
         given = "".join(f"{oid}\n" for oid in self._made).encode()
         commits = listed(self._repository, "--no-walk=unsorted", "--stdin", stdin=given)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from patchgate import __version__
 from patchgate.git.model import Entry
 from patchgate.git.repository import Repository, open_repository
-from patchgate.hooks.fast.files import (
+from patchgate.hooks.fast.cache_files import (
     active_in,
     is_copy_current,
     is_policy_current,
@@ -29,16 +29,16 @@ from patchgate.hooks.fast.files import (
     stamp,
     tool,
 )
-from patchgate.hooks.fast.prepare import (
-    MOST_KEPT,
-    drop_copy,
-    keep,
-    prepare,
-    put_copy,
+from patchgate.hooks.fast.compiled_policy import compile_policy
+from patchgate.hooks.fast.renewal import (
+    MOST_POLICIES,
+    remove_copy,
     renew,
+    renew_all,
     renew_at_head,
+    save_policy,
+    write_copy,
 )
-from patchgate.hooks.fast.suspicion import suspicion_of
 from patchgate.policy.config import parse
 from patchgate.policy.policy import Policy
 from tests.world import Repo
@@ -54,7 +54,7 @@ def policy(text: bytes = DENIES) -> Policy:
 
 def copied(folder: Path) -> Path:
     """Make a copy in a folder that stands for a git directory; give where all of it lies."""
-    assert put_copy(str(folder), sys.executable) is None
+    assert write_copy(str(folder), sys.executable) is None
     return folder / "patchgate" / "fast"
 
 
@@ -94,7 +94,7 @@ def test_active_is_one_line_that_a_shell_parts_into_three_words(tmp_path: Path) 
 
 def test_what_is_kept_may_be_read_by_its_owner_alone(tmp_path: Path) -> None:
     folder = copied(tmp_path)
-    keep(str(tmp_path), KEY, policy())
+    save_policy(str(tmp_path), KEY, policy())
     assert {mode for mode, _, _ in everything(folder).values()} == {0o600}
     for place in (folder.parent, folder, folder / __version__):
         assert stat.S_IMODE(place.stat().st_mode) == 0o700
@@ -109,9 +109,9 @@ def test_the_copy_names_no_place_of_this_machine(tmp_path: Path) -> None:
 def test_a_copy_that_is_current_is_told_from_any_other(tmp_path: Path) -> None:
     folder = copied(tmp_path)
     assert is_copy_current(str(tmp_path))
-    put_copy(str(tmp_path), "/bin/sh")
+    write_copy(str(tmp_path), "/bin/sh")
     assert not is_copy_current(str(tmp_path))
-    put_copy(str(tmp_path), sys.executable)
+    write_copy(str(tmp_path), sys.executable)
     (folder / "active").write_text(f"1 0.0.1 {sys.executable}\n")
     assert not is_copy_current(str(tmp_path))
     assert not is_copy_current(str(tmp_path / "elsewhere"))
@@ -132,7 +132,7 @@ def _made() -> tuple[bytes, bytes]:
 
     with tempfile.TemporaryDirectory() as folder:
         copied(Path(folder))
-        keep(folder, KEY, policy())
+        save_policy(folder, KEY, policy())
         place = Path(folder, "patchgate", "fast", __version__, KEY)
         return read_copy(folder, __version__), place.read_bytes()
 
@@ -142,7 +142,7 @@ COPY, KEPT = _made()
 
 @pytest.mark.parametrize("interpreter", ["", "python3", "/no/such/python", "/bin", "/bin/sh\0"])
 def test_an_interpreter_that_a_shim_could_not_start_is_not_recorded(tmp_path: Path, interpreter: str) -> None:
-    warning = put_copy(str(tmp_path), interpreter)
+    warning = write_copy(str(tmp_path), interpreter)
     assert warning is not None
     assert warning.endswith("every commit is judged in full")
     assert list(tmp_path.iterdir()) == []
@@ -153,7 +153,7 @@ def test_an_interpreter_whose_name_a_shim_would_read_otherwise_is_not_recorded(
     tmp_path: Path, name: str
 ) -> None:
     (tmp_path / name).symlink_to(sys.executable)
-    warning = put_copy(str(tmp_path), str(tmp_path / name))
+    warning = write_copy(str(tmp_path), str(tmp_path / name))
     assert warning is not None
     assert "\n" not in warning
     assert not (tmp_path / "patchgate").exists()
@@ -163,7 +163,7 @@ def test_a_path_with_a_space_is_recorded_and_read_as_it_is(tmp_path: Path) -> No
     odd = tmp_path / "a  b" / "pyth\udce4on"
     odd.parent.mkdir()
     odd.symlink_to(sys.executable)
-    assert put_copy(str(tmp_path), str(odd)) is None
+    assert write_copy(str(tmp_path), str(odd)) is None
     active = active_in(str(tmp_path))
     assert active is not None
     assert active.interpreter == str(odd)
@@ -171,7 +171,7 @@ def test_a_path_with_a_space_is_recorded_and_read_as_it_is(tmp_path: Path) -> No
 
 def test_where_nothing_can_be_written_there_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "patchgate").write_text("in the way")
-    warning = put_copy(str(tmp_path), sys.executable)
+    warning = write_copy(str(tmp_path), sys.executable)
     assert warning is not None
     assert "could not be written" in warning
 
@@ -192,21 +192,21 @@ def test_the_copies_of_other_versions_go_and_nothing_else_does(tmp_path: Path) -
     )
     assert [each.name for each in (folder / "0.0.3").iterdir()] == ["letter"]
     assert (tmp_path / "aside" / "recognise.pyc").exists()
-    drop_copy(str(tmp_path))
+    remove_copy(str(tmp_path))
     assert sorted(each.name for each in folder.iterdir()) == ["0.0.3", "0.0.4", "notes", "v1"]
 
 
 def test_what_was_dropped_is_gone_altogether_and_dropping_twice_is_like_once(tmp_path: Path) -> None:
     folder = copied(tmp_path)
-    keep(str(tmp_path), KEY, policy())
-    drop_copy(str(tmp_path))
+    save_policy(str(tmp_path), KEY, policy())
+    remove_copy(str(tmp_path))
     assert not folder.exists()
-    drop_copy(str(tmp_path))
+    remove_copy(str(tmp_path))
 
 
 def test_a_copy_that_is_made_anew_takes_no_policies_over(tmp_path: Path) -> None:
     folder = copied(tmp_path) / __version__
-    keep(str(tmp_path), KEY, policy())
+    save_policy(str(tmp_path), KEY, policy())
     copied(tmp_path)
     assert [each.name for each in folder.iterdir()] == ["recognise.pyc"]
 
@@ -216,9 +216,9 @@ def test_a_copy_that_is_made_anew_takes_no_policies_over(tmp_path: Path) -> None
 
 def test_a_policy_is_kept_as_its_suspicion_with_what_it_is_bound_to(tmp_path: Path) -> None:
     copied(tmp_path)
-    assert keep(str(tmp_path), KEY, policy())
+    assert save_policy(str(tmp_path), KEY, policy())
     held = policy_in(str(tmp_path), __version__, KEY)
-    suspicion = suspicion_of(policy())
+    suspicion = compile_policy(policy())
     assert held is not None
     assert suspicion is not None
     expected = {each.name: getattr(suspicion, each.name) for each in fields(suspicion)}
@@ -250,7 +250,7 @@ def test_a_policy_is_bound_to_the_tool_and_to_this_very_installation(
     tmp_path: Path, key: str, position: int
 ) -> None:
     place = copied(tmp_path) / __version__ / KEY
-    keep(str(tmp_path), KEY, policy())
+    save_policy(str(tmp_path), KEY, policy())
     held = dict(policy_in(str(tmp_path), __version__, KEY) or {})
     bound = list({"tool": tool(), "stamp": stamp()}[key])
     if position < len(bound):
@@ -265,15 +265,15 @@ def test_a_policy_is_bound_to_the_tool_and_to_this_very_installation(
 
 def test_where_nothing_can_be_recognised_none_is_kept_and_a_stale_one_goes(tmp_path: Path) -> None:
     place = copied(tmp_path) / __version__ / KEY
-    keep(str(tmp_path), KEY, policy())
-    assert not keep(str(tmp_path), KEY, policy(b'required_version = "<0.0.1"\n'))
+    save_policy(str(tmp_path), KEY, policy())
+    assert not save_policy(str(tmp_path), KEY, policy(b'required_version = "<0.0.1"\n'))
     assert not place.exists()
 
 
 @pytest.mark.parametrize("key", ["../active", "active", "", "none", f"{KEY}.new"])
 def test_what_is_no_key_is_no_name_of_a_file(tmp_path: Path, key: str) -> None:
     before = everything(copied(tmp_path))
-    assert not keep(str(tmp_path), key or "none-", policy())
+    assert not save_policy(str(tmp_path), key or "none-", policy())
     assert {name for name in before if "active" not in name} == {
         name for name in everything(tmp_path / "patchgate" / "fast") if "active" not in name
     }
@@ -281,14 +281,14 @@ def test_what_is_no_key_is_no_name_of_a_file(tmp_path: Path, key: str) -> None:
 
 def test_at_most_the_newest_are_kept(tmp_path: Path) -> None:
     folder = copied(tmp_path) / __version__
-    keys = [f"100644.{number:040x}-none" for number in range(MOST_KEPT + 3)]
+    keys = [f"100644.{number:040x}-none" for number in range(MOST_POLICIES + 3)]
     for number, key in enumerate(keys[:-1]):
         (folder / key).write_bytes(b"old")
         os.utime(folder / key, (number, number))
     (folder / "letter").write_text("mine")
-    keep(str(tmp_path), keys[-1], policy())
+    save_policy(str(tmp_path), keys[-1], policy())
     assert sorted(each.name for each in folder.iterdir()) == sorted(
-        [*keys[-MOST_KEPT:], "letter", "recognise.pyc"]
+        [*keys[-MOST_POLICIES:], "letter", "recognise.pyc"]
     )
 
 
@@ -313,7 +313,7 @@ def test_where_a_hook_of_ours_runs_the_first_commit_keeps_what_the_next_needs(tm
     repo = Repo.create(tmp_path)
     repo.policy(DENIES.decode())
     repo.cli("install")
-    drop_copy(str(repo.path / ".git"))
+    remove_copy(str(repo.path / ".git"))
     renew_at_head(opened(repo))
     (kept,) = (repo.path / ".git/patchgate/fast" / __version__).glob("*-*")
     blob = repo.ask("rev-parse", "HEAD:patchgate.toml")
@@ -328,7 +328,7 @@ def test_what_is_current_is_not_written_again(tmp_path: Path) -> None:
     renew_at_head(opened(repo))
     before = everything(repo.path / ".git/patchgate/fast")
     renew_at_head(opened(repo))
-    assert prepare(opened(repo)).has_copy is False
+    assert renew_all(opened(repo)).has_copy is False
     assert everything(repo.path / ".git/patchgate/fast") == before
 
 
@@ -339,7 +339,7 @@ def test_all_of_it_is_kept_once_for_all_worktrees(tmp_path: Path) -> None:
     linked = repo.at(tmp_path / "linked")
     linked.cli("install")
     renew_at_head(opened(linked))
-    assert (prepare(opened(repo)).has_copy, prepare(opened(repo)).has_policy) == (False, False)
+    assert (renew_all(opened(repo)).has_copy, renew_all(opened(repo)).has_policy) == (False, False)
     assert (repo.path / ".git/patchgate/fast/active").exists()
 
 
@@ -358,7 +358,7 @@ def test_before_the_first_commit_there_is_a_copy_and_no_policy(tmp_path: Path) -
     repo.cli("install")
     renew_at_head(opened(repo))
     assert is_copy_current(str(repo.path / ".git"))
-    assert prepare(opened(repo)).has_policy is False
+    assert renew_all(opened(repo)).has_policy is False
 
 
 def test_renewing_never_stops_anything(tmp_path: Path) -> None:
@@ -366,19 +366,19 @@ def test_renewing_never_stops_anything(tmp_path: Path) -> None:
     repo.policy(DENIES.decode())
     repo.cli("install")
     folder = repo.path / ".git/patchgate/fast"
-    drop_copy(str(repo.path / ".git"))
+    remove_copy(str(repo.path / ".git"))
     folder.write_text("in the way")
     renew_at_head(opened(repo))
     renew(opened(repo), KEY, policy())
     assert folder.read_text() == "in the way"
-    assert prepare(opened(repo)).warning is not None
+    assert renew_all(opened(repo)).warning is not None
 
 
 def test_in_a_push_that_is_received_nothing_is_written(tmp_path: Path) -> None:
     repo = Repo.create(tmp_path)
     repo.policy(DENIES.decode())
     repo.cli("install")
-    drop_copy(str(repo.path / ".git"))
+    remove_copy(str(repo.path / ".git"))
     environ = repo.env | {"GIT_QUARANTINE_PATH": str(tmp_path)}
     renew_at_head(open_repository(environ, str(repo.path)))
     assert not (repo.path / ".git/patchgate/fast").exists()

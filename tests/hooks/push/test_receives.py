@@ -8,7 +8,7 @@ import pytest
 
 from patchgate.errors import UndecidedError
 from patchgate.git.repository import open_repository
-from patchgate.hooks.at_receive import judge_receive
+from patchgate.hooks.pre_receive import judge_receive
 from tests.check.push_world import POLICY, WEAK, ZERO, Local, pair, snapshot, write_hook
 from tests.signing import REF, SIGNERS, Key, needs_ssh_keygen, put_note, statement_for
 from tests.world import Answer, Repo
@@ -37,7 +37,7 @@ def served(folder: Path, *arguments: str, policy: str = POLICY) -> tuple[Local, 
     local, bare = pair(folder, *arguments, policy=policy)
     (local.hooks / "pre-push").unlink()
     server = Server(bare.path, bare.env)
-    write_hook(server.hook, "hooks.at_receive", "judge_receive")
+    write_hook(server.hook, "hooks.pre_receive", "judge_receive")
     server.git("config", "receive.denyDeleteCurrent", "ignore")
     return local, server
 

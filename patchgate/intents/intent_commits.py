@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from patchgate.intents.commits import Here, Touched
+from patchgate.intents.worktree_intents import TouchedFiles, WorktreeIntents
 from patchgate.policy.policy import Policy, Profile
 from patchgate.report.verdict import ChangeVerdict
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Making:
+class IntentCommits:
     """The commits of one update of a branch that are made in this worktree under its intents.
 
     `ids` are those commits, each with what its trailers name; `replayed` are those of them whose very change
@@ -34,7 +34,7 @@ class Making:
     intent, the commits that it binds, as they are judged.
     """
 
-    here: Here
+    here: WorktreeIntents
     update: Update
     ids: Mapping[str, tuple[str, ...]]
     replayed: frozenset[str] = frozenset()
@@ -69,7 +69,7 @@ class Making:
         intent = self._whose(commit, files, verdict.change.files)
         # Of one that is made anew from another it was told then.
         ids = None if commit in self.replayed else self.ids[commit]
-        touched = Touched(verdict, policy, profile, objects, files, controls)
+        touched = TouchedFiles(verdict, policy, profile, objects, files, controls)
         judged = self.here.check(touched, intent, ids=ids)
         if intent is not None and self.here.fault is None:
             self.bound.setdefault(intent.id, []).append(commit)
@@ -92,12 +92,12 @@ class Making:
     def _whose(self, commit: str, files: Sequence[FileChange], every: Sequence[FileChange]) -> Intent | None:
         """Choose the intent that binds a commit, by what it touches, or else by what it is made from."""
         if files:
-            return self.here.binding(files)
+            return self.here.choose_binding_intent(files)
         # Of an empty commit its message alone tells.
         names = (self.origins.get(commit), *(self.ids[commit] if not every else ()))
         own = {intent.id: intent for intent in self.here.own}
         named = next((own[name] for name in names if name in own), None)
-        return named or self.here.binding(every)
+        return named or self.here.choose_binding_intent(every)
 
     def _had(self, verdict: ChangeVerdict, objects: Objects) -> frozenset[RepoPath]:
         """Name the files of a commit that the branch has just so already, as when the commit is amended."""
@@ -119,15 +119,15 @@ class Making:
         return self._old_tree
 
 
-def made_under(
+def find_intent_commits(
     repository: Repository,
-    here: Here | None,
+    here: WorktreeIntents | None,
     update: Update,
     fresh: Sequence[str],
     *,
     settled: Sequence[str] = (),
     arriving: Sequence[str] = (),
-) -> Making | None:
+) -> IntentCommits | None:
     """Find the commits of an update that are made in this worktree under its intents; None: there are none.
 
     A commit that replaces one with the very same change (a rebase) is the intent's if that one was, and is
@@ -141,7 +141,7 @@ def made_under(
     Raises:
         UndecidedError: git failed, or objects are missing.
     """
-    if here is None or not fresh or not (here.binds or here.others or here.unread):
+    if here is None or not fresh or not (here.binds or here.others or here.unreadable):
         return None
     from patchgate.git.intent_commits import made_here, replays, undone_by, with_ids
 
@@ -165,16 +165,16 @@ def made_under(
         return None
     undone = {} if update.old is None else undone_by(repository, update, kept, listed[-1])
     ids = {each.oid: each.ids for each in kept}
-    return Making(here, update, ids, replaced, origins, undone)
+    return IntentCommits(here, update, ids, replaced, origins, undone)
 
 
-def _origins(repository: Repository, here: Here, made_anew: Mapping[str, str]) -> dict[str, str]:
+def _origins(repository: Repository, here: WorktreeIntents, made_anew: Mapping[str, str]) -> dict[str, str]:
     """Name the active intent of the commit that each was made from: by the ledger, else by its trailer."""
-    owners = owners_of(repository, here.own, list(dict.fromkeys(made_anew.values())))
+    owners = intents_of(repository, here.own, list(dict.fromkeys(made_anew.values())))
     return {new: owners[old] for new, old in made_anew.items() if old in owners}
 
 
-def owners_of(repository: Repository, intents: Sequence[Intent], oids: Sequence[str]) -> dict[str, str]:
+def intents_of(repository: Repository, intents: Sequence[Intent], oids: Sequence[str]) -> dict[str, str]:
     """Map commits to the one of some intents whose they are: by the ledger, else by their trailers.
 
     Raises:
@@ -183,7 +183,7 @@ def owners_of(repository: Repository, intents: Sequence[Intent], oids: Sequence[
     from patchgate.git.intent_commits import with_ids
 
     names = {intent.id for intent in intents}
-    makers = makers_of(repository)
+    makers = recorded_intents(repository)
     found: dict[str, str] = {}
     for each in with_ids(repository, oids):
         told = [name for name in (*each.ids, *makers.get(each.oid, ())) if name in names]
@@ -191,7 +191,7 @@ def owners_of(repository: Repository, intents: Sequence[Intent], oids: Sequence[
     return found
 
 
-def makers_of(repository: Repository, name: str = "") -> dict[str, list[str]]:
+def recorded_intents(repository: Repository, name: str = "") -> dict[str, list[str]]:
     """Map commits to the intents under which the ledger saw them made in their worktree, the newest last.
 
     Args:

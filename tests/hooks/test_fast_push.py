@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from patchgate.git.repository import open_repository
-from patchgate.hooks.fast.prepare import prepare
+from patchgate.hooks.fast.renewal import renew_all
 from patchgate.ledger.ledger import Ledger
 from patchgate.ledger.receipts import Receipts
 from tests.amount import IS_LONG
@@ -498,7 +498,7 @@ def test_whether_pushes_are_verified_the_policy_of_head_says_of_every_branch(wor
     line = pusher.line(new=side, old=old, ref="refs/heads/side", local="refs/heads/side")
     assert pusher.push(line).code == RECOGNISED
     pusher.commit({"patchgate.toml": POLICY + ON_PUSH})
-    assert prepare(open_repository(pusher.repo.env, str(pusher.repo.path))).warning is None
+    assert renew_all(open_repository(pusher.repo.env, str(pusher.repo.path))).warning is None
     assert pusher.push(line).code == HANDED_ON
 
 
@@ -510,7 +510,7 @@ def test_the_policy_that_the_branch_has_asks_for_a_verification_as_well(worlds: 
     pusher.has("side", old)
     pusher.commit({"patchgate.toml": POLICY})
     # The one policy is in force at HEAD, the other at the branch; both are known.
-    assert prepare(open_repository(pusher.repo.env, str(pusher.repo.path))).warning is None
+    assert renew_all(open_repository(pusher.repo.env, str(pusher.repo.path))).warning is None
     pusher.has("main", old)
     line = pusher.line(new=side, old=old, ref="refs/heads/side", local="refs/heads/side")
     assert pusher.push(line).code == HANDED_ON

@@ -11,8 +11,8 @@ from patchgate.check.hook_decision import HookDecision, decide
 from patchgate.check.message_check import check_message
 from patchgate.git.new_commits import current_branch
 from patchgate.git.repository import Repository
-from patchgate.hooks.ways_out import note_shown
-from patchgate.intents.commits import ScopeGate
+from patchgate.hooks.recovery_steps import remember_shown
+from patchgate.intents.worktree_intents import ScopeGate
 from patchgate.report.verdict import Verdict
 
 
@@ -37,5 +37,5 @@ def judge_message(repository: Repository, file: str, *, edited: bool) -> HookDec
     report = replace(report, warnings=(*report.warnings, added)) if added else report
     branch = current_branch(repository) if report.verdict is not Verdict.ACCEPTED else None
     judged = decide(repository, "commit-msg", report, branch)
-    note_shown(repository, judged.report, begins=False)
+    remember_shown(repository, judged.report, begins=False)
     return judged

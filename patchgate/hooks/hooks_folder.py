@@ -51,7 +51,7 @@ class HooksFolder:
         return printable(os.path.relpath(self.path, self.top) if inner else str(self.path))
 
 
-def hooks_folder(repository: Repository, environ: Mapping[str, str]) -> HooksFolder:
+def find_hooks_folder(repository: Repository, environ: Mapping[str, str]) -> HooksFolder:
     """Ask git where it looks for hooks, here and now.
 
     Raises:
@@ -72,12 +72,12 @@ def hooks_folder(repository: Repository, environ: Mapping[str, str]) -> HooksFol
     return HooksFolder(Path(folder), top, scopes[-3].decode("ascii") if len(scopes) > 2 else "")
 
 
-def own_folder(repository: Repository) -> HooksFolder:
+def default_folder(repository: Repository) -> HooksFolder:
     """Name the folder where git looks if no config says otherwise."""
     return HooksFolder(Path(repository.common_dir, "hooks"), _top(repository))
 
 
-def require_ours(repository: Repository, folder: HooksFolder, *, is_global: bool) -> None:
+def check_folder(repository: Repository, folder: HooksFolder, *, is_global: bool) -> None:
     """Refuse a folder into which nothing may be put unasked.
 
     Args:
@@ -86,7 +86,7 @@ def require_ours(repository: Repository, folder: HooksFolder, *, is_global: bool
     Raises:
         UsageError: it is shared and was not asked for, or the other way round, or it is no folder.
     """
-    own = printable(shlex.quote(str(own_folder(repository).path)))
+    own = printable(shlex.quote(str(default_folder(repository).path)))
     if folder.scope == "command":
         raise UsageError(
             f"{_KEY} comes from -c or the environment of this command, and no later one would find the hooks",
@@ -125,7 +125,7 @@ def lock_folder(repository: Repository, folder: HooksFolder) -> Iterator[None]:
         ) from error
 
 
-def folder_notes(repository: Repository, folder: HooksFolder) -> tuple[str, ...]:
+def describe_folder(repository: Repository, folder: HooksFolder) -> tuple[str, ...]:
     """Say what somebody should know of a folder before hooks are put there."""
     if folder.is_shared:
         return (f"{folder.name} is named by your {folder.scope} config: these hooks run in every repository",)
@@ -161,7 +161,7 @@ _GUARD = ".patchgate-legacy"
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class InstalledHook:
     """What came of putting one hook in; `notes` are sentences, safe to print."""
 
     name: str
@@ -170,7 +170,7 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
-class Removed:
+class RemovedHook:
     """What came of taking one hook out; `is_restored`: what was there before is there again."""
 
     name: str
@@ -178,7 +178,7 @@ class Removed:
     notes: tuple[str, ...] = ()
 
 
-def put_in(folder: Path, name: str, text: bytes) -> Placed:
+def install_hook(folder: Path, name: str, text: bytes) -> InstalledHook:
     """Put our file at a hook's place, and keep what is there for it to run first.
 
     Raises:
@@ -212,10 +212,10 @@ def put_in(folder: Path, name: str, text: bytes) -> Placed:
             notes.insert(0, f"what was there runs first (kept as {kept})")
         else:
             notes.insert(0, f"git could not run what was there, and it does not run now (kept as {kept})")
-    return Placed(name, is_changed, tuple(notes))
+    return InstalledHook(name, is_changed, tuple(notes))
 
 
-def take_out(folder: Path, name: str) -> Removed | None:
+def remove_hook(folder: Path, name: str) -> RemovedHook | None:
     """Take ours out of a hook's place, so that what was there before is there again; None: nothing of ours.
 
     Raises:
@@ -245,7 +245,7 @@ def take_out(folder: Path, name: str) -> Removed | None:
     except OSError as error:
         what = f"{printable(str(own))} could not be taken out: {error.strerror}"
         raise UndecidedError(what, "mend that, and run this again") from error
-    return Removed(name, is_restored, notes)
+    return RemovedHook(name, is_restored, notes)
 
 
 def _previous(folder: Path, name: str) -> Path:

@@ -19,19 +19,19 @@ from patchgate.errors import PatchgateError, UndecidedError, UsageError
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
-from patchgate.intents.intent import Intent, Moment, State, conflicts
-from patchgate.intents.intent_form import git_dirs, mark, marked, unmark
-from patchgate.intents.intents import (
+from patchgate.intents.intent import Intent, Moment, State, overlapping_entries
+from patchgate.intents.intent_file import add_to_marker, git_dirs, marked_ids, remove_from_marker
+from patchgate.intents.intent_status import Caller, Conflict, IntentInfo, IntentStatus, control_entries
+from patchgate.intents.stored_intents import (
     KIND,
-    Intents,
-    Recorded,
-    has_files,
+    IntentEvent,
+    StoredIntents,
+    is_alive,
     is_foreign,
     is_gone,
-    is_live,
     is_running,
+    owns_files,
 )
-from patchgate.intents.states import Caller, Conflict, Standing, Told, control_entries
 from patchgate.ledger.ledger import Ledger
 from patchgate.report.json import path_list, place_member
 from patchgate.storage.record import Json
@@ -39,13 +39,13 @@ from patchgate.storage.record import Json
 _MOST_ID = 60
 
 
-class Store:
+class IntentQueue:
     """The intents of a repository and the ledger beside them, to be changed at one moment."""
 
     def __init__(self, repository: Repository, now: Moment) -> None:
         self.repository = repository
         self.now = now
-        self.intents = Intents(repository.common_dir)
+        self.intents = StoredIntents(repository.common_dir)
         self._ledger = Ledger(repository.common_dir, clock=lambda: now.wall)
 
     @cached_property
@@ -61,14 +61,14 @@ class Store:
             UndecidedError: somebody else holds them.
         """
         with ExitStack() as held:
-            with _changing():
+            with _explain_os_errors():
                 held.enter_context(self.intents.lock())
             # What a killed one has left; where the marker is damaged, who needs it says so.
             with suppress(OSError, UndecidedError):
                 self.intents.tidy(self.repository.git_dir)
             yield
 
-    def put(self, intent: Intent, action: Recorded) -> list[str]:
+    def put(self, intent: Intent, action: IntentEvent) -> list[str]:
         """Store an intent and record what was done; give what to warn of.
 
         Args:
@@ -79,21 +79,21 @@ class Store:
             UndecidedError: it could not be recorded or written; nothing of it counts then.
         """
         if is_foreign(intent, self.repository):
-            raise UndecidedError(*moved(intent))
+            raise UndecidedError(*explain_move(intent))
         warnings = self._record(action, intent.id, intent)
-        was_marked = intent.id in marked(intent.git_dir)
-        with _changing():
-            mark(intent.git_dir, intent.id)
+        was_marked = intent.id in marked_ids(intent.git_dir)
+        with _explain_os_errors():
+            add_to_marker(intent.git_dir, intent.id)
         # What a hook has let pass, in whichever worktree, was not compared with this intent.
         for git_dir in git_dirs(self.repository.common_dir):
             drop_pending(replace(self.repository, git_dir=git_dir))
         try:
-            with _changing():
+            with _explain_os_errors():
                 self.intents.write(intent)
         except UndecidedError:
             if not was_marked:
                 with suppress(OSError):
-                    unmark(intent.git_dir, intent.id)
+                    remove_from_marker(intent.git_dir, intent.id)
             raise
         self._unmark(intent.id, intent.git_dir)
         return warnings
@@ -111,8 +111,8 @@ class Store:
             if fresh is None or fresh.before is not None or fresh.digest != intent.digest:
                 return []
             captured = replace(fresh, before=before)
-            warnings = self._record(Recorded.CAPTURED, intent.id, captured)
-            with _changing():
+            warnings = self._record(IntentEvent.CAPTURED, intent.id, captured)
+            with _explain_os_errors():
                 self.intents.write(captured)
             return warnings
 
@@ -122,24 +122,24 @@ class Store:
         Raises:
             UndecidedError: it could not be recorded or removed.
         """
-        warnings = self._record(Recorded.CLEARED, name, intent)
-        with _changing():
+        warnings = self._record(IntentEvent.CLEARED, name, intent)
+        with _explain_os_errors():
             self.intents.remove(name)
         self._unmark(name)
         return warnings
 
-    def told(self, intent: Intent) -> Told:
+    def told(self, intent: Intent) -> IntentInfo:
         """Say how an intent stands, seen from this worktree, while it is stored."""
         now, repository = self.now, self.repository
         left = intent.seconds_left(now)
         if left <= 0:
-            standing = Standing.EXPIRED
-        elif not is_live(intent, now):
-            standing = Standing.DEAD
+            standing = IntentStatus.EXPIRED
+        elif not is_alive(intent, now):
+            standing = IntentStatus.DEAD
         else:
-            standing = Standing.QUEUED if intent.state is State.QUEUED else Standing.ACTIVE
+            standing = IntentStatus.QUEUED if intent.state is State.QUEUED else IntentStatus.ACTIVE
         gone = is_gone(intent, repository)
-        return Told(
+        return IntentInfo(
             intent,
             standing,
             until=now.wall + left,
@@ -154,7 +154,7 @@ class Store:
     def in_the_way(self, intent: Intent, known: Sequence[Intent]) -> tuple[Conflict, ...]:
         """Tell of those that have a file which an intent allows, and by which of its entries."""
         return tuple(
-            Conflict(self.told(each), conflicts(intent.scope, each.scope))
+            Conflict(self.told(each), overlapping_entries(intent.scope, each.scope))
             for each in self._blocking(intent, known)
         )
 
@@ -163,15 +163,15 @@ class Store:
             each
             for each in known
             if each.id != intent.id
-            and has_files(each, self.repository, self.now)
-            and conflicts(intent.scope, each.scope)
+            and owns_files(each, self.repository, self.now)
+            and overlapping_entries(intent.scope, each.scope)
         ]
 
     def is_next(self, intent: Intent, known: Sequence[Intent]) -> bool:
         """Tell whether one that waits may begin: somebody holds it, and nothing stands in its way."""
         return (
             intent.state is State.QUEUED
-            and is_live(intent, self.now)
+            and is_alive(intent, self.now)
             and not is_gone(intent, self.repository)
             and not self._blocking(intent, known)
         )
@@ -194,7 +194,7 @@ class Store:
                 continue
             try:
                 active = replace(intent, state=State.ACTIVE, renewed=self.now, seen=self.now)
-                warnings += self.put(active, Recorded.PROMOTED)
+                warnings += self.put(active, IntentEvent.PROMOTED)
             except PatchgateError as error:
                 warnings.append(f"{intent.id} stays in the queue: {error.message}")
                 continue
@@ -208,9 +208,9 @@ class Store:
             # A marker that is damaged is told where it is needed.
             with suppress(OSError, UndecidedError):
                 if keep is None or os.path.realpath(git_dir) != os.path.realpath(keep):
-                    unmark(git_dir, name)
+                    remove_from_marker(git_dir, name)
 
-    def _record(self, action: Recorded, name: str, intent: Intent | None) -> list[str]:
+    def _record(self, action: IntentEvent, name: str, intent: Intent | None) -> list[str]:
         """Record what is about to be done.
 
         Raises:
@@ -227,7 +227,7 @@ class Store:
         return [told]
 
 
-def existing(intents: Intents, name: str) -> Intent:
+def require_intent(intents: StoredIntents, name: str) -> Intent:
     """Find the intent of an id, in whichever worktree it was declared.
 
     Raises:
@@ -242,7 +242,7 @@ def existing(intents: Intents, name: str) -> Intent:
     return intent
 
 
-def moved(intent: Intent) -> tuple[str, str]:
+def explain_move(intent: Intent) -> tuple[str, str]:
     """Say of a foreign intent what it is, and the next step."""
     hint = (
         f"git patchgate intent recover {intent.id} takes it into this worktree, git patchgate intent clear "
@@ -269,7 +269,7 @@ def _about(intent: Intent) -> dict[str, Json]:
 
 
 @contextmanager
-def _changing() -> Iterator[None]:
+def _explain_os_errors() -> Iterator[None]:
     """Tell what the system refuses with the next step.
 
     Raises:
@@ -291,16 +291,16 @@ def _changing() -> Iterator[None]:
         ) from error
 
 
-def advance(repository: Repository, caller: Caller) -> tuple[tuple[Intent, ...], tuple[str, ...]]:
+def promote_waiting(repository: Repository, caller: Caller) -> tuple[tuple[Intent, ...], tuple[str, ...]]:
     """Let those that wait begin, where one of this worktree does and nothing stands in its way any more.
 
     Returns:
         those that began, and warnings: where nothing can be changed, everything can be looked at.
     """
-    store = Store(repository, caller.now)
+    store = IntentQueue(repository, caller.now)
     try:
         found = store.intents.of(repository.git_dir)
-        is_tidy = len(found) == len(marked(repository.git_dir))
+        is_tidy = len(found) == len(marked_ids(repository.git_dir))
     except UndecidedError:
         # Whoever shows them says it.
         return (), ()

@@ -21,12 +21,27 @@ from patchgate.git.path import RepoPath
 from patchgate.git.private_store import PrivateStore
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
-from patchgate.intents.intent import Holder, Intent, Moment, State, conflicts, may_be_many
-from patchgate.intents.intent_form import marked
-from patchgate.intents.intents import Intents, Recorded, has_files, host, is_foreign, is_gone, is_live
-from patchgate.intents.request import Request, checked
-from patchgate.intents.states import Action, Caller, Conflict, Outcome, Told, hooks_missing
-from patchgate.intents.store import Store, existing, moved
+from patchgate.intents.declaration import DeclareOptions, check_declaration
+from patchgate.intents.intent import Intent, IntentOwner, Moment, State, can_match_many, overlapping_entries
+from patchgate.intents.intent_file import marked_ids
+from patchgate.intents.intent_status import (
+    Caller,
+    Conflict,
+    IntentAction,
+    IntentInfo,
+    IntentOutcome,
+    hooks_missing,
+)
+from patchgate.intents.queue import IntentQueue, explain_move, require_intent
+from patchgate.intents.stored_intents import (
+    IntentEvent,
+    StoredIntents,
+    host_name,
+    is_alive,
+    is_foreign,
+    is_gone,
+    owns_files,
+)
 from patchgate.policy.command import digest_of
 from patchgate.policy.policy import Profile
 from patchgate.process import run
@@ -39,7 +54,7 @@ _ID_BYTES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Pins:
+class WorktreeSnapshot:
     """What a worktree holds at one moment, as `Intent` has it.
 
     `most_files` is how many of them one commit may touch under an intent; None: any number.
@@ -52,7 +67,7 @@ class Pins:
     most_files: int | None = None
 
 
-def pins_of(repository: Repository) -> Pins:
+def take_snapshot(repository: Repository) -> WorktreeSnapshot:
     """Look at a worktree.
 
     A dirty file is remembered as it is staged and as the working tree has it: either may be committed next.
@@ -67,7 +82,7 @@ def pins_of(repository: Repository) -> Pins:
         in_index = staged(repository, objects, base, Detail()).change
         on_disk = worktree(repository, objects, base, Detail(), store).change
         policy, _ = policy_of_analyses(repository, objects)
-        return Pins(
+        return WorktreeSnapshot(
             base=base.commit,
             tree=base.tree,
             dirty=_oids((*in_index.files, *on_disk.files)),
@@ -83,7 +98,7 @@ def _oids(files: Iterable[FileChange]) -> dict[RepoPath, tuple[str | None, ...]]
     return {path: tuple(oids) for path, oids in found.items()}
 
 
-def holder_of(environ: Mapping[str, str]) -> Holder | None:
+def find_owner_process(environ: Mapping[str, str]) -> IntentOwner | None:
     """Name the process that owns what is declared now: that of PATCHGATE_OWNER, else the nearest caller.
 
     `git patchgate` has git for a parent, which ends with us: the first ancestor that is no git counts. None
@@ -102,20 +117,20 @@ def holder_of(environ: Mapping[str, str]) -> Holder | None:
             )
     else:
         owner = Owner.of(_caller(environ))
-    return None if owner is None else Holder(host(), owner.pid, owner.boot_id, owner.started)
+    return None if owner is None else IntentOwner(host_name(), owner.pid, owner.boot_id, owner.started)
 
 
 def _caller(environ: Mapping[str, str]) -> int:
     pid = os.getppid()
     for _ in range(_MOST_ANCESTORS):
-        above = parent_of(pid) or _asked(pid, environ)
+        above = parent_of(pid) or _ask_ps(pid, environ)
         if above is None or above[1] != "git":
             return pid
         pid = above[0]
     return pid
 
 
-def _asked(pid: int, environ: Mapping[str, str]) -> tuple[int, str] | None:
+def _ask_ps(pid: int, environ: Mapping[str, str]) -> tuple[int, str] | None:
     """Ask `ps` (POSIX) for a process's parent and program, where there is no /proc."""
     try:
         done = run(["ps", "-o", "ppid=,comm=", "-p", str(pid)], cwd=None, env=dict(environ))
@@ -125,7 +140,7 @@ def _asked(pid: int, environ: Mapping[str, str]) -> tuple[int, str] | None:
     return (int(parent), os.path.basename(name.strip())) if parent.isdigit() else None
 
 
-def declare(repository: Repository, request: Request, caller: Caller) -> Outcome:
+def declare(repository: Repository, request: DeclareOptions, caller: Caller) -> IntentOutcome:
     """Declare what a piece of work will touch; it is active at once, queued, or refused for a conflict.
 
     Raises:
@@ -135,10 +150,10 @@ def declare(repository: Repository, request: Request, caller: Caller) -> Outcome
     """
     work_tree = _require_work_tree(repository)
     with Objects(repository) as objects:
-        said = checked(repository, objects, pending_base(repository, objects).tree, request)
-    holder = holder_of(caller.environ)
-    store = Store(repository, caller.now)
-    pins = pins_of(repository)
+        said = check_declaration(repository, objects, pending_base(repository, objects).tree, request)
+    holder = find_owner_process(caller.environ)
+    store = IntentQueue(repository, caller.now)
+    pins = take_snapshot(repository)
     with store.lock():
         promoted, warnings = store.promote()
         warnings = [*said.warnings, *warnings]
@@ -159,9 +174,13 @@ def declare(repository: Repository, request: Request, caller: Caller) -> Outcome
             seen=caller.now,
             holder=holder,
         )
-        warnings += [*_begun(intent), *_too_many(intent, pins), *_left_behind(store, intent, known)]
+        warnings += [
+            *_warn_of_started_work(intent),
+            *_warn_of_budget(intent, pins),
+            *_warn_of_abandoned(store, intent, known),
+        ]
         blocking = store.in_the_way(intent, known)
-        action = Action.QUEUED if blocking else Action.DECLARED
+        action = IntentAction.QUEUED if blocking else IntentAction.DECLARED
         if blocking and not request.queue:
             hint = "wait until it is cleared, declare other files, or add --queue to be next"
             if all(each.intent.git_dir == repository.git_dir for each in blocking):
@@ -170,42 +189,46 @@ def declare(repository: Repository, request: Request, caller: Caller) -> Outcome
                     f"it is of this worktree: go on under it, clear it (git patchgate intent clear {own}), "
                     "or add --queue to be next"
                 )
-            return replace(_refused(None, blocking, hint), promoted=promoted, warnings=tuple(warnings))
+            return replace(_refuse(None, blocking, hint), promoted=promoted, warnings=tuple(warnings))
         if blocking:
             intent = replace(intent, state=State.QUEUED)
-        warnings += store.put(intent, Recorded.DECLARED)
+        warnings += store.put(intent, IntentEvent.DECLARED)
         warnings += hooks_missing(repository, caller.environ)
         told = store.told(intent)
-        return Outcome(action, told, blocking, promoted=promoted, warnings=tuple(warnings))
+        return IntentOutcome(action, told, blocking, promoted=promoted, warnings=tuple(warnings))
 
 
-def with_news(repository: Repository, outcome: Outcome, warnings: Sequence[str], caller: Caller) -> Outcome:
+def refreshed(
+    repository: Repository, outcome: IntentOutcome, warnings: Sequence[str], caller: Caller
+) -> IntentOutcome:
     """Give an outcome with its intent as it is stored now, and with more warnings."""
-    store = Store(repository, caller.now)
+    store = IntentQueue(repository, caller.now)
     stored = None if outcome.intent is None else store.intents.get(outcome.intent.id)
     told = outcome.told if stored is None else store.told(stored)
     return replace(outcome, told=told, warnings=(*outcome.warnings, *warnings))
 
 
-def renew(repository: Repository, name: str | None, caller: Caller) -> Outcome:
+def renew(repository: Repository, name: str | None, caller: Caller) -> IntentOutcome:
     """Let the time of an intent begin anew: of the one named, or of this worktree's.
 
     Raises:
         UsageError: there is no such intent, or several could be meant.
         UndecidedError: an intent or the ledger cannot be read or written.
     """
-    store = Store(repository, caller.now)
+    store = IntentQueue(repository, caller.now)
     with store.lock():
-        intent = _named(store, name)
+        intent = _select_intent(store, name)
         refusal = _why_not_renewed(repository, intent, caller.now)
         if refusal is not None:
             reason, hint = refusal
-            return Outcome(Action.REFUSED, store.told(intent), reason=reason, hint=hint)
+            return IntentOutcome(IntentAction.REFUSED, store.told(intent), reason=reason, hint=hint)
         renewed = replace(intent, renewed=caller.now, seen=caller.now)
-        warnings = store.put(renewed, Recorded.RENEWED)
+        warnings = store.put(renewed, IntentEvent.RENEWED)
         promoted, more = store.promote()
         now = next((each for each in promoted if each.id == renewed.id), renewed)
-        return Outcome(Action.RENEWED, store.told(now), promoted=promoted, warnings=(*warnings, *more))
+        return IntentOutcome(
+            IntentAction.RENEWED, store.told(now), promoted=promoted, warnings=(*warnings, *more)
+        )
 
 
 def _why_not_renewed(repository: Repository, intent: Intent, now: Moment) -> tuple[str, str] | None:
@@ -214,42 +237,42 @@ def _why_not_renewed(repository: Repository, intent: Intent, now: Moment) -> tup
     if intent.is_over(now):
         return f"the time of {intent.id} is over, and what is over is not renewed", hint
     if is_foreign(intent, repository):
-        return moved(intent)
+        return explain_move(intent)
     if is_gone(intent, repository):
         return f"the worktree of {intent.id} is gone", hint
-    if not is_live(intent, now):
+    if not is_alive(intent, now):
         return f"{intent.id} is dead: its owner has ended, and its lease is over", hint
     return None
 
 
-def clear(repository: Repository, name: str | None, caller: Caller) -> Outcome:
+def clear(repository: Repository, name: str | None, caller: Caller) -> IntentOutcome:
     """End an intent: the one named, readable or not, or this worktree's; the next in the queue are promoted.
 
     Raises:
         UsageError: there is no such intent, or several could be meant.
         UndecidedError: another intent or the ledger cannot be read or written.
     """
-    store = Store(repository, caller.now)
+    store = IntentQueue(repository, caller.now)
     with store.lock():
         intent: Intent | None = None
-        told: Told | None = None
+        told: IntentInfo | None = None
         warnings: list[str] = []
         try:
-            intent = _named(store, name)
+            intent = _select_intent(store, name)
         except UndecidedError as error:
             if name is None:
                 raise
             stored, warnings = name, [f"{error.message}; it is removed"]
         else:
             stored, told = intent.id, store.told(intent)
-            if not (told.is_here or told.is_gone) and is_live(intent, caller.now):
+            if not (told.is_here or told.is_gone) and is_alive(intent, caller.now):
                 warnings.append(f"{intent.id} was alive, in the worktree {printable(intent.work_tree)}")
         warnings += store.take_out(stored, intent)
         promoted, more = store.promote()
-        return Outcome(Action.CLEARED, told, promoted=promoted, warnings=(*warnings, *more))
+        return IntentOutcome(IntentAction.CLEARED, told, promoted=promoted, warnings=(*warnings, *more))
 
 
-def recover(repository: Repository, name: str, caller: Caller) -> Outcome:
+def recover(repository: Repository, name: str, caller: Caller) -> IntentOutcome:
     """Take over an intent that nobody holds any more, or whose time is over: active, new owner, new time.
 
     It stays in its worktree, and comes into this one where that is gone.
@@ -258,14 +281,14 @@ def recover(repository: Repository, name: str, caller: Caller) -> Outcome:
         UsageError: there is no such intent.
         UndecidedError: an intent, a worktree or the ledger cannot be read, or something cannot be written.
     """
-    holder = holder_of(caller.environ)
-    store = Store(repository, caller.now)
+    holder = find_owner_process(caller.environ)
+    store = IntentQueue(repository, caller.now)
     with store.lock():
-        intent = _named(store, name)
+        intent = _select_intent(store, name)
         told = store.told(intent)
-        if is_live(intent, caller.now) and not told.is_gone:
-            return Outcome(
-                Action.REFUSED,
+        if is_alive(intent, caller.now) and not told.is_gone:
+            return IntentOutcome(
+                IntentAction.REFUSED,
                 told,
                 reason=f"{intent.id} is alive: it is held, or was seen less than {intent.lease} seconds ago",
                 hint="wait until its lease or its time is over, or clear it",
@@ -273,37 +296,37 @@ def recover(repository: Repository, name: str, caller: Caller) -> Outcome:
         active = replace(intent, state=State.ACTIVE, renewed=caller.now, seen=caller.now, holder=holder)
         blocking = store.in_the_way(active, store.intents.all())
         if blocking:
-            return _refused(told, blocking, "wait until it is cleared, then recover this one")
-        active = _settled(repository, intent, active)
-        warnings = store.put(active, Recorded.RECOVERED)
+            return _refuse(told, blocking, "wait until it is cleared, then recover this one")
+        active = _moved_here(repository, intent, active)
+        warnings = store.put(active, IntentEvent.RECOVERED)
         promoted, more = store.promote()
         told = store.told(active)
-        return Outcome(Action.RECOVERED, told, promoted=promoted, warnings=(*warnings, *more))
+        return IntentOutcome(IntentAction.RECOVERED, told, promoted=promoted, warnings=(*warnings, *more))
 
 
-def here(repository: Repository, name: str | None, caller: Caller) -> tuple[Intent, ...]:
+def find_intents(repository: Repository, name: str | None, caller: Caller) -> tuple[Intent, ...]:
     """Give the intent of an id, or all of this worktree, which is an activity of those that are alive.
 
     Raises:
         UsageError: there is no intent of that id.
         UndecidedError: one of them cannot be read.
     """
-    intents = Intents(repository.common_dir)
+    intents = StoredIntents(repository.common_dir)
     if name is not None:
-        return (existing(intents, name),)
+        return (require_intent(intents, name),)
     found = intents.of(repository.git_dir)
     for intent in found:
         intents.touch(intent, caller.now)
     return found
 
 
-def everywhere(repository: Repository) -> tuple[tuple[Intent, ...], tuple[UndecidedError, ...]]:
+def all_intents(repository: Repository) -> tuple[tuple[Intent, ...], tuple[UndecidedError, ...]]:
     """Give all intents, the oldest first, and what is wrong with those that cannot be read.
 
     Raises:
         UndecidedError: the folder cannot be read.
     """
-    intents = Intents(repository.common_dir)
+    intents = StoredIntents(repository.common_dir)
     found: list[Intent] = []
     damaged: list[UndecidedError] = []
     for name in intents.names():
@@ -325,14 +348,14 @@ def _require_work_tree(repository: Repository) -> str:
     return repository.work_tree
 
 
-def _refused(told: Told | None, blocking: tuple[Conflict, ...], hint: str) -> Outcome:
+def _refuse(told: IntentInfo | None, blocking: tuple[Conflict, ...], hint: str) -> IntentOutcome:
     """Refuse what others have declared already."""
     entries = {entry for each in blocking for entry in each.entries}
     reason = f"another piece of work has declared {'these files' if len(entries) > 1 else 'this file'}"
-    return Outcome(Action.REFUSED, told, blocking, reason=reason, hint=hint)
+    return IntentOutcome(IntentAction.REFUSED, told, blocking, reason=reason, hint=hint)
 
 
-def _begun(intent: Intent) -> list[str]:
+def _warn_of_started_work(intent: Intent) -> list[str]:
     """Warn where work on the declared files has begun: what is in them already is not verified."""
     begun = sorted(path for path in intent.dirty if intent.scope.covers(path))
     if not begun:
@@ -343,10 +366,10 @@ def _begun(intent: Intent) -> list[str]:
     return [f"{what}: commit or stash {it} first to have {it} verified"]
 
 
-def _too_many(intent: Intent, pins: Pins) -> list[str]:
+def _warn_of_budget(intent: Intent, pins: WorktreeSnapshot) -> list[str]:
     """Warn where one commit cannot touch all that is allowed."""
     entries = (*intent.scope.allowed, *intent.scope.related)
-    number = sum(not may_be_many(each) for each in entries)
+    number = sum(not can_match_many(each) for each in entries)
     if pins.most_files is None or number <= pins.most_files:
         return []
     most = count(pins.most_files, "file")
@@ -355,21 +378,21 @@ def _too_many(intent: Intent, pins: Pins) -> list[str]:
     ]
 
 
-def _left_behind(store: Store, intent: Intent, known: Sequence[Intent]) -> list[str]:
+def _warn_of_abandoned(store: IntentQueue, intent: Intent, known: Sequence[Intent]) -> list[str]:
     """Warn of intents that nobody holds, and that allow the same files: they could come to life again."""
     return [
         f"{each.id} allows the same files and nobody holds it; clear it, if its work is given up"
         for each in known
         if each.state is State.ACTIVE
-        and not has_files(each, store.repository, store.now)
-        and conflicts(intent.scope, each.scope)
+        and not owns_files(each, store.repository, store.now)
+        and overlapping_entries(intent.scope, each.scope)
     ]
 
 
-def _named(store: Store, name: str | None) -> Intent:
+def _select_intent(store: IntentQueue, name: str | None) -> Intent:
     """Find the intent of an id; without one this worktree's active one, else the one that waits there."""
     if name is not None:
-        return existing(store.intents, name)
+        return require_intent(store.intents, name)
     found = store.intents.of(store.repository.git_dir)
     chosen = [each for each in found if each.state is State.ACTIVE] or list(found)
     if not chosen:
@@ -382,14 +405,14 @@ def _named(store: Store, name: str | None) -> Intent:
     return chosen[0]
 
 
-def _settled(repository: Repository, intent: Intent, active: Intent) -> Intent:
+def _moved_here(repository: Repository, intent: Intent, active: Intent) -> Intent:
     """Put an intent that is taken over where its work goes on; its base stays that of the declaration."""
     moves = is_gone(intent, repository)
     if moves:
         work_tree = _require_work_tree(repository)
         active = replace(active, work_tree=work_tree, git_dir=repository.git_dir)
-    if moves and intent.id not in marked(repository.git_dir):
+    if moves and intent.id not in marked_ids(repository.git_dir):
         # What is dirty here was not made by that work; what it has committed since its base, it has. In a
         # worktree that was moved with its repository it was: the marker has moved as well.
-        active = replace(active, dirty=pins_of(repository).dirty)
+        active = replace(active, dirty=take_snapshot(repository).dirty)
     return active

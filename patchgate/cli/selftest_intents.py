@@ -15,12 +15,12 @@ from pathlib import Path
 from patchgate.check.pending import check_pending
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.git.repository import Repository, open_repository
-from patchgate.hooks.at_ref import judge_transaction
+from patchgate.hooks.reference_transaction import judge_transaction
+from patchgate.intents.actions import declare
+from patchgate.intents.declaration import DeclareOptions
 from patchgate.intents.intent import Moment
-from patchgate.intents.intents import Intents, present
-from patchgate.intents.request import Request
-from patchgate.intents.states import Caller
-from patchgate.intents.verbs import declare
+from patchgate.intents.intent_status import Caller
+from patchgate.intents.stored_intents import StoredIntents, current_moment
 from patchgate.process import allowed_environment, run
 from patchgate.report.verdict import Finding
 from patchgate.verify.analyses import Around
@@ -49,7 +49,7 @@ _NOT_THERE = _POLICY.replace('"cat", "told"', '"./not-there"')
 _FINDINGS = ("told", "heights")
 
 
-def _told(*files: str) -> str:
+def _sarif(*files: str) -> str:
     """Write SARIF with a result in each of these files."""
     results = [
         {
@@ -70,14 +70,14 @@ def _heights(value: int) -> str:
 _FILES = {
     "f": "one\n",
     "g": "one\n",
-    "told": _told(),
+    "told": _sarif(),
     "heights": _heights(1),
     "known": "{}\n",
     "patchgate.toml": _POLICY,
 }
 
 
-def throwaway(environ: Mapping[str, str], folder: str) -> Repository:
+def make_repository(environ: Mapping[str, str], folder: str) -> Repository:
     """Make a repository, without what the environment says of another one."""
     run(["git", "init", "-q", folder], cwd=None, env=allowed_environment(environ))
     return open_repository({name: value for name, value in environ.items() if name[:4] != "GIT_"}, folder)
@@ -101,14 +101,14 @@ def commit_stream(
     return b"".join(lines)
 
 
-class _Scene:
+class _Sandbox:
     """A throw-away repository with some files, in which intents are declared and changes staged."""
 
     def __init__(self, folder: str, environ: Mapping[str, str]) -> None:
         self._environ = allowed_environment(environ)
         self._cache = os.path.join(folder, "cache")
         self._top = os.path.join(folder, "repo")
-        self.repository = throwaway(environ, self._top)
+        self.repository = make_repository(environ, self._top)
         for name, text in _FILES.items():
             Path(self._top, name).write_text(text, encoding="utf-8")
         files = {name: ("100644", text.encode()) for name, text in _FILES.items()}
@@ -125,9 +125,9 @@ class _Scene:
         self, *allowed: str, queue: bool = False, ago: int = 0, place: Repository | None = None
     ) -> str:
         """Declare files, so many seconds ago, here or in another worktree; give the id."""
-        now = present()
+        now = current_moment()
         then = Moment(now.wall - ago) if ago else now
-        request = Request("to show a rule", allowed, queue=queue)
+        request = DeclareOptions("to show a rule", allowed, queue=queue)
         outcome = declare(place or self.repository, request, Caller(self._environ, then))
         assert outcome.intent is not None
         return outcome.intent.id
@@ -176,12 +176,12 @@ class _Scene:
         return oid.decode().strip()
 
 
-Story = Callable[[_Scene], Iterable[Finding]]
+Story = Callable[[_Sandbox], Iterable[Finding]]
 Rules = tuple[str, ...]
 
 
 def _staged(*allowed: str, ago: int = 0, **files: str) -> Story:
-    def story(scene: _Scene) -> Iterable[Finding]:
+    def story(scene: _Sandbox) -> Iterable[Finding]:
         scene.declare(*allowed, ago=ago)
         scene.stage(**files)
         return scene.check()
@@ -189,17 +189,17 @@ def _staged(*allowed: str, ago: int = 0, **files: str) -> Story:
     return story
 
 
-def _waiting(scene: _Scene) -> Iterable[Finding]:
+def _waiting(scene: _Sandbox) -> Iterable[Finding]:
     first = scene.declare("f")
     scene.declare("f", queue=True)
     # Nobody promotes the second.
-    Intents(scene.repository.common_dir).remove(first)
+    StoredIntents(scene.repository.common_dir).remove(first)
     scene.stage(g="two\n")
     return scene.check()
 
 
 def _reserved(*files: str) -> Story:
-    def story(scene: _Scene) -> Iterable[Finding]:
+    def story(scene: _Sandbox) -> Iterable[Finding]:
         scene.declare(*files, place=scene.elsewhere())
         scene.stage(f="two\n")
         return scene.check()
@@ -208,7 +208,7 @@ def _reserved(*files: str) -> Story:
 
 
 def _committed(*, names: bool) -> Story:
-    def story(scene: _Scene) -> Iterable[Finding]:
+    def story(scene: _Sandbox) -> Iterable[Finding]:
         name = scene.declare("f")
         scene.stage(f="two\n")
         return scene.commit(f"Change f\n\nPatchgate-Intent: {name}" if names else "Change f")
@@ -217,7 +217,7 @@ def _committed(*, names: bool) -> Story:
 
 
 def _verified(*allowed: str, **files: str) -> Story:
-    def story(scene: _Scene) -> Iterable[Finding]:
+    def story(scene: _Sandbox) -> Iterable[Finding]:
         if allowed:
             scene.declare(*allowed, *_FINDINGS)
         scene.stage(**files)
@@ -226,18 +226,18 @@ def _verified(*allowed: str, **files: str) -> Story:
     return story
 
 
-def _unanswered(scene: _Scene) -> Iterable[Finding]:
+def _unanswered(scene: _Sandbox) -> Iterable[Finding]:
     scene.land(patchgate_toml=_NOT_THERE)
     return _verified("f", f="two\n")(scene)
 
 
-def _still_high(scene: _Scene) -> Iterable[Finding]:
+def _still_high(scene: _Sandbox) -> Iterable[Finding]:
     scene.land(heights=_heights(2))
     scene.stage(f="two\n")
     return scene.verify()
 
 
-_OWN, _OTHER = _verified("f", told=_told("f")), _verified("g", told=_told("f"))
+_OWN, _OTHER = _verified("f", told=_sarif("f")), _verified("g", told=_sarif("f"))
 _HIGH, _HIGH_ELSEWHERE = _verified("f", heights=_heights(2)), _verified("g", heights=_heights(2))
 
 _CASES: Mapping[str, tuple[Story, Story]] = {
@@ -257,17 +257,17 @@ _CASES: Mapping[str, tuple[Story, Story]] = {
 }
 """For each rule a story that breaks it, and its nearest neighbour that does not."""
 
-RULES_OF_WORK = frozenset(_CASES)
+RULES_OF_INTENTS = frozenset(_CASES)
 
 
-def raised_by_working(rule: str, environ: Mapping[str, str]) -> tuple[Rules, Rules] | None:
+def raised_by_intents(rule: str, environ: Mapping[str, str]) -> tuple[Rules, Rules] | None:
     """Give the rules that the case of a rule and its neighbour raise; None where there is no case."""
     if rule not in _CASES:
         return None
     broken, kept = _CASES[rule]
-    return _played(broken, environ), _played(kept, environ)
+    return _run(broken, environ), _run(kept, environ)
 
 
-def _played(story: Story, environ: Mapping[str, str]) -> Rules:
+def _run(story: Story, environ: Mapping[str, str]) -> Rules:
     with tempfile.TemporaryDirectory(prefix="patchgate-selftest-") as folder:
-        return tuple(dict.fromkeys(finding.rule for finding in story(_Scene(folder, environ))))
+        return tuple(dict.fromkeys(finding.rule for finding in story(_Sandbox(folder, environ))))

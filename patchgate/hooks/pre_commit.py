@@ -18,9 +18,9 @@ from patchgate.git.new_commits import current_branch, merged_in
 from patchgate.git.objects import Objects
 from patchgate.git.operations import is_replaying
 from patchgate.git.repository import ANY_CODE, Repository
-from patchgate.hooks.unseen import tell_unseen
-from patchgate.hooks.ways_out import drop_shown, note_shown, way_out_of_commit
-from patchgate.intents.commits import ScopeGate
+from patchgate.hooks.recovery_steps import forget_shown, recovery_of_commit, remember_shown
+from patchgate.hooks.unchecked_commits import report_unchecked
+from patchgate.intents.worktree_intents import ScopeGate
 from patchgate.ledger.ledger import Ledger
 from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Finding, Json, Report, Verdict
@@ -46,7 +46,7 @@ def judge_commit(
     """
     asked = trusted_options(repository)
     drop_pending(repository)
-    drop_shown(repository)
+    forget_shown(repository)
     branch = current_branch(repository)
     report = check_pending(repository, asked, heads=heads)
     (staged,) = report.changes
@@ -66,17 +66,17 @@ def judge_commit(
     if leaves_receipt and branch is not None and not (stops or is_merge):
         status = "accepted" if report.verdict is Verdict.ACCEPTED else "told"
         warnings += _leave(repository, report.changes[0], asked, status, branch)
-    warnings += tell_unseen(repository, staged.source.base_commit, branch, lambda: asked)
+    warnings += report_unchecked(repository, staged.source.base_commit, branch, lambda: asked)
     if leaves and not stops:
         # 8 ms to import: a refusal need not wait for them.
-        from patchgate.hooks.fast.prepare import renew_at_head
+        from patchgate.hooks.fast.renewal import renew_at_head
 
         renew_at_head(repository)
     report = replace(report, warnings=(*report.warnings, *warnings))
     if leaves and not stops and (staged.policy.refuses_messages or _says_anything(report)):
-        note_shown(repository, report, begins=True)
+        remember_shown(repository, report, begins=True)
     return HookDecision(
-        replace(report, ways_out=way_out_of_commit(repository, hook)) if stops else report, stops
+        replace(report, ways_out=recovery_of_commit(repository, hook)) if stops else report, stops
     )
 
 

@@ -20,7 +20,7 @@ from patchgate.errors import PatchgateError
 from patchgate.git.hook_files import displaced_by, look_at
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
-from patchgate.hooks.fast.files import (
+from patchgate.hooks.fast.cache_files import (
     ACTIVE,
     COPY,
     active_line,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _TEMPORARY = re.compile(r"\.patchgate-[0-9a-f-]+\.(?:new|old)")
 
 
-def put_copy(common_dir: str, interpreter: str) -> str | None:
+def write_copy(common_dir: str, interpreter: str) -> str | None:
     """Make the copy, and then let the hooks run it; return a warning where that could not be done.
 
     Args:
@@ -73,7 +73,7 @@ def put_copy(common_dir: str, interpreter: str) -> str | None:
     return None
 
 
-def drop_copy(common_dir: str) -> None:
+def remove_copy(common_dir: str) -> None:
     """Remove everything of the fast path, first what makes the hooks use it; what is not ours stays."""
     with suppress(OSError):
         os.unlink(place_of(common_dir, ACTIVE))
@@ -116,10 +116,10 @@ def _drop_temporary(folder: str) -> None:
             os.unlink(os.path.join(folder, name))
 
 
-MOST_KEPT = 32
+MOST_POLICIES = 32
 
 
-def keep(common_dir: str, key: str, policy: Policy) -> bool:
+def save_policy(common_dir: str, key: str, policy: Policy) -> bool:
     """Keep a policy compiled; false where nothing can be recognised under it, and none is kept then.
 
     The copy is there already: its folder is that of the policies.
@@ -128,10 +128,10 @@ def keep(common_dir: str, key: str, policy: Policy) -> bool:
         OSError: as the system gave it.
         ValueError: it cannot be written down.
     """
-    from patchgate.hooks.fast.suspicion import suspicion_of
+    from patchgate.hooks.fast.compiled_policy import compile_policy
 
     place = Path(place_of(common_dir, __version__, key))
-    suspicion = suspicion_of(policy)
+    suspicion = compile_policy(policy)
     if suspicion is None or not is_policy(key):
         place.unlink(missing_ok=True)
         return False
@@ -144,7 +144,7 @@ def keep(common_dir: str, key: str, policy: Policy) -> bool:
 def _make_room(folder: Path) -> None:
     """Drop the oldest, so that the folder never grows; another hook may be doing the same."""
     kept = [entry for entry in os.scandir(folder) if is_policy(entry.name)]
-    for entry in sorted(kept, key=lambda each: each.stat().st_mtime_ns)[:-MOST_KEPT]:
+    for entry in sorted(kept, key=lambda each: each.stat().st_mtime_ns)[:-MOST_POLICIES]:
         with suppress(OSError):
             os.unlink(entry.path)
 
@@ -153,7 +153,7 @@ _COSTS_TIME = (OSError, ValueError, PatchgateError)
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class RenewedCache:
     """What was made anew: the copy, the policy of HEAD; and a warning where that could not be done."""
 
     has_copy: bool = False
@@ -174,10 +174,10 @@ def renew(repository: Repository, key: str, policy: Policy) -> None:
     if repository.is_receiving:
         return
     try:
-        if not is_copy_current(common_dir) and not (_is_used(repository) and _is_put(common_dir)):
+        if not is_copy_current(common_dir) and not (_is_used(repository) and _write_own_copy(common_dir)):
             return
         if not is_policy_current(common_dir, key):
-            keep(common_dir, key, policy)
+            save_policy(common_dir, key, policy)
     except _COSTS_TIME:
         return
 
@@ -194,35 +194,37 @@ def renew_at_head(repository: Repository) -> None:
         renew(repository, *found)
 
 
-def put_copy_here(repository: Repository) -> Prepared:
+def install_copy(repository: Repository) -> RenewedCache:
     """Make the copy, where it is not what this patchgate makes; twice is like once."""
     # By the name that it was started by (a virtual environment's own), not the file behind it: that one lives
     # and dies with the program, an upgrade of Python moves it along, and both start in 6 ms.
     if is_copy_current(repository.common_dir):
-        return Prepared()
-    warning = put_copy(repository.common_dir, sys.executable)
-    return Prepared(warning is None, warning=warning)
+        return RenewedCache()
+    warning = write_copy(repository.common_dir, sys.executable)
+    return RenewedCache(warning is None, warning=warning)
 
 
-def prepare(repository: Repository) -> Prepared:
+def renew_all(repository: Repository) -> RenewedCache:
     """Make the copy, and compile the policy of HEAD, where they are not what this patchgate makes."""
-    made = put_copy_here(repository)
+    made = install_copy(repository)
     if made.warning is not None:
         return made
     try:
         found = _at_head(repository)
         has_policy = found is not None and not is_policy_current(repository.common_dir, found[0])
         if found is not None and has_policy:
-            has_policy = keep(repository.common_dir, *found)
+            has_policy = save_policy(repository.common_dir, *found)
     except (OSError, ValueError):
-        return Prepared(made.has_copy, warning="the policy of HEAD could not be compiled for the fast path")
+        return RenewedCache(
+            made.has_copy, warning="the policy of HEAD could not be compiled for the fast path"
+        )
     except PatchgateError as error:
-        return Prepared(made.has_copy, warning=error.message)
-    return Prepared(made.has_copy, has_policy)
+        return RenewedCache(made.has_copy, warning=error.message)
+    return RenewedCache(made.has_copy, has_policy)
 
 
-def _is_put(common_dir: str) -> bool:
-    return put_copy(common_dir, sys.executable) is None
+def _write_own_copy(common_dir: str) -> bool:
+    return write_copy(common_dir, sys.executable) is None
 
 
 def _is_used(repository: Repository) -> bool:
@@ -231,9 +233,9 @@ def _is_used(repository: Repository) -> bool:
     # that is judged in full asks git, at the price of two short children.
     if os.path.lexists(place_of(repository.common_dir, ACTIVE)):
         return True
-    from patchgate.hooks.hook_places import hooks_folder
+    from patchgate.hooks.hooks_folder import find_hooks_folder
 
-    folder = hooks_folder(repository, repository.environment).path
+    folder = find_hooks_folder(repository, repository.environment).path
     hook = look_at(os.path.join(folder, "pre-commit"))
     return hook.is_ours or displaced_by(hook) is not None
 

@@ -119,7 +119,7 @@ _ALWAYS: tuple[Check, ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Suspicion:
+class CompiledPolicy:
     """Everything that a policy could say of a plain change of people's, and more: plain values throughout.
 
     Limits are inclusive, and None where there is none. A path is inside if it is one of `roots`, as it is
@@ -151,7 +151,7 @@ class Suspicion:
     reserves: bool
 
 
-def suspicion_of(policy: Policy) -> Suspicion | None:
+def compile_policy(policy: Policy) -> CompiledPolicy | None:
     """Compile the suspicion of a policy for the commits of people; None if nothing can be recognised."""
     wanted = policy.config.required_version
     if wanted is not None and not version_satisfies(wanted, __version__):
@@ -166,7 +166,7 @@ def suspicion_of(policy: Policy) -> Suspicion | None:
     limits = policy.all_limits(Profile.COMMIT)
 
     def least(rule: str, values: Iterable[int | None]) -> int | None:
-        spoken = [value for value in values if value is not None] if _speaks(policy, rule) else []
+        spoken = [value for value in values if value is not None] if _is_on(policy, rule) else []
         return min(spoken, default=None)
 
     def texts_of(field: str) -> tuple[str, ...]:
@@ -174,7 +174,7 @@ def suspicion_of(policy: Policy) -> Suspicion | None:
         return tuple(sorted(text for name, text in checks if name == field and text.isascii()))
 
     texts, small_texts = _texts(policy)
-    return Suspicion(
+    return CompiledPolicy(
         # What an override counts for itself is no more than the whole.
         max_files=least("max-files", (each.max_files for each in limits)),
         max_added_lines=least("max-added-lines", (each.max_added_lines for each in limits)),
@@ -192,11 +192,11 @@ def suspicion_of(policy: Policy) -> Suspicion | None:
         judges_messages=policy.judges_messages(Profile.COMMIT),
         refuses_messages=policy.refuses_messages(Profile.COMMIT),
         verifies_pushes=policy.config.verify.on_push,
-        reserves=_speaks(policy, "intent-reserved"),
+        reserves=_is_on(policy, "intent-reserved"),
     )
 
 
-def _speaks(policy: Policy, rule: str) -> bool:
+def _is_on(policy: Policy, rule: str) -> bool:
     return policy.level(rule, Profile.COMMIT) is not None
 
 
@@ -207,7 +207,7 @@ def _bare(prefix: str) -> str:
 
 def _roots(policy: Policy) -> tuple[str, ...] | None:
     written = policy.config.policy.allow_roots
-    if written is None or not _speaks(policy, "outside-allow-roots"):
+    if written is None or not _is_on(policy, "outside-allow-roots"):
         return None
     roots = {_bare(root) for root in written}
     return None if "" in roots else tuple(sorted(root for root in roots if root.isascii()))
@@ -215,7 +215,7 @@ def _roots(policy: Policy) -> tuple[str, ...] | None:
 
 def _denied_classes(policy: Policy) -> frozenset[str]:
     """List the classes that somebody's limits deny."""
-    if not _speaks(policy, "deny-class"):
+    if not _is_on(policy, "deny-class"):
         return frozenset()
     limits = policy.all_limits(Profile.COMMIT)
     return frozenset[str]().union(*(each.deny_classes | each.deny_new_classes for each in limits))
@@ -225,9 +225,9 @@ def _checks(policy: Policy) -> Iterator[Check]:
     """Say what to look for in paths."""
     section = policy.config.policy
     yield from _ALWAYS
-    if _speaks(policy, "deny-prefix"):
+    if _is_on(policy, "deny-prefix"):
         yield from (("prefixes", _folded(_bare(prefix))) for prefix in section.deny_prefixes)
-    if _speaks(policy, "deny-suffix"):
+    if _is_on(policy, "deny-suffix"):
         for suffix in map(_folded, section.deny_suffixes):
             _, slash, name = suffix.rpartition("/")
             yield ("names" if slash else "endings", name)
@@ -235,9 +235,9 @@ def _checks(policy: Policy) -> Iterator[Check]:
         yield ("prefixes", _folded(component.contract))
         for glob in (*component.tests, *component.implementation):
             yield from checks_of(anchored(glob))
-    patterns = list(section.deny) if _speaks(policy, "deny-pattern") else []
+    patterns = list(section.deny) if _is_on(policy, "deny-pattern") else []
     classes = set(_denied_classes(policy))
-    if _speaks(policy, "lock-without-manifest"):
+    if _is_on(policy, "lock-without-manifest"):
         classes.add("lock")
     for name in classes:
         patterns += CLASSES[name]
@@ -254,11 +254,11 @@ def _texts(policy: Policy) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
     rules = policy.content
     texts: set[bytes] = set()
     small_texts: set[bytes] = set()
-    if rules.secrets and _speaks(policy, "secret"):
+    if rules.secrets and _is_on(policy, "secret"):
         texts.update(literal for form in SECRET_FORMS for literal in form.literals)
-    if rules.conflict_markers and _speaks(policy, "conflict-marker"):
+    if rules.conflict_markers and _is_on(policy, "conflict-marker"):
         texts.update(_MARKERS)
-    for expression in rules.denied if _speaks(policy, "deny-content") else ():
+    for expression in rules.denied if _is_on(policy, "deny-content") else ():
         literals = literals_of(expression.pattern)
         if literals is None:
             # Nothing tells its matches from other lines, so every added line is suspicious.

@@ -15,18 +15,18 @@ from enum import StrEnum
 
 from patchgate.errors import DamagedIntentError, UndecidedError
 from patchgate.git.path import RepoPath
-from patchgate.intents.intent import Holder, Intent, Moment, State
-from patchgate.intents.intent_form import (
+from patchgate.intents.intent import Intent, IntentOwner, Moment, State
+from patchgate.intents.intent_file import (
     ID,
     MOST_BYTES,
     DamagedError,
-    content_of,
-    marked,
+    marked_ids,
     moment_from,
     moment_text,
-    read,
-    unmark,
-    written,
+    parse,
+    read_regular_file,
+    remove_from_marker,
+    serialize,
 )
 from patchgate.storage.owner import Owner, boot_id
 
@@ -45,7 +45,7 @@ _FOLDER_MODE = 0o700
 _MODE = 0o600
 
 
-class Recorded(StrEnum):
+class IntentEvent(StrEnum):
     """What the ledger says was done with an intent."""
 
     DECLARED = "declared"
@@ -57,10 +57,10 @@ class Recorded(StrEnum):
 
 
 # These set down anew what was declared; the last of them says by which digest the intent is known.
-_DECLARING = frozenset({Recorded.DECLARED, Recorded.PROMOTED, Recorded.RECOVERED})
+_DECLARING = frozenset({IntentEvent.DECLARED, IntentEvent.PROMOTED, IntentEvent.RECOVERED})
 
 
-def present() -> Moment:
+def current_moment() -> Moment:
     """Tell what time it is: by the wall, and since this boot where the system counts that."""
     clock = getattr(time, "CLOCK_BOOTTIME", None)
     boot = boot_id()
@@ -69,19 +69,19 @@ def present() -> Moment:
     return Moment(time.time(), boot, time.clock_gettime(clock))
 
 
-def host() -> str:
+def host_name() -> str:
     """Name this machine, as a holder does: a pid says nothing on another one, or in another container."""
     return os.uname().nodename
 
 
-def is_running(holder: Holder | None) -> bool:
+def is_running(holder: IntentOwner | None) -> bool:
     """Tell whether the very process that holds an intent still runs, here."""
-    if holder is None or holder.host != host():
+    if holder is None or holder.host != host_name():
         return False
     return Owner(holder.pid, holder.boot_id, holder.started).is_running()
 
 
-def is_live(intent: Intent, now: Moment) -> bool:
+def is_alive(intent: Intent, now: Moment) -> bool:
     """Tell whether nobody else may take an intent over: its time is not over, and it is held or was seen."""
     return not intent.is_over(now) and (intent.has_lease(now) or is_running(intent.holder))
 
@@ -100,7 +100,7 @@ def declared_digest(ledger: Ledger, name: str) -> str | None:
     return found
 
 
-class Intents:
+class StoredIntents:
     """The stored intents of one repository.
 
     Args:
@@ -153,7 +153,7 @@ class Intents:
         Raises:
             UndecidedError: one of them, or the marker, cannot be read.
         """
-        found = [self._read(name) for name in marked(git_dir)]
+        found = [self._read(name) for name in marked_ids(git_dir)]
         return _sorted([intent for intent in found if intent is not None])
 
     def get(self, name: str) -> Intent | None:
@@ -175,7 +175,7 @@ class Intents:
 
         from patchgate.storage.atomic_write import write_atomically
 
-        content = written(intent)
+        content = serialize(intent)
         if len(content) > MOST_BYTES:
             raise UndecidedError(
                 f"{len(intent.dirty)} files are dirty, and an intent cannot remember so many",
@@ -204,9 +204,9 @@ class Intents:
             UndecidedError: the marker is damaged.
             OSError: as the system gave it.
         """
-        for name in marked(git_dir):
+        for name in marked_ids(git_dir):
             if not os.path.lexists(self._place(name)):
-                unmark(git_dir, name)
+                remove_from_marker(git_dir, name)
 
     def touch(self, intent: Intent, now: Moment) -> None:
         """Remember that something of an intent happened now; cheap, and no error of it is one.
@@ -215,7 +215,7 @@ class Intents:
         not written, so that what somebody else changes at the same time stays. A dead one stays dead: its
         files may be somebody else's by now.
         """
-        if not is_live(intent, now):
+        if not is_alive(intent, now):
             return
         last = self._last_seen(intent)
         since = None if last is None else last.until(now)
@@ -246,7 +246,7 @@ class Intents:
     def _read(self, name: str) -> Intent | None:
         place = self._place(name)
         try:
-            intent = read(content_of(place, MOST_BYTES), name)
+            intent = parse(read_regular_file(place, MOST_BYTES), name)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -259,7 +259,7 @@ class Intents:
         """Find the last activity: what the intent says, or somebody who touched it later."""
         seen = None
         with suppress(OSError):
-            seen = moment_from(content_of(self._seen(intent.id), 1024))
+            seen = moment_from(read_regular_file(self._seen(intent.id), 1024))
         return seen if seen is not None and _is_later(seen, intent.seen) else intent.seen
 
 
@@ -297,7 +297,7 @@ def is_gone(intent: Intent, repository: Repository) -> bool:
     if is_foreign(intent, repository):
         return True
     try:
-        return intent.id not in marked(intent.git_dir) or _is_deleted(intent.git_dir)
+        return intent.id not in marked_ids(intent.git_dir) or _is_deleted(intent.git_dir)
     except UndecidedError:
         return False
 
@@ -318,20 +318,22 @@ def _is_deleted(git_dir: str) -> bool:
     )
 
 
-def has_files(intent: Intent, repository: Repository, now: Moment) -> bool:
+def owns_files(intent: Intent, repository: Repository, now: Moment) -> bool:
     """Tell whether an intent has the files that it declared, so that nobody else gets them."""
-    return intent.state is State.ACTIVE and is_live(intent, now) and not is_gone(intent, repository)
+    return intent.state is State.ACTIVE and is_alive(intent, now) and not is_gone(intent, repository)
 
 
-def holders(repository: Repository, now: Moment) -> tuple[Intent, ...]:
+def intents_with_files(repository: Repository, now: Moment) -> tuple[Intent, ...]:
     """Give the intents of all worktrees that have their files now.
 
     Raises:
         UndecidedError: one of them cannot be read.
     """
-    return tuple(each for each in Intents(repository.common_dir).all() if has_files(each, repository, now))
+    return tuple(
+        each for each in StoredIntents(repository.common_dir).all() if owns_files(each, repository, now)
+    )
 
 
-def who_has(path: RepoPath, intents: Iterable[Intent], *, but: str = "") -> Intent | None:
+def find_owner(path: RepoPath, intents: Iterable[Intent], *, but: str = "") -> Intent | None:
     """Find the intent that has a file; None where none but the one of the id `but` does."""
     return next((each for each in intents if each.id != but and each.scope.covers(path)), None)

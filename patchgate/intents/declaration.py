@@ -24,9 +24,9 @@ from patchgate.intents.intent import (
     LEAST_LEASE,
     LEAST_TTL,
     MOST_TTL,
-    Scope,
+    IntentScope,
     is_glob,
-    takes,
+    matches,
 )
 from patchgate.policy.file_kinds import is_control_by_name
 from patchgate.report.wording import count, show_path, some
@@ -40,7 +40,7 @@ _MOST_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class DeclareOptions:
     """A declaration as it was typed; times are None where nobody named them."""
 
     reason: str
@@ -53,17 +53,19 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedDeclaration:
     """A declaration that can stand; times are in seconds, warnings are sentences that are safe to print."""
 
     reason: str
-    scope: Scope
+    scope: IntentScope
     ttl: int
     lease: int
     warnings: tuple[str, ...] = ()
 
 
-def checked(repository: Repository, objects: Objects, tree: str, request: Request) -> Checked:
+def check_declaration(
+    repository: Repository, objects: Objects, tree: str, request: DeclareOptions
+) -> CheckedDeclaration:
     """Make the values of a declaration.
 
     Args:
@@ -76,10 +78,10 @@ def checked(repository: Repository, objects: Objects, tree: str, request: Reques
         UsageError: something of it cannot stand.
     """
     reason = _reason(request.reason)
-    ttl = DEFAULT_TTL if request.ttl is None else seconds_of(request.ttl, "--ttl", LEAST_TTL, MOST_TTL)
+    ttl = DEFAULT_TTL if request.ttl is None else parse_seconds(request.ttl, "--ttl", LEAST_TTL, MOST_TTL)
     lease = min(DEFAULT_LEASE, ttl)
     if request.lease is not None:
-        lease = seconds_of(request.lease, "--lease", LEAST_LEASE, ttl)
+        lease = parse_seconds(request.lease, "--lease", LEAST_LEASE, ttl)
     if len(request.allowed) + len(request.related) + len(request.forbidden) > MOST_ENTRIES:
         raise UsageError(
             f"an intent has at most {MOST_ENTRIES} entries",
@@ -93,12 +95,12 @@ def checked(repository: Repository, objects: Objects, tree: str, request: Reques
         )
     related = _entries(repository, objects, tree, "--related", request.related)
     forbidden = _entries(repository, objects, tree, "--forbid", request.forbidden)
-    scope = Scope(allowed, tuple(each for each in related if each not in allowed), forbidden)
+    scope = IntentScope(allowed, tuple(each for each in related if each not in allowed), forbidden)
     _require_possible(scope)
-    return Checked(reason, scope, ttl, lease, (*_vague(reason), *_globs(repository, scope)))
+    return CheckedDeclaration(reason, scope, ttl, lease, (*_vague(reason), *_globs(repository, scope)))
 
 
-def seconds_of(text: str, option: str, least: int, most: int) -> int:
+def parse_seconds(text: str, option: str, least: int, most: int) -> int:
     """Read a time like `90s`, `15m` or `1h` as seconds.
 
     Raises:
@@ -111,12 +113,12 @@ def seconds_of(text: str, option: str, least: int, most: int) -> int:
         )
     seconds = int(match[1]) * _SECONDS[match[2]]
     if not least <= seconds <= most:
-        between = f"from {as_typed(least)} to {as_typed(most)}"
+        between = f"from {format_seconds(least)} to {format_seconds(most)}"
         raise UsageError(f"{option} {text} is out of bounds", f"name a time {between}")
     return seconds
 
 
-def as_typed(seconds: int) -> str:
+def format_seconds(seconds: int) -> str:
     """Write a number of seconds as one would type it."""
     for unit, size in (("h", 3600), ("m", 60)):
         if seconds and seconds % size == 0:
@@ -170,7 +172,7 @@ def _is_folder(repository: Repository, objects: Objects, tree: str, path: RepoPa
     return is_folder and not os.path.lexists(os.path.join(place, b".git"))
 
 
-def _require_possible(scope: Scope) -> None:
+def _require_possible(scope: IntentScope) -> None:
     """Refuse a declaration that no work could keep to."""
     for path in (*scope.allowed, *scope.related):
         if "path-git-dir" in faults(path):
@@ -196,7 +198,7 @@ def _vague(reason: str) -> list[str]:
     ]
 
 
-def _globs(repository: Repository, scope: Scope) -> list[str]:
+def _globs(repository: Repository, scope: IntentScope) -> list[str]:
     """Warn of globs that take no file yet, and of files whose names are globs that take others too."""
     entries = [each for each in (*scope.allowed, *scope.related) if is_glob(each)]
     if not entries:
@@ -207,7 +209,7 @@ def _globs(repository: Repository, scope: Scope) -> list[str]:
 
 
 def _unexpected(entry: RepoPath, files: Sequence[RepoPath]) -> str | None:
-    others = [path for path in files if path != entry and takes(entry, path)]
+    others = [path for path in files if path != entry and matches(entry, path)]
     if not others and entry not in files:
         return f"{show_path(entry)} matches no file that git tracks"
     if others and entry in files:

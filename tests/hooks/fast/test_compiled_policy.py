@@ -1,6 +1,6 @@
-"""The suspicion of a policy: nothing that the policy speaks of escapes it, and ordinary work never meets it.
+"""A compiled policy: it catches whatever a rule of the policy reports, and never ordinary work.
 
-`is_suspicious` and `reads` read a `Suspicion` as its docstring says: the reference for whoever recognises.
+`is_suspicious` and `reads` read a `CompiledPolicy` as its docstring says: the reference for `recognise`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from patchgate.git.path import RepoPath
-from patchgate.hooks.fast.suspicion import ADDED_LINE, Suspicion, checks_of, suspicion_of
+from patchgate.hooks.fast.compiled_policy import ADDED_LINE, CompiledPolicy, checks_of, compile_policy
 from patchgate.placeholders.placeholder_matches import matches_in
 from patchgate.policy.config import parse
 from patchgate.policy.config_types import FileClass
@@ -46,13 +46,13 @@ def policy(toml: str = "") -> Policy:
     return Policy(parse(toml.encode(), "patchgate.toml"))
 
 
-def suspicion(toml: str = "") -> Suspicion:
-    found = suspicion_of(policy(toml))
+def suspicion(toml: str = "") -> CompiledPolicy:
+    found = compile_policy(policy(toml))
     assert found is not None, "everything is suspicious"
     return found
 
 
-def is_suspicious(found: Suspicion, path: str) -> bool:
+def is_suspicious(found: CompiledPolicy, path: str) -> bool:
     assert path.isascii()
     if found.roots is not None and not any(
         path == root or path.startswith(root + "/") for root in found.roots
@@ -68,7 +68,7 @@ def is_suspicious(found: Suspicion, path: str) -> bool:
     )
 
 
-def reads(found: Suspicion, output: bytes) -> bool:
+def reads(found: CompiledPolicy, output: bytes) -> bool:
     return any(text in output for text in found.texts) or any(
         text in output.lower() for text in found.small_texts
     )
@@ -235,7 +235,7 @@ def test_a_pattern_is_looked_for_by_its_longest_literal_text(
     ],
 )
 def test_where_every_path_is_suspicious_there_is_no_suspicion(section: str) -> None:
-    assert suspicion_of(policy(f"[policy]\n{section}")) is None
+    assert compile_policy(policy(f"[policy]\n{section}")) is None
 
 
 def test_what_no_plain_path_can_hold_is_left_out() -> None:
@@ -256,12 +256,12 @@ def test_what_no_plain_path_can_hold_is_left_out() -> None:
 
 
 def test_a_version_that_may_not_judge_recognises_nothing() -> None:
-    assert suspicion_of(policy('required_version = ">=99"')) is None
-    assert suspicion_of(policy('required_version = ">=0"')) is not None
+    assert compile_policy(policy('required_version = ">=99"')) is None
+    assert compile_policy(policy('required_version = ">=0"')) is not None
 
 
 def test_a_suffix_with_a_slash_ends_in_a_whole_name() -> None:
-    found = suspicion_of(Policy(Config(policy=PolicySettings(deny_suffixes=("x/Id_RSA",)))))
+    found = compile_policy(Policy(Config(policy=PolicySettings(deny_suffixes=("x/Id_RSA",)))))
     assert found is not None
     assert is_suspicious(found, "a/x/id_rsa")
     assert not is_suspicious(found, "a/my_id_rsa")
@@ -270,7 +270,7 @@ def test_a_suffix_with_a_slash_ends_in_a_whole_name() -> None:
 # ---- rules that are off -----------------------------------------------------------------------------------
 
 
-def with_rule(rule: str, level: str, rest: str) -> Suspicion:
+def with_rule(rule: str, level: str, rest: str) -> CompiledPolicy:
     assert rule in RULES
     return suspicion(f'{rest}\n[rules]\n{rule} = "{level}"')
 
@@ -346,7 +346,7 @@ def test_text_is_read_only_where_a_rule_speaks_of_it() -> None:
 def test_messages_are_judged_and_refused_as_the_policy_says() -> None:
     for level in ("error", "warning", "note", "off"):
         judged = policy(f'message.level = "{level}"')
-        found = suspicion_of(judged)
+        found = compile_policy(judged)
         assert found is not None
         assert (found.judges_messages, found.refuses_messages) == (level != "off", level == "error")
 
@@ -529,7 +529,7 @@ def is_spoken_of(judged: Policy, path: str) -> bool:
 @given(st.data(), CONFIGS)
 def test_whatever_the_policy_speaks_of_is_suspicious(data: st.DataObject, config: Config) -> None:
     judged = Policy(config)
-    found = suspicion_of(judged)
+    found = compile_policy(judged)
     if found is None:
         return
     texts = texts_in(config)
@@ -544,7 +544,7 @@ def test_whatever_the_policy_speaks_of_is_suspicious(data: st.DataObject, config
 @given(st.data(), PATTERN_TEXTS)
 def test_whatever_a_pattern_matches_is_suspicious(data: st.DataObject, pattern: str) -> None:
     judged = Policy(Config(policy=PolicySettings(deny=(pattern,)), rules={"deny-class": "off"}))
-    found = suspicion_of(judged)
+    found = compile_policy(judged)
     path = data.draw(near(pattern))
     if found is not None and judged.ruling(RepoPath(path.encode())).denied is not None:
         event("matched")
@@ -558,7 +558,7 @@ def test_whatever_is_near_a_component_is_suspicious(
 ) -> None:
     settings = ComponentSettings(contract.strip("/"), (tests,), (implementation,))
     judged = Policy(Config(components={"one": settings}))
-    found = suspicion_of(judged)
+    found = compile_policy(judged)
     path = data.draw(near(data.draw(st.sampled_from([tests, implementation, contract]))))
     if found is not None and judged.components.near([RepoPath(path.encode())]):
         event("near")
@@ -650,7 +650,7 @@ def test_whatever_a_content_rule_objects_to_is_suspicious(
 ) -> None:
     content = ContentSettings(secrets, markers, tuple(map(check_expression, expressions)))
     judged = Policy(Config(content=content))
-    found = suspicion_of(judged)
+    found = compile_policy(judged)
     assert found is not None
     if judged.content.suspects([line]):
         assert reads(found, b"@@ -0,0 +1 @@\n+" + line + b"\n")
@@ -697,7 +697,7 @@ def test_whatever_the_placeholder_gate_speaks_of_is_suspicious(
     content = ContentSettings(secrets=False, conflict_markers=False)
     claims, level = ClaimsSettings(markers=own), PlaceholdersSettings("note")
     judged = Policy(Config(content=content, placeholders=level, claims=claims))
-    found = suspicion_of(judged)
+    found = compile_policy(judged)
     assert found is not None
     text = b"".join(line + b"\n" for line in lines)
     matches = matches_in(text, name.encode(), judged.markers)

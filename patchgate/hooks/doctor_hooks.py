@@ -29,7 +29,7 @@ _HAND_ON = {"pre-commit", "prek"}
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DoctorFinding:
     """One thing that doctor tells: safe to print, with the command that mends it where there is one.
 
     An error means that the gate would not judge here or would refuse everything, or that a program is missing
@@ -46,7 +46,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Hook:
+class HookProbe:
     """What is known of one event: its file, what is chained to it or displaced by it, and how ours answered.
 
     `answer` is None where nobody was asked, `managed` where no hook manager is known at this event.
@@ -56,7 +56,7 @@ class Hook:
     file: HookFile
     previous: HookFile | None = None
     displaced: HookFile | None = None
-    answer: Answer | None = None
+    answer: HookAnswer | None = None
     managed: Managed | None = None
 
     @property
@@ -92,12 +92,12 @@ class Hook:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class WorktreeHooks:
     """One worktree with what was found about it."""
 
     worktree: Worktree
-    hooks: tuple[Hook, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    hooks: tuple[HookProbe, ...] = ()
+    findings: tuple[DoctorFinding, ...] = ()
 
     @property
     def runs(self) -> bool:
@@ -127,18 +127,18 @@ def git_at(path: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Mending:
+class InstallCommand:
     """The command that puts the hooks of a worktree in; `is_safe`: `--fix` may do it without a question."""
 
     line: str
     is_safe: bool
 
-    def finding(self, level: Level, what: str, *events: str) -> Finding:
+    def finding(self, level: Level, what: str, *events: str) -> DoctorFinding:
         """Make a finding that this command mends."""
-        return Finding(level, what, self.line, events=events, is_mended_by_install=self.is_safe)
+        return DoctorFinding(level, what, self.line, events=events, is_mended_by_install=self.is_safe)
 
 
-def mending_of(worktree: Worktree) -> Mending:
+def install_command(worktree: Worktree) -> InstallCommand:
     """Say how hooks get into a worktree; one folder of hooks serves all worktrees that share it.
 
     What every repository shares is left to a person, and `install` refuses a folder that only the environment
@@ -148,44 +148,46 @@ def mending_of(worktree: Worktree) -> Mending:
     line = f"{git} patchgate install" + (" --server" if worktree.is_bare else "")
     setting = worktree.hooks_path
     if setting is not None and setting.scope == "command":
-        return Mending(_unset_line(setting), is_safe=False)
+        return InstallCommand(_unset_line(setting), is_safe=False)
     if setting is not None and setting.scope in {"global", "system"}:
-        return Mending(f"{line} --global", is_safe=False)
-    return Mending(line, is_safe=True)
+        return InstallCommand(f"{line} --global", is_safe=False)
+    return InstallCommand(line, is_safe=True)
 
 
-def hook_findings(worktree: Worktree, hooks: Sequence[Hook], git: tuple[int, ...]) -> Iterator[Finding]:
+def hook_findings(
+    worktree: Worktree, hooks: Sequence[HookProbe], git: tuple[int, ...]
+) -> Iterator[DoctorFinding]:
     """Tell what is wrong with the hooks of a worktree."""
     events = tuple(hook.event for hook in hooks)
     setting = worktree.hooks_path
     if setting is not None and os.path.exists(worktree.folder) and not os.path.isdir(worktree.folder):
-        yield Finding(
+        yield DoctorFinding(
             Level.ERROR, f"{_said(setting)}, so git runs no hooks", _unset_line(setting), events=events
         )
     elif not any(hook.file.is_ours or hook.displaced for hook in hooks):
         yield _not_installed(worktree, hooks)
     else:
         for hook in hooks:
-            yield from _about(hook, mending_of(worktree))
+            yield from _about(hook, install_command(worktree))
     yield from config_findings(worktree, events, git)
 
 
-def _not_installed(worktree: Worktree, hooks: Sequence[Hook]) -> Finding:
+def _not_installed(worktree: Worktree, hooks: Sequence[HookProbe]) -> DoctorFinding:
     what = f"patchgate is not installed in {safe(worktree.folder)}: nothing is judged before it lands"
     foreign = [f"{hook.event} ({hook.file.writer})" for hook in hooks if hook.file.exists]
     if foreign:
         what += f"; there now: {', '.join(foreign)}"
     if worktree.hooks_path is not None:
         what += f"; {_said(worktree.hooks_path)}"
-    return mending_of(worktree).finding(Level.ERROR, what, *(hook.event for hook in hooks))
+    return install_command(worktree).finding(Level.ERROR, what, *(hook.event for hook in hooks))
 
 
-def _about(hook: Hook, mending: Mending) -> Iterator[Finding]:
+def _about(hook: HookProbe, mending: InstallCommand) -> Iterator[DoctorFinding]:
     """Tell what is wrong with one hook, where others of ours are there."""
     file, event = hook.file, hook.event
     place = safe(file.path)
 
-    def mended(level: Level, what: str) -> Finding:
+    def mended(level: Level, what: str) -> DoctorFinding:
         return mending.finding(level, f"{event}: {what}", event)
 
     if not file.exists:
@@ -193,10 +195,10 @@ def _about(hook: Hook, mending: Mending) -> Iterator[Finding]:
     elif file.writer == "folder":
         aside = f"mv {quoted(file.path)} {quoted(file.path + '.aside')}"
         what = f"{event}: {place} is no file, and git cannot start it"
-        yield Finding(Level.ERROR, what, aside, events=(event,))
+        yield DoctorFinding(Level.ERROR, what, aside, events=(event,))
     elif not file.is_ours and hook.is_through_manager and hook.displaced is None:
         what = f"{event}: {file.writer} runs patchgate, by its config; ours is not there"
-        yield Finding(Level.NOTE, what, mending.line, events=(event,))
+        yield DoctorFinding(Level.NOTE, what, mending.line, events=(event,))
     elif not file.is_ours:
         yield mended(*_foreign(hook))
     elif not file.is_executable:
@@ -205,10 +207,10 @@ def _about(hook: Hook, mending: Mending) -> Iterator[Finding]:
         yield from _of_ours(hook, mended)
     if hook.previous is not None and not hook.previous.is_executable and file.is_ours:
         what = f"{event}: {safe(hook.previous.path)} may not be executed, so it does not run before ours"
-        yield Finding(Level.NOTE, what, f"chmod +x {quoted(hook.previous.path)}", events=(event,))
+        yield DoctorFinding(Level.NOTE, what, f"chmod +x {quoted(hook.previous.path)}", events=(event,))
 
 
-def _foreign(hook: Hook) -> tuple[Level, str]:
+def _foreign(hook: HookProbe) -> tuple[Level, str]:
     """Say what it means that somebody else's hook stands in our place."""
     writer, moved = hook.file.writer, hook.displaced
     if moved is None:
@@ -228,7 +230,7 @@ def _foreign(hook: Hook) -> tuple[Level, str]:
     return Level.WARNING, what
 
 
-def _of_ours(hook: Hook, mended: Callable[[Level, str], Finding]) -> Iterator[Finding]:
+def _of_ours(hook: HookProbe, mended: Callable[[Level, str], DoctorFinding]) -> Iterator[DoctorFinding]:
     """Tell what is wrong with a hook of ours that git would start."""
     file, answer = hook.file, hook.answer
     if answer is None or answer.version is None:
@@ -248,10 +250,10 @@ def _of_ours(hook: Hook, mended: Callable[[Level, str], Finding]) -> Iterator[Fi
     if answer.code != 0:
         said = safe(answer.said, 200) or "nothing"
         what = f"{hook.event}: asked about nothing, it ends with exit code {answer.code} and says: {said}"
-        yield Finding(Level.WARNING, what, "git patchgate check", events=(hook.event,))
+        yield DoctorFinding(Level.WARNING, what, "git patchgate check", events=(hook.event,))
 
 
-def bare_path_finding(event: str, answer: Answer, mending: Mending) -> Finding | None:
+def bare_path_finding(event: str, answer: HookAnswer, mending: InstallCommand) -> DoctorFinding | None:
     """Tell that a hook fails where only the system's PATH is: nobody is reached, or a git that is too old."""
     if answer.version is not None and answer.code == 0:
         return None
@@ -260,10 +262,12 @@ def bare_path_finding(event: str, answer: Answer, mending: Mending) -> Finding |
     what = f"{event}: in a program with the bare PATH {BARE_PATH} (a GUI), it {fails}{said}"
     if answer.version is None:
         return mending.finding(Level.WARNING, what, event)
-    return Finding(Level.WARNING, what, f"PATH={BARE_PATH} git version", events=(event,))
+    return DoctorFinding(Level.WARNING, what, f"PATH={BARE_PATH} git version", events=(event,))
 
 
-def config_findings(worktree: Worktree, events: Sequence[str], git: tuple[int, ...]) -> Iterator[Finding]:
+def config_findings(
+    worktree: Worktree, events: Sequence[str], git: tuple[int, ...]
+) -> Iterator[DoctorFinding]:
     """Tell what git 2.54 and newer read from config, and that older ones do not."""
     reads = git >= CONFIG_HOOKS_SINCE
     version = ".".join(str(part) for part in git)
@@ -275,17 +279,17 @@ def config_findings(worktree: Worktree, events: Sequence[str], git: tuple[int, .
         if not reads:
             level = Level.WARNING if ours else Level.NOTE
             what = f"hook.{name} ({hook.scope} config, {on}) is ignored by git {version}; 2.54 reads it"
-            yield Finding(level, what, mending_of(worktree).line if ours else None)
+            yield DoctorFinding(level, what, install_command(worktree).line if ours else None)
         elif ours:
             what = f"hook.{name} ({hook.scope} config) runs patchgate a second time at {on}"
             line = f"{git_in(worktree)} config hook.{shlex.quote(name)}.enabled false"
-            yield Finding(Level.WARNING, what, line)
+            yield DoctorFinding(Level.WARNING, what, line)
         else:
-            yield Finding(Level.NOTE, f"hook.{name} ({hook.scope} config) runs before ours at {on}")
+            yield DoctorFinding(Level.NOTE, f"hook.{name} ({hook.scope} config) runs before ours at {on}")
     for setting in worktree.events_off if reads else ():
         event = setting.key.split(".")[1]
         what = f"{event}: {_said(setting)}, which switches off this event's hooks"
-        yield Finding(Level.ERROR, what, _unset_line(setting), events=(event,))
+        yield DoctorFinding(Level.ERROR, what, _unset_line(setting), events=(event,))
 
 
 def _name_of(setting: Setting) -> str:
@@ -318,7 +322,7 @@ _WITNESS_REF = "refs/heads/patchgate-witness"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HookAnswer:
     """How a hook answered: the version that was reached (None: nobody), its exit code, its last line."""
 
     version: str | None
@@ -338,12 +342,12 @@ class Witness:
     worktree: Worktree
     folder: str
 
-    def ask_each(self, hooks: Mapping[str, HookFile]) -> dict[str, Answer]:
+    def ask_each(self, hooks: Mapping[str, HookFile]) -> dict[str, HookAnswer]:
         """Start a hook of ours for each event, a few at a time."""
         with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
             return dict(zip(hooks, pool.map(self.ask, hooks, hooks.values()), strict=True))
 
-    def ask(self, event: str, hook: HookFile, path: str | None = None) -> Answer:
+    def ask(self, event: str, hook: HookFile, path: str | None = None) -> HookAnswer:
         """Start a hook of ours for an event; `path` is another PATH than the caller's.
 
         What cannot be started, or takes more than a minute, is reached by nobody.
@@ -359,9 +363,9 @@ class Witness:
                 seconds=_SECONDS,
             )
         except PatchgateError as error:
-            return Answer(None, said=error.message)
+            return HookAnswer(None, said=error.message)
         said = [line for line in (done.err or done.out).split(b"\n") if line.strip()]
-        return Answer(_version(place, event), done.code, os.fsdecode(said[-1]) if said else "")
+        return HookAnswer(_version(place, event), done.code, os.fsdecode(said[-1]) if said else "")
 
     def _arguments(self, event: str) -> Sequence[str]:
         if event == "commit-msg":

@@ -48,7 +48,7 @@ def _runs(file: HookFile) -> bool:
     return file.is_ours or (file.writer in _HAND_ON and ours.path.endswith(".legacy"))
 
 
-class Standing(StrEnum):
+class IntentStatus(StrEnum):
     """What an intent is now: `expired` by its time, `dead` when nobody holds it and its lease is over."""
 
     ACTIVE = "active"
@@ -58,7 +58,7 @@ class Standing(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class IntentInfo:
     """One intent with what is told of it; `until` is when its time is over, in seconds since the epoch.
 
     `is_gone`: its worktree is not there; `is_foreign`: for this repository was moved or copied since.
@@ -66,7 +66,7 @@ class Told:
     """
 
     intent: Intent
-    standing: Standing
+    standing: IntentStatus
     until: float
     seconds_left: float
     is_held: bool
@@ -100,7 +100,7 @@ class Caller:
     now: Moment
 
 
-class Action(StrEnum):
+class IntentAction(StrEnum):
     """What was done; `refused` is a no, after which those that waited may have begun, and nothing else."""
 
     DECLARED = "declared"
@@ -115,7 +115,7 @@ class Action(StrEnum):
 class Conflict:
     """An intent that stands in the way, and the entries of the other one by which it does."""
 
-    told: Told
+    told: IntentInfo
     entries: tuple[RepoPath, ...]
 
     @property
@@ -125,15 +125,15 @@ class Conflict:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class IntentOutcome:
     """What a verb did, with which intent (as it is now; the cleared one as it was, None: it was damaged).
 
     `reason` and `hint` tell why it was refused, and the next step. `promoted` are those that own their files
     from now on. All sentences are safe to print.
     """
 
-    action: Action
-    told: Told | None
+    action: IntentAction
+    told: IntentInfo | None
     conflicts: tuple[Conflict, ...] = ()
     promoted: tuple[Intent, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -148,4 +148,4 @@ class Outcome:
     @property
     def exit_code(self) -> int:
         """0 where it was done, 1 where it was refused."""
-        return 1 if self.action is Action.REFUSED else 0
+        return 1 if self.action is IntentAction.REFUSED else 0

@@ -34,7 +34,7 @@ _CONTINUE = WayOut(
 )
 
 
-def ways_out(repository: Repository, update: Update, command: str) -> tuple[WayOut, ...]:
+def recovery_steps(repository: Repository, update: Update, command: str) -> tuple[WayOut, ...]:
     """Give the commands that lead back from a refused update, by what git is in the middle of.
 
     Git has often moved files and index before it asks. Each keeps what is staged or edited besides, and
@@ -86,7 +86,7 @@ def _names(repository: Repository, *command: str, in_work_tree: bool = False) ->
     return frozenset(done.out.split(b"\0")) - {b""}
 
 
-def way_out_of_commit(repository: Repository, hook: str) -> tuple[WayOut, ...]:
+def recovery_of_commit(repository: Repository, hook: str) -> tuple[WayOut, ...]:
     """Give the command that leads back from a commit that was refused in the middle of something."""
     if hook == "pre-merge-commit":
         return (_ABORT[Operation.MERGE],)
@@ -98,7 +98,7 @@ _NAME = "patchgate-shown"
 _MOST = 1 << 20
 
 
-def note_shown(repository: Repository, report: Report, *, begins: bool) -> None:
+def remember_shown(repository: Repository, report: Report, *, begins: bool) -> None:
     """Note what a hook shows, so that a later hook of the same commit does not repeat it.
 
     A note that is lost or forged costs a repetition or a warning, never a verdict.
@@ -115,7 +115,7 @@ def note_shown(repository: Repository, report: Report, *, begins: bool) -> None:
             file.writelines(f"{key}\n" for key in keys)
 
 
-def drop_shown(repository: Repository) -> None:
+def forget_shown(repository: Repository) -> None:
     """Forget what was shown for an earlier commit."""
     with suppress(OSError):
         Path(repository.git_dir, _NAME).unlink(missing_ok=True)
@@ -132,7 +132,7 @@ def without_repeats(repository: Repository, report: Report, *, stops: bool) -> R
         known = frozenset(file.read(_MOST).decode("ascii", "replace").split("\n"))
     if not known:
         return report
-    drop_shown(repository)
+    forget_shown(repository)
     repository.doubts[:] = [each for each in repository.doubts if _of_text(each) not in known]
     pairs = [(each, _trimmed(each, known, stops)) for each in report.changes]
     # A refusal that is only reported here (`[hooks] mode`, a draft ref) is not reported again either.

@@ -30,7 +30,7 @@ _MOST_READ_FAST = 256 << 10
 _RECORDED = frozenset({"skipped", "observed", "unjudged"})
 
 
-def tell_unseen(
+def report_unchecked(
     repository: Repository, tip: str | None, branch: str | None, asked: Callable[[], CheckOptions]
 ) -> tuple[str, ...]:
     """Judge what lies below a branch's value without an answer; return warnings, and stop for nothing.
@@ -42,12 +42,12 @@ def tell_unseen(
         asked: tells how to judge; asked only where there is something to judge.
     """
     try:
-        return _tell(repository, tip, branch, asked)
+        return _report(repository, tip, branch, asked)
     except PatchgateError as error:
         return (f"earlier commits could not be judged here: {error.message}",)
 
 
-def _tell(
+def _report(
     repository: Repository, tip: str | None, branch: str | None, asked: Callable[[], CheckOptions]
 ) -> tuple[str, ...]:
     receipts = Receipts(repository.common_dir)
@@ -76,7 +76,7 @@ def _tell(
     if branch is not None and not any(warnings):
         told.note(branch, tip)
     if loud:
-        warnings.append(_words(loud))
+        warnings.append(_message(loud))
     return tuple(warning for warning in warnings if warning)
 
 
@@ -97,7 +97,7 @@ def _recorded(ledger: Ledger) -> Iterator[tuple[str, str | None]]:
                 yield commit, ref if isinstance(ref, str) else None
 
 
-def _words(changes: list[ChangeVerdict]) -> str:
+def _message(changes: list[ChangeVerdict]) -> str:
     rules = sorted({each.rule for change in changes for each in change.findings if each.level is Level.ERROR})
     named = first_of(changes, _NAMED, lambda change: str(change.source.commit)[:12])
     verb = "was" if len(changes) == 1 else "were"

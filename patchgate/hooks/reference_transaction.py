@@ -19,14 +19,14 @@ from patchgate.git.new_commits import BRANCHES, Update, brought_by, has_had, val
 from patchgate.git.quoting import printable
 from patchgate.git.refs import told_of
 from patchgate.git.repository import Repository
-from patchgate.hooks.unseen import tell_unseen
-from patchgate.hooks.ways_out import ways_out, without_repeats
-from patchgate.intents.commits import Here, ScopeGate
+from patchgate.hooks.recovery_steps import recovery_steps, without_repeats
+from patchgate.hooks.unchecked_commits import report_unchecked
+from patchgate.intents.worktree_intents import ScopeGate, WorktreeIntents
 from patchgate.ledger.ledger import Ledger
 from patchgate.report.verdict import ChangeVerdict, Json, Report
 
 if TYPE_CHECKING:
-    from patchgate.intents.made_commits import Making
+    from patchgate.intents.intent_commits import IntentCommits
 
 FETCH, RECEIVE = "fetch", "receive-pack"
 Pusher = Callable[[Repository], Repository | None]
@@ -55,26 +55,28 @@ def judge_transaction(
     known = JudgedCommits.at(repository, lines)
     asked = cache(lambda: trusted_options(repository))
     changes: list[ChangeVerdict] = []
-    updates = list(updates_of(repository, lines))
+    updates = list(read_updates(repository, lines))
     warnings = dict.fromkeys(told_of(repository, [update.ref for update in updates]))
     stopping: Update | None = None
     gate = ScopeGate(repository)
-    makings: list[Making] = []
+    makings: list[IntentCommits] = []
 
-    def making(update: Update, fresh: Sequence[str]) -> Making | None:
+    def making(update: Update, fresh: Sequence[str]) -> IntentCommits | None:
         if gate.here is None:
             return None
-        from patchgate.intents.made_commits import made_under
+        from patchgate.intents.intent_commits import find_intent_commits
 
-        whose, fresh = made_by(repository, gate.here, fresh, process, pusher)
-        found = made_under(repository, whose, update, fresh, settled=known.settled, arriving=known.arriving)
+        whose, fresh = intents_of_commits(repository, gate.here, fresh, process, pusher)
+        found = find_intent_commits(
+            repository, whose, update, fresh, settled=known.settled, arriving=known.arriving
+        )
         makings.extend([found] if found is not None else [])
         return found
 
     for update in updates:
         report = judge_update(repository, update, known, asked, lambda: process() == FETCH, making)
         if report.changes and update.old is not None:
-            told = tell_unseen(repository, update.old, update.ref, asked)
+            told = report_unchecked(repository, update.old, update.ref, asked)
             report = replace(report, warnings=(*report.warnings, *told))
         judged = decide(repository, "reference-transaction", report, update.ref)
         stopping = stopping or (update if judged.stops else None)
@@ -89,7 +91,7 @@ def judge_transaction(
     if updates:
         whole = without_repeats(repository, whole, stops=stopping is not None)
     if stopping is not None:
-        whole = replace(whole, ways_out=ways_out(repository, stopping, command()))
+        whole = replace(whole, ways_out=recovery_steps(repository, stopping, command()))
     return HookDecision(whole, stops=stopping is not None)
 
 
@@ -114,7 +116,7 @@ def skip_transaction(
     gate = ScopeGate(repository)
     gate.touch()
     number, warnings = 0, []
-    for update in updates_of(repository, lines):
+    for update in read_updates(repository, lines):
         if has_had(repository, update):
             continue
         brought = brought_by(repository, update, known.settled, known.arriving)
@@ -130,11 +132,11 @@ def skip_transaction(
             warnings.append(ledger.record("skipped", about))
             if gate.here is None:
                 continue
-            from patchgate.intents.made_commits import made_under
+            from patchgate.intents.intent_commits import find_intent_commits
 
             unseen = [oid for oid in commits if not known.receipts.has(oid)]
-            whose, own = made_by(repository, gate.here, unseen, process, pusher)
-            making = made_under(
+            whose, own = intents_of_commits(repository, gate.here, unseen, process, pusher)
+            making = find_intent_commits(
                 repository, whose, update, own, settled=known.settled, arriving=known.arriving
             )
             if making is not None:
@@ -143,13 +145,13 @@ def skip_transaction(
     return number, tuple(warning for warning in warnings if warning)
 
 
-def made_by(
+def intents_of_commits(
     repository: Repository,
-    here: Here | None,
+    here: WorktreeIntents | None,
     commits: Sequence[str],
     process: Callable[[], str],
     pusher: Pusher,
-) -> tuple[Here | None, Sequence[str]]:
+) -> tuple[WorktreeIntents | None, Sequence[str]]:
     """Give the intents that bind commits, and those of the commits that they bind.
 
     What another repository pushes into this one no intent binds, except what the reflog of this worktree
@@ -173,7 +175,7 @@ def made_by(
     return here, [oid for oid in commits if oid in made]
 
 
-def record_made(repository: Repository, makings: Sequence[Making]) -> list[str]:
+def record_made(repository: Repository, makings: Sequence[IntentCommits]) -> list[str]:
     """Record which commits were made under which intent of this worktree; return warnings of the ledger."""
     ledger = Ledger(repository.common_dir)
     warnings: list[str] = []
@@ -185,7 +187,7 @@ def record_made(repository: Repository, makings: Sequence[Making]) -> list[str]:
     return warnings
 
 
-def updates_of(repository: Repository, lines: bytes) -> Iterator[Update]:
+def read_updates(repository: Repository, lines: bytes) -> Iterator[Update]:
     """Read the branches that would get another value.
 
     Raises:

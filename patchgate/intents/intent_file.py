@@ -16,7 +16,7 @@ from contextlib import suppress
 
 from patchgate.errors import DamagedIntentError
 from patchgate.git.path import RepoPath
-from patchgate.intents.intent import Holder, Intent, Moment, Scope, State, declaration
+from patchgate.intents.intent import Intent, IntentOwner, IntentScope, Moment, State, declared_values
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,11 +44,11 @@ class DamagedError(ValueError):
     """These bytes are no stored intent; the text says what is wrong, and is safe to print."""
 
 
-def written(intent: Intent) -> bytes:
+def serialize(intent: Intent) -> bytes:
     """Write an intent as a file holds it."""
     holder = intent.holder
     value = {
-        "declaration": declaration(intent),
+        "declaration": declared_values(intent),
         "digest": intent.digest,
         "state": intent.state.value,
         "renewed": _plain(intent.renewed),
@@ -60,8 +60,8 @@ def written(intent: Intent) -> bytes:
     return _seal(body) + b"\n" + body + b"\n"
 
 
-def read(raw: bytes, name: str) -> Intent:
-    """Read what `written` wrote for the intent of this id.
+def parse(raw: bytes, name: str) -> Intent:
+    """Read what `serialize` wrote for the intent of this id.
 
     Raises:
         DamagedError: it is anything else.
@@ -107,7 +107,7 @@ def _loaded(body: bytes) -> Any:
 
 
 def _intent(said: dict[str, Any], value: dict[str, Any]) -> Intent:
-    scope = Scope(_paths(said["allowed"]), _paths(said["related"]), _paths(said["forbidden"]))
+    scope = IntentScope(_paths(said["allowed"]), _paths(said["related"]), _paths(said["forbidden"]))
     if not scope.allowed:
         raise DamagedError("it allows no file")
     if value["state"] not in list(State):
@@ -175,13 +175,13 @@ def _plain(moment: Moment | None) -> list[object] | None:
     return None if moment is None else [moment.wall, moment.boot_id, moment.boot]
 
 
-def _holder(value: Any) -> Holder:
+def _holder(value: Any) -> IntentOwner:
     if not isinstance(value, list) or len(value) != 4:
         raise DamagedError("its holder is none")
     host, pid, boot_id, started = value
     if type(pid) is not int or not 0 < pid <= _MOST_PID:
         raise DamagedError("its holder is none")
-    return Holder(_text(host), pid, _matching(boot_id, _BOOT_ID), _text(started))
+    return IntentOwner(_text(host), pid, _matching(boot_id, _BOOT_ID), _text(started))
 
 
 def _path(value: Any) -> RepoPath:
@@ -211,7 +211,7 @@ _MARKER_MODE = 0o600
 _TO_REMOVE = "remove it; then clear this worktree's intents (git patchgate intent list), declare anew"
 
 
-def marked(git_dir: str) -> tuple[str, ...]:
+def marked_ids(git_dir: str) -> tuple[str, ...]:
     """Give the ids that the marker of a worktree names; none where it has no marker.
 
     Raises:
@@ -219,7 +219,7 @@ def marked(git_dir: str) -> tuple[str, ...]:
     """
     place = os.path.join(git_dir, MARKER)
     try:
-        raw = content_of(place, _MOST_MARKER)
+        raw = read_regular_file(place, _MOST_MARKER)
     except FileNotFoundError:
         return ()
     except OSError as error:
@@ -236,19 +236,19 @@ def marked(git_dir: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names[:-1]))
 
 
-def mark(git_dir: str, name: str) -> None:
+def add_to_marker(git_dir: str, name: str) -> None:
     """Name an intent in the marker of its worktree, on the disk when this returns; before it is written.
 
     Raises:
         DamagedIntentError: the marker is damaged.
         OSError: as the system gave it.
     """
-    names = marked(git_dir)
+    names = marked_ids(git_dir)
     if name not in names:
         _write_marker(git_dir, (*names, name))
 
 
-def unmark(git_dir: str, name: str) -> None:
+def remove_from_marker(git_dir: str, name: str) -> None:
     """Take an intent out of the marker of its worktree, after it is gone; with the last the marker goes.
 
     A worktree that is gone, and an intent that is not named, change nothing.
@@ -257,7 +257,7 @@ def unmark(git_dir: str, name: str) -> None:
         DamagedIntentError: the marker is damaged.
         OSError: as the system gave it.
     """
-    names = marked(git_dir)
+    names = marked_ids(git_dir)
     left = tuple(each for each in names if each != name)
     if left == names:
         return
@@ -285,7 +285,7 @@ def _write_marker(git_dir: str, names: tuple[str, ...]) -> None:
     write_atomically(Path(git_dir, MARKER), content, mode=_MARKER_MODE)
 
 
-def content_of(place: str, most: int) -> bytes:
+def read_regular_file(place: str, most: int) -> bytes:
     """Read a file, of which nothing but a regular one is read: no link is followed, no FIFO waited for."""
     import stat
 

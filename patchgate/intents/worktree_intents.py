@@ -25,20 +25,20 @@ if TYPE_CHECKING:
     from patchgate.git.path import RepoPath
     from patchgate.git.repository import Repository
     from patchgate.git.tree_view import TreeView
-    from patchgate.intents.intent import Intent, Moment, Scope
+    from patchgate.intents.intent import Intent, IntentScope, Moment
     from patchgate.policy.component import Component, Components
 
 MARKER = "patchgate-intents"
-"""As in `intents.intent_form`, which is not imported to look for it."""
+"""As in `intents.intent_file`, which is not imported to look for it."""
 _NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Here:
+class WorktreeIntents:
     """The intents of one worktree at a moment, and those that have files elsewhere.
 
     `over` are those whose time is over. `others` have files in other worktrees. `fault` says why those of
-    this worktree cannot be read, `unread` why the others cannot.
+    this worktree cannot be read, `unreadable` why the others cannot.
     """
 
     now: Moment
@@ -47,7 +47,7 @@ class Here:
     over: tuple[Intent, ...] = ()
     others: tuple[Intent, ...] = ()
     fault: UndecidedError | None = None
-    unread: UndecidedError | None = None
+    unreadable: UndecidedError | None = None
 
     @property
     def own(self) -> tuple[Intent, ...]:
@@ -67,13 +67,15 @@ class Here:
     def taker(self, intent: Intent, path: RepoPath) -> Intent | None:
         """Find who has a file that an intent which waits would have, too."""
         from patchgate.intents.intent import State
-        from patchgate.intents.intents import who_has
+        from patchgate.intents.stored_intents import find_owner
 
         if intent.state is not State.QUEUED:
             return None
-        return who_has(path, (*self.active, *self.others), but=intent.id)
+        return find_owner(path, (*self.active, *self.others), but=intent.id)
 
-    def binding(self, files: Sequence[FileChange], copied: Iterable[RepoPath] = ()) -> Intent | None:
+    def choose_binding_intent(
+        self, files: Sequence[FileChange], copied: Iterable[RepoPath] = ()
+    ) -> Intent | None:
         """Choose the intent that binds a change: the newest that allows it all, or else the newest.
 
         What was just so before an intent was declared, that one need not allow.
@@ -84,7 +86,7 @@ class Here:
         """
         if not self.own:
             return None
-        from patchgate.intents.intent import binding
+        from patchgate.intents.intent import choose_binding_intent
         from patchgate.policy.component import BASELINES
 
         # They go with the files of their components.
@@ -96,11 +98,11 @@ class Here:
         def may_touch(intent: Intent, path: RepoPath) -> bool:
             return intent.scope.covers(path) and self.taker(intent, path) is None
 
-        return binding(self.own, touched, may_touch)
+        return choose_binding_intent(self.own, touched, may_touch)
 
     def check(
         self,
-        touched: Touched,
+        touched: TouchedFiles,
         intent: Intent | None,
         *,
         ids: Sequence[str] | None = None,
@@ -112,11 +114,11 @@ class Here:
             ids: what the message's trailers name; None: nothing is asked of them.
             beside: what else is said of the intents of this worktree.
         """
-        from patchgate.intents.scope import GATE, check_scope, examine, trailer
+        from patchgate.intents.scope import GATE, check_scope, scope_findings, trailer_findings
 
         # Of one that waits nobody knows what is free where the others cannot be read.
         waits = intent is not None and intent in self.queued
-        fault = self.fault or (self.unread if waits else None)
+        fault = self.fault or (self.unreadable if waits else None)
         if fault is not None:
             return touched.joined(GateOutcome(GATE, Outcome.UNDECIDED, fault.sentence))
         dirt: frozenset[RepoPath] = intent.unchanged_dirt(touched.files) if intent else frozenset()
@@ -127,8 +129,8 @@ class Here:
                 takers = {path: taker.id for path in paths if (taker := self.taker(intent, path)) is not None}
                 along = touched.along(intent)
                 check = check_scope(intent.scope, paths, touched.controls, dirt, takers, along)
-                yield from examine(intent, check, touched.verdict.source.kind)
-                yield from () if ids is None else trailer(intent, ids)
+                yield from scope_findings(intent, check, touched.verdict.source.kind)
+                yield from () if ids is None else trailer_findings(intent, ids)
             elif paths:
                 yield from self._reserved(touched)
             yield from beside
@@ -138,29 +140,29 @@ class Here:
             outcome = replace(outcome, reason=_external(intent, sorted(dirt)))
         return touched.joined(outcome, found)
 
-    def _reserved(self, touched: Touched) -> Iterator[Finding]:
+    def _reserved(self, touched: TouchedFiles) -> Iterator[Finding]:
         """Find what is changed without an intent, and declared by one of another worktree.
 
         Raises:
             UndecidedError: that cannot be known, and would refuse the change.
         """
-        from patchgate.intents.intents import who_has
-        from patchgate.intents.scope import reserved, unread
+        from patchgate.intents.scope import reserved_findings, unreadable_finding
+        from patchgate.intents.stored_intents import find_owner
         from patchgate.report.rules import Level
 
         level = touched.policy.level("intent-reserved", touched.profile)
         if level is None:
             return
-        if self.unread is not None:
+        if self.unreadable is not None:
             if level is Level.ERROR:
-                raise UndecidedError(self.unread.sentence)
-            yield unread(self.unread.message)
-        found = [(path, who) for path in touched.paths if (who := who_has(path, self.others)) is not None]
-        yield from reserved(found, self.now, _written)
+                raise UndecidedError(self.unreadable.sentence)
+            yield unreadable_finding(self.unreadable.message)
+        found = [(path, who) for path in touched.paths if (who := find_owner(path, self.others)) is not None]
+        yield from reserved_findings(found, self.now, _written)
 
 
 @dataclass(frozen=True, slots=True)
-class Touched:
+class TouchedFiles:
     """A change as it was judged, and what of it counts as touched by an intent.
 
     `objects` reads its base; `controls` are the control files among `files`; `copied` are the sources of
@@ -223,29 +225,29 @@ class ScopeGate:
         self._now = now
 
     @cached_property
-    def here(self) -> Here | None:
+    def here(self) -> WorktreeIntents | None:
         """The intents that matter in this worktree, its own and those of others; None where there is none."""
         repository = self._repository
         is_marked = os.path.lexists(os.path.join(repository.git_dir, MARKER))
         if not (is_marked or _are_stored(repository)):
             return None
         from patchgate.intents.intent import State
-        from patchgate.intents.intents import Intents, holders, present
+        from patchgate.intents.stored_intents import StoredIntents, current_moment, intents_with_files
 
-        now = self._now or present()
+        now = self._now or current_moment()
         try:
-            found = Intents(repository.common_dir).of(repository.git_dir) if is_marked else ()
+            found = StoredIntents(repository.common_dir).of(repository.git_dir) if is_marked else ()
         except UndecidedError as error:
-            return Here(now, fault=error)
+            return WorktreeIntents(now, fault=error)
         over = tuple(each for each in found if each.is_over(now))
         active = tuple(each for each in found if each.state is State.ACTIVE and each not in over)
         queued = tuple(each for each in found if each.state is State.QUEUED and each not in over)
         names = {each.id for each in found}
         try:
-            others = tuple(each for each in holders(repository, now) if each.id not in names)
+            others = tuple(each for each in intents_with_files(repository, now) if each.id not in names)
         except UndecidedError as error:
-            return Here(now, active, queued, over, unread=error)
-        return Here(now, active, queued, over, others)
+            return WorktreeIntents(now, active, queued, over, unreadable=error)
+        return WorktreeIntents(now, active, queued, over, others)
 
     @property
     def profile(self) -> Profile:
@@ -257,9 +259,9 @@ class ScopeGate:
         here = self.here
         if here is None or not here.own or self._repository.is_receiving:
             return
-        from patchgate.intents.intents import Intents
+        from patchgate.intents.stored_intents import StoredIntents
 
-        intents = Intents(self._repository.common_dir)
+        intents = StoredIntents(self._repository.common_dir)
         for intent in here.own:
             intents.touch(intent, here.now)
 
@@ -282,15 +284,18 @@ class ScopeGate:
         here = self.here
         if here is None:
             return verdict
-        from patchgate.intents.scope import expired, queued
+        from patchgate.intents.scope import expired_finding, queued_finding
 
         files = verdict.change.files
-        beside = [*(expired(each, here.now) for each in here.over), *(queued(each) for each in here.queued)]
-        touched = Touched(verdict, policy, profile, objects, files, controls, copied)
-        return here.check(touched, here.binding(files, copied), beside=beside)
+        beside = [
+            *(expired_finding(each, here.now) for each in here.over),
+            *(queued_finding(each) for each in here.queued),
+        ]
+        touched = TouchedFiles(verdict, policy, profile, objects, files, controls, copied)
+        return here.check(touched, here.choose_binding_intent(files, copied), beside=beside)
 
 
-def work_here(repository: Repository) -> ScopeGate | None:
+def find_scope_gate(repository: Repository) -> ScopeGate | None:
     """Find the intents of this worktree, and renew their leases; None where there is none."""
     gate = ScopeGate(repository)
     gate.touch()
@@ -309,7 +314,7 @@ def _are_stored(repository: Repository) -> bool:
 
 
 def baselines_in_scope(
-    scope: Scope, components: Components, touched: Iterable[RepoPath], view: TreeView
+    scope: IntentScope, components: Components, touched: Iterable[RepoPath], view: TreeView
 ) -> frozenset[RepoPath]:
     """Name the baselines among some paths whose components the work may touch.
 
@@ -334,14 +339,14 @@ def baselines_in_scope(
     )
 
 
-def _works_on(scope: Scope, component: Component, view: TreeView) -> bool:
+def _works_on(scope: IntentScope, component: Component, view: TreeView) -> bool:
     """Tell whether a scope allows a file of a component: one that it names, or one that is in the tree."""
-    from patchgate.intents.intent import may_be_many
+    from patchgate.intents.intent import can_match_many
 
     entries = (*scope.allowed, *scope.related)
     if any(component.role(entry) is not None for entry in entries):
         return True
-    if not any(may_be_many(entry) for entry in entries):
+    if not any(can_match_many(entry) for entry in entries):
         return False
     return any(
         component.role(path) is not None and scope.covers(path)

@@ -16,7 +16,7 @@ from patchgate.check.commits import check_revision
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.check.pushes import judge_push_to
 from patchgate.check.selftest_case import ProposalKind, SelftestCase
-from patchgate.cli.selftest_verify import commit_stream, raised_by_working, throwaway
+from patchgate.cli.selftest_intents import commit_stream, make_repository, raised_by_intents
 from patchgate.components.selftest_cases import COMPONENT_CASES
 from patchgate.git.pushes import Remote, read_pushed
 from patchgate.git.repository import Repository
@@ -302,12 +302,12 @@ def selftest(environ: Mapping[str, str]) -> Iterator[Raised]:
     """
     cases = {case.rule: case for case in CASES}
     with tempfile.TemporaryDirectory(prefix="patchgate-selftest-") as folder:
-        repository = throwaway(environ, folder)
+        repository = make_repository(environ, folder)
         commits = _commits(repository)
         for rule in RULES:
             case = cases.get(rule)
             if case is None:
-                told = raised_by_applying(rule, environ) or raised_by_working(rule, environ)
+                told = raised_by_applying(rule, environ) or raised_by_intents(rule, environ)
                 yield Raised(rule, *(told or ((), ())))
                 continue
             found = _found(repository, case, case.proposal, commits[rule])
