@@ -20,12 +20,12 @@ from collections.abc import Callable, Mapping
 
 from bench.pairs import Rounds
 from bench.tables import Row, machine, put_out, ratio_table, time_table
-from patchgate.commands.results import AnalysisRun, Evaluated, Result, TreeRuns
+from patchgate.commands.analysis_results import AnalysisOutcome, AnalysisResult, AnalysisRun, TreeRuns
 from patchgate.git.path import RepoPath
 from patchgate.intents.intent import Intent, IntentScope, Moment
 from patchgate.policy.settings import ThresholdSettings
 from patchgate.verify.regressions import compare
-from patchgate.verify.verification import Question, decide
+from patchgate.verify.verification_verdict import Question, decide
 
 _FILES = 2000
 _RULES = [f"F{number}" for number in range(400, 460)]
@@ -38,7 +38,7 @@ _OWN = IntentScope(tuple(RepoPath(b"src/p%d/f?.py" % number) for number in range
 _OTHER = IntentScope(tuple(RepoPath(b"lib/p%d/*.py" % number) for number in range(100)))
 
 
-def results_of(number: int) -> list[Result]:
+def results_of(number: int) -> list[AnalysisResult]:
     """Make the findings of the tree before."""
     chance = random.Random(1)
     found = []
@@ -49,11 +49,13 @@ def results_of(number: int) -> list[Result]:
         mark = f"{chance.randrange(number * 10) if index % 10 else file:032x}"
         rule = chance.choice(_RULES)
         text = f"`name_{index}` imported but unused; consider removing it, or use it"
-        found.append(Result("ruff", "ruff", rule, "error", text, (path,), chance.randrange(2000) + 1, mark))
+        found.append(
+            AnalysisResult("ruff", "ruff", rule, "error", text, (path,), chance.randrange(2000) + 1, mark)
+        )
     return found
 
 
-def changed(results: list[Result]) -> list[Result]:
+def changed(results: list[AnalysisResult]) -> list[AnalysisResult]:
     """Make the findings of the tree after."""
     names = {old: new for new, old in _RENAMED.items()}
     found = []
@@ -61,13 +63,15 @@ def changed(results: list[Result]) -> list[Result]:
         path = names.get(each.paths[0], each.paths[0])
         mark = f"{index:031x}n" if index % 100 == 0 else each.mark
         line = (each.line or 0) + 3
-        found.append(Result("ruff", "ruff", each.rule, each.level, each.message, (path,), line, mark))
+        found.append(AnalysisResult("ruff", "ruff", each.rule, each.level, each.message, (path,), line, mark))
     return found
 
 
-def runs_of(tree: str, results: list[Result]) -> TreeRuns:
+def runs_of(tree: str, results: list[AnalysisResult]) -> TreeRuns:
     """Make the report of one tree."""
-    run = AnalysisRun("ruff", tree, "sha256:" + tree, Evaluated.FINDINGS, "ruff", results=tuple(results))
+    run = AnalysisRun(
+        "ruff", tree, "sha256:" + tree, AnalysisOutcome.FINDINGS, "ruff", results=tuple(results)
+    )
     return TreeRuns(tree, "sha256:a", {"ruff": run})
 
 
@@ -76,7 +80,7 @@ def intent_of(scope: IntentScope) -> Intent:
     return Intent("i-1", "why", scope, "/w", "/w/.git", "4" * 40, "1" * 40, Moment(1.0), 3600, 300)
 
 
-def sarif_of(results: list[Result]) -> bytes:
+def sarif_of(results: list[AnalysisResult]) -> bytes:
     """Write the same findings as ruff does, without the fixes that it proposes."""
     return json.dumps(
         {
@@ -93,7 +97,7 @@ def sarif_of(results: list[Result]) -> bytes:
     ).encode()
 
 
-def _written(result: Result) -> Mapping[str, object]:
+def _written(result: AnalysisResult) -> Mapping[str, object]:
     line = result.line or 1
     place = {
         "artifactLocation": {"uri": f"file:///scratch/{result.paths[0].raw.decode()}"},

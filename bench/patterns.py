@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from patchgate.policy.patterns import PatternSet
+from patchgate.policy.glob_matching import PatternSet
 
 _FORMS = (
     "*.x{0}",

@@ -53,7 +53,7 @@ PURE = {
         case content denied_paths gate governance python_tokens refs shape
         unsafe_paths vague_phrases
     """,
-    "commands": "results",
+    "commands": "analysis_results",
     "components": """
         baseline component_case contract contract_facts contract_reading contract_types
         contracts drift drift_contents drift_losses names python_statements python_tests staleness
@@ -73,15 +73,15 @@ PURE = {
         claim claim_decision claim_scan claim_wording feedback_parsing
     """,
     "policy": """
-        claims command component config config_tables config_types content expressions
-        file_kinds glob json_places loader markers patterns policy settings texts
-        toml_lines
+        claims_settings command component config config_models config_types content_rules file_kinds
+        glob_matching glob_syntax placeholder_markers policy regular_expressions settings
+        settings_loader strict_json toml_lines validators
     """,
     "report": "*",
     "report.rules": "*",
     "verify": """
-        abuse regressions result verification
-        verification_reasons verification_text
+        regressions suppression_abuse verification_reasons verification_result verification_text
+        verification_verdict
     """,
 }
 IMPURE = {

@@ -19,8 +19,8 @@ from patchgate.apply.apply_run import Place
 from patchgate.apply.evidence import Evidence
 from patchgate.apply.review import CommandRun
 from patchgate.commands.analysis import tool_of
-from patchgate.commands.failures import MOST_LOG, MOST_REPORT, Failures, failures_of
 from patchgate.commands.runner import CommandOutcome, Status, run, runs_pytest
+from patchgate.commands.test_results import MOST_LOG, MOST_REPORT, Failures, failures_of
 from patchgate.errors import UndecidedError
 from patchgate.git.binary_files import lines_of
 from patchgate.git.model import FileChange

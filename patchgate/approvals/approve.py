@@ -34,8 +34,8 @@ from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import tree_named
 from patchgate.ledger.ledger import Event, Ledger
-from patchgate.policy.policies import Policies, built_in
 from patchgate.policy.policy import Profile
+from patchgate.policy.tree_policies import Policies, built_in
 from patchgate.report.rules import RULES, Stage
 from patchgate.report.verdict import ChangeVerdict, Finding, Json, Outcome, Report, Verdict
 from patchgate.report.wording import describe_gate, name_change

@@ -26,8 +26,8 @@ from patchgate.policy.file_kinds import (
     PYPROJECT_FILE,
     is_control_by_name,
 )
-from patchgate.policy.policies import Found, Key, Policies, built_in
 from patchgate.policy.policy import Policy, Profile
+from patchgate.policy.tree_policies import Found, Key, Policies, built_in
 from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Finding, Report
 

@@ -15,7 +15,7 @@ from patchgate.check.case import Case, decided_by, find
 from patchgate.errors import UndecidedError
 from patchgate.git.model import FileChange, Line
 from patchgate.git.quoting import printable
-from patchgate.policy.content import is_conflict_marker
+from patchgate.policy.content_rules import is_conflict_marker
 from patchgate.policy.policy import Decision, Profile
 from patchgate.report.rules import Level
 from patchgate.report.verdict import Finding, Fixer

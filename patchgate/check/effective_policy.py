@@ -15,8 +15,8 @@ from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath, faults
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
-from patchgate.policy.policies import Policies, built_in
 from patchgate.policy.policy import Decision, Key, Policy, Profile
+from patchgate.policy.tree_policies import Policies, built_in
 from patchgate.report.verdict import Json
 
 

@@ -15,7 +15,7 @@ from patchgate.git.notes import APPROVALS_REF
 from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import Ledger
 from patchgate.ledger.receipts import Receipts
-from patchgate.policy.patterns import matches_ref
+from patchgate.policy.glob_matching import matches_ref
 from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Json, Report, Verdict
 

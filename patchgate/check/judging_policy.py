@@ -20,8 +20,8 @@ from patchgate.git.change_sources import Reading
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.policy.file_kinds import PRE_COMMIT_FILE, PYPROJECT_FILE, is_control_by_name
-from patchgate.policy.policies import Found, Policies, built_in, require_version
 from patchgate.policy.policy import Policy, Profile
+from patchgate.policy.tree_policies import Found, Policies, built_in, require_version
 from patchgate.report.verdict import Budget, ChangeVerdict, Finding, GateOutcome, Outcome, PolicyReference
 
 OWN_POLICY = "this change"

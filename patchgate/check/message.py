@@ -17,7 +17,7 @@ from patchgate.check import vague_phrases
 from patchgate.check.case import find
 from patchgate.errors import UsageError
 from patchgate.git.quoting import is_printable, printable
-from patchgate.policy.content import ContentRules
+from patchgate.policy.content_rules import ContentRules
 from patchgate.report.rules import RULES
 from patchgate.report.verdict import Finding, Json
 

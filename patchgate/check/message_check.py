@@ -32,8 +32,8 @@ from patchgate.git.quoting import printable
 from patchgate.git.repository import BIG_FILE, Repository
 from patchgate.git.revisions import tree_named
 from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
-from patchgate.policy.policies import Found, Policies, built_in, require_version
 from patchgate.policy.policy import Policy, Profile
+from patchgate.policy.tree_policies import Found, Policies, built_in, require_version
 from patchgate.report.rules.scope import MESSAGE_RULES
 from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome, Report
 

@@ -30,8 +30,8 @@ from patchgate.git.model import NO_MODE, Change, Entry, FileChange
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
 from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
-from patchgate.policy.policies import Found, Key, Policies, built_in
 from patchgate.policy.policy import Profile
+from patchgate.policy.tree_policies import Found, Key, Policies, built_in
 from patchgate.report.verdict import Report
 from patchgate.report.wording import SHORT_OID
 from patchgate.storage.atomic_write import write_atomically

@@ -13,8 +13,8 @@ from patchgate.git.objects import Objects
 from patchgate.git.quoting import printable
 from patchgate.git.repository import ANY_CODE, Repository
 from patchgate.git.revisions import NAME_ONE, resolve, tree_named
-from patchgate.policy.policies import Found, Key, Policies, usable
 from patchgate.policy.policy import Policy, Profile
+from patchgate.policy.tree_policies import Found, Key, Policies, usable
 from patchgate.report.wording import SHORT_OID
 
 TRUST_KEY = "patchgate.trustRef"

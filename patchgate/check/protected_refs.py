@@ -28,9 +28,9 @@ from patchgate.git.pushes import (
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.policy.file_kinds import ALLOWED_SIGNERS
-from patchgate.policy.patterns import matches_ref
-from patchgate.policy.policies import Found, Key, Policies, built_in
+from patchgate.policy.glob_matching import matches_ref
 from patchgate.policy.policy import Decision, Policy, Profile
+from patchgate.policy.tree_policies import Found, Key, Policies, built_in
 from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome
 

@@ -34,8 +34,8 @@ from patchgate.git.quoting import first_of
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import has_commits
 from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
-from patchgate.policy.policies import Key
 from patchgate.policy.policy import Policy, Profile
+from patchgate.policy.tree_policies import Key
 from patchgate.report.verdict import ChangeVerdict, Report, Verdict, WayOut
 from patchgate.report.wording import SHORT_OID
 

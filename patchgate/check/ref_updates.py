@@ -20,7 +20,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.quoting import first_of, printable
 from patchgate.git.repository import Repository
 from patchgate.ledger.receipts import Receipts, settled
-from patchgate.policy.policies import Policies
+from patchgate.policy.tree_policies import Policies
 from patchgate.report.verdict import ChangeVerdict, Report, Verdict
 from patchgate.report.wording import SHORT_OID, count
 

@@ -23,8 +23,8 @@ from patchgate.git.objects import Objects
 from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import Repository
 from patchgate.git.trees import Listing, resulting_tree
-from patchgate.policy.policies import Policies, built_in, require_version
 from patchgate.policy.policy import Policy, Profile
+from patchgate.policy.tree_policies import Policies, built_in, require_version
 from patchgate.report.verdict import ChangeVerdict, GateOutcome, Outcome, PolicyReference, Report
 
 _BATCH_FILES = 500

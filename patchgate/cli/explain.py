@@ -154,7 +154,7 @@ def _more_on(rule: Rule) -> str:
         for name, patterns in CLASSES.items():
             text += f"\n{name}: {' '.join(patterns)}\n"
     if rule.id == "secret":
-        from patchgate.policy.content import SECRET_FORMS
+        from patchgate.policy.content_rules import SECRET_FORMS
 
         text += "\nforms: " + ", ".join(form.name for form in SECRET_FORMS) + "\n"
     return text

@@ -223,13 +223,13 @@ def _verify_push(
     report: Report,
 ) -> Report:
     """Verify what the branches get, where the policy asks for it; what runs for long is told meanwhile."""
-    from patchgate.verify.push import asking_of
+    from patchgate.verify.verify_push import asking_of
 
     asking = asking_of(repository, remote, updates)
     if asking is None:
         return report
     # Most policies do not ask for it.
-    from patchgate.verify.push import verify_pushed
+    from patchgate.verify.verify_push import verify_pushed
 
     try:
         return verify_pushed(repository, remote, asking, report, partial(analysis_environment, progress))

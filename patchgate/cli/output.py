@@ -26,7 +26,7 @@ from patchgate.git.quoting import printable
 
 if TYPE_CHECKING:
     from patchgate.report.verdict import Report
-    from patchgate.verify.analyses import Around
+    from patchgate.verify.analysis_runner import Around
 
 # Name, the module of `report` that writes it, its function there. What a person reads comes first.
 FORMATS = (
@@ -203,7 +203,7 @@ def cache_folder() -> str:
 
 def analysis_environment(progress: Progress) -> Around:
     """Say what analyses need to know of this process: environment, cache, whom to tell, the time."""
-    from patchgate.verify.analyses import Around
+    from patchgate.verify.analysis_runner import Around
 
     return Around(environ=os.environ, cache=cache_folder(), tell=progress.tell, now=time.time())
 

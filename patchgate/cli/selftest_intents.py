@@ -23,7 +23,7 @@ from patchgate.intents.intent_status import Caller
 from patchgate.intents.stored_intents import StoredIntents, current_moment
 from patchgate.process import allowed_environment, run
 from patchgate.report.verdict import Finding
-from patchgate.verify.analyses import Around
+from patchgate.verify.analysis_runner import Around
 from patchgate.verify.analyze import Asked as ToVerify
 from patchgate.verify.verification_reasons import findings_of
 from patchgate.verify.verify import verify

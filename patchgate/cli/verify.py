@@ -41,7 +41,12 @@ def analyze_command(
     what = what or ("worktree" if worktree else "staged")
     repository = open_here(context)
     from patchgate.verify.analyze import analyze
-    from patchgate.verify.document import analysis_json, analysis_sarif, analysis_text, analysis_warnings
+    from patchgate.verify.verification_json import (
+        analysis_json,
+        analysis_sarif,
+        analysis_text,
+        analysis_warnings,
+    )
 
     with Progress(quiet=quiet) as progress:
         done = analyze(repository, what, analysis_environment(progress), check_stable=check_stable)
@@ -88,11 +93,11 @@ def verify_command(
         found = verify(repository, Asked(revision, intent, base), analysis_environment(progress))
     if not (quiet and form in _TEXTS and found.status.verdict == "accepted"):
         if form == "json":
-            from patchgate.verify.document import render as as_json
+            from patchgate.verify.verification_json import render as as_json
 
             write(as_json(found))
         elif form == "sarif":
-            from patchgate.verify.sarif import render as as_sarif
+            from patchgate.verify.verification_sarif import render as as_sarif
 
             write(as_sarif(found))
         else:

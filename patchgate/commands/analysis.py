@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from patchgate.commands.results import AnalysisRun, Evaluated
+from patchgate.commands.analysis_results import AnalysisOutcome, AnalysisRun
 from patchgate.commands.runner import (
     command_environment,
     find_program,
@@ -27,7 +27,7 @@ from patchgate.git.quoting import printable
 from patchgate.policy.settings import AnalysisSettings, CommandSettings
 
 if TYPE_CHECKING:
-    from patchgate.commands.results import Lines
+    from patchgate.commands.analysis_results import Lines
     from patchgate.process.command import Ended
 
 MAX_OUTPUT = 128 << 20
@@ -102,7 +102,7 @@ def analyse(
     """
     from patchgate.process.command import run_command
 
-    run = AnalysisRun(analysis=name, key="", digest="", outcome=Evaluated.NOT_EVALUATED)
+    run = AnalysisRun(analysis=name, key="", digest="", outcome=AnalysisOutcome.NOT_EVALUATED)
     environment = command_environment(environ, settings.env, place)
     program, missing = located(settings, environment)
     if missing or program is None:
@@ -172,21 +172,21 @@ def _read(
 ) -> AnalysisRun:
     # What reads is loaded only where something was told: a run that is stored costs none of it.
     from patchgate.commands.json_stream import NotReadError
-    from patchgate.commands.metrics import read_metrics
+    from patchgate.commands.metrics_file import read_metrics
     from patchgate.commands.sarif_file import FailedError, read_sarif
 
     try:
         with open(output, "rb") as stream:
             if settings.format == "metrics":
                 measurements = read_metrics(stream, run.analysis, text_of)
-                return replace(run, outcome=Evaluated.CLEAN, measurements=measurements)
+                return replace(run, outcome=AnalysisOutcome.CLEAN, measurements=measurements)
             results, suppressed = read_sarif(stream, run.analysis, place, text_of)
     except FailedError as error:
         return _untold(run, error.message, error.hint or _AGAIN)
     except NotReadError as error:
         reason = f"told nothing that can be read: {error.message}"
         return _untold(run, f"{reason}; it said{said}" if said else reason, error.hint or _WANTED)
-    outcome = Evaluated.FINDINGS if results else Evaluated.CLEAN
+    outcome = AnalysisOutcome.FINDINGS if results else AnalysisOutcome.CLEAN
     return replace(run, outcome=outcome, results=results, suppressed=suppressed)
 
 

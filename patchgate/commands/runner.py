@@ -20,7 +20,7 @@ from patchgate.git.path import RepoPath
 from patchgate.git.quoting import printable, without_escapes
 from patchgate.policy.command import expand, needs_files
 from patchgate.policy.settings import AnalysisSettings, CommandKind, CommandSettings
-from patchgate.policy.texts import FILES
+from patchgate.policy.validators import FILES
 from patchgate.process.command import Ended, StartFault, run_command
 from patchgate.report.rules import Level
 from patchgate.report.verdict import Finding, Fixer, Json

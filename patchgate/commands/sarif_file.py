@@ -11,8 +11,8 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
+from patchgate.commands.analysis_results import AnalysisResult, Lines, TreeFiles
 from patchgate.commands.json_stream import JsonObject, JsonStream, NotReadError, as_list, as_text
-from patchgate.commands.results import Lines, Result, TreeFiles
 from patchgate.commands.sarif_results import (
     DRIVER,
     UNNAMED,
@@ -267,7 +267,7 @@ def _elements(stream: JsonStream, at: str) -> Iterator[str]:
 
 def read_sarif(
     stream: BinaryIO, analysis: str, root: str, lines_of: Lines
-) -> tuple[tuple[Result, ...], tuple[Result, ...]]:
+) -> tuple[tuple[AnalysisResult, ...], tuple[AnalysisResult, ...]]:
     """Read the results of a document: those that count, and those that the tool leaves out by itself.
 
     Args:
@@ -284,11 +284,11 @@ def read_sarif(
     # From the last to the first, so that each is given up as it becomes a result.
     found.sort(reverse=True)
     marks = _Marks(files)
-    results: list[Result] = []
-    suppressed: list[Result] = []
+    results: list[AnalysisResult] = []
+    suppressed: list[AnalysisResult] = []
     while found:
         each = found.pop()
-        result = Result(
+        result = AnalysisResult(
             analysis=analysis,
             tool=each.tool,
             rule=each.rule,

@@ -34,9 +34,9 @@ from patchgate.git.repository import Repository
 from patchgate.git.tree_view import TreePaths, TreeView
 from patchgate.ledger.ledger import iso
 from patchgate.policy.component import BASELINES, NONE_DECLARED, Component
-from patchgate.policy.policies import Policies, usable
 from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.settings import ComponentSettings
+from patchgate.policy.tree_policies import Policies, usable
 from patchgate.report import wording
 from patchgate.report.rules import Level
 from patchgate.report.verdict import Finding

@@ -49,7 +49,7 @@ from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.ledger.ledger import Ledger
 from patchgate.policy.component import Component, Role
-from patchgate.policy.texts import TESTS
+from patchgate.policy.validators import TESTS
 from patchgate.storage.atomic_write import write_atomically
 
 

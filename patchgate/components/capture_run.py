@@ -12,15 +12,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from patchgate.commands.failures import MOST_REPORT, Counts, read_report, said_broken_off, said_nothing_ran
 from patchgate.commands.runner import CommandOutcome, Status, report_options, runs_pytest
+from patchgate.commands.test_results import (
+    MOST_REPORT,
+    Counts,
+    read_report,
+    said_broken_off,
+    said_nothing_ran,
+)
 from patchgate.components.baseline import Hashes
 from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import printable
 from patchgate.policy.component import Component
 from patchgate.policy.settings import CommandSettings
-from patchgate.policy.texts import FILES, TESTS
+from patchgate.policy.validators import FILES, TESTS
 
 MOST_SECONDS = 3600.0
 # pytest: no tests; an internal error, an error of usage. Of the system: not executable, not found.

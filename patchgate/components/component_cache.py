@@ -104,7 +104,7 @@ def facts_at(view: TreeView, path: RepoPath, cache: FactsCache) -> ContractFacts
 
 
 def _facts_of(objects: Objects, oid: str) -> ContractFacts:
-    from patchgate.policy.json_places import too_large
+    from patchgate.policy.strict_json import too_large
 
     fault = too_large(objects.sizes([oid])[oid])
     if fault is not None:

@@ -26,8 +26,8 @@ from patchgate.git.repository import Repository
 from patchgate.git.tree_view import TreeView
 from patchgate.policy.component import NONE_DECLARED, TO_DECLARE, Component, Components, Role
 from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
-from patchgate.policy.policies import Policies, usable
 from patchgate.policy.policy import Policy
+from patchgate.policy.tree_policies import Policies, usable
 from patchgate.report.json import as_text
 
 

@@ -14,8 +14,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from patchgate.components.contract_facts import VERSION, ContractMistake, is_version
 from patchgate.git.quoting import printable
-from patchgate.policy.json_places import JsonDocument, Place, dotted
-from patchgate.policy.texts import COMPONENT_ID, TextError, check_id
+from patchgate.policy.strict_json import JsonDocument, Place, dotted
+from patchgate.policy.validators import COMPONENT_ID, TextError, check_id
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

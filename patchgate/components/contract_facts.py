@@ -23,7 +23,7 @@ _Order = tuple[tuple[int, ...], bool, tuple[tuple[int, int, str], ...]]
 def version_of(raw: bytes) -> str | None:
     """Find the version that a contract states, even where the rest of it is wrong; None where it is none."""
     # 3 ms to import, and a commit near a component needs no version.
-    from patchgate.policy.json_places import JsonDocument, read_json
+    from patchgate.policy.strict_json import JsonDocument, read_json
 
     read = read_json(raw)
     if not isinstance(read, JsonDocument) or not isinstance(read.value, dict):

@@ -21,7 +21,7 @@ from patchgate.git.model import GITLINK, SYMLINK, FileChange
 from patchgate.git.path import RepoPath
 from patchgate.git.tree_view import TreeView
 from patchgate.policy.component import Component, Components, Role, anchored, literal_start, outermost
-from patchgate.policy.patterns import PatternSet
+from patchgate.policy.glob_matching import PatternSet
 from patchgate.policy.policy import Policy
 
 _KINDS = {SYMLINK: "a symlink", GITLINK: "a submodule"}

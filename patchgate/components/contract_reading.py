@@ -19,7 +19,7 @@ from patchgate.components.contract import MAX_TYPE, Contract, modern_effects
 from patchgate.components.contract_facts import BudgetPromise, ContractFacts, ContractMistake, Reference
 from patchgate.components.contract_types import KNOWN_TYPES, TypeTextError, meant, names_in
 from patchgate.git.quoting import printable
-from patchgate.policy.json_places import JsonDocument, JsonFault, Place, dotted, read_json
+from patchgate.policy.strict_json import JsonDocument, JsonFault, Place, dotted, read_json
 
 MOST_MISTAKES = 100
 MAX_SUGGESTIONS = 50

@@ -22,7 +22,7 @@ from patchgate.git.path import RepoPath
 from patchgate.git.quoting import first_of, printable
 from patchgate.ledger.timestamps import iso_if_any
 from patchgate.policy.component import Role
-from patchgate.policy.texts import COMPONENT_ID
+from patchgate.policy.validators import COMPONENT_ID
 from patchgate.report.json import finding_documents, json_line, path_list
 from patchgate.report.schema import (
     COUNT,

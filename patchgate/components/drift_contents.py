@@ -175,7 +175,7 @@ def is_another_promise(
 
 def _document(content: bytes | None, but: Sequence[str]) -> str | None:
     """Write a JSON document so that equal ones are equal texts; a key that stands twice makes it none."""
-    from patchgate.policy.json_places import JsonDocument, read_json
+    from patchgate.policy.strict_json import JsonDocument, read_json
 
     read = None if content is None else read_json(content)
     if not isinstance(read, JsonDocument) or read.doubled:

@@ -30,8 +30,8 @@ from patchgate.git.model import Entry
 from patchgate.git.objects import Objects
 from patchgate.git.tree_view import TreePaths, TreeView
 from patchgate.policy.component import BASELINES, Component, Components, Role
-from patchgate.policy.policies import Policies
 from patchgate.policy.policy import Policy
+from patchgate.policy.tree_policies import Policies
 
 _CUT_OFF = "this clone is shallow, and its history ends before that"
 _NEVER = "no commit of its history made the baseline what it is"

@@ -24,9 +24,9 @@ from patchgate.git.repository import Repository
 from patchgate.git.tree_view import TreeView
 from patchgate.policy.component import Component, Components, Role
 from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
-from patchgate.policy.patterns import matches_ref
-from patchgate.policy.policies import Found, Policies, built_in
+from patchgate.policy.glob_matching import matches_ref
 from patchgate.policy.policy import Policy, Profile
+from patchgate.policy.tree_policies import Found, Policies, built_in
 from patchgate.report.rules import Level
 from patchgate.report.verdict import (
     ChangeVerdict,

@@ -24,9 +24,9 @@ from patchgate.errors import UndecidedError
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.pushes import BRANCHES, RefUpdate, common_ancestor
-from patchgate.policy.policies import built_in
 from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.settings import ComponentSettings
+from patchgate.policy.tree_policies import built_in
 from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome
 from patchgate.report.wording import SHORT_OID

@@ -24,8 +24,8 @@ from patchgate.git.model import Change, Source
 from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
 from patchgate.policy.component import Component
-from patchgate.policy.policies import built_in
 from patchgate.policy.policy import Policy, Profile
+from patchgate.policy.tree_policies import built_in
 from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Finding, Report
 

@@ -39,8 +39,8 @@ from patchgate.intents.stored_intents import StoredIntents
 from patchgate.ledger.history import describe_contradiction
 from patchgate.ledger.ledger import Event, Ledger, iso
 from patchgate.ledger.receipts import Receipts, settled
-from patchgate.policy.policies import Found, Policies, require_version
 from patchgate.policy.policy import Policy
+from patchgate.policy.tree_policies import Found, Policies, require_version
 from patchgate.process import run
 from patchgate.report.rules import Level
 from patchgate.report.wording import SHORT_OID, count, safe

@@ -18,7 +18,7 @@ from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository
 from patchgate.intents.intent import Intent, Moment
 from patchgate.policy.file_kinds import CONTROLS_BY_NAME, PRE_COMMIT_FILE, PYPROJECT_FILE
-from patchgate.policy.policies import Policies
+from patchgate.policy.tree_policies import Policies
 
 _EVENTS = ("commit-msg", "reference-transaction")
 _HAND_ON = frozenset({"pre-commit", "prek"})

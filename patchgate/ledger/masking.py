@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from patchgate.git.quoting import printable, without_controls
-from patchgate.policy.content import SECRET_FORMS
+from patchgate.policy.content_rules import SECRET_FORMS
 from patchgate.storage.record import Json
 
 _LEAST_NAMED = 4

@@ -32,9 +32,9 @@ from patchgate.patches.patch_base import Footing, find_footing, index_tree
 from patchgate.patches.patch_model import Fault
 from patchgate.patches.patch_parser import parse, without_returns
 from patchgate.policy.file_kinds import is_control_by_name
-from patchgate.policy.policies import built_in
 from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.sealed_file import SealedFile, drop_oldest
+from patchgate.policy.tree_policies import built_in
 from patchgate.report.verdict import ChangeVerdict, Report
 
 KEPT_SECONDS = 3600

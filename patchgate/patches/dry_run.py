@@ -42,8 +42,8 @@ from patchgate.patches.proposed_files import (
     proposed_files,
     standing,
 )
-from patchgate.policy.policies import Policies, built_in
 from patchgate.policy.policy import Policy, Profile
+from patchgate.policy.tree_policies import Policies, built_in
 from patchgate.report.rules import Level, Stage
 from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from patchgate.check.python_tokens import LETTERS, SourceStatement, statements_of
 from patchgate.check.python_tokens import text_of as text_for_python
-from patchgate.policy.markers import EMPTY_BODY, NOT_IMPLEMENTED
+from patchgate.policy.placeholder_markers import EMPTY_BODY, NOT_IMPLEMENTED
 
 _RAISED = re.compile(rb"(?:\braise\b[^#\"']{0,200}?|^[ \t(]*(?:\w{1,60}\.){0,6})\bNotImplemented(?:Error)?\b")
 # The head of a statement above that is no function: what stands under it needs no closer look.

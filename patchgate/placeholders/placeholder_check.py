@@ -31,9 +31,9 @@ from patchgate.intents.worktree_intents import ScopeGate
 from patchgate.placeholders.placeholder_gate import examine
 from patchgate.placeholders.placeholder_search import placeholders_near
 from patchgate.policy.file_kinds import PRE_COMMIT_FILE, is_control_by_name
-from patchgate.policy.policies import Policies, require_version, usable
 from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.settings import PlaceholdersSettings
+from patchgate.policy.tree_policies import Policies, require_version, usable
 from patchgate.report.verdict import ChangeVerdict, Finding, Report
 
 if TYPE_CHECKING:

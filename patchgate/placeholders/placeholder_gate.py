@@ -19,7 +19,7 @@ from patchgate.git.model import FileChange, Line
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import printable
 from patchgate.placeholders.placeholder_matches import Match, is_python
-from patchgate.policy.markers import FUNCTIONS, Markers
+from patchgate.policy.placeholder_markers import FUNCTIONS, Markers
 from patchgate.policy.policy import Decision, Policy, Profile
 from patchgate.report.rules import RULES
 from patchgate.report.verdict import Finding

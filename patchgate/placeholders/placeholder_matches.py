@@ -25,7 +25,17 @@ from patchgate.placeholders.comment_syntax import (
 from patchgate.placeholders.empty_functions import empty_bodies, never
 from patchgate.placeholders.todo_context import ANOTHER
 from patchgate.placeholders.todo_words import mark_in
-from patchgate.policy.markers import BODY, BRACKET, FILLER, HOLE, OWN, WORD, Bodies, Marker, Markers
+from patchgate.policy.placeholder_markers import (
+    BODY,
+    BRACKET,
+    FILLER,
+    HOLE,
+    OWN,
+    WORD,
+    Bodies,
+    Marker,
+    Markers,
+)
 
 _SIGNS = (
     *(b":", b"-", b"!", b"?", b". ", b"..", b";"),

@@ -20,7 +20,7 @@ from patchgate.git.path import RepoPath
 from patchgate.git.repository import BIG_FILE
 from patchgate.placeholders.placeholder_gate import Marked, PlaceholdersNear, begins_function, is_suspicious
 from patchgate.placeholders.placeholder_matches import matches_in, text_of
-from patchgate.policy.markers import FUNCTIONS, Markers
+from patchgate.policy.placeholder_markers import FUNCTIONS, Markers
 from patchgate.policy.policy import Policy, Profile
 
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")

@@ -21,7 +21,7 @@ from patchgate.placeholders.todo_context import (
     is_said,
     is_value,
 )
-from patchgate.policy.markers import Marker
+from patchgate.policy.placeholder_markers import Marker
 
 # A line with more of one word is a mark: that is nobody's prose.
 _MOST = 500

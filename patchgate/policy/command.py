@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from patchgate.policy.texts import FILES
+from patchgate.policy.validators import FILES
 
 if TYPE_CHECKING:
     from patchgate.git.model import FileChange

@@ -15,8 +15,8 @@ from functools import cached_property
 from itertools import takewhile
 
 from patchgate.git.path import RepoPath
-from patchgate.policy.glob import parse
-from patchgate.policy.patterns import PatternSet
+from patchgate.policy.glob_matching import PatternSet
+from patchgate.policy.glob_syntax import parse
 from patchgate.policy.settings import ComponentSettings
 
 BASELINES = b".patchgate/baselines/"

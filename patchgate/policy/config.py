@@ -16,10 +16,10 @@ from pydantic import BaseModel, ValidationError
 
 from patchgate.errors import ConfigError, Mistake
 from patchgate.git.quoting import printable
-from patchgate.policy.config_tables import ConfigDocument
-from patchgate.policy.loader import settings_from
+from patchgate.policy.config_models import ConfigDocument
 from patchgate.policy.settings import Config
-from patchgate.policy.texts import TextError
+from patchgate.policy.settings_loader import settings_from
+from patchgate.policy.validators import TextError
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

@@ -11,8 +11,8 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from patchgate.policy.expressions import MAX_EXPRESSION, check_expression
-from patchgate.policy.texts import (
+from patchgate.policy.regular_expressions import MAX_EXPRESSION, check_expression
+from patchgate.policy.validators import (
     FILES,
     MARKER_NAME,
     MAX_EXAMPLE,

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from patchgate.git.path import RepoPath, bounded, fold
 from patchgate.git.quoting import printable
 from patchgate.policy.component import Components
-from patchgate.policy.content import ContentRules, NoLimit, TimeLimit
+from patchgate.policy.content_rules import ContentRules, NoLimit, TimeLimit
 from patchgate.policy.file_kinds import CLASSES, is_control_by_name
-from patchgate.policy.patterns import PatternSet, PrefixSet
+from patchgate.policy.glob_matching import PatternSet, PrefixSet
 from patchgate.policy.settings import Config, OverrideSettings, ProfileSettings
 from patchgate.report.rules import RULES, RULES_VERSION, Level, Stage
 
 if TYPE_CHECKING:
-    from patchgate.policy.markers import Markers
+    from patchgate.policy.placeholder_markers import Markers
 
 Key = tuple[str | int, ...]
 _MANY_PATHS = 200_000
@@ -155,7 +155,7 @@ class Policy:
     def markers(self) -> Markers:
         """The markers of placeholders, the policy's own among them."""
         # Most commits are judged without them.
-        from patchgate.policy.markers import Markers
+        from patchgate.policy.placeholder_markers import Markers
 
         return Markers(self.config.claims.markers, self.limit)
 

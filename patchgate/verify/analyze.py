@@ -14,7 +14,13 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from patchgate.check.policy_lookup import policy_of_analyses
-from patchgate.commands.results import AnalysisRun, Evaluated, Measurement, Result, TreeRuns
+from patchgate.commands.analysis_results import (
+    AnalysisOutcome,
+    AnalysisResult,
+    AnalysisRun,
+    Measurement,
+    TreeRuns,
+)
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.change_sources import pending_base, staged, worktree
 from patchgate.git.diff import Detail
@@ -28,7 +34,7 @@ from patchgate.intents.intent import Intent
 from patchgate.intents.stored_intents import StoredIntents, current_moment
 from patchgate.intents.worktree_intents import ScopeGate
 from patchgate.policy.policy import Policy
-from patchgate.verify.analyses import Around, Runner
+from patchgate.verify.analysis_runner import Around, Runner
 
 STAGED, WORKTREE = "staged", "worktree"
 REVISION = "a commit, a branch or a tag"
@@ -176,7 +182,7 @@ class Unstable:
     """
 
     analysis: str
-    once: tuple[Result | Measurement, ...]
+    once: tuple[AnalysisResult | Measurement, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +203,7 @@ class Analysis:
         found: dict[str, AnalysisRun] = {}
         for runs in (self.runs, self.again):
             for name, run in runs.runs.items() if runs is not None else ():
-                if run.outcome is Evaluated.NOT_EVALUATED:
+                if run.outcome is AnalysisOutcome.NOT_EVALUATED:
                     found.setdefault(name, run)
         return tuple(found[name] for name in sorted(found))
 
@@ -239,8 +245,8 @@ def analyze(repository: Repository, what: str, around: Around, *, check_stable: 
         return Analysis(what, analysed.commit, first, second)
 
 
-def _once(first: AnalysisRun, second: AnalysisRun) -> tuple[Result | Measurement, ...]:
-    found: list[Result | Measurement] = []
+def _once(first: AnalysisRun, second: AnalysisRun) -> tuple[AnalysisResult | Measurement, ...]:
+    found: list[AnalysisResult | Measurement] = []
     for one, other in ((first, second), (second, first)):
         left = Counter(_said(one))
         left.subtract(_said(other))
@@ -248,5 +254,5 @@ def _once(first: AnalysisRun, second: AnalysisRun) -> tuple[Result | Measurement
     return tuple(found)
 
 
-def _said(run: AnalysisRun) -> list[Result | Measurement]:
+def _said(run: AnalysisRun) -> list[AnalysisResult | Measurement]:
     return [*run.results, *run.suppressed, *run.measurements]

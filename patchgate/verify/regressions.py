@@ -11,10 +11,16 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from patchgate.commands.results import Comparison, Result, ThresholdState, TreeRuns, Worsened
+from patchgate.commands.analysis_results import (
+    AnalysisComparison,
+    AnalysisResult,
+    ThresholdState,
+    TreeRuns,
+    WorsenedMetric,
+)
 from patchgate.git.path import RepoPath
 from patchgate.policy.settings import ThresholdSettings
-from patchgate.policy.texts import FINDINGS, NEW_FINDINGS
+from patchgate.policy.validators import FINDINGS, NEW_FINDINGS
 
 Values: TypeAlias = dict[tuple[RepoPath, str, str], float]
 """The value of each path, symbol and metric."""
@@ -35,7 +41,9 @@ def highest(runs: TreeRuns, moved: Mapping[RepoPath, RepoPath]) -> Values:
     return values
 
 
-def worse(before: Values, after: Values, thresholds: Sequence[ThresholdSettings]) -> tuple[Worsened, ...]:
+def worse(
+    before: Values, after: Values, thresholds: Sequence[ThresholdSettings]
+) -> tuple[WorsenedMetric, ...]:
     """Give the metrics that are higher than before, and new symbols that are over a threshold."""
     least: dict[str, float] = {}
     for threshold in thresholds:
@@ -45,7 +53,7 @@ def worse(before: Values, after: Values, thresholds: Sequence[ThresholdSettings]
         old = before.get(key)
         limit = least.get(key[2])
         if (value > old) if old is not None else (limit is not None and value > limit):
-            found.append(Worsened(*key, old, value))
+            found.append(WorsenedMetric(*key, old, value))
     return tuple(sorted(found, key=lambda each: (each.path.raw, each.symbol, each.name)))
 
 
@@ -55,7 +63,7 @@ def states(
     after: Values,
     *,
     findings: tuple[int, int],
-    new: tuple[Result, ...],
+    new: tuple[AnalysisResult, ...],
 ) -> tuple[ThresholdState, ...]:
     """Hold both trees against every threshold, in the order of the policy.
 
@@ -82,7 +90,7 @@ def states(
     return tuple(found)
 
 
-def caused_by(state: ThresholdState, own: Sequence[Result | Worsened]) -> bool:
+def caused_by(state: ThresholdState, own: Sequence[AnalysisResult | WorsenedMetric]) -> bool:
     """Tell whether a piece of work made a threshold worse (A10).
 
     Args:
@@ -91,8 +99,8 @@ def caused_by(state: ThresholdState, own: Sequence[Result | Worsened]) -> bool:
     if not state.is_worse:
         return False
     if state.metric in {FINDINGS, NEW_FINDINGS}:
-        return any(isinstance(each, Result) for each in own)
-    return any(isinstance(each, Worsened) and each.name == state.metric for each in own)
+        return any(isinstance(each, AnalysisResult) for each in own)
+    return any(isinstance(each, WorsenedMetric) and each.name == state.metric for each in own)
 
 
 def _by_metric(values: Values) -> dict[str, Values]:
@@ -117,7 +125,7 @@ def _of_metric(threshold: ThresholdSettings, before: Values, after: Values) -> T
         now,
         old is not None and old > threshold.max,
         now is not None and now > threshold.max,
-        tuple(Worsened(*key, before.get(key), after[key]) for key in over),
+        tuple(WorsenedMetric(*key, before.get(key), after[key]) for key in over),
     )
 
 
@@ -130,7 +138,7 @@ def compare(
     after: TreeRuns,
     thresholds: Sequence[ThresholdSettings],
     renamed: Mapping[RepoPath, RepoPath],
-) -> Comparison:
+) -> AnalysisComparison:
     """Compare the analyses of two trees.
 
     Args:
@@ -146,7 +154,7 @@ def compare(
     hidden, _ = _unlike(was_hidden, is_hidden, moved)
     old_values, values = highest(before, moved), highest(after, {})
     in_order = _in_order(new)
-    return Comparison(
+    return AnalysisComparison(
         new=in_order,
         fixed=_in_order(_still_there(fixed, hidden, moved)),
         unchanged=len(has) - len(new),
@@ -156,7 +164,7 @@ def compare(
     )
 
 
-def _all(runs: TreeRuns, *, suppressed: bool) -> list[Result]:
+def _all(runs: TreeRuns, *, suppressed: bool) -> list[AnalysisResult]:
     return [
         result
         for name in sorted(runs.runs)
@@ -165,8 +173,8 @@ def _all(runs: TreeRuns, *, suppressed: bool) -> list[Result]:
 
 
 def _unlike(
-    before: Sequence[Result], after: Sequence[Result], moved: Mapping[RepoPath, RepoPath]
-) -> tuple[list[Result], list[Result]]:
+    before: Sequence[AnalysisResult], after: Sequence[AnalysisResult], moved: Mapping[RepoPath, RepoPath]
+) -> tuple[list[AnalysisResult], list[AnalysisResult]]:
     """Give what only `after` has, and what only `before` has."""
     old_keys, keys = _keys(before, moved), _keys(after, {})
     old_counts, counts = Counter(old_keys), Counter(keys)
@@ -176,15 +184,15 @@ def _unlike(
 
 
 def _surplus(
-    results: Sequence[Result], keys: Sequence[_Key], counts: Counter[_Key], others: Counter[_Key]
-) -> list[Result]:
+    results: Sequence[AnalysisResult], keys: Sequence[_Key], counts: Counter[_Key], others: Counter[_Key]
+) -> list[AnalysisResult]:
     """Give the results that the other side has not; of alike ones the last in the file."""
     more = {key: number - others[key] for key, number in counts.items() if number > others[key]}
-    alike: defaultdict[_Key, list[Result]] = defaultdict(list)
+    alike: defaultdict[_Key, list[AnalysisResult]] = defaultdict(list)
     for key, result in zip(keys, results, strict=True):
         if key in more:
             alike[key].append(result)
-    found: list[Result] = []
+    found: list[AnalysisResult] = []
     for key, group in alike.items():
         group.sort(key=lambda result: result.line or 0)
         found += group[-more[key] :]
@@ -192,14 +200,14 @@ def _surplus(
 
 
 def _more_of_a_kind(
-    hidden: Iterable[Result],
-    before: Iterable[Result],
-    after: Iterable[Result],
+    hidden: Iterable[AnalysisResult],
+    before: Iterable[AnalysisResult],
+    after: Iterable[AnalysisResult],
     moved: Mapping[RepoPath, RepoPath],
-) -> list[Result]:
+) -> list[AnalysisResult]:
     """Leave of new suppressions as many as there are more of their kind; the last in the file."""
     more = Counter(_kinds(after, {})) - Counter(_kinds(before, moved))
-    found: list[Result] = []
+    found: list[AnalysisResult] = []
     for each in reversed(_in_order(hidden)):
         (kind,) = _kinds([each], {})
         if more[kind]:
@@ -208,17 +216,17 @@ def _more_of_a_kind(
     return found
 
 
-def _kinds(results: Iterable[Result], moved: Mapping[RepoPath, RepoPath]) -> list[_Kind]:
+def _kinds(results: Iterable[AnalysisResult], moved: Mapping[RepoPath, RepoPath]) -> list[_Kind]:
     """Give what is counted together of suppressed results: the identity without the place in the file."""
     return [key[:4] for key in _keys(results, moved)]
 
 
 def _still_there(
-    fixed: Iterable[Result], hidden: Sequence[Result], moved: Mapping[RepoPath, RepoPath]
-) -> list[Result]:
+    fixed: Iterable[AnalysisResult], hidden: Sequence[AnalysisResult], moved: Mapping[RepoPath, RepoPath]
+) -> list[AnalysisResult]:
     """Leave out of what is gone that which is only suppressed now: nobody mended it."""
     left = Counter(_keys(hidden, {}))
-    found: list[Result] = []
+    found: list[AnalysisResult] = []
     for result in fixed:
         (key,) = _keys([result], moved)
         if left[key]:
@@ -228,7 +236,7 @@ def _still_there(
     return found
 
 
-def _keys(results: Iterable[Result], moved: Mapping[RepoPath, RepoPath]) -> list[_Key]:
+def _keys(results: Iterable[AnalysisResult], moved: Mapping[RepoPath, RepoPath]) -> list[_Key]:
     """Give the identity of each result; how often it occurs is counted by whoever asks."""
     # Two loops, and bytes in the key: 100,000 paths hash as bytes in a third of the time.
     if not moved:
@@ -244,7 +252,7 @@ def _keys(results: Iterable[Result], moved: Mapping[RepoPath, RepoPath]) -> list
     return keys
 
 
-def _in_order(results: Iterable[Result]) -> tuple[Result, ...]:
+def _in_order(results: Iterable[AnalysisResult]) -> tuple[AnalysisResult, ...]:
     return tuple(
         sorted(
             results,

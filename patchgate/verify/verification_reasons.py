@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from patchgate.check.case import find
-from patchgate.commands.results import AnalysisRun, Result, ThresholdState, Worsened
+from patchgate.commands.analysis_results import AnalysisResult, AnalysisRun, ThresholdState, WorsenedMetric
 from patchgate.git.quoting import first_of
 from patchgate.intents.intent import ScopeCheck
 from patchgate.intents.scope import FORBIDS_CONTROLS, file_findings
 from patchgate.report.rules import RULES, Level
 from patchgate.report.verdict import Finding, Fixer, Verdict
 from patchgate.report.wording import count, number, safe, show_path, some
-from patchgate.verify.abuse import GREENED, WHILE_REGRESSIONS, WITH_CODE, WITHOUT_INTENT
-from patchgate.verify.result import GATE_FAILURES, REGRESSIONS, Status, Verification
+from patchgate.verify.suppression_abuse import GREENED, WHILE_REGRESSIONS, WITH_CODE, WITHOUT_INTENT
+from patchgate.verify.verification_result import GATE_FAILURES, REGRESSIONS, Status, Verification
 
 MOST_NAME = 100
 _MOST_NAMED = 3
@@ -31,34 +31,34 @@ _SEE_ALL = "git patchgate verify shows all of them"
 Thing = TypeVar("Thing")
 
 
-def place_of(result: Result) -> str:
+def place_of(result: AnalysisResult) -> str:
     """Name where a finding is: `src/a.py:3`."""
     if result.path is None:
         return "(no file)"
     return show_path(result.path) + ("" if result.line is None else f":{result.line}")
 
 
-def name_result(result: Result) -> str:
+def name_result(result: AnalysisResult) -> str:
     """Name one finding: `src/a.py:3 F401`; one in no file names its tool."""
     rule = safe(" ".join(result.rule.split()), MOST_NAME)
     of = f" of {safe(result.tool, MOST_NAME)}" if result.path is None else ""
     return f"{place_of(result)} {rule}{of}"
 
 
-def name_symbol(each: Worsened) -> str:
+def name_symbol(each: WorsenedMetric) -> str:
     """Name what has a metric: `src/a.py f`, or the file alone."""
     symbol = f" {safe(each.symbol, MOST_NAME)}" if each.symbol else ""
     return f"{show_path(each.path)}{symbol}"
 
 
-def name_signal(signal: Result | Worsened) -> str:
+def name_signal(signal: AnalysisResult | WorsenedMetric) -> str:
     """Name what is over a threshold; a symbol with its value: `src/a.py f 11`."""
-    if isinstance(signal, Result):
+    if isinstance(signal, AnalysisResult):
         return name_result(signal)
     return f"{name_symbol(signal)} {number(signal.after)}"
 
 
-def worsened_from(signal: Worsened) -> str:
+def worsened_from(signal: WorsenedMetric) -> str:
     """Say what a symbol had before."""
     return "new" if signal.before is None else f"{number(signal.before)} before"
 
@@ -256,7 +256,7 @@ def _abuse(verification: Verification) -> Iterator[Finding]:
     yield from _rest(rule, suppressed, "suppression")
 
 
-def _results(rule: str, results: Sequence[Result]) -> Iterator[Finding]:
+def _results(rule: str, results: Sequence[AnalysisResult]) -> Iterator[Finding]:
     for each in results[:MOST]:
         said = safe(" ".join(each.message.split()), _MOST_LETTERS)
         name = safe(" ".join(each.rule.split()), 100)
@@ -288,7 +288,7 @@ def _thresholds(rule: str, states: Sequence[ThresholdState]) -> Iterator[Finding
             describe_state(state),
             None if first is None else first.path,
             _fix(rule),
-            line=first.line if isinstance(first, Result) else None,
+            line=first.line if isinstance(first, AnalysisResult) else None,
             details={
                 "threshold": safe(state.name),
                 "metric": safe(state.metric),
@@ -301,9 +301,9 @@ def _thresholds(rule: str, states: Sequence[ThresholdState]) -> Iterator[Finding
     yield from _rest(rule, states, "threshold")
 
 
-def _describe(signal: Result | Worsened) -> str:
+def _describe(signal: AnalysisResult | WorsenedMetric) -> str:
     said = name_signal(signal)
-    return said if isinstance(signal, Result) else f"{said} ({worsened_from(signal)})"
+    return said if isinstance(signal, AnalysisResult) else f"{said} ({worsened_from(signal)})"
 
 
 def _fix(rule: str) -> str:

@@ -10,12 +10,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from patchgate.commands.results import Evaluated, Result, ThresholdState, TreeRuns, Worsened
+from patchgate.commands.analysis_results import (
+    AnalysisOutcome,
+    AnalysisResult,
+    ThresholdState,
+    TreeRuns,
+    WorsenedMetric,
+)
 from patchgate.git.quoting import first_of
 from patchgate.report.verdict import Verdict
 from patchgate.report.wording import SHORT_OID, count, number, safe, show_path, some
-from patchgate.verify.result import Verification
 from patchgate.verify.verification_reasons import MOST_NAME, name_signal, name_symbol, place_of
+from patchgate.verify.verification_result import Verification
 
 DEFAULT_LIMIT = 20
 _MOST_MESSAGE = 300
@@ -71,7 +77,7 @@ def _told(runs: TreeRuns) -> str:
     said = []
     for name in sorted(runs.runs):
         run = runs.runs[name]
-        if run.outcome is Evaluated.NOT_EVALUATED:
+        if run.outcome is AnalysisOutcome.NOT_EVALUATED:
             said.append(f"{name} could not be evaluated")
         elif run.measurements and not run.results:
             said.append(f"{name} {count(len(run.measurements), 'value')}")
@@ -83,7 +89,7 @@ def _told(runs: TreeRuns) -> str:
 def _silent(runs: TreeRuns) -> Iterator[str]:
     for name in sorted(runs.runs):
         run = runs.runs[name]
-        if run.outcome is Evaluated.NOT_EVALUATED:
+        if run.outcome is AnalysisOutcome.NOT_EVALUATED:
             yield f"    {name}: {_sentence(run.reason or 'no reason is known')}"
             if run.hint:
                 yield f"    help: {safe(run.hint)}"
@@ -97,7 +103,7 @@ def _regressions(verification: Verification, limit: int) -> Iterator[list[str]]:
     yield list_results(f"new findings elsewhere, not the intent's ({len(others)}):", others, limit)
 
 
-def list_results(title: str, entries: Sequence[Result], limit: int) -> list[str]:
+def list_results(title: str, entries: Sequence[AnalysisResult], limit: int) -> list[str]:
     """Write the first of some results below a title, and count the others by their rules."""
     if not entries:
         return []
@@ -111,7 +117,7 @@ def list_results(title: str, entries: Sequence[Result], limit: int) -> list[str]
     return lines
 
 
-def show_result(result: Result) -> str:
+def show_result(result: AnalysisResult) -> str:
     """Write `path:line rule message`; further files that it names decide whose it is, so they are named."""
     also = list(dict.fromkeys(path for path in result.paths[1:] if path != result.path))
     text = f"{place_of(result)}  {safe(result.rule, MOST_NAME)}  {safe(result.message, _MOST_MESSAGE)}"
@@ -142,7 +148,7 @@ def _cut(title: str, lines: Sequence[str], limit: int) -> list[str]:
     return [title, *(f"  {line}" for line in lines[:limit]), *more]
 
 
-def _worsened(each: Worsened) -> str:
+def _worsened(each: WorsenedMetric) -> str:
     before = "new" if each.before is None else number(each.before)
     return f"{name_symbol(each)}  {safe(each.name, MOST_NAME)} {before} → {number(each.after)}"
 

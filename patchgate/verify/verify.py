@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from patchgate.check.judging_policy import controls_of
-from patchgate.commands.results import Comparison, Evaluated, TreeRuns
+from patchgate.commands.analysis_results import AnalysisComparison, AnalysisOutcome, TreeRuns
 from patchgate.errors import DamagedIntentError, UndecidedError, UsageError
 from patchgate.git.file_history import renames
 from patchgate.git.model import TREE_MODE
@@ -26,8 +26,7 @@ from patchgate.intents.scope import check_scope
 from patchgate.intents.stored_intents import current_moment
 from patchgate.intents.worktree_intents import baselines_in_scope
 from patchgate.report.wording import SHORT_OID, safe
-from patchgate.verify.abuse import grown, has_functional_code
-from patchgate.verify.analyses import Around
+from patchgate.verify.analysis_runner import Around
 from patchgate.verify.analyze import (
     REVISION,
     STAGED,
@@ -39,12 +38,13 @@ from patchgate.verify.analyze import (
     keeping_alive,
     opened,
 )
-from patchgate.verify.intent import capture, intent_for, set_aside, standing_of, was_before
+from patchgate.verify.attribution import begun_with, differing, still_dirty, work_of
+from patchgate.verify.checked_intent import capture, intent_for, set_aside, standing_of, was_before
 from patchgate.verify.regressions import compare
-from patchgate.verify.result import ExternalCommit, Verification
-from patchgate.verify.verification import Question, damaged, decide
+from patchgate.verify.suppression_abuse import grown, has_functional_code
 from patchgate.verify.verification_reasons import Obstacle
-from patchgate.verify.work import begun_with, differing, still_dirty, work_of
+from patchgate.verify.verification_result import ExternalCommit, Verification
+from patchgate.verify.verification_verdict import Question, damaged, decide
 
 _MOST_SHOWN = 60
 _MOST_NAMED = 5
@@ -232,7 +232,7 @@ def _since_begun(scene: Scene, question: Question, intent: Intent) -> tuple[Ques
         begun = scene.runs(Analysed(tree, intent.base))
         if begun.is_evaluated:
             return replace(question, since=_comparison(scene, begun, after)), ()
-        why = next(run.reason for run in begun.runs.values() if run.outcome is Evaluated.NOT_EVALUATED)
+        why = next(run.reason for run in begun.runs.values() if run.outcome is AnalysisOutcome.NOT_EVALUATED)
     except UndecidedError as error:
         why = error.message
     what = f"what was found in the files that were changed before {intent.id} began is not known"
@@ -264,7 +264,7 @@ def _off_the_line(intent: Intent, after: Analysed) -> tuple[str, ...]:
     return (f"{said}: what differs from there counts as the work's, but for what other commits touch",)
 
 
-def _comparison(scene: Scene, before: TreeRuns, after: TreeRuns) -> Comparison:
+def _comparison(scene: Scene, before: TreeRuns, after: TreeRuns) -> AnalysisComparison:
     moved = renames(scene.repository, before.tree, after.tree, scene.store.variables)
     return compare(before, after, scene.policy.config.thresholds, moved)
 

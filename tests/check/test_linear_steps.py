@@ -25,8 +25,8 @@ from patchgate.patches.planning import fit
 from patchgate.patches.reply_actions import read_reply
 from patchgate.placeholders.placeholder_matches import matches_in
 from patchgate.policy.config import parse as parse_config
-from patchgate.policy.content import ContentRules
-from patchgate.policy.patterns import PatternError, PatternSet
+from patchgate.policy.content_rules import ContentRules
+from patchgate.policy.glob_matching import PatternError, PatternSet
 from patchgate.report import json as json_report
 from patchgate.report.text import concise, full
 from tests.check.gate_cases import added, agents, case

@@ -17,7 +17,7 @@ import pytest
 
 from patchgate.commands import analysis
 from patchgate.commands.analysis import analyse, tool_of
-from patchgate.commands.results import AnalysisRun, Evaluated
+from patchgate.commands.analysis_results import AnalysisOutcome, AnalysisRun
 from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
 from patchgate.policy.settings import AnalysisFormat, AnalysisSettings
@@ -81,7 +81,7 @@ class World:
     def untold(self, *command: str, **more: Any) -> tuple[str, str]:
         """Analyse with what cannot be evaluated; gives the reason and the hint."""
         run = self.analyse(*command, **more)
-        assert (run.outcome, run.results, run.measurements) == (Evaluated.NOT_EVALUATED, (), ())
+        assert (run.outcome, run.results, run.measurements) == (AnalysisOutcome.NOT_EVALUATED, (), ())
         assert run.reason is not None
         assert run.reason.startswith("the analysis `lint` ")
         assert run.hint
@@ -106,7 +106,7 @@ def test_ruff_tells_what_it_finds_with_paths_of_the_tree(world: World) -> None:
     (world.place / "sub").mkdir()
     (world.place / "sub" / 'b "ä".py').write_text("import sys\n")
     run = world.analyse(*RUFF, ".")
-    assert (run.outcome, run.reason, run.key, run.digest) == (Evaluated.FINDINGS, None, "", "")
+    assert (run.outcome, run.reason, run.key, run.digest) == (AnalysisOutcome.FINDINGS, None, "", "")
     assert run.tool == shutil.which("ruff", path=world.environ["PATH"])
     assert [(each.tool, each.rule, each.path, each.line) for each in run.results] == [
         ("ruff", "F401", RepoPath(b"a.py"), 1),
@@ -117,8 +117,8 @@ def test_ruff_tells_what_it_finds_with_paths_of_the_tree(world: World) -> None:
 
 def test_ruff_without_findings_is_clean_with_exit_zero_or_not(world: World) -> None:
     world.write(a="x = 1\n")
-    assert world.analyse(*RUFF, ".").outcome is Evaluated.CLEAN
-    assert world.analyse(*RUFF, "--exit-zero", ".").outcome is Evaluated.CLEAN
+    assert world.analyse(*RUFF, ".").outcome is AnalysisOutcome.CLEAN
+    assert world.analyse(*RUFF, "--exit-zero", ".").outcome is AnalysisOutcome.CLEAN
 
 
 def test_with_lines_inserted_on_top_or_another_name_ruffs_findings_keep_their_identity(world: World) -> None:
@@ -138,7 +138,7 @@ def test_with_lines_inserted_on_top_or_another_name_ruffs_findings_keep_their_id
 def test_ruff_makes_a_finding_of_a_syntax_error_and_refuses_what_it_cannot_be_asked(world: World) -> None:
     world.write(a="def f(:\n")
     run = world.analyse(*RUFF, ".")
-    assert run.outcome is Evaluated.FINDINGS
+    assert run.outcome is AnalysisOutcome.FINDINGS
     assert {each.rule for each in run.results} == {"invalid-syntax"}
     reason, hint = world.untold(*RUFF, "--select", "NOSUCH", ".")
     assert reason.startswith("ended with exit code 2: ruff failed / Cause: Unknown rule selector `NOSUCH`")
@@ -148,7 +148,7 @@ def test_ruff_makes_a_finding_of_a_syntax_error_and_refuses_what_it_cannot_be_as
 def test_bandit_tells_what_it_finds(world: World) -> None:
     world.write(a="x = 1\nassert x\n")
     run = world.analyse(*BANDIT)
-    assert run.outcome is Evaluated.FINDINGS
+    assert run.outcome is AnalysisOutcome.FINDINGS
     assert [(each.tool, each.rule, each.level, each.path, each.line) for each in run.results] == [
         ("Bandit", "B101", "note", RepoPath(b"a.py"), 2)
     ]
@@ -208,14 +208,14 @@ def test_bandit_that_could_not_read_a_file_tells_nothing_though_it_says_that_it_
 def test_exit_code_one_is_that_of_findings_and_says_nothing_by_itself(world: World) -> None:
     for code in (0, 1):
         run = world.said(CLEAN, code=code)
-        assert (run.outcome, run.reason, run.results) == (Evaluated.CLEAN, None, ())
+        assert (run.outcome, run.reason, run.results) == (AnalysisOutcome.CLEAN, None, ())
 
 
 @pytest.mark.parametrize("code", [2, 3, 127])
 def test_another_exit_code_is_never_clean_whatever_was_written(world: World, code: int) -> None:
     run = world.said(CLEAN, code=code)
     assert (run.outcome, run.reason) == (
-        Evaluated.NOT_EVALUATED,
+        AnalysisOutcome.NOT_EVALUATED,
         f"the analysis `lint` ended with exit code {code}",
     )
 
@@ -286,7 +286,7 @@ def test_a_bare_name_is_never_a_program_of_the_tree(world: World) -> None:
     tool.write_text("#!/bin/sh\nexit 9\n")
     tool.chmod(0o755)
     world.environ["PATH"] = f"{world.place}:.:{world.environ['PATH']}"
-    assert world.analyse(*RUFF, ".").outcome is Evaluated.CLEAN
+    assert world.analyse(*RUFF, ".").outcome is AnalysisOutcome.CLEAN
 
 
 @pytest.mark.parametrize(
@@ -300,7 +300,7 @@ def test_a_bare_name_is_never_a_program_of_the_tree(world: World) -> None:
 )
 def test_a_tool_that_writes_no_sarif_is_never_clean(world: World, text: str, said: str) -> None:
     run = world.said(text)
-    assert run.outcome is Evaluated.NOT_EVALUATED
+    assert run.outcome is AnalysisOutcome.NOT_EVALUATED
     assert run.reason is not None
     assert run.reason.startswith(f"the analysis `lint` told nothing that can be read: {said}")
     assert run.hint
@@ -308,7 +308,7 @@ def test_a_tool_that_writes_no_sarif_is_never_clean(world: World, text: str, sai
 
 def test_what_a_tool_writes_besides_goes_to_its_log(world: World) -> None:
     run = world.analyse("sh", "-c", f"echo looking >&2; echo '{CLEAN}'; echo done >&2")
-    assert run.outcome is Evaluated.CLEAN
+    assert run.outcome is AnalysisOutcome.CLEAN
     assert (world.last / "log").read_bytes() == b"looking\ndone\n"
     assert (world.last / "output").read_bytes() == CLEAN.encode() + b"\n"
 
@@ -317,7 +317,7 @@ def test_metrics_are_no_findings(world: World) -> None:
     world.write(a="x = 1\n")
     told = '{"metrics": [{"path": "a.py", "name": "complexity", "value": 3}]}'
     run = world.said(told, format="metrics")
-    assert (run.outcome, run.results) == (Evaluated.CLEAN, ())
+    assert (run.outcome, run.results) == (AnalysisOutcome.CLEAN, ())
     assert [(each.path.raw, each.value) for each in run.measurements] == [(b"a.py", 3.0)]
     wrong = world.said(told.replace("a.py", "/a.py"), format="metrics")
     assert wrong.reason is not None
@@ -326,7 +326,7 @@ def test_metrics_are_no_findings(world: World) -> None:
 
 def test_metrics_of_what_is_no_file_of_the_tree_are_not_evaluated(world: World) -> None:
     run = world.said('{"metrics": [{"path": "src/a.py", "name": "size", "value": 3}]}', format="metrics")
-    assert (run.outcome, run.measurements) == (Evaluated.NOT_EVALUATED, ())
+    assert (run.outcome, run.measurements) == (AnalysisOutcome.NOT_EVALUATED, ())
     assert run.reason == (
         "the analysis `lint` told nothing that can be read: "
         "metrics[0].path names src/a.py, which is no file of the tree"
@@ -338,7 +338,7 @@ def test_suppressed_results_alone_are_clean(world: World) -> None:
     one = {"ruleId": "R", "message": {"text": "m"}, "suppressions": [{"kind": "inSource"}]}
     told = {"version": "2.1.0", "runs": [{"tool": {"driver": {"name": "p"}}, "results": [one]}]}
     run = world.said(json.dumps(told))
-    assert (run.outcome, len(run.results), len(run.suppressed)) == (Evaluated.CLEAN, 0, 1)
+    assert (run.outcome, len(run.results), len(run.suppressed)) == (AnalysisOutcome.CLEAN, 0, 1)
 
 
 def test_a_folder_that_cannot_be_written_leaves_it_undecided(world: World) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from patchgate.commands.failures import Failures, Form, failures_of
+from patchgate.commands.test_results import Failures, Form, failures_of
 from patchgate.git.path import RepoPath
 
 PLACE = "/home/x/.cache/patchgate/trees/1/tree"

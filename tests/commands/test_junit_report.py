@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from patchgate.commands.failures import Counts, read_report, said_broken_off, said_nothing_ran
+from patchgate.commands.test_results import Counts, read_report, said_broken_off, said_nothing_ran
 from tests.amount import often
 
 MIXED = """

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from patchgate.commands import metrics
+from patchgate.commands import metrics_file as metrics
+from patchgate.commands.analysis_results import Measurement
 from patchgate.commands.json_stream import NotReadError
-from patchgate.commands.metrics import read_metrics
-from patchgate.commands.results import Measurement
+from patchgate.commands.metrics_file import read_metrics
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import is_printable
 from tests.amount import often

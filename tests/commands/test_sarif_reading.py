@@ -19,8 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchgate.commands import sarif_file
+from patchgate.commands.analysis_results import AnalysisResult, TreeFiles
 from patchgate.commands.json_stream import NotReadError
-from patchgate.commands.results import Result, TreeFiles
 from patchgate.commands.sarif_file import read_sarif
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import is_printable
@@ -51,18 +51,18 @@ def document(*runs: Json) -> Json:
 
 def both(
     found: Json | bytes, root: str = ROOT, **files: bytes
-) -> tuple[tuple[Result, ...], tuple[Result, ...]]:
+) -> tuple[tuple[AnalysisResult, ...], tuple[AnalysisResult, ...]]:
     """Read a document about files that are named by keywords, `a` being `a.py`; others are empty."""
     raw = found if isinstance(found, bytes) else json.dumps(found).encode()
     lines = {RepoPath(f"{name}.py".encode()): text.split(b"\n") for name, text in files.items()}
     return read_sarif(io.BytesIO(raw), "lint", root, lambda path: lines.get(path, []))
 
 
-def read(found: Json | bytes, root: str = ROOT, **files: bytes) -> list[Result]:
+def read(found: Json | bytes, root: str = ROOT, **files: bytes) -> list[AnalysisResult]:
     return list(both(found, root, **files)[0])
 
 
-def one(*locations: Json, root: str = ROOT, within: Json | None = None, **more: Any) -> Result:
+def one(*locations: Json, root: str = ROOT, within: Json | None = None, **more: Any) -> AnalysisResult:
     """Read a document of one result."""
     (found,) = read(document(run(result(*locations, **more), **(within or {}))), root)
     return found
@@ -298,7 +298,7 @@ def test_an_artifact_may_be_named_by_its_number_alone() -> None:
     assert paths(located(None, index=7), within=within) == []
 
 
-def in_tree(found: Json, *names: str) -> list[Result]:
+def in_tree(found: Json, *names: str) -> list[AnalysisResult]:
     """Read a document about a tree of a few files."""
     files = {RepoPath(name.encode()): [b"text"] for name in names}
     return list(read_sarif(io.BytesIO(json.dumps(found).encode()), "lint", ROOT, files.get)[0])

@@ -11,7 +11,7 @@ from patchgate.git.repository import open_repository
 from patchgate.git.tree_view import TreePaths
 from patchgate.hooks.pre_push import judge_push
 from patchgate.hooks.pre_receive import judge_receive
-from patchgate.policy.policies import Policies
+from patchgate.policy.tree_policies import Policies
 from patchgate.report.verdict import ChangeVerdict, Report
 from tests.component_world import contract
 from tests.components.dated_components import Componented, componented

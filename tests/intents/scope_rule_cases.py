@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from patchgate.commands.results import AnalysisRun, Evaluated, Measurement, Result, TreeRuns
+from patchgate.commands.analysis_results import (
+    AnalysisOutcome,
+    AnalysisResult,
+    AnalysisRun,
+    Measurement,
+    TreeRuns,
+)
 from patchgate.intents import scope
 from patchgate.intents.intent import Intent, IntentScope, Moment, State
 from patchgate.policy.settings import ThresholdSettings
 from patchgate.report.verdict import Finding
 from patchgate.verify.regressions import compare
-from patchgate.verify.verification import Question, decide
 from patchgate.verify.verification_reasons import findings_of
+from patchgate.verify.verification_verdict import Question, decide
 from tests.check.gate_cases import path
 
 Findings = Callable[[bytes], Sequence[Finding]]
@@ -65,18 +71,24 @@ SCOPE: Mapping[str, tuple[Findings, Findings]] = {
 }
 
 
-def _result(name: bytes) -> Result:
+def _result(name: bytes) -> AnalysisResult:
     text = name.decode("utf-8", "replace")
-    return Result("lint", f"lint {text}", f"R1 {text}", "warning", f"bad: {text}", (path(name),), 3, "a" * 32)
+    return AnalysisResult(
+        "lint", f"lint {text}", f"R1 {text}", "warning", f"bad: {text}", (path(name),), 3, "a" * 32
+    )
 
 
-def _runs(*told: Result | Measurement, tree: str = "1", reason: str | None = None) -> TreeRuns:
-    results = tuple(each for each in told if isinstance(each, Result))
+def _runs(*told: AnalysisResult | Measurement, tree: str = "1", reason: str | None = None) -> TreeRuns:
+    results = tuple(each for each in told if isinstance(each, AnalysisResult))
     run = AnalysisRun(
         "lint",
         "k" + tree,
         "" if reason else f"d{len(told)}{tree}",
-        Evaluated.NOT_EVALUATED if reason else Evaluated.FINDINGS if results else Evaluated.CLEAN,
+        AnalysisOutcome.NOT_EVALUATED
+        if reason
+        else AnalysisOutcome.FINDINGS
+        if results
+        else AnalysisOutcome.CLEAN,
         reason=reason,
         hint=reason and "install it",
         results=results,
@@ -86,7 +98,7 @@ def _runs(*told: Result | Measurement, tree: str = "1", reason: str | None = Non
 
 
 def _verified(
-    *told: Result | Measurement,
+    *told: AnalysisResult | Measurement,
     given: Intent | None = None,
     had: Measurement | None = None,
     grown: Sequence[bytes] = (),

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchgate.ledger.masking import MASK, Masks, secret_values
-from patchgate.policy.content import SECRET_FORMS
+from patchgate.policy.content_rules import SECRET_FORMS
 from patchgate.storage.record import Json
 from tests.amount import often
 

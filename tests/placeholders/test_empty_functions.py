@@ -12,7 +12,7 @@ import pytest
 from patchgate.check.python_tokens import SourceStatement, statements_of
 from patchgate.placeholders.empty_functions import _File, empty_bodies
 from patchgate.placeholders.placeholder_matches import matches_in
-from patchgate.policy.markers import Markers
+from patchgate.policy.placeholder_markers import Markers
 
 EMPTY, UNDONE = "empty-body", "not-implemented"
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from patchgate.placeholders.placeholder_matches import Match, matches_in, text_of
-from patchgate.policy.markers import Markers
+from patchgate.policy.placeholder_markers import Markers
 from patchgate.policy.settings import MarkerSettings
 from patchgate.report.rules import RULES
 from tests.amount import often

@@ -9,8 +9,8 @@ import pytest
 
 from patchgate.errors import ConfigError
 from patchgate.policy.config import json_schema, parse
-from patchgate.policy.loader import settings_from
 from patchgate.policy.settings import AnalysisSettings, Config, ThresholdSettings, VerifySettings
+from patchgate.policy.settings_loader import settings_from
 
 FULL = """
 [analyses.ruff]

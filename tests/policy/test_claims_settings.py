@@ -17,10 +17,8 @@ from hypothesis import strategies as st
 
 from patchgate.errors import ConfigError
 from patchgate.git.quoting import is_printable
-from patchgate.policy.claims import BOUNDS, claims_from, suffix_test
+from patchgate.policy.claims_settings import BOUNDS, claims_from, suffix_test
 from patchgate.policy.config import json_schema, parse
-from patchgate.policy.loader import settings_from
-from patchgate.policy.policies import warnings_of
 from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.settings import (
     SUFFIXES,
@@ -29,6 +27,8 @@ from patchgate.policy.settings import (
     MarkerSettings,
     PlaceholdersSettings,
 )
+from patchgate.policy.settings_loader import settings_from
+from patchgate.policy.tree_policies import warnings_of
 from tests.amount import often
 
 FILES = "contradiction_scan_max_files"

@@ -16,9 +16,9 @@ from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, Entry, Fi
 from patchgate.git.path import RepoPath
 from patchgate.policy.command import expand, files_of, in_order, needs_files
 from patchgate.policy.config import json_schema, parse
-from patchgate.policy.loader import settings_from
 from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.settings import CommandSettings, Config
+from patchgate.policy.settings_loader import settings_from
 from tests.amount import often
 
 FULL = """

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from patchgate.git.path import RepoPath
 from patchgate.policy.component import Components, Role, literal_start
 from patchgate.policy.settings import ComponentSettings
-from patchgate.policy.texts import TextError, check_pattern
+from patchgate.policy.validators import TextError, check_pattern
 
 PIECES = st.sampled_from(["a", "b", "/", "*", "**", ".", "x.py", "[ab]", "[id].tsx", "\\*", "?", " ", "src/"])
 GLOBS = st.lists(PIECES, min_size=1, max_size=5).map("".join)

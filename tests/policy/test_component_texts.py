@@ -8,7 +8,7 @@ from patchgate.errors import ConfigError
 from patchgate.policy.component import Components
 from patchgate.policy.config import parse
 from patchgate.policy.settings import ComponentSettings
-from patchgate.policy.texts import check_contract, check_id
+from patchgate.policy.validators import check_contract, check_id
 from tests.component_world import declared
 
 RESERVED = ("con", "PRN", "Aux", "nul", "com1", "COM9", "lpt1", "Lpt9", "con.x", "nul.tar.gz")

@@ -20,9 +20,9 @@ from packaging.specifiers import SpecifierSet
 from patchgate.errors import ConfigError, Mistake
 from patchgate.policy import config, toml_lines
 from patchgate.policy.config import parse, parse_pyproject
-from patchgate.policy.patterns import PatternSet
+from patchgate.policy.glob_matching import PatternSet
 from patchgate.policy.settings import Config
-from patchgate.policy.texts import check_pattern, version_satisfies
+from patchgate.policy.validators import check_pattern, version_satisfies
 from patchgate.report.rules import RULES
 from tests.amount import often
 

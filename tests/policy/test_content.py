@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from patchgate.policy.content import SECRET_FORMS, ContentRules, is_conflict_marker
+from patchgate.policy.content_rules import SECRET_FORMS, ContentRules, is_conflict_marker
 from tests.amount import often
 
 ALL = ContentRules(True, True, ())

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchgate.policy.json_places import (
+from patchgate.policy.strict_json import (
     MAX_DEPTH,
     MAX_VALUES,
     JsonDocument,

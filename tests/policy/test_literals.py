@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from patchgate.policy.content import SECRET_FORMS
-from patchgate.policy.expressions import MOST, check_expression, literals_of
-from patchgate.policy.texts import TextError
+from patchgate.policy.content_rules import SECRET_FORMS
+from patchgate.policy.regular_expressions import MOST, check_expression, literals_of
+from patchgate.policy.validators import TextError
 from tests.amount import often
 
 

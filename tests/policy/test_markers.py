@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from bench.claims import EXTENDED_EXPRESSION
-from patchgate.policy.markers import MARKERS, Bodies, Marker, Markers
+from patchgate.policy.placeholder_markers import MARKERS, Bodies, Marker, Markers
 from patchgate.policy.settings import MarkerSettings
 from patchgate.report.rules import RULES
 from tests.placeholders.marker_cases import MUST

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from pathspec import GitIgnoreSpec
 
 from patchgate.git.path import fold
-from patchgate.policy import patterns as patterns_module
-from patchgate.policy.glob import STAR, parse
-from patchgate.policy.patterns import PatternError, PatternSet, PrefixSet
+from patchgate.policy import glob_matching as patterns_module
+from patchgate.policy.glob_matching import PatternError, PatternSet, PrefixSet
+from patchgate.policy.glob_syntax import STAR, parse
 from tests.amount import often
 
 
@@ -434,7 +434,7 @@ def test_what_is_remembered_stays_bounded_and_forgetting_changes_no_answer(
 def test_the_module_does_not_import_pathspec() -> None:
     """design 3, the fast path: what a hook imports is what it costs, and pathspec costs 47 ms."""
     code = (
-        "import sys; from patchgate.policy.patterns import PatternSet;"
+        "import sys; from patchgate.policy.glob_matching import PatternSet;"
         "PatternSet(['a[b]?*c*', '**/x/**'], folded=True).match(b'x');"
         "sys.exit(any(name.split('.')[0] in {'pathspec', 'pydantic'} for name in sys.modules))"
     )

@@ -19,7 +19,7 @@ import pytest
 
 from docs.generate import PATTERN_DIFFERENCES
 from patchgate.git.path import fold
-from patchgate.policy.patterns import PatternError, PatternSet
+from patchgate.policy.glob_matching import PatternError, PatternSet
 
 LONG = os.environ.get("PATCHGATE_LONG") == "1"
 PATTERNS = 3000 if LONG else 150

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchgate.policy.patterns import matches_ref
-from patchgate.policy.texts import check_ref
+from patchgate.policy.glob_matching import matches_ref
+from patchgate.policy.validators import check_ref
 
 
 @pytest.mark.parametrize("text", ["refs/heads/main", "refs/heads/wip/*", "refs/*/x", "refs/heads/*-draft"])

@@ -9,8 +9,8 @@ import threading
 import pytest
 
 from patchgate.errors import OutOfTimeError, UndecidedError
-from patchgate.policy.content import ContentRules
-from patchgate.policy.markers import Markers
+from patchgate.policy.content_rules import ContentRules
+from patchgate.policy.placeholder_markers import Markers
 from patchgate.policy.settings import MarkerSettings
 from patchgate.process.cpu_limit import CpuAllowance
 

@@ -12,7 +12,7 @@ from patchgate.git.path import RepoPath
 from patchgate.intents.document import intent_schema, intents_schema
 from patchgate.report.json import path_list, path_member
 from patchgate.report.schema import json_schema as report_schema
-from patchgate.verify.document import json_schema as verification_schema
+from patchgate.verify.verification_json import json_schema as verification_schema
 from tests.verify.verify_world import Workshop
 
 EXACT = ["ü", 'a "quoted" name', "back\\slash", "[id].tsx", "a b", '"']

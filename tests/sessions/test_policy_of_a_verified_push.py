@@ -172,7 +172,7 @@ def test_a_push_that_nobody_asks_to_verify_loads_nothing_for_it(tmp_path: Path) 
         "line = f'refs/heads/main {oid} refs/heads/main {repository.zero_oid}\\n'\n"
         "at_push.judge_push(repository, 'origin', '../server.git', line.encode())\n"
         "before = set(sys.modules)\n"
-        "from patchgate.verify.push import asking_of\n"
+        "from patchgate.verify.verify_push import asking_of\n"
         "update = RefUpdate('refs/heads/main', None, oid)\n"
         "assert asking_of(repository, Remote('origin'), [update]) is None\n"
         "print(*sorted(each for each in set(sys.modules) - before), sep='\\n')\n"
@@ -183,5 +183,5 @@ def test_a_push_that_nobody_asks_to_verify_loads_nothing_for_it(tmp_path: Path) 
     assert done.returncode == 0, done.stderr
     assert done.stdout.decode().split() == [
         "patchgate.verify",
-        "patchgate.verify.push",
+        "patchgate.verify.verify_push",
     ]

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from patchgate.commands.results import AnalysisRun, Evaluated, Measurement, Result, TreeRuns
+from patchgate.commands.analysis_results import (
+    AnalysisOutcome,
+    AnalysisResult,
+    AnalysisRun,
+    Measurement,
+    TreeRuns,
+)
 from patchgate.git.path import RepoPath
 from patchgate.intents.intent import Intent, IntentScope, Moment, State
 
@@ -16,10 +22,10 @@ def path(name: str | bytes) -> RepoPath:
     return RepoPath(name if isinstance(name, bytes) else name.encode())
 
 
-def found(where: str, rule: str = "F401", mark: str = "m", line: int = 1, *more: str) -> Result:
+def found(where: str, rule: str = "F401", mark: str = "m", line: int = 1, *more: str) -> AnalysisResult:
     """Make a finding of ruff at `where`, which also names the files `more`; without a path if it is empty."""
     paths = tuple(path(name) for name in (where, *more) if name)
-    return Result("ruff", "ruff", rule, "error", f"{rule} here", paths, line if paths else None, mark)
+    return AnalysisResult("ruff", "ruff", rule, "error", f"{rule} here", paths, line if paths else None, mark)
 
 
 def measured(where: str, value: float, symbol: str = "f", name: str = "complexity") -> Measurement:
@@ -29,11 +35,11 @@ def measured(where: str, value: float, symbol: str = "f", name: str = "complexit
 
 def report(
     when: str = "after",
-    results: Iterable[Result] = (),
+    results: Iterable[AnalysisResult] = (),
     measurements: Iterable[Measurement] = (),
-    suppressed: Iterable[Result] = (),
+    suppressed: Iterable[AnalysisResult] = (),
     *,
-    outcome: Evaluated = Evaluated.FINDINGS,
+    outcome: AnalysisOutcome = AnalysisOutcome.FINDINGS,
     analyses: str = "sha256:a",
 ) -> TreeRuns:
     """Make the report of one of the two trees."""
@@ -44,8 +50,8 @@ def report(
         f"sha256:{when}",
         outcome,
         "/usr/bin/ruff",
-        reason=None if outcome is not Evaluated.NOT_EVALUATED else "the analysis `ruff` wrote no SARIF",
-        hint=None if outcome is not Evaluated.NOT_EVALUATED else "let it write SARIF",
+        reason=None if outcome is not AnalysisOutcome.NOT_EVALUATED else "the analysis `ruff` wrote no SARIF",
+        hint=None if outcome is not AnalysisOutcome.NOT_EVALUATED else "let it write SARIF",
         results=tuple(results),
         suppressed=tuple(suppressed),
         measurements=tuple(measurements),

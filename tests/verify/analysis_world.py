@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from patchgate.commands.results import AnalysisRun, Evaluated, TreeRuns
+from patchgate.commands.analysis_results import AnalysisOutcome, AnalysisRun, TreeRuns
 from patchgate.git.objects import Objects
 from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import Repository, open_repository
 from patchgate.policy.settings import AnalysisSettings
-from patchgate.verify.analyses import Around, Runner
+from patchgate.verify.analysis_runner import Around, Runner
 from patchgate.verify.analyze import source_of
 from tests.world import Repo
 
@@ -98,7 +98,7 @@ class Desk(Repo):
     def refusal(self, analyses: Mapping[str, AnalysisSettings]) -> str:
         """Ask for a run that cannot be evaluated; why it could not."""
         run = self.run_of(analyses)
-        assert run.outcome is Evaluated.NOT_EVALUATED
+        assert run.outcome is AnalysisOutcome.NOT_EVALUATED
         assert (run.results, run.digest) == ((), "")
         assert run.hint
         return run.reason or ""

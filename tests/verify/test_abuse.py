@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from patchgate.commands.results import Comparison, ThresholdState
-from patchgate.verify.abuse import (
+from patchgate.commands.analysis_results import AnalysisComparison, ThresholdState
+from patchgate.verify.suppression_abuse import (
     GREENED,
     TRIGGERS,
     WHILE_REGRESSIONS,
@@ -219,26 +219,26 @@ def test_no_bytes_can_crash_it(before: bytes | None, after: bytes | None) -> Non
     assert not grown(before, before)
 
 
-REGRESSED = Comparison(new=(found("other/b.py"),))
+REGRESSED = AnalysisComparison(new=(found("other/b.py"),))
 HELD = ThresholdState("all", "findings", 5, 9, 5, failed_before=True, fails_after=False)
 
 
 @pytest.mark.parametrize(
     ("comparison", "has_intent", "has_code", "expected"),
     [
-        (Comparison(), True, False, ()),
+        (AnalysisComparison(), True, False, ()),
         (REGRESSED, True, False, (WHILE_REGRESSIONS,)),
-        (Comparison(), True, True, (WITH_CODE,)),
-        (Comparison(), False, False, (WITHOUT_INTENT,)),
-        (Comparison(thresholds=(HELD,)), True, False, (GREENED,)),
-        (Comparison(thresholds=(replace(HELD, fails_after=True),)), True, False, ()),
-        (Comparison(thresholds=(replace(HELD, failed_before=False),)), True, False, ()),
+        (AnalysisComparison(), True, True, (WITH_CODE,)),
+        (AnalysisComparison(), False, False, (WITHOUT_INTENT,)),
+        (AnalysisComparison(thresholds=(HELD,)), True, False, (GREENED,)),
+        (AnalysisComparison(thresholds=(replace(HELD, fails_after=True),)), True, False, ()),
+        (AnalysisComparison(thresholds=(replace(HELD, failed_before=False),)), True, False, ()),
         (None, True, False, ()),
         (replace(REGRESSED, thresholds=(HELD,)), False, True, TRIGGERS),
     ],
 )
 def test_growth_is_suspicious_for_four_reasons(
-    comparison: Comparison | None, has_intent: bool, has_code: bool, expected: tuple[str, ...]
+    comparison: AnalysisComparison | None, has_intent: bool, has_code: bool, expected: tuple[str, ...]
 ) -> None:
     """A19 and A20: any regression in the whole repository, also an external one, makes it suspicious."""
     known = {"has_intent": has_intent, "has_code": has_code, "comparison": comparison}

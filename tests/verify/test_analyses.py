@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from patchgate.commands.results import Evaluated
+from patchgate.commands.analysis_results import AnalysisOutcome
 from patchgate.git import scratch
 from patchgate.git.scratch.tree_cache import home_of
 from patchgate.storage.lock import hold
-from patchgate.verify.analyses import Runner
+from patchgate.verify.analysis_runner import Runner
 from tests.verify.analysis_world import REPORT, Desk, sarif
 from tests.world import Repo
 
@@ -29,7 +29,7 @@ def test_the_same_is_never_run_twice_and_comes_back_as_it_was(tmp_path: Path) ->
     assert desk.runs(analyses) == first == desk.runs(analyses, "HEAD") == desk.known(analyses)
     assert desk.ran() == 1
     assert [(each.rule, each.line) for each in first.runs["told"].results] == [("R1", 2), ("R1", 3)]
-    assert first.runs["told"].outcome is Evaluated.FINDINGS
+    assert first.runs["told"].outcome is AnalysisOutcome.FINDINGS
     assert first.tree == desk.ask("rev-parse", "HEAD^{tree}")
 
 
@@ -117,7 +117,7 @@ def test_what_could_not_be_evaluated_is_tried_again(tmp_path: Path) -> None:
     assert desk.stored() == []
     assert desk.known(analyses) is None
     (tmp_path / "mended").touch()
-    assert desk.run_of(analyses).outcome is Evaluated.FINDINGS
+    assert desk.run_of(analyses).outcome is AnalysisOutcome.FINDINGS
     assert desk.ran() == 2
 
 
@@ -140,7 +140,7 @@ def test_an_analysis_that_writes_to_tracked_files_was_not_evaluated(tmp_path: Pa
     looking = desk.analysis(
         f'test "$(cat a.py)" = "$(printf \'one\\ntwo\\nthree\')" || exit 4; cat {REPORT}', "next"
     )
-    assert desk.run_of(looking).outcome is Evaluated.FINDINGS
+    assert desk.run_of(looking).outcome is AnalysisOutcome.FINDINGS
     assert (desk.path / "a.py").read_text() == "one\ntwo\nthree\n"
 
 
@@ -151,14 +151,14 @@ def test_files_that_are_not_tracked_may_be_written_and_the_next_analysis_does_no
     first = desk.analysis(f"mkdir cache; echo x >cache/x.py; echo '*' >.gitignore; cat {REPORT}", "first")
     second = desk.analysis(f"test ! -e cache && test ! -e .gitignore || exit 5; cat {REPORT}", "second")
     runs = desk.runs({**first, **second}).runs
-    assert [run.outcome for run in runs.values()] == [Evaluated.FINDINGS] * 2
+    assert [run.outcome for run in runs.values()] == [AnalysisOutcome.FINDINGS] * 2
 
 
 def test_an_analysis_that_removes_its_tree_was_not_evaluated_and_the_others_are(tmp_path: Path) -> None:
     desk = Desk.begin(tmp_path, ONE)
     analyses = {**desk.analysis(f'cat {REPORT}; rm -rf "$PWD"', "first"), **desk.analysis(name="second")}
     runs = desk.runs(analyses).runs
-    assert [run.outcome for run in runs.values()] == [Evaluated.NOT_EVALUATED, Evaluated.FINDINGS]
+    assert [run.outcome for run in runs.values()] == [AnalysisOutcome.NOT_EVALUATED, AnalysisOutcome.FINDINGS]
     assert "removed or replaced" in (runs["first"].reason or "")
 
 

@@ -11,22 +11,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from patchgate.commands.results import AnalysisRun, Evaluated, Measurement, Result
+from patchgate.commands.analysis_results import AnalysisOutcome, AnalysisResult, AnalysisRun, Measurement
 from patchgate.git.path import RepoPath
-from patchgate.verify import analyses as analysis_store
-from patchgate.verify.analyses import AnalysisStore, settled
+from patchgate.verify import analysis_runner as analysis_store
+from patchgate.verify.analysis_runner import AnalysisStore, settled
 
 KEYS = [f"{number:064x}" for number in range(20)]
 NOW = 1_700_000_000.0
 
 
-def result(line: int | None = 1, path: bytes = b"a.py", rule: str = "F401", mark: str = "0" * 32) -> Result:
+def result(
+    line: int | None = 1, path: bytes = b"a.py", rule: str = "F401", mark: str = "0" * 32
+) -> AnalysisResult:
     paths = (RepoPath(path),) if path else ()
-    return Result("ruff", "ruff", rule, "warning", f"{rule} says", paths, line, mark)
+    return AnalysisResult("ruff", "ruff", rule, "warning", f"{rule} says", paths, line, mark)
 
 
-def run(*results: Result, key: str = KEYS[0]) -> AnalysisRun:
-    outcome = Evaluated.FINDINGS if results else Evaluated.CLEAN
+def run(*results: AnalysisResult, key: str = KEYS[0]) -> AnalysisRun:
+    outcome = AnalysisOutcome.FINDINGS if results else AnalysisOutcome.CLEAN
     return AnalysisRun("ruff", key, "", outcome, "/bin/ruff", results=results, warnings=("a warning",))
 
 
@@ -51,7 +53,7 @@ def test_what_was_kept_is_found_by_its_key_alone(tmp_path: Path) -> None:
 texts = some.text(max_size=8)
 paths = some.builds(RepoPath, some.binary(min_size=1, max_size=8))
 results = some.builds(
-    Result,
+    AnalysisResult,
     some.just("ruff"),
     texts,
     texts,
@@ -68,7 +70,7 @@ runs = some.builds(
     some.just("ruff"),
     some.just(KEYS[0]),
     some.just(""),
-    some.sampled_from([Evaluated.CLEAN, Evaluated.FINDINGS]),
+    some.sampled_from([AnalysisOutcome.CLEAN, AnalysisOutcome.FINDINGS]),
     texts,
     results=some.lists(results, max_size=6).map(tuple),
     suppressed=some.lists(results, max_size=3).map(tuple),
@@ -105,7 +107,7 @@ def test_the_digest_is_of_what_was_told_and_not_of_where_it_ran() -> None:
     assert settled(elsewhere).digest == told.digest
     others = (
         run(),
-        replace(run(), outcome=Evaluated.FINDINGS),
+        replace(run(), outcome=AnalysisOutcome.FINDINGS),
         run(result()),
         replace(run(result()), results=(), suppressed=(result(),)),
         replace(run(result()), suppressed=(result(2),)),
@@ -129,7 +131,7 @@ def test_results_are_ordered_by_place_and_line(tmp_path: Path) -> None:
 
 
 def test_what_could_not_be_evaluated_is_never_kept(tmp_path: Path) -> None:
-    broken = AnalysisRun("ruff", KEYS[0], "", Evaluated.NOT_EVALUATED, reason="it ended by a signal")
+    broken = AnalysisRun("ruff", KEYS[0], "", AnalysisOutcome.NOT_EVALUATED, reason="it ended by a signal")
     assert store(tmp_path).keep(broken) == broken
     assert store(tmp_path).find(KEYS[0]) is None
     assert not entry(tmp_path).exists()

@@ -22,7 +22,7 @@ from hypothesis import strategies as some
 from sarif import loader
 from sarif.operations import diff_op
 
-from patchgate.commands.results import Comparison, Result
+from patchgate.commands.analysis_results import AnalysisComparison, AnalysisResult
 from patchgate.git.path import RepoPath
 from patchgate.verify.regressions import compare
 from tests.verify.analysis_cases import report
@@ -70,12 +70,12 @@ AFTER = """{
 }"""
 
 
-def ours(before: Any, after: Any) -> Comparison:
+def ours(before: Any, after: Any) -> AnalysisComparison:
     """Compare two documents of this file by our rules; the mark is of the snippet."""
     return compare(report("before", _read(before)), report("after", _read(after)), (), {})
 
 
-def _read(document: Any) -> list[Result]:
+def _read(document: Any) -> list[AnalysisResult]:
     found = []
     for run in document["runs"]:
         name = run["tool"]["driver"]["name"]
@@ -86,7 +86,7 @@ def _read(document: Any) -> list[Result]:
             paths = (RepoPath(place["artifactLocation"]["uri"].encode()),)
             text = each["message"]["text"]
             line = region["startLine"]
-            found.append(Result("hand", name, each["ruleId"], each["level"], text, paths, line, mark))
+            found.append(AnalysisResult("hand", name, each["ruleId"], each["level"], text, paths, line, mark))
     return found
 
 
@@ -107,14 +107,14 @@ def theirs(before: Any, after: Any) -> dict[str, Any]:
     }
 
 
-def grew(comparison: Comparison) -> dict[str, int]:
+def grew(comparison: AnalysisComparison) -> dict[str, int]:
     """Tell by how many each rule has more or fewer findings."""
     numbers = Counter(each.rule for each in comparison.new)
     numbers.subtract(each.rule for each in comparison.fixed)
     return {rule: number for rule, number in numbers.items() if number}
 
 
-def places(results: Iterable[Result], rule: str) -> list[Place]:
+def places(results: Iterable[AnalysisResult], rule: str) -> list[Place]:
     """Name where the findings of a rule are."""
     return sorted((str(each.path), each.line or 1) for each in results if each.rule == rule)
 

@@ -8,17 +8,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from patchgate.commands.results import AnalysisRun, Comparison, Result, ThresholdState, TreeRuns, Worsened
+from patchgate.commands.analysis_results import (
+    AnalysisComparison,
+    AnalysisResult,
+    AnalysisRun,
+    ThresholdState,
+    TreeRuns,
+    WorsenedMetric,
+)
 from patchgate.git.path import RepoPath
 from patchgate.intents.intent import IntentScope
 from patchgate.verify.regressions import compare
-from patchgate.verify.verification import Question, decide, own_of, part
+from patchgate.verify.verification_verdict import Question, decide, own_of, part
 from tests.verify.analysis_cases import found, intent_of, path, report, scope_of
 
 
 def compared(
-    before: list[Result], after: list[Result], renamed: dict[RepoPath, RepoPath] | None = None
-) -> Comparison:
+    before: list[AnalysisResult], after: list[AnalysisResult], renamed: dict[RepoPath, RepoPath] | None = None
+) -> AnalysisComparison:
     """Compare the findings of two trees."""
     return compare(report("before", before), report("after", after), (), renamed or {})
 
@@ -26,7 +33,7 @@ def compared(
 def test_lines_inserted_on_top_make_nothing_new_and_nothing_fixed() -> None:
     before = [found("a.py", line=line, mark=mark) for line, mark in ((3, "x"), (9, "y"), (12, "x"))]
     after = [replace(each, line=(each.line or 0) + 40) for each in before]
-    assert compared(before, after) == Comparison(unchanged=3)
+    assert compared(before, after) == AnalysisComparison(unchanged=3)
 
 
 def test_a_renamed_file_keeps_its_findings() -> None:
@@ -41,7 +48,7 @@ def test_a_renamed_file_keeps_its_findings() -> None:
 def test_two_files_that_change_places_keep_their_findings() -> None:
     swapped = {path("a.py"): path("b.py"), path("b.py"): path("a.py")}
     before, after = [found("a.py", "F1"), found("b.py", "F2")], [found("b.py", "F1"), found("a.py", "F2")]
-    assert compared(before, after, swapped) == Comparison(unchanged=2)
+    assert compared(before, after, swapped) == AnalysisComparison(unchanged=2)
     assert len(compared(before, after).new) == 2
 
 
@@ -70,7 +77,7 @@ def test_of_alike_findings_the_last_in_the_file_are_new() -> None:
         found(""),
     ],
 )
-def test_each_part_of_the_identity_tells_findings_apart(other: Result) -> None:
+def test_each_part_of_the_identity_tells_findings_apart(other: AnalysisResult) -> None:
     comparison = compared([found("a.py")], [other])
     assert comparison.new == (other,)
     assert comparison.fixed == (found("a.py"),)
@@ -79,7 +86,7 @@ def test_each_part_of_the_identity_tells_findings_apart(other: Result) -> None:
 def test_level_message_line_and_further_paths_are_no_part_of_the_identity() -> None:
     other = replace(found("a.py", line=99), level="note", message="said otherwise")
     other = replace(other, paths=(*other.paths, path("b.py")))
-    assert compared([found("a.py")], [other]) == Comparison(unchanged=1)
+    assert compared([found("a.py")], [other]) == AnalysisComparison(unchanged=1)
 
 
 def test_what_is_only_suppressed_now_is_not_fixed_and_is_told() -> None:
@@ -103,7 +110,7 @@ def test_a_suppression_in_a_renamed_file_is_the_same() -> None:
 def test_a_suppressed_line_that_was_edited_or_moved_is_no_more_debt_and_one_more_is() -> None:
     """Suppressions grow by their number for each analysis, tool, rule and file."""
 
-    def more(before: list[Result], after: list[Result]) -> tuple[Result, ...]:
+    def more(before: list[AnalysisResult], after: list[AnalysisResult]) -> tuple[AnalysisResult, ...]:
         moved = {path("new.py"): path("a.py")}
         both = report("before", suppressed=before), report("after", suppressed=after)
         return compare(*both, (), moved).suppressed
@@ -163,7 +170,7 @@ def test_without_a_scope_everything_is_the_changes_own() -> None:
     """A1 and A6: attribution runs only with an intent; without one nothing is external."""
     results = [found("a.py"), found("b.py"), found("")]
     assert part(results, None) == (tuple(results), ())
-    worsened = [Worsened(path("b.py"), "f", "complexity", 1, 2)]
+    worsened = [WorsenedMetric(path("b.py"), "f", "complexity", 1, 2)]
     assert part(worsened, None) == (tuple(worsened), ())
 
 
@@ -185,7 +192,7 @@ def test_a_scope_of_names_that_are_no_text_attributes_them() -> None:
 
 def test_worsened_metrics_are_parted_by_their_path() -> None:
     """A17: intent_worsened and external_worsened."""
-    inside, outside = (Worsened(path(name), "f", "complexity", 1, 2) for name in ("a.py", "b.py"))
+    inside, outside = (WorsenedMetric(path(name), "f", "complexity", 1, 2) for name in ("a.py", "b.py"))
     assert part([outside, inside], own_of(scope_of("a.py"))) == ((inside,), (outside,))
 
 
@@ -193,17 +200,20 @@ def test_what_is_only_in_files_that_were_dirty_before_and_still_are_so_is_extern
     scope, dirty = scope_of("a.py", "b.py"), {path("b.py"), path("c.py")}
     own = [found("a.py"), found("b.py", "F1", "m", 1, "a.py"), found("")]
     external = [found("b.py"), found("b.py", "F1", "m", 1, "c.py"), found("x.py", "F1", "m", 1, "b.py")]
-    assert part([*own, *external], own_of(scope, dirty, Comparison())) == (tuple(own), tuple(external))
+    assert part([*own, *external], own_of(scope, dirty, AnalysisComparison())) == (
+        tuple(own),
+        tuple(external),
+    )
     assert part(external, None) == (tuple(external), ())
-    inside, outside = (Worsened(path(name), "f", "complexity", 1, 2) for name in ("a.py", "b.py"))
-    assert part([outside, inside], own_of(scope, dirty, Comparison())) == ((inside,), (outside,))
+    inside, outside = (WorsenedMetric(path(name), "f", "complexity", 1, 2) for name in ("a.py", "b.py"))
+    assert part([outside, inside], own_of(scope, dirty, AnalysisComparison())) == ((inside,), (outside,))
 
 
 def test_what_is_new_since_the_declaration_in_a_file_that_was_dirty_is_the_works() -> None:
     scope, dirty = scope_of("a.py", "b.py"), {path("b.py")}
     there, fresh = found("b.py", "F1"), found("b.py", "F2")
-    was, grew = (Worsened(path("b.py"), name, "complexity", 1, 9) for name in ("was", "grew"))
-    since = Comparison(new=(fresh,), worsened=(replace(grew, before=5),))
+    was, grew = (WorsenedMetric(path("b.py"), name, "complexity", 1, 9) for name in ("was", "grew"))
+    since = AnalysisComparison(new=(fresh,), worsened=(replace(grew, before=5),))
     assert part([there, fresh], own_of(scope, dirty, since)) == ((fresh,), (there,))
     assert part([was, grew], own_of(scope, dirty, since)) == ((grew,), (was,))
     # Outside of the scope it stays somebody else's; and where nobody knows what was there, all is the work's.
@@ -221,13 +231,13 @@ def test_whether_a_path_is_the_scopes_is_asked_once_for_all_signals() -> None:
             return IntentScope.covers(self, path)
 
     new = [found(name, mark=str(n)) for n in range(50) for name in ("x.py", "y.py")]
-    worsened = [Worsened(path("x.py"), str(n), "complexity", 1, 12) for n in range(50)]
+    worsened = [WorsenedMetric(path("x.py"), str(n), "complexity", 1, 12) for n in range(50)]
     states = [
         ThresholdState(name, "m", 1, 0, 2, False, True, tuple(over))
         for name, over in (("a", new), ("b", worsened))
     ]
     intent = intent_of(Asked((path("in.py"),)))
-    comparison = Comparison(new=tuple(new), worsened=tuple(worsened), thresholds=tuple(states))
+    comparison = AnalysisComparison(new=tuple(new), worsened=tuple(worsened), thresholds=tuple(states))
     answer = decide(Question(report("before"), report("after"), comparison, intent=intent))
     assert (len(answer.external_regressions), len(answer.external_thresholds)) == (100, 2)
     assert sorted(asked) == [path("x.py"), path("y.py")]
@@ -255,13 +265,13 @@ _RESULTS = some.lists(
 
 @given(_RESULTS, _RESULTS)
 def test_before_less_what_is_fixed_and_more_what_is_new_is_after(
-    before: list[Result], after: list[Result]
+    before: list[AnalysisResult], after: list[AnalysisResult]
 ) -> None:
     comparison = compared(before, after)
     assert len(before) - len(comparison.fixed) == comparison.unchanged
     assert len(after) - len(comparison.new) == comparison.unchanged
 
-    def kinds(results: list[Result]) -> list[tuple[str, str, str]]:
+    def kinds(results: list[AnalysisResult]) -> list[tuple[str, str, str]]:
         return sorted((str(each.path), each.rule, each.mark) for each in results)
 
     rest = kinds(before)
@@ -272,21 +282,23 @@ def test_before_less_what_is_fixed_and_more_what_is_new_is_after(
 
 
 @given(_RESULTS, some.randoms(use_true_random=False))
-def test_the_order_of_a_report_and_moved_lines_change_nothing(before: list[Result], chance: object) -> None:
+def test_the_order_of_a_report_and_moved_lines_change_nothing(
+    before: list[AnalysisResult], chance: object
+) -> None:
     after = [replace(each, line=None if each.line is None else each.line + 7) for each in before]
     chance.shuffle(after)  # type: ignore[attr-defined]
-    assert compared(before, after) == Comparison(unchanged=len(before))
+    assert compared(before, after) == AnalysisComparison(unchanged=len(before))
 
 
 @given(_RESULTS, some.lists(some.sampled_from(["a.py", "b.py", "c.py", "*", "[ab].py"]), max_size=3))
-def test_parting_loses_nothing_and_doubles_nothing(results: list[Result], names: list[str]) -> None:
+def test_parting_loses_nothing_and_doubles_nothing(results: list[AnalysisResult], names: list[str]) -> None:
     own, external = part(results, own_of(scope_of(*names)))
     assert sorted(map(repr, (*own, *external))) == sorted(map(repr, results))
     assert all(each.path is not None for each in external)
 
 
 def test_runs_of_several_analyses_are_compared_each_with_its_own() -> None:
-    def two(when: str, results: list[Result]) -> TreeRuns:
+    def two(when: str, results: list[AnalysisResult]) -> TreeRuns:
         runs = report(when)
         of = {
             name: AnalysisRun(

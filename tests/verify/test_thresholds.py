@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from patchgate.commands.results import Comparison, Measurement, ThresholdState, Worsened
+from patchgate.commands.analysis_results import (
+    AnalysisComparison,
+    Measurement,
+    ThresholdState,
+    WorsenedMetric,
+)
 from patchgate.git.path import RepoPath
 from patchgate.intents.intent import IntentScope
 from patchgate.policy.settings import ThresholdSettings
 from patchgate.verify.regressions import caused_by, compare
-from patchgate.verify.verification import own_of, part
+from patchgate.verify.verification_verdict import own_of, part
 from tests.verify.analysis_cases import found, measured, path, report, scope_of
 
 LIMIT = ThresholdSettings("complexity", "complexity", 10)
@@ -16,7 +21,7 @@ NEW = ThresholdSettings("no-new", "findings:new", 0)
 
 def compared(
     before: list[Measurement], after: list[Measurement], *thresholds: ThresholdSettings
-) -> Comparison:
+) -> AnalysisComparison:
     """Compare the metrics of two trees."""
     return compare(report("before", measurements=before), report("after", measurements=after), thresholds, {})
 
@@ -27,9 +32,11 @@ def state(before: list[Measurement], after: list[Measurement]) -> ThresholdState
     return only
 
 
-def causes(compared: Comparison, scope: IntentScope, dirty: frozenset[RepoPath] = frozenset()) -> bool:
+def causes(
+    compared: AnalysisComparison, scope: IntentScope, dirty: frozenset[RepoPath] = frozenset()
+) -> bool:
     """Tell whether the work of a scope made the only threshold of a comparison worse."""
-    is_own = own_of(scope, dirty, Comparison())
+    is_own = own_of(scope, dirty, AnalysisComparison())
     own, worsened = part(compared.new, is_own)[0], part(compared.worsened, is_own)[0]
     (only,) = compared.thresholds
     return caused_by(only, (*own, *worsened))
@@ -53,13 +60,15 @@ def test_a_threshold_that_held_before_and_fails_after_has_worsened() -> None:
     found = state([measured("a.py", 9)], [measured("a.py", 12), measured("b.py", 3)])
     assert (found.before, found.after) == (9, 12)
     assert found.has_worsened
-    assert found.over == (Worsened(path("a.py"), "f", "complexity", 9, 12),)
+    assert found.over == (WorsenedMetric(path("a.py"), "f", "complexity", 9, 12),)
 
 
 def test_a_new_symbol_over_a_threshold_worsened_from_nothing() -> None:
     """A10: one under the limit did not, and one whose metric no threshold limits neither."""
     after = [measured("a.py", 11, "big"), measured("a.py", 9, "small"), measured("a.py", 99, "x", "lines")]
-    assert compared([], after, LIMIT).worsened == (Worsened(path("a.py"), "big", "complexity", None, 11),)
+    assert compared([], after, LIMIT).worsened == (
+        WorsenedMetric(path("a.py"), "big", "complexity", None, 11),
+    )
 
 
 def test_the_least_of_two_limits_of_one_metric_decides_on_a_new_symbol() -> None:
@@ -72,7 +81,7 @@ def test_the_least_of_two_limits_of_one_metric_decides_on_a_new_symbol() -> None
 def test_a_higher_value_is_worse_and_a_lower_or_equal_one_is_not() -> None:
     before = [measured("a.py", 3, name) for name in "abc"]
     after = [measured("a.py", value, name) for value, name in ((2, "a"), (3, "b"), (4, "c"))]
-    assert compared(before, after).worsened == (Worsened(path("a.py"), "c", "complexity", 3, 4),)
+    assert compared(before, after).worsened == (WorsenedMetric(path("a.py"), "c", "complexity", 3, 4),)
 
 
 def test_of_two_values_of_one_symbol_the_higher_counts() -> None:
@@ -89,7 +98,7 @@ def test_a_renamed_file_keeps_its_metrics() -> None:
     )
     moved = compare(before, after, (LIMIT,), {path("b.py"): path("a.py")})
     assert moved.worsened == ()
-    assert moved.thresholds[0].over[0] == Worsened(path("b.py"), "f", "complexity", 12, 12)
+    assert moved.thresholds[0].over[0] == WorsenedMetric(path("b.py"), "f", "complexity", 12, 12)
     assert compare(before, after, (LIMIT,), {}).worsened[0].before is None
 
 

@@ -9,16 +9,22 @@ from typing import Any
 
 import pytest
 
-from patchgate.commands.results import Comparison, Evaluated, ThresholdState, TreeRuns, Worsened
+from patchgate.commands.analysis_results import (
+    AnalysisComparison,
+    AnalysisOutcome,
+    ThresholdState,
+    TreeRuns,
+    WorsenedMetric,
+)
 from patchgate.intents.intent import ScopeCheck, State
 from patchgate.policy.settings import ThresholdSettings
 from patchgate.report.rules import Level
 from patchgate.report.rules.scope import SCOPE_RULES, VERIFY_RULES
 from patchgate.report.verdict import Verdict
 from patchgate.verify.regressions import compare
-from patchgate.verify.result import ExternalCommit, Status, Verification
-from patchgate.verify.verification import Question, decide
 from patchgate.verify.verification_reasons import MOST, Obstacle, findings_of
+from patchgate.verify.verification_result import ExternalCommit, Status, Verification
+from patchgate.verify.verification_verdict import Question, decide
 from tests.verify.analysis_cases import found, intent_of, measured, path, report, scope_of
 
 SCOPE = scope_of("in.py", related=["tests/test_in.py"])
@@ -29,9 +35,9 @@ ANY = (False, True)
 GONE = Obstacle("its time is over", "git patchgate intent recover i-1")
 
 
-def worse(where: str, before: float = 9, after: float = 12) -> Worsened:
+def worse(where: str, before: float = 9, after: float = 12) -> WorsenedMetric:
     """Make a symbol of which a metric is worse."""
-    return Worsened(path(where), "f", "complexity", before, after)
+    return WorsenedMetric(path(where), "f", "complexity", before, after)
 
 
 def crossed(where: str, before: float = 9, after: float = 12) -> ThresholdState:
@@ -40,10 +46,10 @@ def crossed(where: str, before: float = 9, after: float = 12) -> ThresholdState:
     return ThresholdState("complexity", "complexity", 10, before, after, before > 10, after > 10, (over,))
 
 
-def question(comparison: Comparison | None = None, **more: Any) -> Question:
+def question(comparison: AnalysisComparison | None = None, **more: Any) -> Question:
     """Ask about two trees, with an intent whose scope is kept."""
     known = {"intent": INTENT, "scope": CLEAN if more.get("intent", INTENT) else None, **more}
-    return Question(report("before"), report("after"), comparison or Comparison(), **known)
+    return Question(report("before"), report("after"), comparison or AnalysisComparison(), **known)
 
 
 def asked(
@@ -53,7 +59,7 @@ def asked(
     names = ["in.py"] * own + ["out.py"] * external
     state = crossed("in.py" if caused else "out.py") if worsened else crossed("in.py", 1, 2)
     higher = (worse("in.py" if caused else "out.py"),) if worsened else ()
-    comparison = Comparison(new=tuple(map(found, names)), worsened=higher, thresholds=(state,))
+    comparison = AnalysisComparison(new=tuple(map(found, names)), worsened=higher, thresholds=(state,))
     if not intent:
         return question(comparison, intent=None, **more)
     return question(comparison, scope=VIOLATED if scope else CLEAN, **more)
@@ -108,9 +114,9 @@ def test_the_table_leaves_no_case_out() -> None:
 
 def test_only_the_intents_regressions_are_structural() -> None:
     """A3 and A4: external ones inform, and fail nothing."""
-    own = decide(question(Comparison(new=(found("in.py"), found("out.py")))))
+    own = decide(question(AnalysisComparison(new=(found("in.py"), found("out.py")))))
     assert own.violations == ("structural_regressions",)
-    external = decide(question(Comparison(new=(found("out.py"),))))
+    external = decide(question(AnalysisComparison(new=(found("out.py"),))))
     assert (external.violations, external.told, external.next_step) == ((), (), None)
     assert external.external_regressions == (found("out.py"),)
     assert external.status.verdict is Verdict.ACCEPTED
@@ -118,7 +124,7 @@ def test_only_the_intents_regressions_are_structural() -> None:
 
 def test_without_an_intent_everything_is_the_changes_own() -> None:
     """A1 and A6: nothing is attributed, nothing external."""
-    answer = decide(question(Comparison(new=(found("out.py"),)), intent=None))
+    answer = decide(question(AnalysisComparison(new=(found("out.py"),)), intent=None))
     assert (answer.intent, answer.scope) == (None, None)
     assert answer.intent_regressions == (found("out.py"),)
     assert answer.external_regressions == ()
@@ -126,7 +132,7 @@ def test_without_an_intent_everything_is_the_changes_own() -> None:
 
 def test_a_threshold_that_fails_as_it_did_before_is_reported_and_refuses_nothing() -> None:
     """A9: with an intent and without one; `preexisting = "refuse"` counts it without one."""
-    same = Comparison(thresholds=(crossed("in.py", 11, 11),))
+    same = AnalysisComparison(thresholds=(crossed("in.py", 11, 11),))
     for asked_ in (question(same), question(same, intent=None), question(same, preexisting="refuse")):
         answer = decide(asked_)
         assert (answer.status, answer.violations) == (Status.ACCEPTED, ())
@@ -141,7 +147,7 @@ def test_a_threshold_that_fails_as_it_did_before_is_reported_and_refuses_nothing
     assert decide(absolute).preexisting == ()
     # A tree has nothing that differs from itself.
     assert decide(replace(absolute, same_tree=True)).status is Status.ACCEPTED
-    higher = Comparison(worsened=(worse("in.py", 11, 30),), thresholds=(crossed("in.py", 11, 30),))
+    higher = AnalysisComparison(worsened=(worse("in.py", 11, 30),), thresholds=(crossed("in.py", 11, 30),))
     for asked_ in (question(higher), question(higher, intent=None)):
         assert decide(asked_).violations == ("gate_failures",)
         assert "(11 before)" in decide(asked_).reason
@@ -149,9 +155,9 @@ def test_a_threshold_that_fails_as_it_did_before_is_reported_and_refuses_nothing
 
 def test_an_accepted_change_that_raises_a_value_is_not_said_to_make_nothing_worse() -> None:
     """A12: a value within its limit refuses nothing, and the answer names it."""
-    raised = Comparison(worsened=(worse("in.py", 0, 1),))
+    raised = AnalysisComparison(worsened=(worse("in.py", 0, 1),))
     for intent in (INTENT, None):
-        same, higher = (decide(question(each, intent=intent)) for each in (Comparison(), raised))
+        same, higher = (decide(question(each, intent=intent)) for each in (AnalysisComparison(), raised))
         assert (same.status, higher.status) == (Status.ACCEPTED, Status.ACCEPTED)
         assert "nothing got worse" in same.reason
         assert "nothing got worse" not in higher.reason
@@ -161,12 +167,12 @@ def test_an_accepted_change_that_raises_a_value_is_not_said_to_make_nothing_wors
 def test_a_crossing_counts_where_a_symbol_of_the_intent_rose_in_that_metric() -> None:
     """A10 and A11: in another metric, or only in other files, it is not the intent's."""
     for own, is_caused in (
-        (Worsened(path("in.py"), "g", "complexity", 1, 2), True),
-        (Worsened(path("in.py"), "g", "lines", 1, 2), False),
-        (Worsened(path("other.py"), "g", "complexity", 1, 2), False),
+        (WorsenedMetric(path("in.py"), "g", "complexity", 1, 2), True),
+        (WorsenedMetric(path("in.py"), "g", "lines", 1, 2), False),
+        (WorsenedMetric(path("other.py"), "g", "complexity", 1, 2), False),
     ):
         answer = decide(
-            question(Comparison(worsened=(own, worse("out.py")), thresholds=(crossed("out.py"),)))
+            question(AnalysisComparison(worsened=(own, worse("out.py")), thresholds=(crossed("out.py"),)))
         )
         status = Status.VIOLATED if is_caused else Status.ACCEPTED_WITH_EXTERNAL_CHANGES
         assert (answer.status, answer.intent_caused_gate, answer.gate_worsened) == (status, is_caused, True)
@@ -175,7 +181,7 @@ def test_a_crossing_counts_where_a_symbol_of_the_intent_rose_in_that_metric() ->
 
 def test_an_answer_has_both_sides_of_everything() -> None:
     """A17."""
-    comparison = Comparison(
+    comparison = AnalysisComparison(
         new=(found("in.py"), found("out.py")),
         worsened=(worse("in.py"), worse("out.py")),
         thresholds=(crossed("in.py"),),
@@ -200,7 +206,7 @@ def test_an_in_scope_regression_behind_many_external_ones_is_not_hidden() -> Non
 
 
 BEFORE, AFTER = report("before"), report("after")
-NO_ANSWER = {"outcome": Evaluated.NOT_EVALUATED}
+NO_ANSWER = {"outcome": AnalysisOutcome.NOT_EVALUATED}
 
 
 @pytest.mark.parametrize(
@@ -225,7 +231,7 @@ def test_what_was_not_compared_like_with_like_is_unverified(
     before: TreeRuns | None, after: TreeRuns | None, more: dict[str, Any], said: str, strictness: str
 ) -> None:
     """A15: a run that is missing, failed, or was made otherwise; no regression is told from it."""
-    comparison = Comparison(new=(found("in.py"),), thresholds=(crossed("in.py"),))
+    comparison = AnalysisComparison(new=(found("in.py"),), thresholds=(crossed("in.py"),))
     asked_ = replace(question(comparison, strictness=strictness), before=before, after=after, **more)
     answer = decide(asked_)
     assert answer.status is Status.UNVERIFIED
@@ -251,7 +257,7 @@ def test_one_tree_before_and_after_may_have_one_run() -> None:
 
 def test_an_intent_that_is_not_what_was_declared_is_expired() -> None:
     """A16: whatever else is; nothing is parted, for no intent is in force."""
-    comparison = Comparison(new=(found("in.py"), found("out.py")), thresholds=(crossed("in.py"),))
+    comparison = AnalysisComparison(new=(found("in.py"), found("out.py")), thresholds=(crossed("in.py"),))
     other = Obstacle("the report has another digest", "clear it")
     answer = decide(question(comparison, faults=(GONE, other), scope=VIOLATED))
     assert (answer.status, answer.reason, answer.next_step) == (Status.EXPIRED, GONE.reason, GONE.next_step)
@@ -267,7 +273,9 @@ SUSPICIOUS = {"grown": (BASELINE,), "has_code": True}
 
 def test_the_first_reason_in_the_order_decides() -> None:
     """Expired, queued, scope, unverified, abuse, regressions, thresholds."""
-    comparison = Comparison((found("in.py"),), worsened=(worse("in.py"),), thresholds=(crossed("in.py"),))
+    comparison = AnalysisComparison(
+        (found("in.py"),), worsened=(worse("in.py"),), thresholds=(crossed("in.py"),)
+    )
     lost = Obstacle("HEAD has others", "declare anew")
     worst = question(comparison, faults=(GONE,), scope=VIOLATED, unverified=(lost,), **SUSPICIOUS)
     queued = replace(worst, faults=(), intent=intent_of(SCOPE, State.QUEUED))
@@ -276,7 +284,7 @@ def test_the_first_reason_in_the_order_decides() -> None:
     honest = replace(verified, unverified=())
     regressed = replace(honest, grown=())
     only_gate = replace(regressed, comparison=replace(comparison, new=()))
-    clean = replace(only_gate, comparison=Comparison())
+    clean = replace(only_gate, comparison=AnalysisComparison())
     order = [worst, queued, in_scope, verified, honest, regressed, only_gate, clean]
     answers = [decide(each) for each in order]
     assert [answer.status for answer in answers] == [
@@ -296,7 +304,7 @@ def test_the_first_reason_in_the_order_decides() -> None:
 
 def test_abuse_is_a_violation_though_the_regression_is_external() -> None:
     """A19 and A20: baselines are the whole repository's, whatever the scope."""
-    answer = decide(question(Comparison(new=(found("out.py"),)), grown=(BASELINE,)))
+    answer = decide(question(AnalysisComparison(new=(found("out.py"),)), grown=(BASELINE,)))
     assert answer.status is Status.VIOLATED
     assert answer.violations == ("baseline_abuse:baseline_updated_while_regressions_present",)
 
@@ -304,21 +312,21 @@ def test_abuse_is_a_violation_though_the_regression_is_external() -> None:
 def test_any_change_of_a_baseline_counts_while_there_are_regressions() -> None:
     """A20: also entries that were moved or taken out; without a regression only growth does."""
     for new, status in (((found("out.py"),), Status.VIOLATED), ((), Status.ACCEPTED)):
-        answer = decide(question(Comparison(new=new), changed=(BASELINE,), has_code=True))
+        answer = decide(question(AnalysisComparison(new=new), changed=(BASELINE,), has_code=True))
         assert answer.status is status
         assert (answer.baselines, answer.grown) == (((BASELINE,), ()) if new else ((), ()))
-    answer = decide(question(Comparison(new=(found("out.py"),)), changed=(BASELINE,)))
+    answer = decide(question(AnalysisComparison(new=(found("out.py"),)), changed=(BASELINE,)))
     assert answer.reason == "ruff-baseline.json changed while there are new findings"
     assert [each.message for each in findings_of(answer) if each.rule == "baseline-abuse"] == [answer.reason]
 
 
 def test_suppressions_that_grew_are_abuse_like_a_baseline() -> None:
     """A19 and A20."""
-    answer = decide(question(Comparison(suppressed=(found("out.py"), found("x.py"))), has_code=True))
+    answer = decide(question(AnalysisComparison(suppressed=(found("out.py"), found("x.py"))), has_code=True))
     assert answer.violations == ("baseline_abuse:baseline_changed_with_functional_code",)
     assert (answer.baselines, answer.suppressed) == ((), (found("out.py"), found("x.py")))
     assert answer.reason == "2 suppressions grew together with changed code"
-    alone = decide(question(Comparison(suppressed=(found("out.py"),))))
+    alone = decide(question(AnalysisComparison(suppressed=(found("out.py"),))))
     assert (alone.status, alone.abuse, alone.suppressed) == (Status.ACCEPTED, (), (found("out.py"),))
 
 
@@ -328,7 +336,9 @@ def test_a_baseline_that_grew_without_an_intent_is_a_violation() -> None:
 
 
 def test_relaxed_tells_regressions_and_thresholds_and_refuses_nothing_for_them() -> None:
-    comparison = Comparison((found("in.py"),), worsened=(worse("in.py"),), thresholds=(crossed("in.py"),))
+    comparison = AnalysisComparison(
+        (found("in.py"),), worsened=(worse("in.py"),), thresholds=(crossed("in.py"),)
+    )
     for intent in (INTENT, None):
         answer = decide(question(comparison, intent=intent, strictness="relaxed"))
         assert answer.status is Status.ACCEPTED
@@ -393,8 +403,10 @@ def test_a_metric_that_one_symbol_still_has_is_told() -> None:
 
 def test_what_is_found_in_files_that_are_dirty_as_before_is_not_the_intents() -> None:
     dirty, intent = (path("in.py"),), intent_of(SCOPE, dirty={path("in.py"): ("5" * 40,)})
-    comparison = Comparison(new=(found("in.py"),), worsened=(worse("in.py"),), thresholds=(crossed("in.py"),))
-    answer = decide(question(comparison, intent=intent, dirty=dirty, since=Comparison()))
+    comparison = AnalysisComparison(
+        new=(found("in.py"),), worsened=(worse("in.py"),), thresholds=(crossed("in.py"),)
+    )
+    answer = decide(question(comparison, intent=intent, dirty=dirty, since=AnalysisComparison()))
     assert answer.status is Status.ACCEPTED_WITH_EXTERNAL_CHANGES
     assert (answer.intent_regressions, answer.external_regressions) == ((), (found("in.py"),))
     assert (answer.intent_worsened, answer.external_worsened) == ((), (worse("in.py"),))
@@ -431,8 +443,8 @@ HOSTILE = "F\x1b[2J\u202e1\n::error::"
 def test_nothing_of_a_repository_or_a_tool_reaches_a_terminal_raw() -> None:
     name = path(b"a\x1b[2J\n\xff.py")
     result = replace(found("x.py", HOSTILE), paths=(name,), message=HOSTILE, tool=HOSTILE, level=HOSTILE)
-    over = Worsened(name, HOSTILE, "complexity", 1, 12)
-    comparison = Comparison(
+    over = WorsenedMetric(name, HOSTILE, "complexity", 1, 12)
+    comparison = AnalysisComparison(
         new=(result, replace(result, paths=())),
         thresholds=(replace(crossed("x.py"), over=(over,)),),
         suppressed=(result,),
@@ -469,7 +481,7 @@ def test_an_accepted_verification_without_anything_new_has_no_findings() -> None
 
 
 def test_findings_tell_what_is_whose_and_where() -> None:
-    comparison = Comparison(
+    comparison = AnalysisComparison(
         new=(found("in.py", line=7), found("out.py", line=8), found("")),
         worsened=(worse("in.py"), replace(worse("out.py"), name="lines")),
         thresholds=(crossed("in.py"), replace(crossed("out.py"), name="second", metric="lines")),
@@ -509,7 +521,9 @@ def test_at_most_twenty_of_each_rule_are_told_and_the_rest_is_counted() -> None:
     new = tuple(found(name, mark=str(n)) for name in ("in.py", "out.py") for n in range(MOST + 3))
     files = tuple(path(f"f{n}") for n in range(MOST + 1))
     more = {"scope": ScopeCheck(unexpected=files), "grown": files}
-    told = list(findings_of(decide(question(Comparison(new=new, suppressed=new[: MOST + 2]), **more))))
+    told = list(
+        findings_of(decide(question(AnalysisComparison(new=new, suppressed=new[: MOST + 2]), **more)))
+    )
     for rule, rest in (
         ("regression", ["and 3 findings more"]),
         ("regression-external", ["and 3 findings more"]),
@@ -540,7 +554,9 @@ def test_scope_and_attribution_take_the_same_entries() -> None:
 
     scope = scope_of("src/*.py")
     check = check_scope(scope, [path("src/deep/a.py")])
-    answer = decide(question(Comparison(new=(found("src/deep/a.py"),)), intent=intent_of(scope), scope=check))
+    answer = decide(
+        question(AnalysisComparison(new=(found("src/deep/a.py"),)), intent=intent_of(scope), scope=check)
+    )
     assert answer.intent_regressions
     assert answer.violations == ("structural_regressions",)
 
@@ -570,8 +586,10 @@ def test_one_number_and_one_finding_are_written_alike_wherever_they_are_told() -
 
     over = replace(crossed("in.py", 9, 10.1234567), over=(found("in.py", line=7),))
     higher = (worse("in.py", 9, 10.1234567),)
-    answer = decide(question(Comparison((found("in.py", line=7),), worsened=higher, thresholds=(over,))))
-    only = decide(question(Comparison(worsened=higher, thresholds=(over,))))
+    answer = decide(
+        question(AnalysisComparison((found("in.py", line=7),), worsened=higher, thresholds=(over,)))
+    )
+    only = decide(question(AnalysisComparison(worsened=higher, thresholds=(over,))))
     assert "complexity is 10.1234567, over 10 (passed before)" in only.reason
     assert "in.py:7 F401" in answer.reason
     told = render(answer, color=False)
@@ -583,7 +601,7 @@ def test_one_number_and_one_finding_are_written_alike_wherever_they_are_told() -
 def test_of_a_threshold_under_an_intent_that_is_over_nobody_is_blamed() -> None:
     from patchgate.verify.verification_text import render
 
-    answer = decide(question(Comparison(thresholds=(crossed("in.py"),)), faults=(GONE,)))
+    answer = decide(question(AnalysisComparison(thresholds=(crossed("in.py"),)), faults=(GONE,)))
     assert answer.external_thresholds == ()
     assert "lies outside the intent" not in render(answer, color=False)
     assert {each.rule for each in findings_of(answer)} == {"unverified"}

@@ -12,20 +12,20 @@ from jsonschema import Draft202012Validator
 from sarif.loader import load_sarif_file
 from sarif_pydantic import Sarif
 
-from patchgate.commands.results import (
+from patchgate.commands.analysis_results import (
+    AnalysisComparison,
+    AnalysisOutcome,
+    AnalysisResult,
     AnalysisRun,
-    Comparison,
-    Evaluated,
-    Result,
     ThresholdState,
     TreeRuns,
-    Worsened,
+    WorsenedMetric,
 )
 from patchgate.git.path import RepoPath
 from patchgate.intents.intent import ScopeCheck
-from patchgate.verify.document import json_schema, render
-from patchgate.verify.result import ExternalCommit, Status, Verification
-from patchgate.verify.sarif import render as render_sarif
+from patchgate.verify.verification_json import json_schema, render
+from patchgate.verify.verification_result import ExternalCommit, Status, Verification
+from patchgate.verify.verification_sarif import render as render_sarif
 from tests.report.verdict_reports import HOSTILE
 
 SCHEMA = Draft202012Validator(json_schema())
@@ -36,12 +36,14 @@ def path(raw: bytes | str) -> RepoPath:
     return RepoPath.from_git(raw.encode() if isinstance(raw, str) else raw)
 
 
-def result(place: str | bytes, line: int | None = 1, rule: str = "F401", **more: Any) -> Result:
-    made = Result("ruff", "ruff", rule, "error", "`os` imported", (path(place),), line, "0" * 32)
+def result(place: str | bytes, line: int | None = 1, rule: str = "F401", **more: Any) -> AnalysisResult:
+    made = AnalysisResult("ruff", "ruff", rule, "error", "`os` imported", (path(place),), line, "0" * 32)
     return replace(made, **more)
 
 
-def runs(tree: str, *results: Result, outcome: Evaluated = Evaluated.FINDINGS) -> TreeRuns:
+def runs(
+    tree: str, *results: AnalysisResult, outcome: AnalysisOutcome = AnalysisOutcome.FINDINGS
+) -> TreeRuns:
     run = AnalysisRun("ruff", tree * 64, "sha256:" + tree * 64, outcome, "/bin/ruff", results=results)
     return TreeRuns(tree * 40, "sha256:" + "0" * 64, {"ruff": run})
 
@@ -52,7 +54,7 @@ def whole(*, raw: bytes = b"src/a.py", text: str = "x") -> Verification:
     other = result("lib/b.py", 2)
     old = result("lib/b.py", 9)
     gone = result("lib/c.py", 4)
-    worse = Worsened(path(raw), text, "complexity", None, 11.5)
+    worse = WorsenedMetric(path(raw), text, "complexity", None, 11.5)
     over = ThresholdState("limit", "complexity", 10, 3, 11.5, False, True, (worse, own))
     return Verification(
         Status.VIOLATED,
@@ -60,7 +62,7 @@ def whole(*, raw: bytes = b"src/a.py", text: str = "x") -> Verification:
         intent="i-0123abcd",
         before=runs("a", old, gone),
         after=runs("b", old, own, other),
-        comparison=Comparison((own, other), (gone,), 1, (worse,), (over,)),
+        comparison=AnalysisComparison((own, other), (gone,), 1, (worse,), (over,)),
         intent_regressions=(own,),
         external_regressions=(other,),
         intent_worsened=(worse,),
@@ -88,7 +90,7 @@ VERIFICATIONS = {
         Status.UNVERIFIED,
         "ruff is missing",
         before=runs("a"),
-        after=runs("b", outcome=Evaluated.NOT_EVALUATED),
+        after=runs("b", outcome=AnalysisOutcome.NOT_EVALUATED),
     ),
     **{
         f"hostile {name}": whole(raw=raw, text=raw.decode("utf-8", "surrogateescape"))
@@ -157,7 +159,10 @@ def test_sarif_has_every_result_with_its_baseline_state_and_whose_it_is() -> Non
 def test_of_equal_results_only_as_many_are_new_as_were_found_to_be() -> None:
     twin = result("a.py")
     verification = replace(
-        whole(), after=runs("b", twin, twin), comparison=Comparison((twin,)), intent_regressions=(twin,)
+        whole(),
+        after=runs("b", twin, twin),
+        comparison=AnalysisComparison((twin,)),
+        intent_regressions=(twin,),
     )
     assert [state for _, _, state, _ in states(verification)] == ["new", "unchanged"]
 
@@ -170,7 +175,11 @@ def test_without_a_comparison_no_result_has_a_baseline_state() -> None:
 def test_without_an_intent_what_is_new_is_the_changes_own() -> None:
     own = result("a.py")
     verification = replace(
-        whole(), intent=None, after=runs("b", own), comparison=Comparison((own,)), intent_regressions=(own,)
+        whole(),
+        intent=None,
+        after=runs("b", own),
+        comparison=AnalysisComparison((own,)),
+        intent_regressions=(own,),
     )
     assert states(verification) == [("a.py", 1, "new", "change")]
 

@@ -6,19 +6,19 @@ from dataclasses import replace
 
 import pytest
 
-from patchgate.commands.results import (
+from patchgate.commands.analysis_results import (
+    AnalysisComparison,
+    AnalysisOutcome,
+    AnalysisResult,
     AnalysisRun,
-    Comparison,
-    Evaluated,
-    Result,
     ThresholdState,
     TreeRuns,
-    Worsened,
+    WorsenedMetric,
 )
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import is_printable
 from patchgate.intents.intent import ScopeCheck
-from patchgate.verify.result import ExternalCommit, Status, Verification
+from patchgate.verify.verification_result import ExternalCommit, Status, Verification
 from patchgate.verify.verification_text import render
 from tests.report.verdict_reports import HOSTILE
 
@@ -29,9 +29,11 @@ def path(text: str) -> RepoPath:
     return RepoPath.from_git(text.encode())
 
 
-def result(place: str | None = "src/a.py", rule: str = "F401", line: int | None = 3, *also: str) -> Result:
+def result(
+    place: str | None = "src/a.py", rule: str = "F401", line: int | None = 3, *also: str
+) -> AnalysisResult:
     paths = tuple(path(each) for each in ([] if place is None else [place, *also]))
-    return Result("ruff", "ruff", rule, "error", "`os` imported but unused", paths, line, "0" * 32)
+    return AnalysisResult("ruff", "ruff", rule, "error", "`os` imported but unused", paths, line, "0" * 32)
 
 
 def lines(verification: Verification, **how: int) -> list[str]:
@@ -66,8 +68,8 @@ def test_the_first_and_the_last_line_say_the_verdict_and_the_rules_and_never_the
 
 
 def test_what_is_accepted_says_at_the_end_on_what_it_rests() -> None:
-    compared = Comparison(new=(result("b.py"),), fixed=(result("c.py"),), unchanged=4)
-    nothing = replace(ACCEPTED, comparison=Comparison(unchanged=4))
+    compared = AnalysisComparison(new=(result("b.py"),), fixed=(result("c.py"),), unchanged=4)
+    nothing = replace(ACCEPTED, comparison=AnalysisComparison(unchanged=4))
     assert lines(nothing)[-1] == "accepted: no new findings, 4 as before"
     told = replace(
         ACCEPTED,
@@ -95,8 +97,8 @@ def test_a_regression_without_a_file_says_so() -> None:
 
 def test_each_list_is_cut_by_itself_so_others_never_hide_the_intents_own() -> None:
     # A6: an in-scope crossing behind 25 larger external ones is shown all the same.
-    external = tuple(Worsened(path(f"lib/{n}.py"), "f", "complexity", 1, 90) for n in range(25))
-    own = (Worsened(path("src/a.py"), "f", "complexity", None, 11),)
+    external = tuple(WorsenedMetric(path(f"lib/{n}.py"), "f", "complexity", 1, 90) for n in range(25))
+    own = (WorsenedMetric(path("src/a.py"), "f", "complexity", None, 11),)
     others = tuple(result(f"lib/{n}.py") for n in range(25))
     told = lines(
         replace(
@@ -118,12 +120,12 @@ def test_each_list_is_cut_by_itself_so_others_never_hide_the_intents_own() -> No
 
 
 def test_a_threshold_says_how_it_went_and_by_what_it_is_over() -> None:
-    over = (Worsened(path("src/a.py"), "f", "complexity", None, 11),)
+    over = (WorsenedMetric(path("src/a.py"), "f", "complexity", None, 11),)
     crossed = ThresholdState("limit", "complexity", 10, 9.5, 11, False, True, over)
     old = ThresholdState("debt", "findings", 0, 3, 3, True, True)
     mended = ThresholdState("mended", "findings", 0, 3, 0, True, False)
     held = ThresholdState("held", "findings:new", 0, 0, 0, False, False)
-    comparison = Comparison(thresholds=(crossed, old, mended, held))
+    comparison = AnalysisComparison(thresholds=(crossed, old, mended, held))
     told = lines(replace(ACCEPTED, comparison=comparison, intent="i-1", caused=(crossed,)))
     limit = "  limit: complexity 9.5 → 11, at most 10: fails, and passed before (over it: src/a.py f 11)"
     assert limit in told
@@ -133,7 +135,7 @@ def test_a_threshold_says_how_it_went_and_by_what_it_is_over() -> None:
     unknown = replace(held, metric="lines", before=None, after=None)
     assert not any(
         "passed before" in line
-        for line in lines(replace(ACCEPTED, comparison=Comparison(thresholds=(unknown,))))
+        for line in lines(replace(ACCEPTED, comparison=AnalysisComparison(thresholds=(unknown,))))
     )
     theirs = {"intent": "i-1", "external_thresholds": (crossed,)}
     external = lines(replace(ACCEPTED, comparison=comparison, **theirs))  # type: ignore[arg-type]
@@ -151,7 +153,7 @@ def test_scope_abuse_commits_and_dirty_files_are_named() -> None:
                 abuse=("baseline_updated_without_intent",),
                 baselines=(path("ruff.json"),),
                 grown=(path("ruff.json"),),
-                comparison=Comparison(suppressed=(result(), result("b.py"))),
+                comparison=AnalysisComparison(suppressed=(result(), result("b.py"))),
                 external_commits=(ExternalCommit("c0ffee" + "0" * 34, "Somebody else's"),),
                 dirty=(path("d.py"),),
                 warnings=("the base is gone",),
@@ -174,7 +176,9 @@ def test_scope_abuse_commits_and_dirty_files_are_named() -> None:
 
 
 def test_what_could_not_be_evaluated_says_why_and_what_to_do() -> None:
-    run = AnalysisRun("bandit", "", "", Evaluated.NOT_EVALUATED, reason="it is missing.", hint="install it")
+    run = AnalysisRun(
+        "bandit", "", "", AnalysisOutcome.NOT_EVALUATED, reason="it is missing.", hint="install it"
+    )
     told = lines(replace(ACCEPTED, after=TreeRuns("a" * 40, "", {"bandit": run})))
     assert "  after: tree aaaaaaaaaaaa; bandit could not be evaluated" in told
     assert told[told.index("    bandit: it is missing") + 1] == "    help: install it"
@@ -183,16 +187,16 @@ def test_what_could_not_be_evaluated_says_why_and_what_to_do() -> None:
 def foreign(raw: bytes) -> Verification:
     """Make a verification in which every text and path is foreign."""
     text, name = raw.decode("utf-8", "surrogateescape"), RepoPath.from_git(raw)
-    found = Result("ruff", text, text, "error", text, (name,), 1, "0" * 32)
-    worse = Worsened(name, text, text, 1, 2)
+    found = AnalysisResult("ruff", text, text, "error", text, (name,), 1, "0" * 32)
+    worse = WorsenedMetric(name, text, text, 1, 2)
     state = ThresholdState(text, text, 1, 1, 2, False, True, (worse, found))
-    run = AnalysisRun("told", "", "", Evaluated.NOT_EVALUATED, text, text, text)
+    run = AnalysisRun("told", "", "", AnalysisOutcome.NOT_EVALUATED, text, text, text)
     return Verification(
         Status.VIOLATED,
         text,
         intent=text,
         after=TreeRuns("a" * 40, "", {"told": run}),
-        comparison=Comparison(thresholds=(state,)),
+        comparison=AnalysisComparison(thresholds=(state,)),
         intent_regressions=(found,),
         external_regressions=(found,) * 22,
         intent_worsened=(worse,),

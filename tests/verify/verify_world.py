@@ -17,7 +17,7 @@ from jsonschema import Draft202012Validator
 
 from patchgate.intents.intent import Intent, Moment
 from patchgate.intents.stored_intents import StoredIntents
-from patchgate.verify.document import json_schema
+from patchgate.verify.verification_json import json_schema
 from tests.world import Answer, Content, Repo
 
 _TELLER = """\

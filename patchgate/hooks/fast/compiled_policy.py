@@ -15,12 +15,12 @@ from itertools import takewhile
 from patchgate import __version__
 from patchgate.git.path import fold
 from patchgate.policy.component import anchored
-from patchgate.policy.content import SECRET_FORMS
-from patchgate.policy.expressions import literals_of
+from patchgate.policy.content_rules import SECRET_FORMS
 from patchgate.policy.file_kinds import CLASSES
-from patchgate.policy.glob import Segment, Single, readings
+from patchgate.policy.glob_syntax import Segment, Single, readings
 from patchgate.policy.policy import Policy, Profile
-from patchgate.policy.texts import version_satisfies
+from patchgate.policy.regular_expressions import literals_of
+from patchgate.policy.validators import version_satisfies
 
 Check = tuple[str, str]
 """How a text is looked for in a folded path, and the text. An empty text is found in every path.
@@ -266,7 +266,7 @@ def _texts(policy: Policy) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
         (small_texts if literals.ignore_case else texts).update(literals.texts)
     if policy.judges_placeholders(Profile.COMMIT):
         # Most policies are compiled without them.
-        from patchgate.policy.markers import FUNCTIONS
+        from patchgate.policy.placeholder_markers import FUNCTIONS
 
         # A file of UTF-16 is handed on by its own: git calls it binary, or its lines hold a NUL.
         found = policy.markers.literals_of_all()

@@ -243,7 +243,7 @@ def _is_used(repository: Repository) -> bool:
 def _at_head(repository: Repository) -> tuple[str, Policy] | None:
     """Read the policy that judges what is committed on HEAD, and its key; None where none can be used."""
     from patchgate.git.objects import Objects
-    from patchgate.policy.policies import Policies, built_in
+    from patchgate.policy.tree_policies import Policies, built_in
 
     with Objects(repository) as objects:
         header = objects.header("HEAD^{tree}")

@@ -41,7 +41,7 @@ from patchgate.placeholders.claims.claim_source import (
     judged_of,
 )
 from patchgate.placeholders.claims.snapshots import named
-from patchgate.policy.markers import Markers
+from patchgate.policy.placeholder_markers import Markers
 from patchgate.policy.settings import ClaimsSettings
 from patchgate.report.wording import safe
 
@@ -253,7 +253,7 @@ def _excluded(settings: ClaimsSettings) -> Callable[[bytes], bool] | None:
     """Give the function that tells whether the config leaves a name out of the fallback."""
     if not settings.exclude:
         return None
-    from patchgate.policy.patterns import PatternSet
+    from patchgate.policy.glob_matching import PatternSet
 
     excluded = PatternSet(settings.exclude, folded=False, exact=True)
     return lambda name: excluded.match(name) is not None

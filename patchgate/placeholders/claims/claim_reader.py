@@ -15,7 +15,7 @@ from patchgate.git.path import RepoPath
 from patchgate.git.quoting import printable
 from patchgate.placeholders.claims.claim import Claim
 from patchgate.placeholders.claims.claim_decision import is_hard_invariant
-from patchgate.policy.json_places import JsonDocument, JsonFault, Place, dotted, read_json
+from patchgate.policy.strict_json import JsonDocument, JsonFault, Place, dotted, read_json
 
 MOST_BYTES = 8 << 20
 MOST_NAME = 1000

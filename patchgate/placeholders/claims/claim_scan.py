@@ -19,8 +19,8 @@ from patchgate.git.path import RepoPath
 from patchgate.placeholders.claims.claim import Candidate, Place, Scan, Skipped, Tier, Unscanned
 from patchgate.placeholders.empty_functions import never
 from patchgate.placeholders.placeholder_matches import matches_in, text_of
-from patchgate.policy.claims import suffix_test
-from patchgate.policy.markers import Markers
+from patchgate.policy.claims_settings import suffix_test
+from patchgate.policy.placeholder_markers import Markers
 from patchgate.policy.settings import ClaimsSettings
 
 HEAVY_FOLDERS = frozenset(

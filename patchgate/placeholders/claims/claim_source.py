@@ -44,8 +44,8 @@ from patchgate.git.working_tree import (
 from patchgate.placeholders.claims.claim import Content, Unscanned
 from patchgate.placeholders.claims.claim_scan import Looked, Snapshot, Walk
 from patchgate.placeholders.claims.snapshots import ObjectSnapshot, is_in_git
-from patchgate.policy.policies import Policies, usable
 from patchgate.policy.policy import Policy
+from patchgate.policy.tree_policies import Policies, usable
 
 _PIECE = 1 << 20
 _NOT_THERE = frozenset({errno.ENOENT, errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL})

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from patchgate.errors import ConfigError
 from patchgate.policy.config import parse
-from patchgate.policy.expressions import check_expression
-from patchgate.policy.texts import TextError, check_pattern, check_prefix, check_rule, check_suffix
+from patchgate.policy.regular_expressions import check_expression
+from patchgate.policy.validators import TextError, check_pattern, check_prefix, check_rule, check_suffix
 from patchgate.report.rules import RULES
 
 Chance = random.Random

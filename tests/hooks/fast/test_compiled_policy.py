@@ -20,10 +20,10 @@ from patchgate.hooks.fast.compiled_policy import ADDED_LINE, CompiledPolicy, che
 from patchgate.placeholders.placeholder_matches import matches_in
 from patchgate.policy.config import parse
 from patchgate.policy.config_types import FileClass
-from patchgate.policy.content import SECRET_FORMS, is_conflict_marker
-from patchgate.policy.expressions import check_expression
+from patchgate.policy.content_rules import SECRET_FORMS, is_conflict_marker
 from patchgate.policy.file_kinds import CLASSES, MANIFESTS, is_control_by_name
 from patchgate.policy.policy import Policy, Profile
+from patchgate.policy.regular_expressions import check_expression
 from patchgate.policy.settings import (
     ClaimsSettings,
     ComponentSettings,
@@ -35,7 +35,7 @@ from patchgate.policy.settings import (
     PolicySettings,
     ProfileSettings,
 )
-from patchgate.policy.texts import TextError, check_pattern, check_prefix
+from patchgate.policy.validators import TextError, check_pattern, check_prefix
 from patchgate.report.rules import RULES
 from tests.amount import often
 

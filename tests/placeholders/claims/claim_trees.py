@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from patchgate.git.path import RepoPath
 from patchgate.placeholders.claims.claim import Candidate, Scan, Tier, Unscanned
 from patchgate.placeholders.claims.claim_scan import Caps, Looked, Walk, scan
-from patchgate.policy.markers import Markers
+from patchgate.policy.placeholder_markers import Markers
 
 MARKERS = Markers()
 TODO = b"# TODO: write this\n"

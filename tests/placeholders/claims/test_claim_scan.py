@@ -14,7 +14,7 @@ from patchgate.placeholders.claims.claim import Candidate, Claim, ClaimOutcome, 
 from patchgate.placeholders.claims.claim_decision import decide
 from patchgate.placeholders.claims.claim_scan import HEAVY_FOLDERS, Caps, Looked, caps_of, scan
 from patchgate.placeholders.placeholder_matches import matches_in, text_of
-from patchgate.policy.markers import Markers
+from patchgate.policy.placeholder_markers import Markers
 from patchgate.policy.settings import ClaimsSettings, MarkerSettings
 from tests.amount import often
 from tests.placeholders.claims.claim_trees import (

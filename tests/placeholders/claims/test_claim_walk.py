@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from patchgate.placeholders.claims.claim import Unscanned
 from patchgate.placeholders.claims.claim_scan import HEAVY_FOLDERS, Walk, passed_by
-from patchgate.policy.claims import suffix_test
+from patchgate.policy.claims_settings import suffix_test
 
 ALLOWED = suffix_test((".md", ""))
 

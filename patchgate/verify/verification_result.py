@@ -6,7 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from patchgate.commands.results import Comparison, Result, ThresholdState, TreeRuns, Worsened
+from patchgate.commands.analysis_results import (
+    AnalysisComparison,
+    AnalysisResult,
+    ThresholdState,
+    TreeRuns,
+    WorsenedMetric,
+)
 from patchgate.git.path import RepoPath
 from patchgate.intents.intent import ScopeCheck
 from patchgate.report.verdict import Verdict
@@ -61,11 +67,11 @@ class Verification:
     intent: str | None = None
     before: TreeRuns | None = None
     after: TreeRuns | None = None
-    comparison: Comparison | None = None
-    intent_regressions: tuple[Result, ...] = ()
-    external_regressions: tuple[Result, ...] = ()
-    intent_worsened: tuple[Worsened, ...] = ()
-    external_worsened: tuple[Worsened, ...] = ()
+    comparison: AnalysisComparison | None = None
+    intent_regressions: tuple[AnalysisResult, ...] = ()
+    external_regressions: tuple[AnalysisResult, ...] = ()
+    intent_worsened: tuple[WorsenedMetric, ...] = ()
+    external_worsened: tuple[WorsenedMetric, ...] = ()
     gate_worsened: bool = False
     before_gate: bool | None = None
     after_gate: bool | None = None
@@ -101,6 +107,6 @@ class Verification:
         return tuple(dict.fromkeys(found))
 
     @property
-    def suppressed(self) -> tuple[Result, ...]:
+    def suppressed(self) -> tuple[AnalysisResult, ...]:
         """The results that are suppressed, and were not, as far as anything was compared."""
         return self.comparison.suppressed if self.comparison is not None else ()

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from patchgate.check.pending import pending_change
-from patchgate.commands.results import Evaluated, TreeRuns
+from patchgate.commands.analysis_results import AnalysisOutcome, TreeRuns
 from patchgate.errors import PatchgateError, UndecidedError, UsageError
 from patchgate.git.intent_commits import changes_of, with_ids
 from patchgate.git.pushes import is_ancestor
@@ -33,7 +33,7 @@ from patchgate.ledger.ledger import Ledger
 from patchgate.policy.command import digest_of
 from patchgate.policy.policy import Policy
 from patchgate.report.wording import SHORT_OID, safe
-from patchgate.verify.analyses import Around
+from patchgate.verify.analysis_runner import Around
 from patchgate.verify.analyze import Analysed, Asked, Scene, keeping_alive, opened
 from patchgate.verify.verification_reasons import Obstacle
 
@@ -224,7 +224,7 @@ def capture_before(repository: Repository, intent: Intent, around: Around) -> tu
         return (f"{intent.id} has no before-report yet: {error.message}",)
     for name in sorted(before.runs):
         run = before.runs[name]
-        if run.outcome is Evaluated.NOT_EVALUATED:
+        if run.outcome is AnalysisOutcome.NOT_EVALUATED:
             why = safe(run.reason or f"the analysis `{name}` could not be evaluated").rstrip(".")
             return (f"{intent.id} has no before-report yet: {why}; git patchgate analyze says more",)
     return capture(repository, intent, before)

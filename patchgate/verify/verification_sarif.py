@@ -11,11 +11,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from patchgate import __version__
-from patchgate.commands.results import AnalysisRun, Evaluated, Result
+from patchgate.commands.analysis_results import AnalysisOutcome, AnalysisResult, AnalysisRun
 from patchgate.report.json import path_list
 from patchgate.report.sarif import BASES, location_of, log_of, message_text, notification
 from patchgate.report.verdict import Json, Verdict
-from patchgate.verify.result import Verification
+from patchgate.verify.verification_result import Verification
 
 _LEVELS = frozenset({"none", "note", "warning", "error"})
 _MARK = "patchgate/mark/v1"
@@ -37,22 +37,22 @@ def render(verification: Verification) -> str:
     return log_of(runs)
 
 
-def _by_analysis(results: Iterable[Result]) -> dict[str, list[Result]]:
-    found: dict[str, list[Result]] = {}
+def _by_analysis(results: Iterable[AnalysisResult]) -> dict[str, list[AnalysisResult]]:
+    found: dict[str, list[AnalysisResult]] = {}
     for result in results:
         found.setdefault(result.analysis, []).append(result)
     return found
 
 
-def _attributed(verification: Verification) -> dict[Result, str]:
+def _attributed(verification: Verification) -> dict[AnalysisResult, str]:
     whose = "change" if verification.intent is None else "intent"
     found = dict.fromkeys(verification.external_regressions, "external")
     return found | dict.fromkeys(verification.intent_regressions, whose)
 
 
 def _states(
-    results: Sequence[Result], new: Counter[Result], is_compared: bool
-) -> Iterable[tuple[Result, str | None]]:
+    results: Sequence[AnalysisResult], new: Counter[AnalysisResult], is_compared: bool
+) -> Iterable[tuple[AnalysisResult, str | None]]:
     """Say of each result what became of it; None where nothing was compared."""
     for result in results:
         if not is_compared:
@@ -97,11 +97,11 @@ def _own(verification: Verification) -> Json:
 def analysis_runs(
     name: str,
     run: AnalysisRun | None,
-    found: Sequence[tuple[Result, str | None]],
-    attributed: dict[Result, str],
+    found: Sequence[tuple[AnalysisResult, str | None]],
+    attributed: dict[AnalysisResult, str],
 ) -> list[Json]:
     """Write the runs of one analysis: one for each tool that it names, at least one."""
-    by_tool: dict[str, list[tuple[Result, str | None]]] = {}
+    by_tool: dict[str, list[tuple[AnalysisResult, str | None]]] = {}
     for result, state in found:
         by_tool.setdefault(result.tool, []).append((result, state))
     written: list[Json] = []
@@ -120,13 +120,15 @@ def analysis_runs(
 
 
 def _invocation(run: AnalysisRun | None) -> Json:
-    if run is None or run.outcome is Evaluated.NOT_EVALUATED:
+    if run is None or run.outcome is AnalysisOutcome.NOT_EVALUATED:
         reason = (run.reason if run is not None else None) or "this analysis did not run afterwards"
         return {"executionSuccessful": False, "toolExecutionNotifications": [notification("error", reason)]}
     return {"executionSuccessful": True}
 
 
-def _result(result: Result, state: str | None, rules: dict[str, int], attributed: dict[Result, str]) -> Json:
+def _result(
+    result: AnalysisResult, state: str | None, rules: dict[str, int], attributed: dict[AnalysisResult, str]
+) -> Json:
     value: dict[str, Json] = {
         "ruleId": result.rule,
         "ruleIndex": rules[result.rule],

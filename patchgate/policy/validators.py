@@ -116,7 +116,7 @@ def check_pattern(text: str) -> str:
 
     Source: gitignore(5). What a pattern means, and whether it could ever match, `glob` decides.
     """
-    from patchgate.policy.glob import PatternError, parse
+    from patchgate.policy.glob_syntax import PatternError, parse
 
     if len(text) > MAX_PATTERN:
         raise TextError(f"the pattern is longer than {MAX_PATTERN} characters", "name a folder above it")

@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Any
 
 from patchgate.git.quoting import printable
-from patchgate.policy.texts import TextError
+from patchgate.policy.validators import TextError
 
 MAX_EXPRESSION = 500
 # A repeat of so many is as good as unbounded: `(a{0,200})*b$` takes 0.4 s on 22 characters, twice that on 23.

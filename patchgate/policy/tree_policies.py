@@ -21,10 +21,10 @@ from patchgate.git.model import TREE_MODE, Entry
 from patchgate.git.objects import Objects
 from patchgate.git.repository import BIG_FILE
 from patchgate.policy.file_kinds import CONFIG_FILE, PRE_COMMIT_FILE, PYPROJECT_FILE
-from patchgate.policy.loader import settings_from
 from patchgate.policy.policy import Decision, Policy
 from patchgate.policy.sealed_file import SealedFile, drop_oldest
 from patchgate.policy.settings import Config
+from patchgate.policy.settings_loader import settings_from
 
 _MOST_BYTES = 256 << 10
 _MOST_FILES = 32
@@ -255,7 +255,7 @@ def require_version(policy: Policy) -> None:
     wanted = policy.config.required_version
     if wanted is None:
         return
-    from patchgate.policy.texts import version_satisfies
+    from patchgate.policy.validators import version_satisfies
 
     if not version_satisfies(wanted, __version__):
         raise UndecidedError(

@@ -28,7 +28,7 @@ from patchgate.intents.intent import Intent
 from patchgate.intents.intent_commits import recorded_intents
 from patchgate.intents.stored_intents import StoredIntents, is_foreign
 from patchgate.verify.analyze import Analysed, Scene
-from patchgate.verify.result import ExternalCommit
+from patchgate.verify.verification_result import ExternalCommit
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,17 +22,17 @@ from patchgate.git.objects import Objects
 from patchgate.git.pushes import BRANCHES, RefUpdate, Remote, common_ancestor, is_ancestor, peel
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
-from patchgate.policy.policies import Policies, built_in, usable
 from patchgate.policy.policy import Policy, Profile
+from patchgate.policy.tree_policies import Policies, built_in, usable
 from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome, Report
 from patchgate.report.wording import SHORT_OID
 
 if TYPE_CHECKING:
     from patchgate.intents.intent import Intent
-    from patchgate.verify.analyses import Around
+    from patchgate.verify.analysis_runner import Around
     from patchgate.verify.analyze import Analysed, Scene
-    from patchgate.verify.result import Verification
+    from patchgate.verify.verification_result import Verification
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ def _terms_of(scene: Scene, before: Analysed | None) -> _Terms:
 def _verified(
     scene: Scene, policy: Policy, before: Analysed | None, after: Analysed, remote: Remote, asking: Asking
 ) -> tuple[GateOutcome, list[Finding]]:
-    from patchgate.verify.intent import intent_of_commit
+    from patchgate.verify.checked_intent import intent_of_commit
     from patchgate.verify.verification_reasons import findings_of
     from patchgate.verify.verify import compared, held_against
 

@@ -77,14 +77,14 @@ def settings_from(written: Mapping[str, Any]) -> Config:
 def _claims(written: Mapping[str, Any]) -> tuple[ClaimsSettings, tuple[Doubt, ...]]:
     if "claims" not in written:
         return ClaimsSettings(), ()
-    from patchgate.policy.claims import claims_from
+    from patchgate.policy.claims_settings import claims_from
 
     return claims_from(written["claims"])
 
 
 def _runnable(kind: type[Runnable], written: Mapping[str, Any]) -> Runnable:
     # Only where there is a command: what checks its texts is not loaded for a plain commit.
-    from patchgate.policy.texts import seconds
+    from patchgate.policy.validators import seconds
 
     settings = _filled(kind, written)
     return replace(settings, timeout=seconds(settings.timeout))

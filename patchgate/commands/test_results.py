@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from xml.parsers import expat
 
+from patchgate.commands.analysis_results import Lines
 from patchgate.commands.json_stream import NotReadError
-from patchgate.commands.results import Lines
 from patchgate.commands.sarif_file import FailedError, read_sarif
 from patchgate.git.quoting import printable
 

@@ -14,9 +14,9 @@ from dataclasses import replace
 from typing import Any
 
 from patchgate.git.quoting import printable
-from patchgate.policy.expressions import check_expression, inner_parts, parse
+from patchgate.policy.regular_expressions import check_expression, inner_parts, parse
 from patchgate.policy.settings import ClaimsSettings, Doubt, MarkerSettings
-from patchgate.policy.texts import (
+from patchgate.policy.validators import (
     MARKER_NAME,
     MAX_EXAMPLE,
     MAX_MARKERS,
@@ -222,7 +222,7 @@ def _faulty(marker: Any, others: Mapping[str, MarkerSettings]) -> tuple[str | No
 
 
 def _expression_fault(pattern: str) -> str | None:
-    from patchgate.policy.texts import TextError
+    from patchgate.policy.validators import TextError
 
     try:
         check_expression(pattern)

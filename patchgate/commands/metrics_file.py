@@ -12,11 +12,11 @@ import re
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from patchgate.commands.analysis_results import Lines, Measurement, TreeFiles
 from patchgate.commands.json_stream import JsonStream, NotReadError
-from patchgate.commands.results import Lines, Measurement, TreeFiles
 from patchgate.git.path import RepoPath, faults
 from patchgate.git.quoting import printable
-from patchgate.policy.texts import FINDINGS, METRIC
+from patchgate.policy.validators import FINDINGS, METRIC
 
 MAX_METRICS = 250_000
 MAX_SYMBOL = 1000

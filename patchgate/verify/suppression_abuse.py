@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Set
 from operator import le
 from typing import Any, TypeAlias
 
-from patchgate.commands.results import Comparison
+from patchgate.commands.analysis_results import AnalysisComparison
 from patchgate.git.path import RepoPath
 from patchgate.policy.file_kinds import is_control_by_name
 
@@ -199,7 +199,12 @@ _NO_PROSE = re.compile(rb"cmakelists\.txt|(?:.*[-_])?(?:requirements|constraints
 
 
 def triggers(
-    *, has_changed: bool, has_grown: bool, has_intent: bool, has_code: bool, comparison: Comparison | None
+    *,
+    has_changed: bool,
+    has_grown: bool,
+    has_intent: bool,
+    has_code: bool,
+    comparison: AnalysisComparison | None,
 ) -> tuple[str, ...]:
     """Name why a change of baselines is suspicious; nothing where nothing changed.
 

@@ -11,15 +11,23 @@ from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
-from patchgate.commands.results import Comparison, Evaluated, Result, ThresholdState, TreeRuns, Worsened
+from patchgate.commands.analysis_results import (
+    AnalysisComparison,
+    AnalysisOutcome,
+    AnalysisResult,
+    ThresholdState,
+    TreeRuns,
+    WorsenedMetric,
+)
 from patchgate.errors import DamagedIntentError
 from patchgate.git.path import RepoPath
 from patchgate.intents.intent import Intent, IntentScope, ScopeCheck, State
 from patchgate.policy.settings import Preexisting, Strictness
 from patchgate.verify import verification_reasons as reasons
-from patchgate.verify.abuse import WHILE_REGRESSIONS, triggers
 from patchgate.verify.regressions import caused_by
-from patchgate.verify.result import (
+from patchgate.verify.suppression_abuse import WHILE_REGRESSIONS, triggers
+from patchgate.verify.verification_reasons import Obstacle
+from patchgate.verify.verification_result import (
     BASELINE_ABUSE,
     GATE_FAILURES,
     REGRESSIONS,
@@ -28,13 +36,14 @@ from patchgate.verify.result import (
     Status,
     Verification,
 )
-from patchgate.verify.verification_reasons import Obstacle
 
-Signal = TypeVar("Signal", Result, Worsened)
-IsOwn: TypeAlias = Callable[[Result | Worsened], bool]
+Signal = TypeVar("Signal", AnalysisResult, WorsenedMetric)
+IsOwn: TypeAlias = Callable[[AnalysisResult | WorsenedMetric], bool]
 
 
-def own_of(scope: IntentScope, dirty: Set[RepoPath] = frozenset(), since: Comparison | None = None) -> IsOwn:
+def own_of(
+    scope: IntentScope, dirty: Set[RepoPath] = frozenset(), since: AnalysisComparison | None = None
+) -> IsOwn:
     """Make what tells of each signal whether it is a scope's own; make it once, for it remembers paths.
 
     Args:
@@ -52,19 +61,19 @@ def own_of(scope: IntentScope, dirty: Set[RepoPath] = frozenset(), since: Compar
             known[path] = scope.covers(path)
         return known[path]
 
-    def is_own(signal: Result | Worsened) -> bool:
-        paths = (signal.path,) if isinstance(signal, Worsened) else signal.paths
+    def is_own(signal: AnalysisResult | WorsenedMetric) -> bool:
+        paths = (signal.path,) if isinstance(signal, WorsenedMetric) else signal.paths
         within = [path for path in paths if is_within(path)]
         if not within:
             return not paths
         if new is None or any(path not in dirty for path in within):
             return True
-        return (_measured(signal) if isinstance(signal, Worsened) else signal) in new
+        return (_measured(signal) if isinstance(signal, WorsenedMetric) else signal) in new
 
     return is_own
 
 
-def _measured(signal: Worsened) -> tuple[RepoPath, str, str]:
+def _measured(signal: WorsenedMetric) -> tuple[RepoPath, str, str]:
     """Name what was measured: the values differ with what is compared."""
     return signal.path, signal.symbol, signal.name
 
@@ -93,7 +102,7 @@ class Question:
 
     before: TreeRuns | None
     after: TreeRuns | None
-    comparison: Comparison | None
+    comparison: AnalysisComparison | None
     same_tree: bool = False
     intent: Intent | None = None
     faults: tuple[Obstacle, ...] = ()
@@ -106,7 +115,7 @@ class Question:
     preexisting: Preexisting = "report"
     external_commits: tuple[ExternalCommit, ...] = ()
     dirty: tuple[RepoPath, ...] = ()
-    since: Comparison | None = None
+    since: AnalysisComparison | None = None
     warnings: tuple[str, ...] = ()
 
     @property
@@ -150,7 +159,7 @@ def obstacles_of(question: Question) -> Iterator[Obstacle]:
     for when, runs in (("before", before), ("after", after)):
         if runs is not None:
             for name in sorted(runs.runs):
-                if runs.runs[name].outcome is Evaluated.NOT_EVALUATED:
+                if runs.runs[name].outcome is AnalysisOutcome.NOT_EVALUATED:
                     yield reasons.not_evaluated(when, runs.runs[name])
     if before is None or after is None:
         return
@@ -173,7 +182,7 @@ def _is_one_run(before: TreeRuns, after: TreeRuns) -> bool:
     return before.tree == after.tree or any(run.key in keys for run in after.runs.values())
 
 
-def _facts(question: Question, compared: Comparison | None) -> Verification:
+def _facts(question: Question, compared: AnalysisComparison | None) -> Verification:
     """Tell everything that is known, without a status; nothing is parted where no intent is in force (A1)."""
     intent = question.intent
     suppressed = compared.suppressed if compared is not None else ()
@@ -241,7 +250,7 @@ def _counts(question: Question, state: ThresholdState) -> bool:
     return state.fails_after if is_absolute else state.is_worse
 
 
-def _untold(compared: Comparison) -> Iterator[ThresholdState]:
+def _untold(compared: AnalysisComparison) -> Iterator[ThresholdState]:
     return (state for state in compared.thresholds if state.after is None)
 
 

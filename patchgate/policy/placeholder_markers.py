@@ -17,8 +17,8 @@ from itertools import accumulate
 from operator import or_
 
 from patchgate.errors import OutOfTimeError
-from patchgate.policy.content import NoLimit, TimeLimit, earned_by, too_slow
-from patchgate.policy.expressions import literals_of
+from patchgate.policy.content_rules import NoLimit, TimeLimit, earned_by, too_slow
+from patchgate.policy.regular_expressions import literals_of
 from patchgate.policy.settings import MarkerSettings
 
 WORD, BRACKET, HOLE, FILLER, BODY, OWN = (

@@ -55,7 +55,7 @@ class TreeFiles:
         return lines or ()
 
 
-class Evaluated(StrEnum):
+class AnalysisOutcome(StrEnum):
     """What became of one analysis."""
 
     CLEAN = "clean"
@@ -64,7 +64,7 @@ class Evaluated(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class AnalysisResult:
     """One thing that an analysis tells of a tree.
 
     `paths` are all files that it names, the first is where it is; none where it names no file of the tree.
@@ -111,12 +111,12 @@ class AnalysisRun:
     analysis: str
     key: str
     digest: str
-    outcome: Evaluated
+    outcome: AnalysisOutcome
     tool: str = ""
     reason: str | None = None
     hint: str | None = None
-    results: tuple[Result, ...] = ()
-    suppressed: tuple[Result, ...] = ()
+    results: tuple[AnalysisResult, ...] = ()
+    suppressed: tuple[AnalysisResult, ...] = ()
     measurements: tuple[Measurement, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -132,7 +132,7 @@ class TreeRuns:
     @property
     def is_evaluated(self) -> bool:
         """Tell whether every analysis could be evaluated; true where there is none."""
-        return all(run.outcome is not Evaluated.NOT_EVALUATED for run in self.runs.values())
+        return all(run.outcome is not AnalysisOutcome.NOT_EVALUATED for run in self.runs.values())
 
     @property
     def digest(self) -> str:
@@ -143,7 +143,7 @@ class TreeRuns:
 
 
 @dataclass(frozen=True, slots=True)
-class Worsened:
+class WorsenedMetric:
     """A metric of a symbol that is higher than before; `before` None: the symbol is new, and over a limit."""
 
     path: RepoPath
@@ -174,7 +174,7 @@ class ThresholdState:
     after: float | None
     failed_before: bool
     fails_after: bool
-    over: tuple[Result | Worsened, ...] = ()
+    over: tuple[AnalysisResult | WorsenedMetric, ...] = ()
 
     @property
     def has_worsened(self) -> bool:
@@ -188,7 +188,7 @@ class ThresholdState:
             return self.fails_after
         if self.before is not None and self.after is not None and self.after > self.before:
             return True
-        return any(isinstance(each, Worsened) and each.is_worse for each in self.over)
+        return any(isinstance(each, WorsenedMetric) and each.is_worse for each in self.over)
 
     @property
     def is_preexisting(self) -> bool:
@@ -197,7 +197,7 @@ class ThresholdState:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class AnalysisComparison:
     """What is different between the analyses of two trees.
 
     `new` are results that were not there before, `fixed` those that are gone, `unchanged` counts the rest.
@@ -205,9 +205,9 @@ class Comparison:
     analysis, tool, rule and file.
     """
 
-    new: tuple[Result, ...] = ()
-    fixed: tuple[Result, ...] = ()
+    new: tuple[AnalysisResult, ...] = ()
+    fixed: tuple[AnalysisResult, ...] = ()
     unchanged: int = 0
-    worsened: tuple[Worsened, ...] = ()
+    worsened: tuple[WorsenedMetric, ...] = ()
     thresholds: tuple[ThresholdState, ...] = ()
-    suppressed: tuple[Result, ...] = ()
+    suppressed: tuple[AnalysisResult, ...] = ()

@@ -18,7 +18,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from patchgate.commands.analysis import analyse, tool_of
-from patchgate.commands.results import AnalysisRun, Evaluated, Measurement, Result, TreeRuns
+from patchgate.commands.analysis_results import (
+    AnalysisOutcome,
+    AnalysisResult,
+    AnalysisRun,
+    Measurement,
+    TreeRuns,
+)
 from patchgate.errors import UndecidedError
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
@@ -59,7 +65,7 @@ class AnalysisStore:
 
         One that could not be evaluated is given back as it is.
         """
-        if run.outcome is Evaluated.NOT_EVALUATED:
+        if run.outcome is AnalysisOutcome.NOT_EVALUATED:
             return run
         body = _body(run)
         self._file(run.key).store(body.encode("ascii"))
@@ -100,7 +106,7 @@ class AnalysisStore:
 
 def settled(run: AnalysisRun) -> AnalysisRun:
     """Give a run in its canonical form, with its digest, and keep nothing; see `AnalysisStore.keep`."""
-    return run if run.outcome is Evaluated.NOT_EVALUATED else _run_of(run.key, json.loads(_body(run)))
+    return run if run.outcome is AnalysisOutcome.NOT_EVALUATED else _run_of(run.key, json.loads(_body(run)))
 
 
 def _body(run: AnalysisRun) -> str:
@@ -122,7 +128,7 @@ def _ordered(run: AnalysisRun) -> AnalysisRun:
     )
 
 
-def _order(each: Result) -> tuple[object, ...]:
+def _order(each: AnalysisResult) -> tuple[object, ...]:
     paths = tuple(path.raw for path in each.paths)
     return paths, each.line or 0, each.rule, each.mark, each.message, each.level, each.tool
 
@@ -156,7 +162,7 @@ def _told(run: AnalysisRun) -> dict[str, Any]:
     return {**told, "texts": list(texts.numbers)}
 
 
-def _columns(results: Sequence[Result], texts: _Texts) -> dict[str, Any]:
+def _columns(results: Sequence[AnalysisResult], texts: _Texts) -> dict[str, Any]:
     places: dict[tuple[RepoPath, ...], int] = {}
     at = [places.setdefault(each.paths, len(places)) for each in results]
     return {
@@ -178,7 +184,7 @@ def _run_of(key: str, kept: dict[str, Any]) -> AnalysisRun:
         name,
         key,
         about["digest"],
-        Evaluated(told["outcome"]),
+        AnalysisOutcome(told["outcome"]),
         about["tool"],
         results=tuple(_results(name, told["results"], texts)),
         suppressed=tuple(_results(name, told["suppressed"], texts)),
@@ -190,12 +196,14 @@ def _run_of(key: str, kept: dict[str, Any]) -> AnalysisRun:
     )
 
 
-def _results(analysis: str, columns: dict[str, Any], texts: Sequence[str]) -> Iterator[Result]:
+def _results(analysis: str, columns: dict[str, Any], texts: Sequence[str]) -> Iterator[AnalysisResult]:
     # One tuple of paths for all that are at one place: a hundred thousand of them are a tenth of a second.
     places = [tuple(_path(texts[number]) for number in numbers) for numbers in columns["places"]]
     names = ("tool", "rule", "level", "message", "at", "line", "mark")
     for tool, rule, level, message, at, line, mark in zip(*map(columns.get, names), strict=True):
-        yield Result(analysis, texts[tool], texts[rule], texts[level], texts[message], places[at], line, mark)
+        yield AnalysisResult(
+            analysis, texts[tool], texts[rule], texts[level], texts[message], places[at], line, mark
+        )
 
 
 def _path(text: str) -> RepoPath:
@@ -352,7 +360,7 @@ def _without_secrets(run: AnalysisRun, masks: Masks) -> AnalysisRun:
     # Many results have the same message.
     masked: dict[str, str] = {}
 
-    def of(result: Result) -> Result:
+    def of(result: AnalysisResult) -> AnalysisResult:
         message = masked.get(result.message)
         if message is None:
             message = masked[result.message] = masks.text(result.message)
@@ -379,7 +387,7 @@ def _telling_pause(tell: Callable[[str, float], None]) -> Callable[[float], None
 
 def _spoilt(run: AnalysisRun, reason: str, hint: str | None) -> AnalysisRun:
     """Say of an analysis that wrote where it may only read that it was not evaluated."""
-    if run.outcome is Evaluated.NOT_EVALUATED:
+    if run.outcome is AnalysisOutcome.NOT_EVALUATED:
         return run
-    empty = AnalysisRun(run.analysis, run.key, "", Evaluated.NOT_EVALUATED, run.tool, reason, hint)
+    empty = AnalysisRun(run.analysis, run.key, "", AnalysisOutcome.NOT_EVALUATED, run.tool, reason, hint)
     return replace(empty, warnings=run.warnings)

@@ -27,7 +27,7 @@ from pydantic import (
 )
 
 from patchgate.policy import config_types, settings
-from patchgate.policy.claims import BOUNDS
+from patchgate.policy.claims_settings import BOUNDS
 from patchgate.policy.config_types import Section, Timeout
 from patchgate.policy.settings import (
     ClaimsSettings,
@@ -36,7 +36,7 @@ from patchgate.policy.settings import (
     MarkerSettings,
     ThresholdSettings,
 )
-from patchgate.policy.texts import COMPONENT_ID, MAX_MARKERS, MAX_SUFFIX, NAME, TextError, refuse_circle
+from patchgate.policy.validators import COMPONENT_ID, MAX_MARKERS, MAX_SUFFIX, NAME, TextError, refuse_circle
 
 MAX_THRESHOLDS = 100
 _BEYOND = 2**63

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from patchgate.commands.results import (
+from patchgate.commands.analysis_results import (
+    AnalysisOutcome,
+    AnalysisResult,
     AnalysisRun,
-    Evaluated,
     Measurement,
-    Result,
     ThresholdState,
     TreeRuns,
-    Worsened,
+    WorsenedMetric,
 )
 from patchgate.intents.intent import ScopeCheck
 from patchgate.report.json import json_line, path_list, path_member
@@ -40,11 +40,11 @@ from patchgate.report.schema import (
 )
 from patchgate.report.verdict import Json, Verdict
 from patchgate.report.wording import SHORT_OID, count, number, safe, show_path
-from patchgate.verify.abuse import TRIGGERS
 from patchgate.verify.analyze import Analysis, Unstable
-from patchgate.verify.result import Status, Verification
-from patchgate.verify.sarif import analysis_runs
+from patchgate.verify.suppression_abuse import TRIGGERS
 from patchgate.verify.verification_reasons import MOST_NAME
+from patchgate.verify.verification_result import Status, Verification
+from patchgate.verify.verification_sarif import analysis_runs
 from patchgate.verify.verification_text import list_results, show_result
 
 SCHEMA = "patchgate.verification/1"
@@ -119,7 +119,7 @@ def _run(run: AnalysisRun) -> Json:
     }
 
 
-def result_document(result: Result) -> Json:
+def result_document(result: AnalysisResult) -> Json:
     return {
         "analysis": result.analysis,
         "tool": result.tool,
@@ -132,7 +132,7 @@ def result_document(result: Result) -> Json:
     }
 
 
-def _worsened(each: Worsened) -> Json:
+def _worsened(each: WorsenedMetric) -> Json:
     return {
         **path_member("path", each.path),
         "symbol": each.symbol,
@@ -153,7 +153,8 @@ def _threshold(state: ThresholdState) -> Json:
         "fails_after": state.fails_after,
         "preexisting": state.is_preexisting,
         "over": [
-            result_document(each) if isinstance(each, Result) else _worsened(each) for each in state.over
+            result_document(each) if isinstance(each, AnalysisResult) else _worsened(each)
+            for each in state.over
         ],
     }
 
@@ -183,7 +184,7 @@ RESULT: Shape = {
 _RUN: Shape = {
     "analysis": str,
     "tool": str,
-    "outcome": Evaluated,
+    "outcome": AnalysisOutcome,
     "digest": str | None,
     "reason": str | None,
     "hint": str | None,
@@ -265,7 +266,7 @@ def analysis_text(analysis: Analysis) -> str:
     """Write it: a block for each analysis, and the outcome in the last line."""
     lines: list[str] = []
     for run in analysis.runs.runs.values():
-        if run.outcome is not Evaluated.NOT_EVALUATED:
+        if run.outcome is not AnalysisOutcome.NOT_EVALUATED:
             lines += _block(run)
     for run in analysis.silent:
         lines.append(f"not evaluated: {safe(run.reason or run.analysis).rstrip('.')}")
@@ -313,7 +314,7 @@ def _twice(each: Unstable) -> Iterator[str]:
     told = f": {len(each.once)} in one run only" if each.once else ""
     yield f"{each.analysis}: told other things the second time{told}"
     for one in each.once[:_MOST_ONCE]:
-        yield f"  {show_result(one) if isinstance(one, Result) else _value(one)}"
+        yield f"  {show_result(one) if isinstance(one, AnalysisResult) else _value(one)}"
     if len(each.once) > _MOST_ONCE:
         yield f"  … and {len(each.once) - _MOST_ONCE} more"
     yield "  help: pin its version, and leave out what depends on the time, the network or the order of files"
@@ -405,7 +406,7 @@ def analysis_schema() -> Schema:
     """Build the JSON Schema (draft 2020-12) of `analyze --format json`."""
     run: Shape = {
         "analysis": str,
-        "outcome": Evaluated,
+        "outcome": AnalysisOutcome,
         "tool": about(str, "the file of the program"),
         "key": about(str | None, "what the run follows from: tree, settings, program"),
         "digest": about(maybe(DIGEST), "of what was told"),

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from sys import maxsize
 
 from patchgate.git.path import bounded, fold
-from patchgate.policy.glob import PatternError, Segment, readings
+from patchgate.policy.glob_syntax import PatternError, Segment, readings
 
 __all__ = ["PatternError", "PatternSet", "PrefixSet"]
 
