@@ -18,7 +18,7 @@ from patchgate.apply.apply_run import Place, Request
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.git.repository import Repository, open_repository
 from patchgate.process import allowed_environment, run
-from patchgate.report.verdict import Report
+from patchgate.report.verdict import Finding, Report
 from patchgate.storage.filesystem import Steps
 
 _GOOD = b"diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n"
@@ -97,7 +97,7 @@ class _Scene:
 
 
 Story = Callable[[_Scene], Report]
-Rules = tuple[str, ...]
+Findings = tuple[Finding, ...]
 
 
 def _simply(scene: _Scene) -> Report:
@@ -163,8 +163,8 @@ BY_FAULTS = frozenset({"write-failed", "dirty-workspace"})
 RULES_WITH_A_CASE = frozenset(_CASES) | BY_FAULTS
 
 
-def raised_by_applying(rule: str, environ: Mapping[str, str]) -> tuple[Rules, Rules] | None:
-    """Give the rules that the case of a rule and its neighbour raise; None where there is no case."""
+def raised_by_applying(rule: str, environ: Mapping[str, str]) -> tuple[Findings, Findings] | None:
+    """Give the findings of the case of a rule and of its neighbour; None where there is no case."""
     if rule in BY_FAULTS:
         return _by_faults(rule, environ), _played(("", _simply), environ)
     if rule not in _CASES:
@@ -173,19 +173,19 @@ def raised_by_applying(rule: str, environ: Mapping[str, str]) -> tuple[Rules, Ru
     return _played(broken, environ), _played(kept, environ)
 
 
-def _by_faults(rule: str, environ: Mapping[str, str]) -> tuple[str, ...]:
+def _by_faults(rule: str, environ: Mapping[str, str]) -> Findings:
     """Let one step after another fail, or from it on all, until the rule is raised."""
-    found: tuple[str, ...] = ()
+    found: Findings = ()
     for step in range(1, _MOST_STEPS):
         faults = _FailingSteps(step, lasts=rule == "dirty-workspace")
         found = _played(("", lambda scene, faults=faults: scene.apply(faults=faults)), environ)  # type: ignore[misc]
-        if rule in found:
+        if any(finding.rule == rule for finding in found):
             break
     return found
 
 
-def _played(told: tuple[str, Story], environ: Mapping[str, str]) -> tuple[str, ...]:
+def _played(told: tuple[str, Story], environ: Mapping[str, str]) -> Findings:
     policy, story = told
     with tempfile.TemporaryDirectory(prefix="patchgate-selftest-") as folder:
         report = story(_Scene(folder, environ, policy))
-    return tuple(dict.fromkeys(finding.rule for change in report.changes for finding in change.findings))
+    return tuple(finding for change in report.changes for finding in change.findings)

@@ -195,11 +195,14 @@ def _decide_path(context: click.Context, path: str, policy_from: str | None, pro
 
 @click.command("selftest")
 @click.option("-q", "--quiet", is_flag=True, help="Print only what went wrong.")
-def selftest_command(quiet: bool) -> int:
+@click.option("-v", "--verbose", is_flag=True, help="Print the refusal of each rule first.")
+def selftest_command(quiet: bool, verbose: bool) -> int:
     """Raise every rule from its built-in case, in a throw-away repository."""
-    from patchgate.cli.selftest import selftest, summary
+    from patchgate.cli.selftest import refusals, selftest, summary
 
     results = list(selftest(os.environ))
+    if verbose:
+        write(refusals(results) + "\n")
     is_whole = all(each.is_raised for each in results)
     if not (quiet and is_whole):
         write(summary(results))

@@ -21,9 +21,11 @@ from patchgate.components.selftest_cases import COMPONENT_CASES
 from patchgate.git.pushes import Remote, read_pushed
 from patchgate.git.repository import Repository
 from patchgate.patches.check_patch import check_patch
+from patchgate.patches.check_reply import finding_of
 from patchgate.patches.reply_actions import read_reply
 from patchgate.report.rules import RULES
-from patchgate.report.verdict import Report
+from patchgate.report.text import describe_finding
+from patchgate.report.verdict import Finding, Report
 
 SHARED: dict[str, tuple[str, bytes]] = {
     "README.md": ("100644", b"hello\n"),
@@ -282,16 +284,21 @@ CASES: tuple[SelftestCase, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """One rule: what its case raised at all, and what the neighbour that keeps it raised."""
+    """One rule: the findings of its case, and those of the nearest proposal that keeps the rule."""
 
     rule: str
-    found: tuple[str, ...]
-    beside: tuple[str, ...]
+    found: tuple[Finding, ...]
+    beside: tuple[Finding, ...]
+
+    @property
+    def refusal(self) -> Finding | None:
+        """The finding that the case is for; None where it was not raised."""
+        return next((each for each in self.found if each.rule == self.rule), None)
 
     @property
     def is_raised(self) -> bool:
-        """Tell whether the case raises the rule and its neighbour does not."""
-        return self.rule in self.found and self.rule not in self.beside
+        """Whether the case raises the rule and its neighbour does not."""
+        return self.refusal is not None and all(each.rule != self.rule for each in self.beside)
 
 
 def selftest(environ: Mapping[str, str]) -> Iterator[Raised]:
@@ -307,24 +314,24 @@ def selftest(environ: Mapping[str, str]) -> Iterator[Raised]:
         for rule in RULES:
             case = cases.get(rule)
             if case is None:
-                told = raised_by_applying(rule, environ) or raised_by_intents(rule, environ)
-                yield Raised(rule, *(told or ((), ())))
+                raised = raised_by_applying(rule, environ) or raised_by_intents(rule, environ)
+                yield Raised(rule, *(raised or ((), ())))
                 continue
             found = _found(repository, case, case.proposal, commits[rule])
             kept = GOODS[case.kind] if case.neighbour is None else case.neighbour
             yield Raised(rule, found, _found(repository, case, kept, commits[rule]))
 
 
-def _found(repository: Repository, case: SelftestCase, proposal: bytes, commit: str) -> tuple[str, ...]:
+def _found(repository: Repository, case: SelftestCase, proposal: bytes, commit: str) -> tuple[Finding, ...]:
     if case.kind is ProposalKind.REPLY:
-        return tuple(dict.fromkeys(fault.rule for fault in read_reply(proposal).faults))
+        return tuple(finding_of(fault) for fault in read_reply(proposal).faults)
     base = commit
     if case.rule == "base-conflict":
         base = _move_head_past(repository, commit)
     report = _check(repository, case, proposal, base)
     if case.rule == "base-conflict":
         repository.output("update-ref", "-d", "HEAD")
-    return tuple(dict.fromkeys(finding.rule for change in report.changes for finding in change.findings))
+    return tuple(finding for change in report.changes for finding in change.findings)
 
 
 def _check(repository: Repository, case: SelftestCase, proposal: bytes, base: str) -> Report:
@@ -370,13 +377,19 @@ def _move_head_past(repository: Repository, commit: str) -> str:
     return commit
 
 
+def refusals(results: list[Raised]) -> str:
+    """Write the refusal of each rule as a user meets it."""
+    found = (each.refusal for each in results)
+    return "\n\n".join(describe_finding(each) for each in found if each is not None) + "\n"
+
+
 def summary(results: list[Raised]) -> str:
     """Say what the selftest found, one line a rule, in words."""
     width = max(len(each.rule) for each in results)
     lines: list[str] = []
     for each in results:
-        instead = ", ".join(each.found) or "nothing"
-        if each.rule in each.beside:
+        instead = ", ".join(dict.fromkeys(finding.rule for finding in each.found)) or "nothing"
+        if each.refusal is not None:
             instead = f"its neighbour raises {each.rule} too"
         lines.append(f"{each.rule:<{width}}  {'raised' if each.is_raised else 'NOT RAISED, but ' + instead}")
     missing = sum(not each.is_raised for each in results)

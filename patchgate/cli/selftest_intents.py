@@ -177,7 +177,7 @@ class _Sandbox:
 
 
 Story = Callable[[_Sandbox], Iterable[Finding]]
-Rules = tuple[str, ...]
+Findings = tuple[Finding, ...]
 
 
 def _staged(*allowed: str, ago: int = 0, **files: str) -> Story:
@@ -260,14 +260,14 @@ _CASES: Mapping[str, tuple[Story, Story]] = {
 RULES_OF_INTENTS = frozenset(_CASES)
 
 
-def raised_by_intents(rule: str, environ: Mapping[str, str]) -> tuple[Rules, Rules] | None:
-    """Give the rules that the case of a rule and its neighbour raise; None where there is no case."""
+def raised_by_intents(rule: str, environ: Mapping[str, str]) -> tuple[Findings, Findings] | None:
+    """Give the findings of the case of a rule and of its neighbour; None where there is no case."""
     if rule not in _CASES:
         return None
     broken, kept = _CASES[rule]
     return _run(broken, environ), _run(kept, environ)
 
 
-def _run(story: Story, environ: Mapping[str, str]) -> Rules:
+def _run(story: Story, environ: Mapping[str, str]) -> Findings:
     with tempfile.TemporaryDirectory(prefix="patchgate-selftest-") as folder:
-        return tuple(dict.fromkeys(finding.rule for finding in story(_Sandbox(folder, environ))))
+        return tuple(story(_Sandbox(folder, environ)))

@@ -43,6 +43,9 @@ class _Ink:
         return f"\x1b[{_GRAPHICS.get(kind, _BOLD)}m{text}\x1b[0m" if self.color else text
 
 
+_PLAIN = _Ink(color=False)
+
+
 def full(report: Report, *, color: bool, limit: int = DEFAULT_LIMIT, verbose: bool = False) -> str:
     """Write a report for a terminal; the text ends with a line feed.
 
@@ -82,7 +85,7 @@ def _change_blocks(
     """Write what one change has to say; in a range under its name, and with the gates that owe an answer."""
     secrets = {(each.path, each.line, each.side) for each in change.findings if each.rule == SECRET}
     blocks = [
-        _finding_block(finding, ink, (finding.path, finding.line, finding.side) in secrets)
+        describe_finding(finding, ink, is_secret=(finding.path, finding.line, finding.side) in secrets)
         for finding in findings
     ]
     if ranged:
@@ -98,8 +101,8 @@ def _change_blocks(
     return blocks
 
 
-def _finding_block(finding: Finding, ink: _Ink, is_secret: bool) -> str:
-    """Write one finding as ruff and rustc do."""
+def describe_finding(finding: Finding, ink: _Ink = _PLAIN, *, is_secret: bool = False) -> str:
+    """Write one finding as ruff and rustc do; `is_secret` hides the source line."""
     label = ink(f"{finding.level.value}[{finding.rule}]", finding.level.value)
     lines = [f"{label}: {wording.safe(finding.message)}"]
     number = "" if finding.line is None else str(finding.line)

@@ -48,6 +48,7 @@ def test_the_command_ends_with_1_where_a_rule_is_not_raised(
     monkeypatch.setattr(room, "RULES", {"secret": RULES["secret"]})
     repo = Repo.create(tmp_path)
     assert repo.cli("selftest", "-q") == Answer(0, "", "")
+    assert repo.cli("selftest", "-v").out.startswith("error[secret]: ")
     monkeypatch.setattr(room, "CASES", ())
     missing = repo.cli("selftest", "-q")
     assert (missing.code, missing.out.splitlines()[-1][:6]) == (1, "0 of 1")
