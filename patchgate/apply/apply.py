@@ -15,19 +15,19 @@ from dataclasses import replace
 
 from patchgate.apply.apply_run import (
     KINDS,
-    Course,
-    Place,
-    Request,
-    Tried,
-    conclude,
+    ApplyEnvironment,
+    ApplyRequest,
+    ApplyRun,
+    CommandResults,
     record_failure,
     record_of,
+    record_result,
     stopped,
 )
 from patchgate.apply.attempt_records import AttemptRecord, is_known, records
 from patchgate.apply.evidence import open_evidence
 from patchgate.apply.retries import after_judging, before_judging, find_chain
-from patchgate.apply.write_patch import Landed, find_obstacles, land_judged
+from patchgate.apply.write_patch import WriteResult, preflight, write_judged
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.base_files import Ground, ground_on_disk
 from patchgate.git.model import Entry
@@ -36,8 +36,8 @@ from patchgate.git.repository import ANY_CODE, Repository
 from patchgate.intents.worktree_intents import ScopeGate
 from patchgate.ledger.ledger import Ledger, iso
 from patchgate.ledger.masking import Masks
-from patchgate.patches.check_patch import Judged, judging
-from patchgate.patches.git_apply import Making
+from patchgate.patches.check_patch import PatchVerdict, judge_patch
+from patchgate.patches.git_apply import GitApply
 from patchgate.patches.patch_model import Patch
 from patchgate.patches.patch_parser import parse
 from patchgate.patches.path_selection import narrow, paths_to_keep, readings
@@ -48,7 +48,7 @@ from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcom
 
 
 def find_duplicate(
-    repository: Repository, judged: Judged, ledger: Ledger, patch_sha256: str
+    repository: Repository, judged: PatchVerdict, ledger: Ledger, patch_sha256: str
 ) -> Finding | None:
     """Say that an attempt in this working tree has applied the patch, and that its effect is still there.
 
@@ -105,7 +105,7 @@ def _stands(ground: Ground, entries: Sequence[tuple[RepoPath, Entry | None]]) ->
     return bool(entries) and all(ground.entries[path] == entry for path, entry in entries)
 
 
-def _can_be_taken_back(repository: Repository, judged: Judged) -> bool:
+def _can_be_taken_back(repository: Repository, judged: PatchVerdict) -> bool:
     """Tell whether git takes the patch back from the files as they stand."""
     parsed = parse(judged.patch)
     if isinstance(parsed, tuple):
@@ -117,7 +117,7 @@ def _can_be_taken_back(repository: Repository, judged: Judged) -> bool:
     ground = ground_on_disk(repository, objects, store, tree, paths, _taken_back(parsed))
     if ground.blocked:
         return False
-    with Making(repository, store, ground.entries, judged.patch, reverse=True) as making:
+    with GitApply(repository, store, ground.entries, judged.patch, reverse=True) as making:
         return making.is_taken()
 
 
@@ -188,7 +188,7 @@ def _working_trees(repository: Repository) -> list[str]:
     return [os.path.realpath(each) for each in (repository.work_tree, *found) if each and os.path.isdir(each)]
 
 
-def apply(repository: Repository, request: Request, place: Place) -> Report:
+def apply(repository: Repository, request: ApplyRequest, place: ApplyEnvironment) -> Report:
     """Judge a patch, try it, and write it to the working tree whole or not at all.
 
     Raises:
@@ -223,7 +223,7 @@ def apply(repository: Repository, request: Request, place: Place) -> Report:
         masks=Masks([place.environ]),
     )
     with opened as evidence:
-        course = Course(
+        course = ApplyRun(
             repository=repository,
             request=request,
             place=place,
@@ -244,7 +244,7 @@ def apply(repository: Repository, request: Request, place: Place) -> Report:
         return replace(report, warnings=(*report.warnings, *([damaged] if damaged else [])))
 
 
-def _under_intents(repository: Repository, place: Place) -> Place:
+def _under_intents(repository: Repository, place: ApplyEnvironment) -> ApplyEnvironment:
     """Let what goes on keep the leases of this worktree's intents: a command may outlast one."""
     if ScopeGate(repository).here is None:
         return place
@@ -256,7 +256,7 @@ def _under_intents(repository: Repository, place: Place) -> Place:
     return replace(place, tell=tell)
 
 
-def _narrowed(request: Request) -> bytes:
+def _narrowed(request: ApplyRequest) -> bytes:
     """Take from a patch what `--only` names."""
     if not request.only:
         return request.raw
@@ -268,10 +268,10 @@ def _narrowed(request: Request) -> bytes:
     return narrow(parsed, paths_to_keep(parsed, wanted))
 
 
-def _judged_and_landed(course: Course) -> Report:
+def _judged_and_landed(course: ApplyRun) -> Report:
     repository, request, place = course.repository, course.request, course.place
     with (
-        judging(
+        judge_patch(
             repository,
             course.candidate,
             request.asked,
@@ -285,19 +285,19 @@ def _judged_and_landed(course: Course) -> Report:
         if judged.policy is not None:
             course.limit = judged.policy.config.apply.max_attempts
         verdict = _with_history(course, judged)
-        landed = Landed()
+        landed = WriteResult()
         is_new = not any(finding.rule == "duplicate-patch" for finding in verdict.findings)
         if verdict.verdict is Verdict.ACCEPTED and is_new and verdict.change.files:
             # Cheap, before the commands take their time; under the lock it is asked again.
             if (overtaken := course.ask_again()) is not None:
-                return conclude(course, stopped(verdict, overtaken), None)
-            landed = find_obstacles(repository, judged, with_index=request.with_index)
+                return record_result(course, stopped(verdict, overtaken), None)
+            landed = preflight(repository, judged, with_index=request.with_index)
             if not landed.gates:
                 course.tried = _tried(course, judged)
             gates, findings = course.tried.gates, course.tried.findings
             verdict = _adding(verdict, (*gates, *landed.gates), (*findings, *landed.findings))
             if verdict.verdict is Verdict.ACCEPTED:
-                landed = land_judged(
+                landed = write_judged(
                     repository,
                     judged,
                     note=record_of(course, verdict, applied=True).note(),
@@ -310,18 +310,18 @@ def _judged_and_landed(course: Course) -> Report:
                 )
                 course.warnings.extend(landed.warnings)
                 verdict = _adding(verdict, landed.gates, landed.findings)
-        return conclude(course, verdict, landed.landing)
+        return record_result(course, verdict, landed.landing)
 
 
-def _tried(course: Course, judged: Judged) -> Tried:
+def _tried(course: ApplyRun, judged: PatchVerdict) -> CommandResults:
     """Run the commands of the policy, if there are any."""
     if judged.policy is None or not judged.policy.config.commands:
-        return Tried(tuple(GateOutcome(kind, Outcome.NOT_APPLICABLE) for kind in KINDS))
+        return CommandResults(tuple(GateOutcome(kind, Outcome.NOT_APPLICABLE) for kind in KINDS))
     # Loaded here: many policies have no commands.
-    from patchgate.apply.run_commands import try_commands
+    from patchgate.apply.run_commands import run_commands
 
     keeps = course.request.keeps_scratch
-    return try_commands(course.repository, judged, course.evidence, course.place, keeps=keeps)
+    return run_commands(course.repository, judged, course.evidence, course.place, keeps=keeps)
 
 
 def _adding(
@@ -330,7 +330,7 @@ def _adding(
     return replace(verdict, gates=(*verdict.gates, *gates), findings=(*verdict.findings, *findings))
 
 
-def _with_history(course: Course, judged: Judged) -> ChangeVerdict:
+def _with_history(course: ApplyRun, judged: PatchVerdict) -> ChangeVerdict:
     """Add what earlier attempts mean for this one."""
     verdict = judged.verdict
     course.join(verdict)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from patchgate.apply import review
 from patchgate.apply.attempt_records import AttemptRecord, TouchedFile, events_of, find, record
 from patchgate.apply.evidence import Evidence
-from patchgate.apply.retries import Chain, meanwhile, next_retry, open_chain, renewed
+from patchgate.apply.retries import Chain, next_retry, open_chain, refuse_meanwhile, reload_chain
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.errors import EndedAttempt, PatchgateError, name_attempt
 from patchgate.git.quoting import exact_text, quote_path
@@ -97,7 +97,7 @@ def _fix(fix: Fix | None, masks: Masks) -> Fix | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ApplyRequest:
     """What somebody wants applied, and how.
 
     `raw` is a patch, or the JSON of edits (`kind`). `only` narrows a patch to paths, as `--only` takes them.
@@ -132,7 +132,7 @@ def _typed(path: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ApplyEnvironment:
     """What the caller alone knows: the environment of commands, a folder for caches, whom to tell progress.
 
     `tell` is called with what runs and for how many seconds; `clock` gives seconds since the epoch; `faults`
@@ -148,7 +148,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class CommandResults:
     """What the commands said: gates `lint` and `test`, findings, each run for the review, warnings.
 
     `kept` is where the scratch tree is that was to be kept, `tree` what stood in it if it was a whole one.
@@ -163,18 +163,18 @@ class Tried:
 
 
 @dataclass(slots=True)
-class Course:
+class ApplyRun:
     """One attempt as it goes on: what was asked for, and what is known so far of its chain and commands."""
 
     repository: Repository
-    request: Request
-    place: Place
+    request: ApplyRequest
+    place: ApplyEnvironment
     ledger: Ledger
     chain: Chain
     candidate: bytes
     evidence: Evidence
     began: float
-    tried: Tried = field(default_factory=Tried)
+    tried: CommandResults = field(default_factory=CommandResults)
     warnings: list[str] = field(default_factory=list)
     limit: int = ApplySettings().max_attempts
 
@@ -214,8 +214,8 @@ class Course:
             return None
         # A landing keeps its own record until the ledger has one, so these are read before the ledger is.
         unrecorded = [each.note for each in left(self.repository) if each.state == "landed"]
-        self.chain = renewed(self.ledger, self.chain)
-        return meanwhile(self.ledger, self.chain, self.limit, unrecorded)
+        self.chain = reload_chain(self.ledger, self.chain)
+        return refuse_meanwhile(self.ledger, self.chain, self.limit, unrecorded)
 
 
 def stopped(verdict: ChangeVerdict, finding: Finding) -> ChangeVerdict:
@@ -226,7 +226,7 @@ def stopped(verdict: ChangeVerdict, finding: Finding) -> ChangeVerdict:
     return replace(verdict, gates=(*verdict.gates, gate), findings=(finding, *verdict.findings))
 
 
-def conclude(course: Course, verdict: ChangeVerdict, landing: Landing | None) -> Report:
+def record_result(course: ApplyRun, verdict: ChangeVerdict, landing: Landing | None) -> Report:
     """Record what became of the attempt, and keep its evidence."""
     retry = None
     if _counts(course, verdict):
@@ -253,7 +253,7 @@ def conclude(course: Course, verdict: ChangeVerdict, landing: Landing | None) ->
     return replace(report, warnings=(*report.warnings, *masked))
 
 
-def _after_refusal(course: Course, verdict: ChangeVerdict) -> tuple[ChangeVerdict, Retry | None]:
+def _after_refusal(course: ApplyRun, verdict: ChangeVerdict) -> tuple[ChangeVerdict, Retry | None]:
     """Ask once more what others did to the chain, and say what may be sent next.
 
     So the attempt's number and its last line are true.
@@ -275,7 +275,7 @@ def _after_refusal(course: Course, verdict: ChangeVerdict) -> tuple[ChangeVerdic
     return verdict, retry
 
 
-def _finish(course: Course, landing: Landing, verdict: ChangeVerdict, *, is_recorded: bool) -> None:
+def _finish(course: ApplyRun, landing: Landing, verdict: ChangeVerdict, *, is_recorded: bool) -> None:
     """End a landing, unless its own record is to stay for the next command that writes."""
     paths = [file.path for file in verdict.change.files]
     for path in paths:
@@ -286,15 +286,15 @@ def _finish(course: Course, landing: Landing, verdict: ChangeVerdict, *, is_reco
         refresh_index(course.repository, paths)
 
 
-def _counts(course: Course, verdict: ChangeVerdict) -> bool:
+def _counts(course: ApplyRun, verdict: ChangeVerdict) -> bool:
     """Tell whether the retry rule counts a verdict: a refusal for more than what failed before."""
     if course.request.is_dry_run or verdict.verdict is not Verdict.REJECTED:
         return False
     return any(each.level is Level.ERROR and each.rule != "failed-before" for each in verdict.findings)
 
 
-def _keep(course: Course, about: AttemptRecord, report: Report) -> str | None:
-    told = review.Tried(
+def _keep(course: ApplyRun, about: AttemptRecord, report: Report) -> str | None:
+    told = review.AttemptSummary(
         record=about,
         seconds=time.monotonic() - course.began,
         limit=course.limit,
@@ -310,7 +310,7 @@ def _keep(course: Course, about: AttemptRecord, report: Report) -> str | None:
     )
 
 
-def record_of(course: Course, verdict: ChangeVerdict, *, applied: bool) -> AttemptRecord:
+def record_of(course: ApplyRun, verdict: ChangeVerdict, *, applied: bool) -> AttemptRecord:
     """Say what is to be recorded of an attempt that was judged."""
     decisive = verdict.decisive
     errors = [finding.rule for finding in verdict.findings if finding.level is Level.ERROR]
@@ -336,7 +336,7 @@ def record_of(course: Course, verdict: ChangeVerdict, *, applied: bool) -> Attem
     )
 
 
-def record_failure(course: Course, error: Exception) -> None:
+def record_failure(course: ApplyRun, error: Exception) -> None:
     """Leave on record that an attempt could not be judged; the error itself goes on to who asked.
 
     It names the attempt from then on (`errors.ended_attempt`).
@@ -362,7 +362,7 @@ def record_failure(course: Course, error: Exception) -> None:
     evidence.keep({"schema": "patchgate.error/1", "error": body, "attempt": None}, text, text)
 
 
-def _patch_id(course: Course) -> str | None:
+def _patch_id(course: ApplyRun) -> str | None:
     """Ask git for the id of the candidate; None where it is no patch, or git gives no answer."""
     if course.request.kind != "patch":
         return None

@@ -22,7 +22,7 @@ from patchgate.apply.attempt_records import (
     past,
     records,
 )
-from patchgate.apply.recovery import Folder, contents, folders, read_evidence, remove
+from patchgate.apply.recovery import EvidenceFolder, contents, folders, read_evidence, remove
 from patchgate.errors import UndecidedError, UsageError
 from patchgate.git.quoting import first_of, printable, quote_path
 from patchgate.git.repository import Repository
@@ -50,7 +50,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class AttemptInfo:
     """One attempt: what the ledger says, None where it says nothing; its folder, None where there is none.
 
     `recovered` is what `recover` did after it was cut short: undone or landed.
@@ -58,7 +58,7 @@ class Told:
 
     id: str
     record: AttemptRecord | None
-    folder: Folder | None
+    folder: EvidenceFolder | None
     recovered: str | None = None
 
     @property
@@ -92,7 +92,7 @@ def _is_place(text: str) -> bool:
         return False
 
 
-def attempts(repository: Repository) -> list[Told]:
+def list_attempts(repository: Repository) -> list[AttemptInfo]:
     """List the attempts, the newest first.
 
     Raises:
@@ -108,13 +108,15 @@ def attempts(repository: Repository) -> list[Told]:
             outcomes[each.attempt] = each.outcome
     lying = {each.id: each for each in _folders(repository)}
     names = [*records, *(name for name, folder in lying.items() if name not in records and folder.says)]
-    found = [Told(name, records.get(name), lying.get(name), recovered=outcomes.get(name)) for name in names]
+    found = [
+        AttemptInfo(name, records.get(name), lying.get(name), recovered=outcomes.get(name)) for name in names
+    ]
     # The ledger is in the order in which things happened; what is of the same second stays in it.
     found.sort(key=lambda each: each.at)
     return found[::-1]
 
 
-def named(known: Sequence[Told], text: str) -> Told:
+def resolve_attempt(known: Sequence[AttemptInfo], text: str) -> AttemptInfo:
     """Pick the attempt that an id names, or a beginning that only one has.
 
     Raises:
@@ -132,7 +134,7 @@ def named(known: Sequence[Told], text: str) -> Told:
     raise UsageError(f"there is no attempt {shown}", "git patchgate attempts list shows them")
 
 
-def chain_of(repository: Repository, told: Told) -> list[AttemptRecord | ResetRecord]:
+def chain_of(repository: Repository, told: AttemptInfo) -> list[AttemptRecord | ResetRecord]:
     """List what happened in an attempt's chain, oldest first."""
     if told.record is None:
         return []
@@ -144,26 +146,26 @@ def chain_of(repository: Repository, told: Told) -> list[AttemptRecord | ResetRe
     ]
 
 
-def list_text(known: Sequence[Told]) -> list[str]:
+def list_text(known: Sequence[AttemptInfo]) -> list[str]:
     """Write one line for each attempt."""
     width = max((len(each.id) for each in known), default=0)
     return [f"{each.id:<{width}}  {each.at or '(no time)':<20}  {_line(each)}" for each in known]
 
 
-def _line(told: Told) -> str:
-    said = [_state(told)]
+def _line(told: AttemptInfo) -> str:
+    parts = [_state(told)]
     record = told.record
     if record is not None:
         if record.rules:
-            said.append(_rules(record.rules))
+            parts.append(_rules(record.rules))
         if record.retry_of is not None:
-            said.append(f"retry {record.number} of chain {safe(record.chain, 60)}")
+            parts.append(f"retry {record.number} of chain {safe(record.chain, 60)}")
         if record.verdict == Verdict.ACCEPTED:
-            said.append(count(len(record.files), "file"))
-    return ", ".join(said)
+            parts.append(count(len(record.files), "file"))
+    return ", ".join(parts)
 
 
-def _state(told: Told) -> str:
+def _state(told: AttemptInfo) -> str:
     dry = " (dry run)" if told.record is not None and told.record.dry_run else ""
     recovered = f" ({safe(told.recovered, 40)} by recover)" if told.recovered is not None else ""
     return f"{told.state}{dry}{recovered}"
@@ -173,7 +175,7 @@ def _rules(rules: Sequence[str]) -> str:
     return first_of(rules, _MOST_RULES, lambda rule: safe(rule, 60), " ")
 
 
-def show_text(repository: Repository, told: Told) -> list[str]:
+def show_text(repository: Repository, told: AttemptInfo) -> list[str]:
     """Write one attempt for people: what was tried and became of it, the evidence, the ends of the logs."""
     lines = [f"attempt {told.id}: {_state(told)}", f"  when: {told.at or '(no time)'}"]
     if told.record is not None:
@@ -227,7 +229,7 @@ def _what_happened(file: TouchedFile) -> str:
     return "deleted" if file.new is None else "changed"
 
 
-def _evidence_lines(told: Told) -> list[str]:
+def _evidence_lines(told: AttemptInfo) -> list[str]:
     if told.dir is None:
         return ["  evidence: none is known"]
     kept = contents(told.dir)
@@ -319,7 +321,7 @@ def prune(
     return Pruned(tuple(removed), len(ours) - len(removed), tuple(warnings))
 
 
-def _folders(repository: Repository) -> list[Folder]:
+def _folders(repository: Repository) -> list[EvidenceFolder]:
     try:
         return folders(repository.common_dir)
     except OSError as error:
@@ -329,10 +331,10 @@ def _folders(repository: Repository) -> list[Folder]:
         ) from error
 
 
-def _ours(repository: Repository) -> list[Folder]:
+def _ours(repository: Repository) -> list[EvidenceFolder]:
     """List the folders that a marker in them, or the ledger, names as an attempt's, the newest first."""
     recorded = {each.attempt: each for each in records(Ledger(repository.common_dir))}
-    ours: list[Folder] = []
+    ours: list[EvidenceFolder] = []
     for each in _folders(repository):
         record = recorded.get(each.id)
         if each.says is not None:
@@ -344,18 +346,18 @@ def _ours(repository: Repository) -> list[Folder]:
     return sorted(ours, key=lambda each: (each.at, order.get(each.id, len(order))), reverse=True)
 
 
-def said(pruned: Pruned, *, dry_run: bool) -> str:
+def render_pruned(pruned: Pruned, *, dry_run: bool) -> str:
     """Say in a line what prune did."""
     what = "would remove" if dry_run else "removed"
     return f"{what} the evidence of {count(len(pruned.removed), 'attempt')}; {pruned.kept} kept"
 
 
-def list_json(known: Sequence[Told]) -> str:
+def list_json(known: Sequence[AttemptInfo]) -> str:
     """Write the list as one JSON document, ended by a line feed."""
     return json_line({"schema": LIST_SCHEMA, "attempts": [_entry(each) for each in known]})
 
 
-def show_json(repository: Repository, told: Told) -> str:
+def show_json(repository: Repository, told: AttemptInfo) -> str:
     """Write one attempt as one JSON document, ended by a line feed."""
     place = told.dir
     kept = contents(place) if place is not None else []
@@ -374,7 +376,7 @@ def show_json(repository: Repository, told: Told) -> str:
     return json_line(value)
 
 
-def _entry(told: Told) -> dict[str, Json]:
+def _entry(told: AttemptInfo) -> dict[str, Json]:
     """Give the keys of one attempt, every one of them present; null is what nobody knows."""
     plain = (
         told.record.plain() if told.record is not None else {**dict.fromkeys(KEYS), "rules": [], "files": []}

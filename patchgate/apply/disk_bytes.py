@@ -37,7 +37,7 @@ _Asked = tuple[FileChange, Entry, bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class FileState:
     """What stands on disk where a change goes.
 
     `contents` has every touched path that has a form on disk (gitlinks have none). `as_blob` are the files
@@ -51,7 +51,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Forms:
+class PlannedWrites:
     """What is to be written.
 
     `unsteady` are files that are written as they were judged, byte for byte, though git's attributes or
@@ -62,14 +62,14 @@ class Forms:
     unsteady: tuple[RepoPath, ...]
 
 
-def standing(
+def read_file_state(
     repository: Repository,
     objects: Objects,
     store: PrivateStore,
     files: Sequence[FileChange],
     *,
     with_index: bool = False,
-) -> Standing:
+) -> FileState:
     """Read every touched path on disk, and hold it against the old side of the change.
 
     Args:
@@ -83,23 +83,23 @@ def standing(
     looked = [file for file in files if not _is_gitlink(file)]
     removed = {file.path: file.old for file in files if file.new is None}
     contents: dict[RepoPath, Content | None] = {}
-    paths: dict[_Look, list[RepoPath]] = {look: [] for look in _Look}
+    paths: dict[_DiskMatch, list[RepoPath]] = {look: [] for look in _DiskMatch}
     for file in looked:
         found = read_standing(repository, file.path)
         if isinstance(found, Obstacle):
             contents[file.path] = None
             is_free = file.old is None and _makes_room(repository, found, file.path, removed)
-            look = _Look.NOTHING if is_free else _Look.DIFFERS
+            look = _DiskMatch.NOTHING if is_free else _DiskMatch.DIFFERS
         else:
             contents[file.path] = found
-            look = _look(objects, file.old, found)
+            look = _match(objects, file.old, found)
         paths[look].append(file.path)
-    differing = set(paths[_Look.DIFFERS])
+    differing = set(paths[_DiskMatch.DIFFERS])
     modes = [file.path for file in looked if _differs_in_mode(file, contents[file.path])]
     if modes and not is_switched_off(repository, "core.fileMode"):
         differing.update(modes)
     old = {file.path: file.old for file in looked if file.old is not None}
-    if absent := {path: old[path] for path in paths[_Look.ABSENT]}:
+    if absent := {path: old[path] for path in paths[_DiskMatch.ABSENT]}:
         # A sparse checkout leaves it out: it was judged as the index has it.
         skipped = left_out(repository, absent)
         differing.update(path for path, entry in absent.items() if skipped.get(path) != entry)
@@ -109,13 +109,13 @@ def standing(
                 f"{hidden[0].quoted} is left out by the sparse checkout: it is not here to be deleted",
                 "use --index, or bring it here: git sparse-checkout add",
             )
-    converted = {path: old[path] for path in paths[_Look.OTHER_BYTES]}
+    converted = {path: old[path] for path in paths[_DiskMatch.OTHER_BYTES]}
     differing.update(_stored_otherwise(repository, store, converted, contents))
     ordered = tuple(file.path for file in looked if file.path in differing)
-    return Standing(contents, frozenset(paths[_Look.BLOB]), ordered)
+    return FileState(contents, frozenset(paths[_DiskMatch.BLOB]), ordered)
 
 
-class _Look(Enum):
+class _DiskMatch(Enum):
     """How what stands at a path looks beside the old side of the change, before git is asked."""
 
     NOTHING = "nothing, as there should be"
@@ -125,14 +125,14 @@ class _Look(Enum):
     DIFFERS = "something else"
 
 
-def _look(objects: Objects, old: Entry | None, found: Content | None) -> _Look:
+def _match(objects: Objects, old: Entry | None, found: Content | None) -> _DiskMatch:
     if found is None:
-        return _Look.NOTHING if old is None else _Look.ABSENT
+        return _DiskMatch.NOTHING if old is None else _DiskMatch.ABSENT
     if old is None or (found.mode == SYMLINK) != (old.mode == SYMLINK):
-        return _Look.DIFFERS
+        return _DiskMatch.DIFFERS
     if objects.hash("blob", found.data) == old.oid:
-        return _Look.BLOB
-    return _Look.DIFFERS if found.mode == SYMLINK else _Look.OTHER_BYTES
+        return _DiskMatch.BLOB
+    return _DiskMatch.DIFFERS if found.mode == SYMLINK else _DiskMatch.OTHER_BYTES
 
 
 def _is_gitlink(file: FileChange) -> bool:
@@ -193,13 +193,13 @@ def _stored_otherwise(
     return [path for path in wrong if again.get(path) != files[path]]
 
 
-def forms(
+def plan_writes(
     repository: Repository,
     objects: Objects,
     store: PrivateStore,
     files: Sequence[FileChange],
-    stands: Standing,
-) -> Forms:
+    stands: FileState,
+) -> PlannedWrites:
     """Make the bytes that are to be written.
 
     Args:
@@ -237,7 +237,7 @@ def forms(
             made[file.path] = Content(_mode(file, new, stands.contents[file.path]), data)
         unsteady = answers.unsteady
     writes = (Write(path, stands.contents[path], content) for path, content in made.items())
-    return Forms(tuple(each for each in writes if each.old != each.new), tuple(unsteady))
+    return PlannedWrites(tuple(each for each in writes if each.old != each.new), tuple(unsteady))
 
 
 def _changes_mode_alone(file: FileChange) -> bool:
@@ -253,7 +253,7 @@ def _mode(file: FileChange, new: Entry, old: Content | None) -> str:
 
 
 def _is_plainly_the_blob(
-    file: FileChange, blob: bytes, stands: Standing, attributes: ContentAttributes
+    file: FileChange, blob: bytes, stands: FileState, attributes: ContentAttributes
 ) -> bool:
     """Tell, without asking git, that the blob itself is written and would be stored as it is.
 
@@ -281,7 +281,7 @@ class _Conversions:
     objects: Objects
     store: PrivateStore
     attributes: ContentAttributes
-    stands: Standing
+    stands: FileState
     unsteady: list[RepoPath] = field(default_factory=list)
 
     def of(self, asked: Sequence[_Asked]) -> list[bytes]:

@@ -48,7 +48,7 @@ def attempts_folder(common_dir: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
+class EvidenceFolder:
     """One folder that has the name of an attempt.
 
     `dir` is where the evidence itself lies, elsewhere for a `--run-dir`. `says` is the marker, None where
@@ -63,13 +63,13 @@ class Folder:
     is_held: bool
 
 
-def folders(common_dir: str) -> list[Folder]:
+def folders(common_dir: str) -> list[EvidenceFolder]:
     """List what has the name of an attempt, by its id; symlinks are left out.
 
     Raises:
         OSError: the folder of them cannot be read.
     """
-    # Loaded here: every command that writes asks `finish_left`, which needs none of it.
+    # Loaded here: every command that writes asks `recover_pending`, which needs none of it.
     from patchgate.apply.attempt_records import ID
 
     above = attempts_folder(common_dir)
@@ -85,7 +85,7 @@ def folders(common_dir: str) -> list[Folder]:
     return [_folder(above, name) for name in sorted(names)]
 
 
-def _folder(above: str, name: str) -> Folder:
+def _folder(above: str, name: str) -> EvidenceFolder:
     path = os.path.join(above, name)
     says, is_held = None, False
     with suppress(OSError):
@@ -96,7 +96,7 @@ def _folder(above: str, name: str) -> Folder:
         finally:
             os.close(descriptor)
     place, at = (says or {}).get("dir"), (says or {}).get("at")
-    return Folder(
+    return EvidenceFolder(
         id=name,
         path=path,
         dir=place if isinstance(place, str) else path,
@@ -179,7 +179,7 @@ def evidence_files(place: str) -> Iterator[str]:
     yield BUNDLE
 
 
-def remove(folder: Folder) -> str | None:
+def remove(folder: EvidenceFolder) -> str | None:
     """Take a folder away, unless its attempt goes on; None, or half a sentence that says why it stays.
 
     What lies in it and is not the evidence's stays, and the folder with it; evidence elsewhere stays too.
@@ -240,14 +240,14 @@ _LEFT = {
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class RecoveryResult:
     """What was finished or undone, in a sentence each, and warnings."""
 
     lines: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
-def finish_left(repository: Repository, *, keep: bool = False) -> Finished:
+def recover_pending(repository: Repository, *, keep: bool = False) -> RecoveryResult:
     """Finish or undo what earlier applies left; without any this costs one look.
 
     Args:
@@ -258,7 +258,7 @@ def finish_left(repository: Repository, *, keep: bool = False) -> Finished:
     """
     _sweep(repository)
     if not is_any_left(repository.common_dir):
-        return Finished()
+        return RecoveryResult()
     # Only here is the machinery loaded (40 ms): every command that writes asks, and hardly ever is there one.
     from patchgate.apply.attempt_records import RecoveredRecord, record_landed, record_recovered
     from patchgate.git.transaction import recover
@@ -275,7 +275,7 @@ def finish_left(repository: Repository, *, keep: bool = False) -> Finished:
         warnings.append(unrecorded)
         if unrecorded is None:
             each.finish()
-    return Finished(tuple(lines), tuple(warning for warning in warnings if warning))
+    return RecoveryResult(tuple(lines), tuple(warning for warning in warnings if warning))
 
 
 def _sweep(repository: Repository) -> None:
@@ -287,7 +287,7 @@ def _sweep(repository: Repository) -> None:
         sweep(Path(repository.common_dir, "patchgate", cache), Steps())
 
 
-def left_behind(repository: Repository) -> tuple[str, ...]:
+def pending_warnings(repository: Repository) -> tuple[str, ...]:
     """Tell of what a killed apply has left, in a warning each; changes nothing."""
     if not is_any_left(repository.common_dir):
         return ()

@@ -123,14 +123,14 @@ def open_chain(
     """
     known = records(ledger, _COUNTED, since=now - OPEN_SECONDS)
     recent = [each for each in known if _is_open(each, work_tree, now)]
-    alike = {each.chain for each in recent if _likeness(each, sent, paths) is not None}
+    alike = {each.chain for each in recent if _similarity(each, sent, paths) is not None}
     for chain in dict.fromkeys(each.chain for each in reversed(recent) if each.chain in alike):
         tried = chain_since_reset(ledger, chain)
         refusals = tuple(each for each in tried if each.counts)
         if any(each.applied for each in tried):
             continue
         for each in reversed([each for each in refusals if _is_open(each, work_tree, now)]):
-            why = _likeness(each, sent, paths)
+            why = _similarity(each, sent, paths)
             if why is not None:
                 return Chain(first=chain, retry_of=refusals[-1].attempt, refusals=refusals, why=why)
     return Chain()
@@ -142,7 +142,9 @@ def _is_open(refused: AttemptRecord, work_tree: str | None, now: float) -> bool:
     return is_here and age(refused.at, now) <= OPEN_SECONDS
 
 
-def _likeness(refused: AttemptRecord, sent: Sequence[str | None], paths: Collection[RepoPath]) -> str | None:
+def _similarity(
+    refused: AttemptRecord, sent: Sequence[str | None], paths: Collection[RepoPath]
+) -> str | None:
     """Say in what an attempt goes on with a refused one."""
     if {refused.patch_sha256, refused.patch_id}.difference({None}).intersection(sent):
         return f"sends the patch of {refused.attempt} again"
@@ -173,7 +175,7 @@ def _exhausted(chain: Chain, limit: int) -> Finding | None:
     )
 
 
-def renewed(ledger: Ledger, chain: Chain) -> Chain:
+def reload_chain(ledger: Ledger, chain: Chain) -> Chain:
     """Read a chain once more: other attempts may have been refused since."""
     if chain.first is None:
         return chain
@@ -181,7 +183,7 @@ def renewed(ledger: Ledger, chain: Chain) -> Chain:
     return replace(chain, refusals=refusals)
 
 
-def meanwhile(
+def refuse_meanwhile(
     ledger: Ledger, chain: Chain, limit: int, unrecorded: Sequence[Mapping[str, Json]] = ()
 ) -> Finding | None:
     """Say what others did to a chain since it was found, so that this attempt must not land any more.

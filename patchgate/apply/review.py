@@ -44,7 +44,7 @@ class CommandRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class AttemptSummary:
     """What an attempt was, beside its report.
 
     `seconds` is the duration of the whole, `limit` is `[apply] max_attempts`, `only` are the paths to which
@@ -58,7 +58,7 @@ class Tried:
     only: tuple[str, ...] = ()
 
 
-def review(report: Report, tried: Tried) -> str:
+def review(report: Report, tried: AttemptSummary) -> str:
     """Write `reviews/review_patch.md`: what was tried, what became of it and why, and what may come next."""
     attempt = report.attempt
     name = attempt.id if attempt else "attempt"
@@ -145,7 +145,7 @@ def _owed(report: Report) -> list[GateOutcome]:
     return [gate for change in undecided for gate in wording.unanswered(change)]
 
 
-def _candidate(report: Report, tried: Tried) -> list[str]:
+def _candidate(report: Report, tried: AttemptSummary) -> list[str]:
     lines = [
         "## The patch",
         "",
@@ -224,7 +224,7 @@ def _budgets(change: ChangeVerdict) -> list[str]:
     return lines
 
 
-def _commands(tried: Tried) -> list[str]:
+def _commands(tried: AttemptSummary) -> list[str]:
     if not tried.commands:
         return ["## Commands", "", "- none was run"]
     lines = ["## Commands", ""]
@@ -236,7 +236,7 @@ def _commands(tried: Tried) -> list[str]:
     return lines
 
 
-def _chain(tried: Tried, name: str) -> list[str]:
+def _chain(tried: AttemptSummary, name: str) -> list[str]:
     of = "" if tried.limit is None else f" of {tried.limit}"
     if tried.record.retry_of is None:
         said = "this apply started a new chain, for it names no attempt with --retry-of"
@@ -267,7 +267,7 @@ def _next(report: Report) -> list[str]:
     ]
 
 
-def _applied(report: Report, tried: Tried) -> list[str]:
+def _applied(report: Report, tried: AttemptSummary) -> list[str]:
     if report.attempt is not None and report.attempt.applied:
         said = "the whole patch was written to the working tree"
     elif tried.record.dry_run and report.verdict is Verdict.ACCEPTED:
@@ -277,7 +277,7 @@ def _applied(report: Report, tried: Tried) -> list[str]:
     return ["## What was applied", "", f"- {said}"]
 
 
-def _about(tried: Tried) -> list[str]:
+def _about(tried: AttemptSummary) -> list[str]:
     return [f"Duration of the whole: {tried.seconds:.1f} s. What looks like a secret is masked here (`***`)."]
 
 

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from patchgate.apply.apply_run import KINDS, Place, Tried
+from patchgate.apply.apply_run import KINDS, ApplyEnvironment, CommandResults
 from patchgate.apply.evidence import Evidence
 from patchgate.apply.review import CommandRun
-from patchgate.apply.scratch_trees import Before, Trees, TriedCommand
+from patchgate.apply.scratch_trees import ScratchTrees, TriedCommand, WithoutPatch
 from patchgate.check.gate import at_policy_level
 from patchgate.commands.runner import Status, finding_of
 from patchgate.errors import UndecidedError
@@ -22,7 +22,7 @@ from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.git.scratch import sweep
 from patchgate.ledger.masking import Masks
-from patchgate.patches.check_patch import Judged
+from patchgate.patches.check_patch import PatchVerdict
 from patchgate.policy.command import files_of, in_order
 from patchgate.policy.policy import Profile
 from patchgate.policy.settings import CommandSettings
@@ -34,9 +34,9 @@ _SHOWN = 20
 _GONE_WELL = frozenset({Outcome.PASS, Outcome.NOT_APPLICABLE})
 
 
-def try_commands(
-    repository: Repository, judged: Judged, evidence: Evidence, place: Place, *, keeps: bool
-) -> Tried:
+def run_commands(
+    repository: Repository, judged: PatchVerdict, evidence: Evidence, place: ApplyEnvironment, *, keeps: bool
+) -> CommandResults:
     """Run the commands of the policy in scratch trees that have the patch in; `keeps` leaves the last there.
 
     Raises:
@@ -44,18 +44,24 @@ def try_commands(
     """
     try:
         stuck = sweep(repository, place.cache)
-        tried = _Trying(repository, judged, evidence, place, keeps=keeps).run()
+        tried = _CommandRunner(repository, judged, evidence, place, keeps=keeps).run()
         left = tuple(f"{printable(each)} is left of a killed attempt and cannot be removed" for each in stuck)
         return replace(tried, warnings=(*tried.warnings, *left))
     except UndecidedError as error:
-        return Tried(tuple(GateOutcome(kind, Outcome.UNDECIDED, error.sentence) for kind in KINDS))
+        return CommandResults(tuple(GateOutcome(kind, Outcome.UNDECIDED, error.sentence) for kind in KINDS))
 
 
-class _Trying:
+class _CommandRunner:
     """The commands of one attempt as they go on: how each ended, and what is said of it."""
 
     def __init__(
-        self, repository: Repository, judged: Judged, evidence: Evidence, place: Place, *, keeps: bool
+        self,
+        repository: Repository,
+        judged: PatchVerdict,
+        evidence: Evidence,
+        place: ApplyEnvironment,
+        *,
+        keeps: bool,
     ) -> None:
         self._judged = judged
         commands = {} if judged.policy is None else judged.policy.config.commands
@@ -63,7 +69,7 @@ class _Trying:
         evidence.masks = Masks([place.environ, *(settings.env for settings in commands.values())])
         self._commands = in_order(commands)
         self._files = files_of(judged.verdict.change.files)
-        self._trees_with = partial(Trees.of, repository, judged, evidence, place)
+        self._trees_with = partial(ScratchTrees.of, repository, judged, evidence, place)
         self._trees = self._trees_with(judged.verdict.change.files)
         self._trees.keeps = keeps
         self._findings: list[Finding] = []
@@ -71,7 +77,7 @@ class _Trying:
         self._runs: list[CommandRun] = []
         self._ended: dict[str, list[Outcome]] = {kind: [] for kind in KINDS}
 
-    def run(self) -> Tried:
+    def run(self) -> CommandResults:
         """Run lint, then tests.
 
         Raises:
@@ -82,7 +88,7 @@ class _Trying:
                 self._run_kind(kind)
         kept = self._trees.kept
         also = [f"the scratch tree of the lint commands is kept too: {printable(each)}" for each in kept[:-1]]
-        return Tried(
+        return CommandResults(
             gates=tuple(_gate(kind, self._ended[kind], self._findings) for kind in KINDS),
             findings=tuple(self._findings),
             runs=tuple(self._runs),
@@ -132,7 +138,7 @@ class _Trying:
         self._trees.release()
         try:
             with self._trees_with(()) as trees:
-                before = Before(trees)
+                before = WithoutPatch(trees)
                 for name, settings, ran in failed:
                     said[name][0] = before.settle(name, settings, ran, said[name][0])
                 self._runs += before.runs
@@ -159,7 +165,7 @@ def _gate(kind: str, outcomes: list[Outcome], findings: list[Finding]) -> GateOu
 
 
 def _changed(
-    judged: Judged, name: str, settings: CommandSettings, paths: Sequence[RepoPath]
+    judged: PatchVerdict, name: str, settings: CommandSettings, paths: Sequence[RepoPath]
 ) -> Finding | None:
     """Report the tracked files that a command changed: it has judged other bytes than those that land."""
     if not paths or judged.policy is None:

@@ -1,8 +1,8 @@
 """The scratch trees of one attempt, and what failed without its patch.
 
-A tree holds everything tracked as it stands, with the patch's effect or without. Only one tree of a
-repository is used at a time. A command that fails with the patch is run once without it (`Before`): where
-nothing new fails, the failure is not the patch's; what cannot be compared counts as the patch's.
+A tree holds every tracked file as it is, with the patch's effect or without. A repository has one tree in use
+at a time. A command that fails with the patch is run once without it (`WithoutPatch`). If nothing new fails,
+the failure is not the patch's. A failure that cannot be compared counts as the patch's.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 
-from patchgate.apply.apply_run import Place
+from patchgate.apply.apply_run import ApplyEnvironment
 from patchgate.apply.evidence import Evidence
 from patchgate.apply.review import CommandRun
 from patchgate.commands.analysis import tool_of
@@ -29,7 +29,7 @@ from patchgate.git.private_store import tried_tree
 from patchgate.git.quoting import first_of, neutral
 from patchgate.git.repository import Repository
 from patchgate.git.scratch import Scratch, touched_files, whole_tree
-from patchgate.patches.check_patch import Judged
+from patchgate.patches.check_patch import PatchVerdict
 from patchgate.policy.command import expand
 from patchgate.policy.sealed_file import SealedFile, drop_oldest
 from patchgate.policy.settings import CommandSettings
@@ -71,16 +71,16 @@ class TriedCommand:
 
 
 @dataclass(slots=True)
-class Trees:
+class ScratchTrees:
     """The scratch trees of one side, each made when a command first needs it; a context manager.
 
     `tree` is what stands in the whole one; `kept` are the places that stay as the commands left them.
     """
 
     repository: Repository
-    judged: Judged
+    judged: PatchVerdict
     evidence: Evidence
-    place: Place
+    place: ApplyEnvironment
     tree: str
     keeps: bool = False
     kept: list[str] = field(default_factory=list)
@@ -92,11 +92,11 @@ class Trees:
     def of(
         cls,
         repository: Repository,
-        judged: Judged,
+        judged: PatchVerdict,
         evidence: Evidence,
-        place: Place,
+        place: ApplyEnvironment,
         files: Iterable[FileChange],
-    ) -> Trees:
+    ) -> ScratchTrees:
         """Choose the tree that has these files of the patch in it.
 
         Raises:
@@ -105,7 +105,7 @@ class Trees:
         tree = tried_tree(repository, judged.objects, judged.store, judged.footing.policy_tree, files)
         return cls(repository=repository, judged=judged, evidence=evidence, place=place, tree=tree)
 
-    def __enter__(self) -> Trees:
+    def __enter__(self) -> ScratchTrees:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -214,7 +214,7 @@ def _read(path: str, most: int) -> bytes | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _PriorRun:
     """How a command ended without the patch; `form` is None where that cannot be compared."""
 
     exit_code: int
@@ -222,13 +222,13 @@ class _Known:
     marks: frozenset[str]
 
 
-class Before:
+class WithoutPatch:
     """The commands on the tree that the patch meets; each is asked only where it fails with the patch.
 
     `runs` are those that were run, for the review.
     """
 
-    def __init__(self, trees: Trees) -> None:
+    def __init__(self, trees: ScratchTrees) -> None:
         self._trees = trees
         self._now = trees.place.clock()
         self._folder = os.path.join(trees.repository.common_dir, "patchgate", "before")
@@ -275,7 +275,7 @@ class Before:
             details={**finding.details, "failed": list(failed[:_SHOWN])},
         )
 
-    def _known(self, name: str, settings: CommandSettings) -> _Known | None:
+    def _known(self, name: str, settings: CommandSettings) -> _PriorRun | None:
         """Find how a command ends without the patch; None where it did not come to its end."""
         file = self._kept(name, settings)
         if file is not None and (known := _loaded(file.load(), self._now)) is not None:
@@ -287,7 +287,7 @@ class Before:
         if outcome.status not in {Status.PASSED, Status.FAILED} or outcome.exit_code is None:
             return None
         form, marks = (ran.failures.form, ran.failures.marks) if ran.failures else (None, frozenset[str]())
-        known = _Known(outcome.exit_code, form, marks)
+        known = _PriorRun(outcome.exit_code, form, marks)
         if file is not None:
             plain = {
                 "at": self._now,
@@ -312,13 +312,13 @@ class Before:
         return SealedFile(os.path.join(self._folder, key), f"{_FORM} {key}", _MOST_BYTES)
 
 
-def _loaded(kept: Mapping[str, Json], now: float) -> _Known | None:
+def _loaded(kept: Mapping[str, Json], now: float) -> _PriorRun | None:
     at, code, form, marks = (kept.get(name) for name in ("at", "exit_code", "form", "marks"))
     if not isinstance(at, int | float) or not 0 <= now - at < _MOST_AGE:
         return None
     if not isinstance(code, int) or not isinstance(marks, list):
         return None
-    return _Known(code, form if isinstance(form, str) else None, frozenset(map(str, marks)))
+    return _PriorRun(code, form if isinstance(form, str) else None, frozenset(map(str, marks)))
 
 
 def _incomparable(finding: Finding, details: dict[str, Detail]) -> Finding:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from patchgate.apply.apply import apply
-from patchgate.apply.apply_run import Place, Request
+from patchgate.apply.apply_run import ApplyEnvironment, ApplyRequest
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.git.repository import Repository, open_repository
 from patchgate.process import allowed_environment, run
@@ -63,12 +63,12 @@ class _MeanwhileSteps(Steps):
         return False
 
 
-class _Scene:
+class _ApplyScene:
     """A throw-away repository with one file, in which patches are applied."""
 
     def __init__(self, folder: str, environ: Mapping[str, str], policy: str) -> None:
         self._folder = folder
-        self._place = Place({**allowed_environment(environ)}, os.path.join(folder, "cache"))
+        self._place = ApplyEnvironment({**allowed_environment(environ)}, os.path.join(folder, "cache"))
         top = os.path.join(folder, "repo")
         run(["git", "init", "-q", top], cwd=None, env=allowed_environment(environ))
         plain = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
@@ -92,24 +92,24 @@ class _Scene:
     ) -> Report:
         """Apply a patch, by default a good one."""
         before = retry_of.attempt.id if retry_of is not None and retry_of.attempt is not None else None
-        request = Request(raw, CheckOptions(), retry_of=before, with_index=with_index)
+        request = ApplyRequest(raw, CheckOptions(), retry_of=before, with_index=with_index)
         return apply(self.repository, request, replace(self._place, faults=faults))
 
 
-Story = Callable[[_Scene], Report]
+Story = Callable[[_ApplyScene], Report]
 Findings = tuple[Finding, ...]
 
 
-def _simply(scene: _Scene) -> Report:
+def _simply(scene: _ApplyScene) -> Report:
     return scene.apply()
 
 
-def _twice(scene: _Scene) -> Report:
+def _twice(scene: _ApplyScene) -> Report:
     scene.apply()
     return scene.apply()
 
 
-def _after_a_revert(scene: _Scene) -> Report:
+def _after_a_revert(scene: _ApplyScene) -> Report:
     scene.apply()
     scene.file.write_bytes(_CONTENT)
     return scene.apply()
@@ -119,16 +119,16 @@ def _again_with(raw: bytes) -> Story:
     return lambda scene: scene.apply(raw, retry_of=scene.apply(_MISFIT))
 
 
-def _with_unstaged_changes(scene: _Scene) -> Report:
+def _with_unstaged_changes(scene: _ApplyScene) -> Report:
     scene.file.write_bytes(_CONTENT.replace(b"five", b"FIVE"))
     return scene.apply(with_index=True)
 
 
-def _staged(scene: _Scene) -> Report:
+def _staged(scene: _ApplyScene) -> Report:
     return scene.apply(with_index=True)
 
 
-def _edited_meanwhile(scene: _Scene) -> Report:
+def _edited_meanwhile(scene: _ApplyScene) -> Report:
     return scene.apply(faults=_MeanwhileSteps(lambda: scene.file.write_bytes(_CONTENT + b"six\n")))
 
 
@@ -187,5 +187,5 @@ def _by_faults(rule: str, environ: Mapping[str, str]) -> Findings:
 def _played(told: tuple[str, Story], environ: Mapping[str, str]) -> Findings:
     policy, story = told
     with tempfile.TemporaryDirectory(prefix="patchgate-selftest-") as folder:
-        report = story(_Scene(folder, environ, policy))
+        report = story(_ApplyScene(folder, environ, policy))
     return tuple(finding for change in report.changes for finding in change.findings)

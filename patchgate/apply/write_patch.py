@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
-from patchgate.apply.disk_bytes import Forms, Standing, forms, standing
+from patchgate.apply.disk_bytes import FileState, PlannedWrites, plan_writes, read_file_state
 from patchgate.errors import UndecidedError
 from patchgate.git.base_files import read_files
 from patchgate.git.model import REGULAR, SYMLINK, Entry, FileChange, folders_above
@@ -30,7 +30,7 @@ from patchgate.git.transaction import (
     land,
 )
 from patchgate.git.transaction.entries import Content, Write
-from patchgate.patches.check_patch import Judged, is_as_judged
+from patchgate.patches.check_patch import PatchVerdict, is_as_judged
 from patchgate.patches.patch_base import already_there
 from patchgate.report.rules import RULES
 from patchgate.report.verdict import Detail, Finding, Fixer, GateOutcome, Json, Outcome
@@ -128,7 +128,7 @@ def _make_file(place: bytes, content: Content) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Landed:
+class WriteResult:
     """What became of the writing: gates and findings for the verdict, warnings, the landing if any."""
 
     gates: tuple[GateOutcome, ...] = ()
@@ -145,9 +145,9 @@ class _StoppedError(UndecidedError):
         self.finding = finding
 
 
-def land_judged(
+def write_judged(
     repository: Repository,
-    judged: Judged,
+    judged: PatchVerdict,
     *,
     note: Mapping[str, Json],
     with_index: bool,
@@ -156,7 +156,7 @@ def land_judged(
     tried: str | None = None,
     faults: Steps | None = None,
     last_look: Callable[[], Finding | None] = lambda: None,
-) -> Landed:
+) -> WriteResult:
     """Write an accepted change to the working tree, and to the index where asked; an obstacle is a finding.
 
     Args:
@@ -169,14 +169,14 @@ def land_judged(
     """
     files = judged.verdict.change.files
     try:
-        stands = standing(repository, judged.objects, judged.store, files, with_index=with_index)
-        if found := _obstacles(repository, judged, stands, with_index=with_index):
+        stands = read_file_state(repository, judged.objects, judged.store, files, with_index=with_index)
+        if found := _find_problems(repository, judged, stands, with_index=with_index):
             return _refused(found)
-        made = forms(repository, judged.objects, judged.store, files, stands)
+        made = plan_writes(repository, judged.objects, judged.store, files, stands)
         warnings = _warn_of_storing(repository, files, made)
         if not writes:
             gate = GateOutcome("apply", Outcome.NOT_APPLICABLE, "a dry run writes nothing")
-            return Landed((gate,), warnings=warnings)
+            return WriteResult((gate,), warnings=warnings)
         staged = None
         if with_index:
             staged = new_index(repository, judged.store, files)
@@ -202,10 +202,12 @@ def land_judged(
         return _undecided(error)
     late = tuple(f"somebody wrote while the patch landed; it is kept in {place}" for place in landing.kept)
     gate = GateOutcome("apply", Outcome.PASS)
-    return Landed((gate,), warnings=(*warnings, *late), landing=landing)
+    return WriteResult((gate,), warnings=(*warnings, *late), landing=landing)
 
 
-def _warn_of_storing(repository: Repository, files: Sequence[FileChange], made: Forms) -> tuple[str, ...]:
+def _warn_of_storing(
+    repository: Repository, files: Sequence[FileChange], made: PlannedWrites
+) -> tuple[str, ...]:
     """Tell which files git will store otherwise than they were judged, when they are next added."""
     ends = (
         f"{path.quoted} keeps its line ends; git will store others when it is next added"
@@ -220,19 +222,19 @@ def _warn_of_storing(repository: Repository, files: Sequence[FileChange], made: 
     return (*ends, *brought)
 
 
-def find_obstacles(repository: Repository, judged: Judged, *, with_index: bool) -> Landed:
+def preflight(repository: Repository, judged: PatchVerdict, *, with_index: bool) -> WriteResult:
     """Look whether a patch could land as things are, before its commands take their time."""
     files = judged.verdict.change.files
     try:
-        stands = standing(repository, judged.objects, judged.store, files, with_index=with_index)
-        found = _obstacles(repository, judged, stands, with_index=with_index)
+        stands = read_file_state(repository, judged.objects, judged.store, files, with_index=with_index)
+        found = _find_problems(repository, judged, stands, with_index=with_index)
     except UndecidedError as error:
         return _undecided(error)
-    return _refused(found) if found else Landed()
+    return _refused(found) if found else WriteResult()
 
 
-def _obstacles(
-    repository: Repository, judged: Judged, stands: Standing, *, with_index: bool
+def _find_problems(
+    repository: Repository, judged: PatchVerdict, stands: FileState, *, with_index: bool
 ) -> list[Finding]:
     if stands.differing:
         tell = _concurrent if judged.footing.on_disk else already_there
@@ -242,13 +244,13 @@ def _obstacles(
     return [_index_differs(path) for path in index_differs(repository, judged.verdict.change.files)]
 
 
-def _undecided(error: UndecidedError) -> Landed:
-    return Landed((GateOutcome("apply", Outcome.UNDECIDED, error.sentence),))
+def _undecided(error: UndecidedError) -> WriteResult:
+    return WriteResult((GateOutcome("apply", Outcome.UNDECIDED, error.sentence),))
 
 
 def _require_as_judged(
     repository: Repository,
-    judged: Judged,
+    judged: PatchVerdict,
     staged: StagedIndex | None,
     tried: str | None,
     last_look: Callable[[], Finding | None],
@@ -267,11 +269,11 @@ def _require_as_judged(
             raise ConcurrentChangeError(paths)
 
 
-def _refused(findings: Sequence[Finding]) -> Landed:
+def _refused(findings: Sequence[Finding]) -> WriteResult:
     undecided = all(finding.definition.undecided for finding in findings)
     outcome = Outcome.UNDECIDED if undecided else Outcome.FAIL
     reason = f"{findings[0].rule}: {findings[0].message}" if undecided else None
-    return Landed((GateOutcome("apply", outcome, reason),), tuple(findings[:_SHOWN]))
+    return WriteResult((GateOutcome("apply", outcome, reason),), tuple(findings[:_SHOWN]))
 
 
 def _finding(

@@ -1,4 +1,4 @@
-"""`git patchgate apply`, `agent reply`: the doors for what an agent proposes; `attempts` and `recover`."""
+"""`git patchgate apply`, `agent reply`: what an agent proposes; also `attempts` and `recover`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from patchgate.cli.output import (
 from patchgate.errors import UsageError
 
 if TYPE_CHECKING:
-    from patchgate.patches.check_reply import JudgedReply
+    from patchgate.patches.check_reply import ReplyVerdict
 
 
 @click.command("apply")
@@ -89,10 +89,10 @@ def apply_command(
     raw = read_input(file or edits or "-", here)
     repository = open_to_write(context)
     from patchgate.apply.apply import apply
-    from patchgate.apply.apply_run import Place, Request
+    from patchgate.apply.apply_run import ApplyEnvironment, ApplyRequest
     from patchgate.check.policy_lookup import trusted_options
 
-    request = Request(
+    request = ApplyRequest(
         raw,
         trusted_options(repository),
         kind="edits" if edits is not None else "patch",
@@ -106,7 +106,7 @@ def apply_command(
         keeps_scratch=keep_scratch,
     )
     with Progress(quiet=quiet) as progress:
-        place = Place(os.environ, cache_folder(), progress.tell)
+        place = ApplyEnvironment(os.environ, cache_folder(), progress.tell)
         report = apply(repository, request, place)
     show(with_config_warnings(report, repository, form), form, color, verbose=verbose, quiet=quiet)
     return report.verdict.exit_code
@@ -166,7 +166,7 @@ def _describe_actions(form: str) -> None:
         write(describe())
 
 
-def _print_reply(judged: JudgedReply) -> None:
+def _print_reply(judged: ReplyVerdict) -> None:
     """Write the findings of the protocol, or the report on what is proposed; the verdict comes last."""
     from patchgate.report import wording
 
@@ -202,9 +202,9 @@ def list_attempts(context: click.Context, most: int | None, form: str) -> int:
     interrupted: it was killed before its verdict was on record; running: it goes on.
     """
     repository = open_here(context)
-    from patchgate.apply.attempt_list import attempts, list_text
+    from patchgate.apply.attempt_list import list_attempts, list_text
 
-    found = attempts(repository)[:most]
+    found = list_attempts(repository)[:most]
     if form == "json":
         from patchgate.apply.attempt_list import list_json
 
@@ -225,9 +225,9 @@ def show_attempt(context: click.Context, attempt: str, form: str) -> int:
     ID is an attempt's id, or a beginning that only one has.
     """
     repository = open_here(context)
-    from patchgate.apply.attempt_list import attempts, named, show_text
+    from patchgate.apply.attempt_list import list_attempts, resolve_attempt, show_text
 
-    found = named(attempts(repository), attempt)
+    found = resolve_attempt(list_attempts(repository), attempt)
     if form == "json":
         from patchgate.apply.attempt_list import show_json
 
@@ -247,12 +247,12 @@ def prune_attempts(context: click.Context, keep: int | None, age: str | None, dr
     if keep is not None and age is not None:
         raise UsageError("prune takes --keep or --older-than, not both", "leave one of them out")
     repository = (open_here if dry_run else open_to_write)(context)
-    from patchgate.apply.attempt_list import prune, said, seconds_of
+    from patchgate.apply.attempt_list import prune, render_pruned, seconds_of
 
     older_than = None if age is None else seconds_of(age)
     pruned = prune(repository, keep=keep, older_than=older_than, now=time.time(), dry_run=dry_run)
     warn(pruned.warnings)
-    write_lines([*pruned.removed, said(pruned, dry_run=dry_run)])
+    write_lines([*pruned.removed, render_pruned(pruned, dry_run=dry_run)])
     return 0
 
 
@@ -309,9 +309,9 @@ def recover_command(context: click.Context, keep: bool) -> int:
     that was changed since is never overwritten: then nothing is done, and every file is named.
     """
     repository = open_here(context)
-    from patchgate.apply.recovery import finish_left
+    from patchgate.apply.recovery import recover_pending
 
-    finished = finish_left(repository, keep=keep)
+    finished = recover_pending(repository, keep=keep)
     warn(finished.warnings)
     write_lines(finished.lines or ("nothing was left to recover",))
     return 0

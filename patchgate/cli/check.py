@@ -60,7 +60,7 @@ def check_command(
     if base is not None and not is_proposal:
         raise UsageError("--base goes with --patch or --edits", "leave it out")
     repository = open_here(context)
-    from patchgate.apply.recovery import left_behind
+    from patchgate.apply.recovery import pending_warnings
     from patchgate.check.policy_lookup import CheckOptions, trusted_options
     from patchgate.policy.policy import Profile
 
@@ -88,7 +88,7 @@ def check_command(
         report = check_pending(repository, asked, whole_tree=worktree)
     if report.verdict == "rejected" and not (is_proposal or everything):
         report = _with_approvals(repository, report, asked.place, profile)
-    report = replace(report, warnings=(*report.warnings, *left_behind(repository)))
+    report = replace(report, warnings=(*report.warnings, *pending_warnings(repository)))
     show(with_config_warnings(report, repository, form), form, color, verbose=verbose, quiet=quiet)
     return 0 if exit_zero and report.verdict == "rejected" else report.verdict.exit_code
 

@@ -134,10 +134,10 @@ def open_to_write(context: click.Context) -> Repository:
     Raises:
         PatchgateError: as `open_here`; or what was left cannot be settled.
     """
-    from patchgate.apply.recovery import finish_left
+    from patchgate.apply.recovery import recover_pending
 
     repository = open_here(context)
-    finished = finish_left(repository)
+    finished = recover_pending(repository)
     warn((*finished.lines, *finished.warnings))
     return repository
 

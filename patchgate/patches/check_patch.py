@@ -24,11 +24,11 @@ from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import Repository
 from patchgate.git.revisions import tree_named
 from patchgate.git.trees import resulting_tree
-from patchgate.patches.dry_run import Trial
-from patchgate.patches.edit_diff import missing, to_patch
+from patchgate.patches.dry_run import DryRun
+from patchgate.patches.edit_diff import edits_to_diff, find_missing_anchors
 from patchgate.patches.edits import parse_edits
-from patchgate.patches.git_apply import PatchId, with_returns_again
-from patchgate.patches.patch_base import Footing, find_footing, index_tree
+from patchgate.patches.git_apply import PatchId, with_crlf_fixes
+from patchgate.patches.patch_base import PatchBase, find_patch_base, index_tree
 from patchgate.patches.patch_model import Fault
 from patchgate.patches.patch_parser import parse, without_returns
 from patchgate.policy.file_kinds import is_control_by_name
@@ -43,24 +43,26 @@ _MOST_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedEdits:
     """What was checked last: the digest of the file's content, and that of the edits."""
 
     content: str
     edits: str
 
-    def is_stale_for(self, now: Checked, *, lands: bool) -> bool:
+    def is_stale_for(self, now: CheckedEdits, *, lands: bool) -> bool:
         """Tell whether the file has changed since; a check may be of other edits, made for what it is now."""
         return self.content != now.content and (lands or self.edits == now.edits)
 
 
-def last_checked(repository: Repository, path: RepoPath, now: float) -> Checked | None:
+def last_checked(repository: Repository, path: RepoPath, now: float) -> CheckedEdits | None:
     """Find what edits of a file were checked on within the hour; None where nothing is known."""
     kept = _memory_of(repository, path).load()
-    return None if not kept or now - kept["at"] > KEPT_SECONDS else Checked(kept["content"], kept["edits"])
+    return (
+        None if not kept or now - kept["at"] > KEPT_SECONDS else CheckedEdits(kept["content"], kept["edits"])
+    )
 
 
-def remember(repository: Repository, path: RepoPath, checked: Checked, now: float) -> None:
+def remember(repository: Repository, path: RepoPath, checked: CheckedEdits, now: float) -> None:
     """Keep what edits of a file were checked on."""
     memory = _memory_of(repository, path)
     memory.store(json.dumps({"at": now, "content": checked.content, "edits": checked.edits}).encode("ascii"))
@@ -85,7 +87,7 @@ def _memory_of(repository: Repository, path: RepoPath) -> SealedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class PatchVerdict:
     """A proposal that was judged, while what git made of it can still be read.
 
     `patch` is what was judged, byte for byte (of edits the diff that they became); `policy` the one from
@@ -97,7 +99,7 @@ class Judged:
     verdict: ChangeVerdict
     patch: bytes
     policy: Policy | None
-    footing: Footing
+    footing: PatchBase
     objects: Objects
     store: PrivateStore
     index_stamp: tuple[int, ...]
@@ -105,7 +107,7 @@ class Judged:
 
 
 @contextmanager
-def judging(
+def judge_patch(
     repository: Repository,
     raw: bytes,
     asked: CheckOptions,
@@ -114,13 +116,13 @@ def judging(
     kind: str = "patch",
     lands: bool = False,
     now: float | None = None,
-) -> Iterator[Judged]:
+) -> Iterator[PatchVerdict]:
     """Judge a patch or edits by what git would make of them; the private store lives as long as the block.
 
     Args:
         raw: the patch, byte for byte, or the JSON document of edits.
         base: a revision that it was made for; None lays it on the files as they are.
-        kind: `patch`, which is judged as it is, or a key of `READERS`.
+        kind: `patch`, which is judged as it is, or a key of `FORMATS`.
         lands: the caller means to write the result: what is staged and on disk counts also with a base.
         now: seconds since the epoch: on what edits are checked is remembered for a time; None: it is not.
 
@@ -133,11 +135,11 @@ def judging(
         store = held.enter_context(PrivateStore(repository))
         objects = held.enter_context(_objects_of(repository, store))
         # git computes the id while the footing is looked for.
-        read = READERS.get(kind)
+        read = FORMATS.get(kind)
         patch_id = held.enter_context(PatchId(repository, raw)) if read is None else None
         stamp = _stamp(repository)
-        footing = find_footing(repository, objects, base, lands=lands)
-        trial = Trial(repository, objects, store, footing, asked, kind)
+        footing = find_patch_base(repository, objects, base, lands=lands)
+        trial = DryRun(repository, objects, store, footing, asked, kind)
         if read is None:
             patch, verdict = without_returns(raw), _judge(trial, raw)
         else:
@@ -147,13 +149,13 @@ def judging(
                 patch, verdict = raw, made
             else:
                 patch_id = held.enter_context(PatchId(repository, made))
-                trial = Trial(repository, objects, store, footing, asked, kind)
+                trial = DryRun(repository, objects, store, footing, asked, kind)
                 patch, verdict = made, _judge(trial, made)
         if patch_id is not None:
             verdict = replace(verdict, patch_id=patch_id.read())
         if lands or footing.on_disk:
             verdict = _under_intents(repository, objects, trial, verdict)
-        yield Judged(
+        yield PatchVerdict(
             verdict=verdict,
             patch=patch,
             policy=trial.policy,
@@ -165,17 +167,17 @@ def judging(
         )
 
 
-def _judge(trial: Trial, raw: bytes) -> ChangeVerdict:
+def _judge(trial: DryRun, raw: bytes) -> ChangeVerdict:
     """Judge a patch as it came."""
     parsed = parse(raw)
     if isinstance(parsed, tuple):
         return trial.unreadable(parsed)
     verdict = replace(trial.judge(parsed), n_hunks=parsed.n_hunks)
-    return verdict if parsed.raw is raw else with_returns_again(verdict)
+    return verdict if parsed.raw is raw else with_crlf_fixes(verdict)
 
 
 def _under_intents(
-    repository: Repository, objects: Objects, trial: Trial, verdict: ChangeVerdict
+    repository: Repository, objects: Objects, trial: DryRun, verdict: ChangeVerdict
 ) -> ChangeVerdict:
     """Hold what is proposed for this worktree against the intents that it has."""
     work = worktree_scope(repository) if verdict.change.files else None
@@ -186,7 +188,7 @@ def _under_intents(
     return work.check_scope(verdict, policy, Profile(verdict.profile), objects, controls)
 
 
-def is_as_judged(repository: Repository, judged: Judged) -> bool:
+def is_as_judged(repository: Repository, judged: PatchVerdict) -> bool:
     """Tell whether HEAD and the index are still those that a proposal was judged on.
 
     An index that was only refreshed is: then what is staged is compared, and the files of the change.
@@ -229,13 +231,13 @@ def check_patch(
     kind: str = "patch",
     now: float | None = None,
 ) -> Report:
-    """Judge a patch, or edits of one file; arguments and errors are those of `judging`."""
-    with judging(repository, raw, asked, base=base, kind=kind, now=now) as judged:
+    """Judge a patch, or edits of one file; arguments and errors are those of `judge_patch`."""
+    with judge_patch(repository, raw, asked, base=base, kind=kind, now=now) as judged:
         return Report((judged.verdict,), repository.limits)
 
 
 def _diff_of(
-    trial: Trial, raw: bytes, memory: Repository | None, *, lands: bool, now: float
+    trial: DryRun, raw: bytes, memory: Repository | None, *, lands: bool, now: float
 ) -> bytes | ChangeVerdict:
     """Write edits as a diff of the file that they name, or refuse them.
 
@@ -249,35 +251,35 @@ def _diff_of(
     if faults(edits.path, from_text=True):
         return trial.misnamed(edits.path)
     preimage = trial.preimage(edits.path)
-    made = to_patch(edits, preimage)
+    made = edits_to_diff(edits, preimage)
     if isinstance(made, tuple):
         return trial.unreadable(made, edits.path)
     if not preimage:
         return made
     found: tuple[Fault, ...] = ()
     if trial.policy is not None and trial.policy.config.apply.require_anchor:
-        found = missing(edits, "the policy requires it (apply.require_anchor)")
+        found = find_missing_anchors(edits, "the policy requires it (apply.require_anchor)")
     if not found and memory is not None:
-        checked = Checked(digest_of(preimage), digest_of(raw))
+        checked = CheckedEdits(digest_of(preimage), digest_of(raw))
         before = last_checked(memory, edits.path, now)
         if before is not None and before.is_stale_for(checked, lands=lands):
-            found = missing(edits, "the file has changed since edits of it were last checked")
+            found = find_missing_anchors(edits, "the file has changed since edits of it were last checked")
         if not lands and not found:
             remember(memory, edits.path, checked, now)
     return trial.unreadable(found, edits.path) if found else made
 
 
-class Reader(Protocol):
+class FormatReader(Protocol):
     """Makes a unified diff of a proposal in another format, or refuses it."""
 
     def __call__(
-        self, trial: Trial, raw: bytes, memory: Repository | None, *, lands: bool, now: float
+        self, trial: DryRun, raw: bytes, memory: Repository | None, *, lands: bool, now: float
     ) -> bytes | ChangeVerdict:
         """Read what came, byte for byte; the arguments are those of `_diff_of`."""
         ...
 
 
-READERS: Mapping[str, Reader] = {"edits": _diff_of}
+FORMATS: Mapping[str, FormatReader] = {"edits": _diff_of}
 """The formats besides a unified diff, by the kind that a report names."""
 
 

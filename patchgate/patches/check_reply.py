@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from patchgate.patches.patch_model import Fault
 from patchgate.patches.reply_actions import read_reply
-from patchgate.patches.reply_grammar import Reading
+from patchgate.patches.reply_grammar import ParsedReply
 from patchgate.report.json import document, finding_documents, plain_json
 from patchgate.report.schema import Schema, Shape, about, document_schema, maybe
 from patchgate.report.schema import json_schema as report_schema
@@ -26,10 +26,10 @@ REPLY_SCHEMA = "patchgate.reply/1"
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedReply:
+class ReplyVerdict:
     """What was read, the findings of the protocol, and the report on what the reply proposes, if it does."""
 
-    reading: Reading
+    reading: ParsedReply
     refusals: tuple[Finding, ...]
     report: Report | None
 
@@ -43,7 +43,7 @@ class JudgedReply:
 
 def check_reply(
     raw: bytes, here: Callable[[], Repository], *, base: str | None = None, now: float | None = None
-) -> JudgedReply:
+) -> ReplyVerdict:
     """Hold a raw reply against the protocol, and what it proposes against the gate.
 
     Args:
@@ -59,14 +59,14 @@ def check_reply(
     reading = read_reply(raw)
     refusals = tuple(finding_of(fault) for fault in reading.faults)
     if refusals or reading.proposal is None:
-        return JudgedReply(reading, refusals, None)
+        return ReplyVerdict(reading, refusals, None)
     repository = here()
     from patchgate.check.policy_lookup import trusted_options
     from patchgate.patches.check_patch import check_patch
 
     raw, kind = reading.proposal.raw, reading.proposal.kind
     report = check_patch(repository, raw, trusted_options(repository), base=base, kind=kind, now=now)
-    return JudgedReply(reading, (), report)
+    return ReplyVerdict(reading, (), report)
 
 
 def finding_of(fault: Fault) -> Finding:
@@ -76,7 +76,7 @@ def finding_of(fault: Fault) -> Finding:
     return Finding.of(fault.rule, message, hint=fault.hint, details=details)
 
 
-def reply_document(judged: JudgedReply) -> dict[str, Json]:
+def reply_document(judged: ReplyVerdict) -> dict[str, Json]:
     """Write `patchgate.reply/1`; `findings` are the protocol's, or else those of the report."""
     report = None if judged.report is None else document(judged.report)
     changes = () if judged.report is None else judged.report.changes

@@ -22,16 +22,22 @@ from patchgate.git.repository import Repository
 from patchgate.git.trees import Result, resulting_tree
 from patchgate.patches.git_apply import (
     Effect,
-    Making,
+    GitApply,
     differences,
     finding_of,
     refused_by_git,
     with_words_of_git,
     wrong_effect,
 )
-from patchgate.patches.patch_base import Footing, already_there, cleanly_with, find_present, merge_onto_head
+from patchgate.patches.patch_base import (
+    PatchBase,
+    already_there,
+    find_existing,
+    merge_onto_head,
+    suggest_base,
+)
 from patchgate.patches.patch_model import Fault, Patch
-from patchgate.patches.planning import Planned, Step, Surroundings, plan_section, removed_by
+from patchgate.patches.planning import PatchTargets, PlannedFile, SectionPlan, plan_section, removed_by
 from patchgate.patches.proposed_files import (
     Preimages,
     behind_links,
@@ -39,8 +45,8 @@ from patchgate.patches.proposed_files import (
     copied_by,
     named_together,
     paths_of,
+    placeable_files,
     proposed_files,
-    standing,
 )
 from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.tree_policies import Policies, built_in
@@ -49,7 +55,7 @@ from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcom
 
 
 @dataclass(frozen=True, slots=True)
-class Attempted:
+class DryRunResult:
     """What became of a patch before policy: its findings, and the reading of its effect (or of its plan).
 
     `is_made` is true only where git made the effect and it was what we planned; nothing else can pass.
@@ -62,7 +68,7 @@ class Attempted:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class _PatchPlan:
     """Our own reading of what a patch makes: entries that change, faults, notes, sources of copies.
 
     `adapted` is the patch with its line ends made like the files', None where it stays as it is.
@@ -75,7 +81,7 @@ class _Plan:
     adapted: bytes | None
 
 
-class Trial:
+class DryRun:
     """One patch on its footing, and what it is judged with.
 
     `index` is the tree of the index that new names were looked up in; None where none were.
@@ -86,7 +92,7 @@ class Trial:
         repository: Repository,
         objects: Objects,
         store: PrivateStore,
-        footing: Footing,
+        footing: PatchBase,
         asked: CheckOptions,
         kind: str,
     ) -> None:
@@ -174,7 +180,7 @@ class Trial:
         not_run = tuple(replace(gate, outcome=Outcome.NOT_RUN, reason=None) for gate in verdict.gates)
         return replace(verdict, gates=not_run, limits={})
 
-    def _try(self, patch: Patch, detail: Detail) -> Attempted:
+    def _try(self, patch: Patch, detail: Detail) -> DryRunResult:
         """Plan every section, let git make the effect, and hold the two against each other."""
         paths = paths_of(patch)
         if any(faults(path, from_text=True) for path in paths):
@@ -186,13 +192,13 @@ class Trial:
         if ground.blocked:
             return self._misfit(patch, ground, self._plan(patch, ground, removed), detail)
         # git works while we plan: neither engine sees anything of the other's.
-        with Making(self._repository, self._store, ground.entries, patch.raw) as making:
+        with GitApply(self._repository, self._store, ground.entries, patch.raw) as making:
             plan = self._plan(patch, ground, removed)
             if plan.found:
                 return self._misfit(patch, ground, plan, detail, making.words())
             effect = making.read(self._objects, detail) if plan.adapted is None else None
         if effect is None:
-            with Making(self._repository, self._store, ground.entries, plan.adapted or b"") as making:
+            with GitApply(self._repository, self._store, ground.entries, plan.adapted or b"") as making:
                 effect = making.read(self._objects, detail)
         if effect.refused:
             refusal = with_words_of_git([refused_by_git(effect.said)], effect)
@@ -202,10 +208,10 @@ class Trial:
             return self._proposed(patch, ground, plan.entries, (wrong_effect(wrong), *plan.notes), detail)
         return self._effected(effect, ground, plan, detail)
 
-    def _plan(self, patch: Patch, ground: Ground, removed: frozenset[RepoPath]) -> _Plan:
+    def _plan(self, patch: Patch, ground: Ground, removed: frozenset[RepoPath]) -> _PatchPlan:
         """Plan every section that can be reached."""
-        around = Surroundings(Preimages(self._objects, ground.entries), removed)
-        plans: list[Planned] = []
+        around = PatchTargets(Preimages(self._objects, ground.entries), removed)
+        plans: list[SectionPlan] = []
         planned: dict[RepoPath, Entry | None] = {}
         found: list[tuple[Fault, RepoPath]] = []
         for section in patch.sections:
@@ -222,7 +228,7 @@ class Trial:
         if any(plan.adapted for plan in plans) and len(plans) == len(patch.sections):
             pairs = zip(plans, patch.sections, strict=True)
             adapted = b"".join(plan.adapted or patch.raw[each.start : each.end] for plan, each in pairs)
-        return _Plan(
+        return _PatchPlan(
             entries={path: entry for path, entry in planned.items() if ground.entries.get(path) != entry},
             found=tuple(found),
             notes=tuple(finding_of(note) for plan in plans for note in plan.notes),
@@ -231,10 +237,10 @@ class Trial:
         )
 
     def _misfit(
-        self, patch: Patch, ground: Ground, plan: _Plan, detail: Detail, effect: Effect | None = None
-    ) -> Attempted:
+        self, patch: Patch, ground: Ground, plan: _PatchPlan, detail: Detail, effect: Effect | None = None
+    ) -> DryRunResult:
         """Refuse a patch that does not meet its files; `effect` has what git said of it, if it was asked."""
-        hint = cleanly_with(self._repository, self._objects, self._footing, patch) if plan.found else None
+        hint = suggest_base(self._repository, self._objects, self._footing, patch) if plan.found else None
         found = [finding_of(fault, path, also=hint) for fault, path in plan.found]
         findings = (*with_words_of_git(found, effect), *plan.notes)
         return self._proposed(patch, ground, plan.entries, findings, detail)
@@ -245,7 +251,7 @@ class Trial:
             return ground_on_disk(self._repository, self._objects, self._store, tree, paths, removed)
         return ground_of_tree(self._objects, tree, paths, removed)
 
-    def _enter(self, plan: Planned, planned: dict[RepoPath, Entry | None]) -> None:
+    def _enter(self, plan: SectionPlan, planned: dict[RepoPath, Entry | None]) -> None:
         """Turn a plan into entries; a path that is removed and made anew (by a rename) is made."""
         for step in plan.steps:
             if step.mode is not None:
@@ -253,7 +259,7 @@ class Trial:
             elif planned.get(step.path) is None:
                 planned[step.path] = None
 
-    def _oid_of(self, step: Step) -> str:
+    def _oid_of(self, step: PlannedFile) -> str:
         if step.mode == GITLINK:
             return step.content.decode("ascii")
         return self._objects.hash("blob", step.content)
@@ -265,20 +271,20 @@ class Trial:
         planned: Mapping[RepoPath, Entry | None],
         findings: tuple[Finding, ...],
         detail: Detail,
-    ) -> Attempted:
+    ) -> DryRunResult:
         """Read a patch that cannot land by its plan, so that policy can still speak about its paths."""
         tree = self._footing.tree
         unknown = "0" * len(self._objects.empty_tree)
         base = resulting_tree(self._objects, tree, ground.pending.values()).tree
         files = proposed_files(patch, ground, planned, unknown, detail)
         change = Change.of(base, base, files, self._objects.empty_blob)
-        landed = {file.path: file for file in standing(files, ground.blocked)}
+        landed = {file.path: file for file in placeable_files(files, ground.blocked)}
         folders = resulting_tree(self._objects, tree, {**ground.pending, **landed}.values()).folders
         reading = Reading(change, self._source, folders, is_proposed=True, copied=copied_by(patch))
         reading = replace(reading, behind=dict(ground.blocked))
-        return Attempted(findings, reading, dict(self._objects.tree(tree)))
+        return DryRunResult(findings, reading, dict(self._objects.tree(tree)))
 
-    def _effected(self, effect: Effect, ground: Ground, plan: _Plan, detail: Detail) -> Attempted:
+    def _effected(self, effect: Effect, ground: Ground, plan: _PatchPlan, detail: Detail) -> DryRunResult:
         """Read what git made: the change between the ground and the result, in full."""
         files = complete(self._objects, effect.files, effect.binary, detail)
         pending = dict(ground.pending)
@@ -293,23 +299,23 @@ class Trial:
             )
             if isinstance(merged, tuple):
                 root = dict(self._objects.tree(result.tree))
-                return Attempted((*merged, *plan.notes), reading, root)
+                return DryRunResult((*merged, *plan.notes), reading, root)
             root = dict(self._objects.tree(merged.change.after))
             reading = replace(merged, source=self._source, is_proposed=True, copied=plan.copied)
             reading = reading.over(merged.change.base, merged.change.files)
-            return self._beside(Attempted(plan.notes, reading, root, is_made=True))
+            return self._beside(DryRunResult(plan.notes, reading, root, is_made=True))
         reading = replace(reading, copied=plan.copied).over(ground.tree, pending.values())
         root_entries: dict[bytes, Entry | None] = {**self._objects.tree(ground.tree)}
         root_entries.update((path.raw, file.new) for path, file in pending.items())
-        return self._beside(Attempted(plan.notes, reading, root_entries, is_made=True))
+        return self._beside(DryRunResult(plan.notes, reading, root_entries, is_made=True))
 
-    def _beside(self, made: Attempted) -> Attempted:
+    def _beside(self, made: DryRunResult) -> DryRunResult:
         """Hold a change that will land, but was made from a commit, against what is staged and on disk."""
         if not self._footing.lands or self._footing.on_disk:
             return made
         reading = made.reading
         files = reading.change.files
-        present = find_present(self._repository, self._store, self._objects, self._footing, files)
+        present = find_existing(self._repository, self._store, self._objects, self._footing, files)
         if present is None:
             return made
         self.index = present.index

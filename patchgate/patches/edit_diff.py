@@ -21,7 +21,9 @@ _CONTEXT = 3
 _SHOWN = 160
 
 
-def mismatched(edits: Edits, file: FileLines, *, is_crlf: bool, is_mixed: bool) -> tuple[Fault, ...]:
+def find_anchor_mismatches(
+    edits: Edits, file: FileLines, *, is_crlf: bool, is_mixed: bool
+) -> tuple[Fault, ...]:
     """Say which anchors do not fit the file, all at once; it has the lines of the edits.
 
     Args:
@@ -72,7 +74,7 @@ def _mismatch(
     return Fault("anchor-mismatch", None, message, hint, details=details)
 
 
-def missing(edits: Edits, why: str) -> tuple[Fault, ...]:
+def find_missing_anchors(edits: Edits, why: str) -> tuple[Fault, ...]:
     """Say which edits of an existing file do not say what they replace, and why they have to."""
     return tuple(
         Fault(
@@ -89,7 +91,7 @@ def missing(edits: Edits, why: str) -> tuple[Fault, ...]:
     )
 
 
-def to_patch(edits: Edits, preimage: bytes | None) -> bytes | tuple[Fault, ...]:
+def edits_to_diff(edits: Edits, preimage: bytes | None) -> bytes | tuple[Fault, ...]:
     """Write edits as a unified diff with three lines of context.
 
     Args:
@@ -115,7 +117,9 @@ def to_patch(edits: Edits, preimage: bytes | None) -> bytes | tuple[Fault, ...]:
         last = edits.edits[-1]
         message = f"{edits.path} has {file.count} lines, but an edit names lines {last.start} to {last.end}"
         return _refuse("range-invalid", message, "read the file again and count its lines from 1")
-    faults = mismatched(edits, file, is_crlf=ends is LineEnds.CRLF, is_mixed=ends is LineEnds.MIXED)
+    faults = find_anchor_mismatches(
+        edits, file, is_crlf=ends is LineEnds.CRLF, is_mixed=ends is LineEnds.MIXED
+    )
     if faults:
         return faults
     replaced = [_shrink(edit, file, normalise=ends is not LineEnds.MIXED) for edit in edits.edits]
@@ -138,7 +142,7 @@ def _refuse(rule: str, message: str, hint: str) -> tuple[Fault, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Change:
+class _LineChange:
     """Old lines `start` up to `stop` (from 0, exclusive) become `new` (lines without LF)."""
 
     start: int
@@ -146,7 +150,7 @@ class _Change:
     new: list[bytes]
 
 
-def _shrink(edit: Edit, file: FileLines, *, normalise: bool) -> _Change:
+def _shrink(edit: Edit, file: FileLines, *, normalise: bool) -> _LineChange:
     """Leave out the lines at both ends of an edit that stay as they are."""
     text = edit.new_text.replace(b"\r\n", b"\n") if normalise else edit.new_text
     new = text.split(b"\n")[:-1]
@@ -161,19 +165,19 @@ def _shrink(edit: Edit, file: FileLines, *, normalise: bool) -> _Change:
         stop, last = stop - 1, last - 1
     if start == stop == file.count and not file.is_complete and last > first:
         # Appending gives the last line the newline that it lacks.
-        return _Change(start - 1, stop, [file.lines[start - 1], *new[first:last]])
-    return _Change(start, stop, new[first:last])
+        return _LineChange(start - 1, stop, [file.lines[start - 1], *new[first:last]])
+    return _LineChange(start, stop, new[first:last])
 
 
-def _group(changes: Sequence[_Change]) -> list[list[_Change]]:
+def _group(changes: Sequence[_LineChange]) -> list[list[_LineChange]]:
     """Join changes whose context would touch, and an appending one with one that ends where it begins."""
-    groups: list[list[_Change]] = []
+    groups: list[list[_LineChange]] = []
     for change in changes:
         if groups and change.start - groups[-1][-1].stop <= 2 * _CONTEXT:
             above = groups[-1][-1]
             if change.start < above.stop:
                 new = above.new + change.new[above.stop - change.start :]
-                groups[-1][-1] = _Change(above.start, max(above.stop, change.stop), new)
+                groups[-1][-1] = _LineChange(above.start, max(above.stop, change.stop), new)
             else:
                 groups[-1].append(change)
         else:
@@ -181,7 +185,7 @@ def _group(changes: Sequence[_Change]) -> list[list[_Change]]:
     return groups
 
 
-def _print_hunk(group: Sequence[_Change], file: FileLines, drift: int) -> bytes:
+def _print_hunk(group: Sequence[_LineChange], file: FileLines, drift: int) -> bytes:
     begin = max(group[0].start - _CONTEXT, 0)
     end = min(group[-1].stop + _CONTEXT, file.count)
     body: list[bytes] = []

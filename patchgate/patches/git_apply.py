@@ -20,15 +20,15 @@ from patchgate.git.path import RepoPath
 from patchgate.git.private_store import PrivateStore, seed
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository, failed
-from patchgate.patches.hunk_mismatch import tell
+from patchgate.patches.hunk_mismatch import render_mismatch
 from patchgate.patches.patch_hunks import with_returns
-from patchgate.patches.patch_model import Fault, Mending
+from patchgate.patches.patch_model import Fault, PatchFix
 from patchgate.patches.patch_parser import parse, without_returns
 from patchgate.process import Child, Completed
 from patchgate.report.rules import Stage
 from patchgate.report.verdict import ChangeVerdict, Finding, Fix, Json
 
-_MISFITS = {"hunk-mismatch", "hunk-ambiguous", "eol-mixed"}
+_MISMATCHES = {"hunk-mismatch", "hunk-ambiguous", "eol-mixed"}
 
 _APPLY = (
     "-c",
@@ -62,7 +62,7 @@ class Effect:
     code: int = 0
 
 
-class _Asking:
+class _GitChild:
     """A git that works while the caller does; a context manager that ends it."""
 
     _child: Child
@@ -74,7 +74,7 @@ class _Asking:
         self._child.end()
 
 
-class Making(_Asking):
+class GitApply(_GitChild):
     """git applies a patch to `entries` in private, while the caller plans.
 
     Args:
@@ -137,7 +137,7 @@ class Making(_Asking):
         while self._child.out.read(1 << 16):
             pass
         applied = self._child.finish()
-        if _is_hindered(applied):
+        if _is_unable(applied):
             raise failed("apply", applied)
         return applied
 
@@ -146,7 +146,7 @@ def _is_refused(applied: Completed) -> bool:
     return applied.code != 0 or b"error:" in applied.err
 
 
-def _is_hindered(applied: Completed) -> bool:
+def _is_unable(applied: Completed) -> bool:
     """Tell whether git could not do its work (no memory, no room, killed), which is no word on the patch.
 
     What is wrong with a patch it calls an `error:`.
@@ -167,7 +167,7 @@ def differences(files: Sequence[FileChange], planned: Mapping[RepoPath, Entry | 
     return sorted(wrong + [path for path in made if path not in planned])
 
 
-class PatchId(_Asking):
+class PatchId(_GitChild):
     """`git patch-id --stable` of a patch, computed while the caller works.
 
     `./a` and `a` are one file, so they have one id.
@@ -212,9 +212,9 @@ def _with_plain_names(patch: bytes) -> bytes:
 def finding_of(fault: Fault, path: RepoPath | None = None, also: str | None = None) -> Finding:
     """Turn a fault, on a file where one is known, into a finding; `also` is a further hint for a misfit."""
     where = "" if fault.line is None else f"patch line {fault.line}: "
-    hint = fault.hint if also is None or fault.rule not in _MISFITS else f"{fault.hint}; {also}"
+    hint = fault.hint if also is None or fault.rule not in _MISMATCHES else f"{fault.hint}; {also}"
     fix = None if fault.fix is None else Fix("mechanical", *fault.fix)
-    notes = tuple(line.strip() for line in tell(fault)[1:-1]) if fault.rule in _MISFITS else ()
+    notes = tuple(line.strip() for line in render_mismatch(fault)[1:-1]) if fault.rule in _MISMATCHES else ()
     line = fault.details.get("file_line")
     return Finding.of(
         fault.rule,
@@ -229,7 +229,7 @@ def finding_of(fault: Fault, path: RepoPath | None = None, also: str | None = No
     )
 
 
-def with_returns_again(verdict: ChangeVerdict) -> ChangeVerdict:
+def with_crlf_fixes(verdict: ChangeVerdict) -> ChangeVerdict:
     """Say that a patch was read without the CR of its lines; its fixes get one, for what was sent has it."""
     found = tuple(
         each if each.fix is None else replace(each, fix=_with_returns(each.fix)) for each in verdict.findings
@@ -241,7 +241,7 @@ def with_returns_again(verdict: ChangeVerdict) -> ChangeVerdict:
 
 
 def _with_returns(fix: Fix) -> Fix:
-    mending = with_returns(Mending(fix.patch_line, fix.replace_with, fix.last_patch_line or fix.patch_line))
+    mending = with_returns(PatchFix(fix.patch_line, fix.replace_with, fix.last_patch_line or fix.patch_line))
     return fix if mending is None else replace(fix, replace_with=mending.text)
 
 

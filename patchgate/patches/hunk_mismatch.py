@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from patchgate.git.quoting import printable
 from patchgate.patches.line_ends import FileLines, HunkLines, patch_line_of_old
-from patchgate.patches.patch_model import Detail, Fault, Hunk, Mending, Section, hunk_header, mend
+from patchgate.patches.patch_model import Detail, Fault, Hunk, PatchFix, PatchSection, hunk_header, make_fix
 from patchgate.patches.section_fixes import with_context, with_line_ends, with_new_start, without_hunk
 
 MAX_PLACES = 10
@@ -44,7 +44,7 @@ _MISPLACED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Obstacle:
+class FitFailure:
     """What keeps a hunk from standing anywhere, and the places (from 0) where its old lines are.
 
     `reason` is absent, ambiguous, too-many, order (an earlier hunk is in the way or behind), beginning (its
@@ -56,7 +56,7 @@ class Obstacle:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class MatchingRun:
     """The longest run of a hunk's old lines that the file has: its length, its first old line, its places.
 
     All count from 0; `length` is 0 where not one line with text is found.
@@ -80,13 +80,13 @@ def first_difference(lines: HunkLines, file: FileLines, stated: int) -> int | No
     return None
 
 
-def explain_misfit(
-    section: Section,
+def explain_mismatch(
+    section: PatchSection,
     number: int,
     hunk: Hunk,
     lines: HunkLines,
     file: FileLines,
-    obstacle: Obstacle,
+    obstacle: FitFailure,
     *,
     search: bool = True,
     shift: int = 0,
@@ -140,7 +140,7 @@ def explain_misfit(
     return Fault(rule, patch_line, f"hunk {number} does not fit: {told}", hint, fix, details)
 
 
-def tell(fault: Fault) -> tuple[str, ...]:
+def render_mismatch(fault: Fault) -> tuple[str, ...]:
     """Write a misfit for a terminal: a few short lines, what the patch has above what the file has."""
     details = fault.details
     told = [fault.message]
@@ -154,7 +154,7 @@ def tell(fault: Fault) -> tuple[str, ...]:
 
 
 def _explain_place(
-    hunk: Hunk, number: int, obstacle: Obstacle, details: dict[str, Detail], shift: int
+    hunk: Hunk, number: int, obstacle: FitFailure, details: dict[str, Detail], shift: int
 ) -> Fault:
     """Say why a hunk may not stand where all its lines are."""
     message, hint = _MISPLACED.get(
@@ -175,7 +175,7 @@ def _compare(expected: bytes, actual: bytes | None, place: int, count: int) -> s
     return f"line {place + 1} of the file is `{have}`, the patch has `{want}`{spaces}"
 
 
-def _where_now(run: Run, wanted: int, obstacle: Obstacle) -> str:
+def _where_now(run: MatchingRun, wanted: int, obstacle: FitFailure) -> str:
     places = " and ".join(str(place + 1) for place in run.places[:3])
     if obstacle.reason == "ambiguous":
         return f"its lines stand at line {places}: give the right line number, or more context"
@@ -187,18 +187,18 @@ def _where_now(run: Run, wanted: int, obstacle: Obstacle) -> str:
     return "make the patch again from the current file"
 
 
-def _moved_header(hunk: Hunk, place: int) -> Mending | None:
+def _moved_header(hunk: Hunk, place: int) -> PatchFix | None:
     """Write the hunk header that would be right at `place`."""
     shift = place - hunk.old_position
     old, new = hunk.old_start + shift, max(hunk.new_start + shift, 0)
-    return mend(hunk.line, hunk_header((old, hunk.old_count), (new, hunk.new_count), hunk.section_text))
+    return make_fix(hunk.line, hunk_header((old, hunk.old_count), (new, hunk.new_count), hunk.section_text))
 
 
-def _find_run(lines: HunkLines, file: FileLines, obstacle: Obstacle, *, search: bool) -> Run:
+def _find_run(lines: HunkLines, file: FileLines, obstacle: FitFailure, *, search: bool) -> MatchingRun:
     if obstacle.places:
         places = find_places(lines.old, file)
-        return Run(len(lines.old), 0, places or obstacle.places)
-    return longest_run(lines.old, file) if search and obstacle.reason == "absent" else Run(0, 0, ())
+        return MatchingRun(len(lines.old), 0, places or obstacle.places)
+    return longest_run(lines.old, file) if search and obstacle.reason == "absent" else MatchingRun(0, 0, ())
 
 
 def find_places(wanted: Sequence[bytes], file: FileLines) -> tuple[int, ...]:
@@ -218,7 +218,7 @@ def find_places(wanted: Sequence[bytes], file: FileLines) -> tuple[int, ...]:
     return tuple(found)
 
 
-def longest_run(old: Sequence[bytes], file: FileLines) -> Run:
+def longest_run(old: Sequence[bytes], file: FileLines) -> MatchingRun:
     """Find the longest run of old lines that the file has, first in the file where several are as long.
 
     A run of nothing but blank lines does not count. Time is linear: a suffix automaton of the old lines
@@ -235,10 +235,10 @@ def longest_run(old: Sequence[bytes], file: FileLines) -> Run:
         if length > best and last_text > number - length:
             best, best_end, best_state = length, number, state
     if not best:
-        return Run(0, 0, ())
+        return MatchingRun(0, 0, ())
     first = automaton.ends[best_state] - best + 1
     start = best_end - best + 1
-    return Run(best, first, find_places(old[first : first + best], file) or (start,))
+    return MatchingRun(best, first, find_places(old[first : first + best], file) or (start,))
 
 
 class _Automaton:

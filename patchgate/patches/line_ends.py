@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from patchgate.patches.patch_model import Hunk, Section
+from patchgate.patches.patch_model import Hunk, PatchSection
 
 _LONE_LF = re.compile(rb"(?<!\r)\n")
 # How many lines around a change in a file of mixed line ends are compared: the comparison is quadratic.
@@ -64,7 +64,7 @@ class HunkLines:
     trailing: int
 
 
-def read_hunk(section: Section, hunk: Hunk) -> HunkLines:
+def read_hunk(section: PatchSection, hunk: Hunk) -> HunkLines:
     """Split a hunk into its sides."""
     body = section.body(hunk).split(b"\n")
     body.pop()
@@ -82,7 +82,7 @@ def read_hunk(section: Section, hunk: Hunk) -> HunkLines:
     )
 
 
-def patch_line_of_old(section: Section, hunk: Hunk, wanted: int) -> int:
+def patch_line_of_old(section: PatchSection, hunk: Hunk, wanted: int) -> int:
     """Compute the line of the patch, from 1, that holds a hunk's old line number `wanted` (from 0)."""
     seen = -1
     number = hunk.line
@@ -172,7 +172,7 @@ def line_ends_of(text: bytes) -> LineEnds:
     return LineEnds.of_counts(text.count(b"\n"), text.count(b"\r\n"))
 
 
-def section_line_ends(section: Section) -> LineEnds:
+def section_line_ends(section: PatchSection) -> LineEnds:
     """Tell how the lines under a section's hunk headers end, markers and unfinished lines aside."""
     lines = carriage_returns = 0
     for hunk in section.hunks:
@@ -190,7 +190,7 @@ def section_line_ends(section: Section) -> LineEnds:
     return LineEnds.of_counts(lines, carriage_returns)
 
 
-def adapt_line_ends(section: Section, preimage: bytes) -> bytes | None:
+def adapt_line_ends(section: PatchSection, preimage: bytes) -> bytes | None:
     """Write a section again, headers included, with the line ends of its file; None where nothing changes."""
     wanted = line_ends_of(preimage)
     if not section.rows or wanted not in {LineEnds.LF, LineEnds.CRLF}:

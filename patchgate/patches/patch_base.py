@@ -19,7 +19,7 @@ from patchgate.git.repository import ANY_CODE, Repository, failed
 from patchgate.git.revisions import commit_named, head_commit
 from patchgate.git.trees import Listing, TreeCheck, folders_between, resulting_tree
 from patchgate.patches.patch_model import Patch
-from patchgate.patches.planning import Surroundings, plan_section, removed_by
+from patchgate.patches.planning import PatchTargets, plan_section, removed_by
 from patchgate.patches.proposed_files import Preimages, paths_of
 from patchgate.report.verdict import Finding, Fixer
 
@@ -34,7 +34,7 @@ _MERGING = tuple(
 
 
 @dataclass(frozen=True, slots=True)
-class Footing:
+class PatchBase:
     """What a patch is laid on.
 
     `tree` is where it is applied, `on_disk` whether the files on disk come before it. `policy_tree` holds
@@ -57,7 +57,7 @@ class Footing:
 
 
 @dataclass(frozen=True, slots=True)
-class Present:
+class ExistingFiles:
     """What is there already where a change based on a commit would be written.
 
     `index` is the tree of the index, `blocked` the new paths that cannot be reached, `taken` those where
@@ -70,9 +70,9 @@ class Present:
     folders: dict[bytes, Listing]
 
 
-def find_footing(
+def find_patch_base(
     repository: Repository, objects: Objects, base: str | None, *, lands: bool = False
-) -> Footing:
+) -> PatchBase:
     """Decide what a patch is laid on.
 
     Args:
@@ -88,7 +88,7 @@ def find_footing(
             raise UsageError("a bare repository has no files for the patch", "name a commit: --base REV")
         here = pending_base(repository, objects)
         tip = here.policy_tree
-        return Footing(tree=tip, commit=here.commit, policy_tree=tip, on_disk=True)
+        return PatchBase(tree=tip, commit=here.commit, policy_tree=tip, on_disk=True)
     commit = commit_named(objects, base)
     tree = objects.header(commit + "^{tree}")
     head = head_commit(objects)
@@ -100,26 +100,26 @@ def find_footing(
             "make the patch from HEAD or an ancestor of it; check --patch --base judges it",
         )
     if repository.work_tree is None or head is None:
-        return Footing(tree=tree.oid, commit=commit, policy_tree=tree.oid, policy_place=base)
+        return PatchBase(tree=tree.oid, commit=commit, policy_tree=tree.oid, policy_place=base)
     head_tree = objects.header(head + "^{tree}")
     if head_tree is None:
         raise UndecidedError("HEAD's tree is not here", "run git fsck")
     is_older = head != commit and (lands or _contains(repository, head, commit))
     later = head if is_older else None
-    return Footing(tree=tree.oid, commit=commit, policy_tree=head_tree.oid, head=later, lands=lands)
+    return PatchBase(tree=tree.oid, commit=commit, policy_tree=head_tree.oid, head=later, lands=lands)
 
 
 def _contains(repository: Repository, head: str, commit: str) -> bool:
     return head == commit or is_ancestor(repository, commit, head)
 
 
-def find_present(
+def find_existing(
     repository: Repository,
     store: PrivateStore,
     objects: Objects,
-    footing: Footing,
+    footing: PatchBase,
     files: Sequence[FileChange],
-) -> Present | None:
+) -> ExistingFiles | None:
     """Look up the new names of a change to HEAD's tree in the index and on disk; None where it has none.
 
     Raises:
@@ -140,7 +140,7 @@ def find_present(
     free = [file for file in files if file.path not in closed]
     folders = resulting_tree(objects, tree, [*beside, *free]).folders
     index = index_tree(objects, tree, staged)
-    return Present(index=index, blocked=dict(ground.blocked), taken=taken, folders=folders)
+    return ExistingFiles(index=index, blocked=dict(ground.blocked), taken=taken, folders=folders)
 
 
 def index_tree(objects: Objects, tree: str, staged: Mapping[RepoPath, FileChange]) -> str:
@@ -163,7 +163,7 @@ def merge_onto_head(
     repository: Repository,
     store: PrivateStore,
     objects: Objects,
-    footing: Footing,
+    footing: PatchBase,
     tree: str,
     detail: Detail,
 ) -> Reading | tuple[Finding, ...]:
@@ -241,7 +241,7 @@ def _conflict(objects: Objects, tree: str, path: RepoPath) -> Finding:
     )
 
 
-def cleanly_with(repository: Repository, objects: Objects, footing: Footing, patch: Patch) -> str | None:
+def suggest_base(repository: Repository, objects: Objects, footing: PatchBase, patch: Patch) -> str | None:
     """Look for a recent commit that a patch fits, and say so; None where none of a few dozen does."""
     sections = patch.sections
     if not footing.on_disk or footing.commit is None or len(sections) > _TRIED_SECTIONS:
@@ -269,7 +269,7 @@ def cleanly_with(repository: Repository, objects: Objects, footing: Footing, pat
 def _fits(objects: Objects, tree: str, patch: Patch, paths: list[RepoPath]) -> bool:
     removed = removed_by(patch.sections)
     ground = ground_of_tree(objects, tree, paths, removed)
-    around = Surroundings(Preimages(objects, ground.entries), removed)
+    around = PatchTargets(Preimages(objects, ground.entries), removed)
     return not ground.blocked and not any(
         isinstance(plan_section(section, around), tuple) for section in patch.sections
     )

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from patchgate.patches.patch_hunks import HEADER, Place, carriage_return, is_prose, lines_of, unbegun
-from patchgate.patches.patch_model import MARKER, MAX_FAULTS, Fault, Mending, hunk_header, mend
+from patchgate.patches.patch_hunks import HEADER, PatchLine, carriage_return, is_prose, lines_of, unbegun
+from patchgate.patches.patch_model import MARKER, MAX_FAULTS, Fault, PatchFix, hunk_header, make_fix
 from patchgate.patches.section_fixes import begin_section, candidates
 
 CountFaults = Callable[[bytes], int]
@@ -24,7 +24,7 @@ _MARK = b"\xef\xbb\xbf"
 _ENDS_PROSE = re.compile(rb"^(?:diff --git |@@ -[0-9]|--- [^\n]*\n\+\+\+ )", re.MULTILINE)
 _NAMES = re.compile(rb"^--- ([^\n]*)\n\+\+\+ ([^\n]*)\n(?=@@ )", re.MULTILINE)
 _RETURNS = "carriage-return-in-header"
-_MENDABLE = {
+_FIXABLE = {
     *("prose-around-patch", "encoding-unsupported", "missing-file-header", "duplicate-section", _RETURNS),
     *("invalid-unified-diff", "path-missing", "range-invalid", "missing-hunk"),
 }
@@ -41,7 +41,7 @@ _MOST_TEXT = 64 * 1024
 _BLOCK = 1 << 20
 
 
-def with_mendings(raw: bytes, faults: Iterable[Fault], count_faults: CountFaults) -> tuple[Fault, ...]:
+def with_fixes(raw: bytes, faults: Iterable[Fault], count_faults: CountFaults) -> tuple[Fault, ...]:
     """Give each fault its mending, where there is a mechanical one; a line-by-line one may need more faults.
 
     `raw` ends in a newline. `count_faults` tells how many faults the grammar finds; a mending leaves fewer.
@@ -51,7 +51,7 @@ def with_mendings(raw: bytes, faults: Iterable[Fault], count_faults: CountFaults
     found: list[Fault] = []
     for fault in told:
         is_told = fault.fix is not None and fault.rule != _RETURNS
-        if is_told or fault.line is None or fault.rule not in _MENDABLE:
+        if is_told or fault.line is None or fault.rule not in _FIXABLE:
             found.append(fault)
             continue
         mended, *more = _mended(raw, fault, fault.line, count_faults)
@@ -61,7 +61,7 @@ def with_mendings(raw: bytes, faults: Iterable[Fault], count_faults: CountFaults
 
 
 @dataclass(frozen=True, slots=True)
-class _Section:
+class _FaultySection:
     """The section around a fault: its lines without LF, the number of the first, and that of the fault."""
 
     lines: Sequence[bytes]
@@ -90,18 +90,18 @@ class _Section:
 
     def mending(
         self, start: int, stop: int, texts: Sequence[bytes] | None, is_sound: IsSound
-    ) -> Mending | None:
+    ) -> PatchFix | None:
         """Propose other lines, if the section is sound with them."""
         if not is_sound(self.changed(start, stop, texts or ())):
             return None
         first, last = self.first + start, self.first + stop - 1
         if texts is None:
-            return Mending(first, None, last)
-        return mend(first, b"\n".join(texts), last) if sum(map(len, texts)) <= _MOST_TEXT else None
+            return PatchFix(first, None, last)
+        return make_fix(first, b"\n".join(texts), last) if sum(map(len, texts)) <= _MOST_TEXT else None
 
-    def without(self) -> Mending:
+    def without(self) -> PatchFix:
         """Leave the whole section out."""
-        return Mending(self.first, None, self.first + len(self.lines) - 1)
+        return PatchFix(self.first, None, self.first + len(self.lines) - 1)
 
 
 def _mended(raw: bytes, fault: Fault, line: int, count_faults: CountFaults) -> list[Fault]:
@@ -117,7 +117,7 @@ def _mended(raw: bytes, fault: Fault, line: int, count_faults: CountFaults) -> l
         return list(_without_prose(raw, fault, offset, line, is_sound))
     if fault.rule == "encoding-unsupported" and raw.startswith(_MARK):
         first = raw[len(_MARK) : raw.find(b"\n")]
-        return [replace(fault, fix=mend(1, first) if len(first) <= _MOST_TEXT else None)]
+        return [replace(fault, fix=make_fix(1, first) if len(first) <= _MOST_TEXT else None)]
     if fault.rule == "missing-file-header" and raw.startswith(_BEGINS, offset):
         return list(_begun(raw, fault, offset, line)) or [fault]
     if section is None:
@@ -136,12 +136,12 @@ def _begin_of(raw: bytes, offset: int) -> int | None:
     return start if raw.startswith(_START, start) else None
 
 
-def _section_at(raw: bytes, offset: int, line: int) -> _Section | None:
+def _section_at(raw: bytes, offset: int, line: int) -> _FaultySection | None:
     """Read the section around a line; None where there is none, or it is too large to be read again."""
     start, end = _begin_of(raw, offset), raw.find(b"\n" + _START, offset) + 1 or len(raw)
     if start is None or end - start > _MOST_BYTES or raw.count(b"\n", start, end) > _MOST_LINES:
         return None
-    return _Section(raw[start:end].split(b"\n")[:-1], line - raw.count(b"\n", start, offset), line)
+    return _FaultySection(raw[start:end].split(b"\n")[:-1], line - raw.count(b"\n", start, offset), line)
 
 
 def _without_prose(raw: bytes, fault: Fault, offset: int, line: int, is_sound: IsSound) -> Iterator[Fault]:
@@ -161,8 +161,8 @@ def _without_prose(raw: bytes, fault: Fault, offset: int, line: int, is_sound: I
     if section is not None:
         found = _least_prose(section, stop, is_sound)
     elif _begin_of(raw, offset) is not None:
-        found = Mending(line, None, line + stop - 1)
-    fix = found or Mending(line, None, last)
+        found = PatchFix(line, None, line + stop - 1)
+    fix = found or PatchFix(line, None, last)
     n_lines = 1 if fix.text is not None else fix.last - fix.first + 1
     places = islice(lines_of(raw, offset, len(raw), line), min(n_lines, _MOST_LINES))
     if n_lines > _MOST_LINES or not all(is_prose(place.text) for place in places):
@@ -173,7 +173,7 @@ def _without_prose(raw: bytes, fault: Fault, offset: int, line: int, is_sound: I
         yield from _begun(raw, unbegun(last + 1), end, last + 1)
 
 
-def _least_prose(section: _Section, run: int, is_sound: IsSound) -> Mending | None:
+def _least_prose(section: _FaultySection, run: int, is_sound: IsSound) -> PatchFix | None:
     """Leave `run` lines of prose out of a section; None where all that follows is to be left out."""
     index, n_headers = section.index, section.n_headers
     found = section.mending(index, index + run, None, is_sound)
@@ -182,11 +182,11 @@ def _least_prose(section: _Section, run: int, is_sound: IsSound) -> Mending | No
         for block in candidates(known, has_hunks=n_headers < len(section.lines)):
             found = found or section.mending(0, n_headers, block.split(b"\n"), is_sound)
     if found is None and not is_sound(section.changed(index, len(section.lines), ())):
-        found = Mending(section.line, None, section.line + run - 1)
+        found = PatchFix(section.line, None, section.line + run - 1)
     return found
 
 
-def _proposals(fault: Fault, section: _Section, is_sound: IsSound) -> Iterator[Mending | None]:
+def _proposals(fault: Fault, section: _FaultySection, is_sound: IsSound) -> Iterator[PatchFix | None]:
     """Propose what may mend a fault in a section; what does not is None."""
     text = section.lines[section.index]
     n_headers, index = section.n_headers, section.index
@@ -209,7 +209,7 @@ def _proposals(fault: Fault, section: _Section, is_sound: IsSound) -> Iterator[M
         yield _with_header(section, is_sound)
 
 
-def _without_idle_hunk(section: _Section, is_sound: IsSound) -> Iterator[Mending | None]:
+def _without_idle_hunk(section: _FaultySection, is_sound: IsSound) -> Iterator[PatchFix | None]:
     """Leave a hunk out that changes nothing, and its section where that says nothing else."""
     index, end = section.index, section.hunk_end(section.index)
     if not all(text.startswith(b" ") for text in section.lines[index + 1 : end]):
@@ -220,7 +220,7 @@ def _without_idle_hunk(section: _Section, is_sound: IsSound) -> Iterator[Mending
         yield section.without()
 
 
-def _as_context(section: _Section, is_sound: IsSound) -> Mending | None:
+def _as_context(section: _FaultySection, is_sound: IsSound) -> PatchFix | None:
     """Give lines inside a hunk the space that they lost; the counts must then be right."""
     start = stop = section.index
     while stop < len(section.lines) and _has_no_sign(section.lines[stop]):
@@ -232,7 +232,7 @@ def _has_no_sign(text: bytes) -> bool:
     return bool(text) and not text.startswith((*_BODY, b"@@ -"))
 
 
-def _without_returns(fault: Fault, section: _Section, is_sound: IsSound) -> Iterator[Fault]:
+def _without_returns(fault: Fault, section: _FaultySection, is_sound: IsSound) -> Iterator[Fault]:
     """Take the CR off the headers, and off those of the hunks and the markers, one fault each."""
     n_headers = section.n_headers
     below = list(enumerate(section.lines))[n_headers:]
@@ -242,14 +242,14 @@ def _without_returns(fault: Fault, section: _Section, is_sound: IsSound) -> Iter
     if section.index < n_headers:
         for block in candidates(section.lines[:n_headers], has_hunks=bool(rest)):
             if is_sound(b"\n".join((block, *rest, b""))):
-                mended = replace(fault, fix=mend(section.first, block, section.first + n_headers - 1))
+                mended = replace(fault, fix=make_fix(section.first, block, section.first + n_headers - 1))
                 break
     yield mended
     for number in hunks[:MAX_FAULTS]:
-        yield carriage_return(Place(section.first + number, section.lines[number]))
+        yield carriage_return(PatchLine(section.first + number, section.lines[number]))
 
 
-def _repeated(raw: bytes, fault: Fault, section: _Section) -> Fault:
+def _repeated(raw: bytes, fault: Fault, section: _FaultySection) -> Fault:
     """Leave a section out that says the very same as the one before it."""
     first = fault.details.get("first_line")
     start = _offset(raw, first) if isinstance(first, int) else 0
@@ -269,12 +269,12 @@ def _begun(raw: bytes, fault: Fault, offset: int, line: int) -> Iterator[Fault]:
         above = raw[offset : match.start()].split(b"\n")[:-1] if is_first else []
         begun = begin_section(match[1], match[2], above)
         if is_first or begun is not None:
-            fix = None if begun is None else mend(first, begun, at + 1)
+            fix = None if begun is None else make_fix(first, begun, at + 1)
             yield replace(fault, line=first, fix=fix)
         is_first = False
 
 
-def _ranges(section: _Section, is_sound: IsSound) -> Iterator[Mending | None]:
+def _ranges(section: _FaultySection, is_sound: IsSound) -> Iterator[PatchFix | None]:
     """Write the header of a hunk that its lines and its file leave no choice of, or sort the hunks."""
     index, end = section.index, section.hunk_end(section.index)
     counts = _counts(section.lines[index + 1 : end])
@@ -302,7 +302,7 @@ def _old_start(hunk: Sequence[bytes]) -> int:
     return int(match[1]) if match else 0
 
 
-def _with_header(section: _Section, is_sound: IsSound) -> Mending | None:
+def _with_header(section: _FaultySection, is_sound: IsSound) -> PatchFix | None:
     """Write the header of a whole file's hunk: its line numbers are known."""
     index = section.index
     counts = _counts(section.lines[index:])

@@ -20,7 +20,7 @@ from patchgate.git.quoting import (
     strip_tab,
     unquote,
 )
-from patchgate.patches.patch_model import Fault, Kind, Row, Section, mend
+from patchgate.patches.patch_model import Fault, PatchSection, Row, SectionKind, make_fix
 
 # One expression is the whole closed grammar: git's headers, in git's order (diff.c, builtin_diff and
 # fill_metainfo), each at most once. Each part begins with a word of its own and none must follow, so
@@ -50,7 +50,7 @@ _EMPTY_BLOBS = (
 ONLY_HEADERS = "send the headers exactly as `git diff` writes them"
 
 
-class Names(NamedTuple):
+class HeaderNames(NamedTuple):
     """Both names of a section without `a/` and `b/`, and how they were written: quoted, ended by a TAB."""
 
     old: bytes
@@ -60,7 +60,7 @@ class Names(NamedTuple):
     new_tab: bool = False
 
 
-def read_section(match: re.Match[bytes], rows: tuple[Row, ...], line: int, end: int) -> Section | Fault:
+def read_section(match: re.Match[bytes], rows: tuple[Row, ...], line: int, end: int) -> PatchSection | Fault:
     """Build a section from its matched headers and its hunks, or say which header contradicts another.
 
     Args:
@@ -84,12 +84,12 @@ def read_section(match: re.Match[bytes], rows: tuple[Row, ...], line: int, end: 
         return fault
     old_path = RepoPath.from_patch(names.old)
     new_path = old_path if names.new == names.old else RepoPath.from_patch(names.new)
-    return Section(
+    return PatchSection(
         kind=kind,
-        old_path=None if kind is Kind.ADD else old_path,
-        new_path=None if kind is Kind.DELETE else new_path,
-        old_mode=None if kind is Kind.ADD else _text(old_mode or deleted_mode or index_mode),
-        new_mode=None if kind is Kind.DELETE else _text(new_mode or added_mode or index_mode),
+        old_path=None if kind is SectionKind.ADD else old_path,
+        new_path=None if kind is SectionKind.DELETE else new_path,
+        old_mode=None if kind is SectionKind.ADD else _text(old_mode or deleted_mode or index_mode),
+        new_mode=None if kind is SectionKind.DELETE else _text(new_mode or added_mode or index_mode),
         old_oid=_text(old_oid),
         new_oid=_text(new_oid),
         similarity=None if similarity is None else int(similarity),
@@ -111,18 +111,18 @@ def _text(value: bytes | None) -> str | None:
 
 def _kind(
     added: bytes | None, deleted: bytes | None, word: bytes | None, old_mode: bytes | None, has_text: bool
-) -> Kind:
+) -> SectionKind:
     if added:
-        return Kind.ADD
+        return SectionKind.ADD
     if deleted:
-        return Kind.DELETE
+        return SectionKind.DELETE
     if word:
-        return Kind(word.decode("ascii"))
-    return Kind.MODE if old_mode and not has_text else Kind.MODIFY
+        return SectionKind(word.decode("ascii"))
+    return SectionKind.MODE if old_mode and not has_text else SectionKind.MODIFY
 
 
 def _find_missing(
-    kind: Kind,
+    kind: SectionKind,
     rows: tuple[Row, ...],
     minus: bytes | None,
     line: int,
@@ -139,12 +139,12 @@ def _find_missing(
         return None
     is_same = old_oid is None and similarity in {None, b"100"}
     complete = {
-        Kind.MODIFY: False,
-        Kind.MODE: True,
-        Kind.ADD: _may_be_empty(new_oid),
-        Kind.DELETE: _may_be_empty(old_oid),
-        Kind.RENAME: is_same,
-        Kind.COPY: is_same,
+        SectionKind.MODIFY: False,
+        SectionKind.MODE: True,
+        SectionKind.ADD: _may_be_empty(new_oid),
+        SectionKind.DELETE: _may_be_empty(old_oid),
+        SectionKind.RENAME: is_same,
+        SectionKind.COPY: is_same,
     }[kind]
     if complete and minus is None:
         return None
@@ -157,17 +157,22 @@ def _may_be_empty(oid: bytes | None) -> bool:
 
 
 def _read_names(
-    kind: Kind,
+    kind: SectionKind,
     git_line: bytes,
     source: bytes | None,
     target: bytes | None,
     minus: bytes | None,
     plus: bytes | None,
     line: int,
-) -> Names | Fault:
+) -> HeaderNames | Fault:
     """Resolve both names; they are equal for an added or deleted file."""
-    if kind is Kind.MODIFY and minus is not None and plus is not None and _is_plain(git_line, minus, plus):
-        return Names(minus[2:], minus[2:])
+    if (
+        kind is SectionKind.MODIFY
+        and minus is not None
+        and plus is not None
+        and _is_plain(git_line, minus, plus)
+    ):
+        return HeaderNames(minus[2:], minus[2:])
     given = [token for token in (git_line, source, target, minus, plus) if token is not None]
     old_tab = new_tab = False
     if minus is not None and plus is not None:
@@ -185,7 +190,7 @@ def _read_names(
         is_missing = b"" in given or (old is not None and new is not None)
         return name_missing(line) if is_missing else _unreadable(git_line, line)
     high = all(token.isascii() for token in given)
-    names = Names(old, new, quotes_high=high, old_tab=old_tab, new_tab=new_tab)
+    names = HeaderNames(old, new, quotes_high=high, old_tab=old_tab, new_tab=new_tab)
     return _disagreement(kind, names, (git_line, source, target, minus, plus), line) or names
 
 
@@ -200,10 +205,10 @@ def _is_plain(git_line: bytes, minus: bytes, plus: bytes) -> bool:
     )
 
 
-def _names_of_sides(kind: Kind, minus: bytes, plus: bytes) -> tuple[bytes | None, bytes | None]:
+def _names_of_sides(kind: SectionKind, minus: bytes, plus: bytes) -> tuple[bytes | None, bytes | None]:
     """Read the names of `---` and `+++`, which both give that of an added or deleted file."""
-    old = _read_side(plus, b"b/") if kind is Kind.ADD else _read_side(minus, b"a/")
-    new = _read_side(minus, b"a/") if kind is Kind.DELETE else _read_side(plus, b"b/")
+    old = _read_side(plus, b"b/") if kind is SectionKind.ADD else _read_side(minus, b"a/")
+    new = _read_side(minus, b"a/") if kind is SectionKind.DELETE else _read_side(plus, b"b/")
     return old, new
 
 
@@ -218,7 +223,9 @@ def _read_side(token: bytes, prefix: bytes) -> bytes | None:
     return name[2:] if name is not None and name.startswith(prefix) else None
 
 
-def _disagreement(kind: Kind, names: Names, tokens: Sequence[bytes | None], line: int) -> Fault | None:
+def _disagreement(
+    kind: SectionKind, names: HeaderNames, tokens: Sequence[bytes | None], line: int
+) -> Fault | None:
     """Find a header that is not byte for byte what git writes for these names."""
     _, source, _, minus, _ = tokens
     old, new, high = names[:3]
@@ -227,8 +234,8 @@ def _disagreement(kind: Kind, names: Names, tokens: Sequence[bytes | None], line
     if source is not None:
         written += [quote(old, high=high), quote(new, high=high)]
     if minus is not None:
-        written.append(DEV_NULL if kind is Kind.ADD else old_side)
-        written.append(DEV_NULL if kind is Kind.DELETE else new_side)
+        written.append(DEV_NULL if kind is SectionKind.ADD else old_side)
+        written.append(DEV_NULL if kind is SectionKind.DELETE else new_side)
     given = [token for token in tokens if token is not None]
     if written != given:
         wrong = next(token for token, right in zip(given, written, strict=True) if token != right)
@@ -239,7 +246,7 @@ def _disagreement(kind: Kind, names: Names, tokens: Sequence[bytes | None], line
             "`diff --git`, `---`, `+++` and rename lines must name the same file, written as git writes it",
             details={"old": RepoPath.from_patch(old), "new": RepoPath.from_patch(new)},
         )
-    if kind not in {Kind.RENAME, Kind.COPY} and old != new:
+    if kind not in {SectionKind.RENAME, SectionKind.COPY} and old != new:
         turned = f"{quote_path(old)} into {quote_path(new)}"
         message = f"the section turns {turned} without saying that it is a rename"
         hint = "add `rename from` and `rename to`, or name one file"
@@ -258,14 +265,14 @@ def name_missing(line: int) -> Fault:
     return Fault("path-missing", line, "a header names no file", "name the file after `a/` and `b/`")
 
 
-def _dev_null_fault(kind: Kind, git_line: bytes, minus: bytes, plus: bytes, line: int) -> Fault | None:
+def _dev_null_fault(kind: SectionKind, git_line: bytes, minus: bytes, plus: bytes, line: int) -> Fault | None:
     """Refuse `/dev/null` where the modes do not say the same: git would write to a file `dev/null`."""
-    for side, wanted, header in ((minus, Kind.ADD, "new"), (plus, Kind.DELETE, "deleted")):
+    for side, wanted, header in ((minus, SectionKind.ADD, "new"), (plus, SectionKind.DELETE, "deleted")):
         if side == DEV_NULL and kind is not wanted:
             mended = b"diff --git %b\n%b file mode 100644" % (git_line, header.encode("ascii"))
             message = f"/dev/null says that the file is {header}, but `{header} file mode` is missing"
             hint = f"add the line `{header} file mode 100644` under `diff --git`"
-            return Fault("missing-file-header", line, message, hint, mend(line, mended))
+            return Fault("missing-file-header", line, message, hint, make_fix(line, mended))
         if side != DEV_NULL and kind is wanted:
             message = f"the file is {header}, but the headers name a file where /dev/null belongs"
             hint = "write `/dev/null` on the side where the file does not exist"
@@ -273,7 +280,7 @@ def _dev_null_fault(kind: Kind, git_line: bytes, minus: bytes, plus: bytes, line
     return None
 
 
-def _contradiction(groups: tuple[bytes | None, ...], kind: Kind, line: int) -> Fault | None:
+def _contradiction(groups: tuple[bytes | None, ...], kind: SectionKind, line: int) -> Fault | None:
     """Find values that cannot be true together: modes, object ids, similarity."""
     _, old_mode, new_mode, _, _, similarity, word, source, target, dissimilarity = groups[:10]
     old_oid, new_oid, index_mode = groups[10:13]
@@ -282,17 +289,17 @@ def _contradiction(groups: tuple[bytes | None, ...], kind: Kind, line: int) -> F
         what = "`old mode` and `new mode` are the same"
     elif old_mode and {old_mode, new_mode} != _FILE_MODES:
         what = "one section cannot turn a file into a link or a submodule, or back"
-    elif index_mode and (old_mode or kind in {Kind.ADD, Kind.DELETE}):
+    elif index_mode and (old_mode or kind in {SectionKind.ADD, SectionKind.DELETE}):
         what = "the `index` line repeats a mode that another line tells"
     elif word and source == target:
         what = f"the {kind} has the same name on both sides"
     elif similarity and not word:
         what = "`similarity index` belongs to a rename or a copy"
-    elif dissimilarity and kind is not Kind.MODIFY:
+    elif dissimilarity and kind is not SectionKind.MODIFY:
         what = "`dissimilarity index` belongs to a rewritten file"
     elif old_oid and new_oid:
         zero_old, zero_new = not old_oid.strip(b"0"), not new_oid.strip(b"0")
-        if zero_old != (kind is Kind.ADD) or zero_new != (kind is Kind.DELETE):
+        if zero_old != (kind is SectionKind.ADD) or zero_new != (kind is SectionKind.DELETE):
             what = "the zeroes of the `index` line do not fit: they stand for a side that does not exist"
     if not what:
         return None
@@ -300,17 +307,17 @@ def _contradiction(groups: tuple[bytes | None, ...], kind: Kind, line: int) -> F
     return Fault("invalid-unified-diff", line, what, hint)
 
 
-def _wrong_side(kind: Kind, rows: tuple[Row, ...]) -> Fault | None:
+def _wrong_side(kind: SectionKind, rows: tuple[Row, ...]) -> Fault | None:
     """Refuse a hunk that gives an added file an old side, or a deleted file a new one."""
-    if not rows or (kind is not Kind.ADD and kind is not Kind.DELETE):
+    if not rows or (kind is not SectionKind.ADD and kind is not SectionKind.DELETE):
         return None
     old_start, old_count, new_start, new_count = rows[0][:4]
     absent, present = (old_start, old_count), (new_start, new_count)
-    if kind is Kind.DELETE:
+    if kind is SectionKind.DELETE:
         absent, present = present, absent
     if absent == (0, 0) and present[0] == 1 and len(rows) == 1:
         return None
-    side = "old" if kind is Kind.ADD else "new"
-    wanted = "-0,0 +1,N" if kind is Kind.ADD else "-1,N +0,0"
+    side = "old" if kind is SectionKind.ADD else "new"
+    wanted = "-0,0 +1,N" if kind is SectionKind.ADD else "-1,N +0,0"
     message = f"the file has no {side} side, but its hunks have lines there"
     return Fault("range-invalid", rows[0][5], message, f"write one hunk with the range `@@ {wanted} @@`")

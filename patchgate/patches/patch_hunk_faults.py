@@ -12,7 +12,7 @@ from itertools import chain, takewhile
 from patchgate.git.quoting import printable
 from patchgate.patches.patch_hunks import (
     HEADER,
-    Place,
+    PatchLine,
     elided,
     explain_hunk_header,
     foreign,
@@ -21,7 +21,7 @@ from patchgate.patches.patch_hunks import (
     prose,
     unbegun,
 )
-from patchgate.patches.patch_model import MARKER, MAX_FAULTS, Detail, Fault, Row, hunk_header, mend
+from patchgate.patches.patch_model import MARKER, MAX_FAULTS, Detail, Fault, Row, hunk_header, make_fix
 
 _BODY = (b" ", b"+", b"-", b"\\")
 _FENCES = (b"```", b"~~~")
@@ -39,11 +39,11 @@ def explain_hunk(raw: bytes, start: int, end: int, line: int, previous: Row | No
     match = HEADER.match(raw, start)
     if match is None or match[0].endswith(b"\r\n"):
         stop = raw.find(b"\n", start, end)
-        return [explain_hunk_header(Place(line, raw[start : end if stop < 0 else stop]))]
+        return [explain_hunk_header(PatchLine(line, raw[start : end if stop < 0 else stop]))]
     old_start, old_count, new_start, new_count = (
         1 if number is None else int(number) for number in match.groups()[:4]
     )
-    walk = _Walk(
+    walk = _HunkWalk(
         line=line,
         starts=(old_start, new_start),
         counts=[old_count, new_count],
@@ -57,7 +57,7 @@ def explain_hunk(raw: bytes, start: int, end: int, line: int, previous: Row | No
 
 
 @dataclass(slots=True)
-class _Walk:
+class _HunkWalk:
     """Follows one hunk line by line: what its header promised, and what has been seen.
 
     `elided` is the first line of context that is an ellipsis. `unsigned` is what is wrong up to the first
@@ -70,14 +70,14 @@ class _Walk:
     counts: list[int]
     section_text: bytes
     is_last: bool
-    elided: Place | None = None
+    elided: PatchLine | None = None
     unsigned: list[Fault] | None = None
     is_whole: bool = False
     seen: list[int] = field(default_factory=lambda: [0, 0])
     changes: int = 0
     ended: list[int] = field(default_factory=lambda: [0, 0])
 
-    def follow(self, places: Iterator[Place]) -> list[Fault]:
+    def follow(self, places: Iterator[PatchLine]) -> list[Fault]:
         """Walk the lines under the header; no fault means that the body is sound by itself.
 
         Lines without a sign are context that has lost its space where that makes the counts right.
@@ -87,17 +87,17 @@ class _Walk:
             return faults
         return self.unsigned
 
-    def _walk(self, places: Iterator[Place]) -> list[Fault]:
+    def _walk(self, places: Iterator[PatchLine]) -> list[Fault]:
         faults: list[Fault] = []
-        waiting = list[Place]()
-        above = Place(self.line, b"@@")
+        waiting = list[PatchLine]()
+        above = PatchLine(self.line, b"@@")
         for place in places:
             kind = place.text[:1]
             is_unsigned = bool(kind) and kind not in b" +-\\"
             if is_unsigned and (self.seen == self.counts or not self._has_lost_space(place, above, faults)):
                 break
             if is_unsigned:
-                self._count(Place(place.number, b" "))
+                self._count(PatchLine(place.number, b" "))
             elif kind == b"\\":
                 fault = self._mark(place, above)
                 if fault:
@@ -114,14 +114,14 @@ class _Walk:
                 waiting.append(place)
                 if self.seen != self.counts and len(faults) < MAX_FAULTS:
                     faults.append(self._blank(waiting.pop()))
-                    self._count(Place(place.number, b" "))
+                    self._count(PatchLine(place.number, b" "))
             above = place
         else:
-            place = Place(0, b"")
+            place = PatchLine(0, b"")
         self.is_whole = True
         return self._conclude(faults, waiting, place, places)
 
-    def _has_lost_space(self, place: Place, above: Place, faults: list[Fault]) -> bool:
+    def _has_lost_space(self, place: PatchLine, above: PatchLine, faults: list[Fault]) -> bool:
         """Tell whether a line may be context without its space; the first of a run is a fault."""
         fault = _foreign_inside(place)
         if fault.rule != "invalid-unified-diff" or len(faults) >= MAX_FAULTS:
@@ -133,7 +133,7 @@ class _Walk:
         return True
 
     def _conclude(
-        self, faults: list[Fault], waiting: list[Place], stop: Place, below: Iterator[Place]
+        self, faults: list[Fault], waiting: list[PatchLine], stop: PatchLine, below: Iterator[PatchLine]
     ) -> list[Fault]:
         """Judge where the body ended: `stop` is the line that is no part of it, number 0 at the end."""
         is_hunk = stop.text.startswith(b"@@")
@@ -149,7 +149,7 @@ class _Walk:
             return [*faults, foreign(stop)]
         return faults
 
-    def _count(self, place: Place) -> Fault | None:
+    def _count(self, place: PatchLine) -> Fault | None:
         kind = place.text[:1]
         if kind != b"+":
             self.seen[0] += 1
@@ -169,7 +169,7 @@ class _Walk:
             return Fault("invalid-unified-diff", line, message, hint)
         return None
 
-    def _mark(self, place: Place, above: Place) -> Fault | None:
+    def _mark(self, place: PatchLine, above: PatchLine) -> Fault | None:
         sides = {b" ": (0, 1), b"-": (0,), b"+": (1,)}.get(above.text[:1], ())
         goes_on = sides and len(above.text) > 1 and not any(self.ended[side] for side in sides)
         if place.text == MARKER and goes_on:
@@ -180,22 +180,24 @@ class _Walk:
         hint = f"write `{MARKER.decode()}` once, right under the line that lacks its newline"
         return Fault("invalid-unified-diff", place.number, message, hint)
 
-    def _explain_surplus(self, place: Place, places: Iterator[Place], blanks: list[Place]) -> list[Fault]:
+    def _explain_surplus(
+        self, place: PatchLine, places: Iterator[PatchLine], blanks: list[PatchLine]
+    ) -> list[Fault]:
         """Say what a line is that begins as a hunk's lines do, but is beyond the counts.
 
         `blanks` are the empty lines between the counted ones and this: lost context, if the hunk goes on.
         """
-        following = next(places, Place(0, b""))
+        following = next(places, PatchLine(0, b""))
         told = self._explain_end(place, following)
         if told:
             return [prose(blank) for blank in blanks[:1]] or [told]
         for blank in blanks:
-            self._count(Place(blank.number, b" "))
+            self._count(PatchLine(blank.number, b" "))
         for each in takewhile(lambda each: each.text[:1] in _BODY, chain((place, following), places)):
             self._count(each)
         return [*(self._blank(blank) for blank in blanks), self._wrong_counts(is_at_end=False)]
 
-    def _explain_end(self, place: Place, following: Place) -> Fault | None:
+    def _explain_end(self, place: PatchLine, following: PatchLine) -> Fault | None:
         """Say whether a hunk's counted lines end before this one, which then is no part of it."""
         if place.text.startswith(b"--- ") and following.text.startswith(b"+++ "):
             return unbegun(place.number, "a second file")
@@ -229,15 +231,15 @@ class _Walk:
         sides = ((old_start or bool(old), old), (new_start or bool(new), new))
         right = hunk_header(*sides, self.section_text)
         hint = f"write `{printable(right, 120)}`"
-        return Fault("hunk-count-mismatch", self.line, told, hint, mend(self.line, right), details)
+        return Fault("hunk-count-mismatch", self.line, told, hint, make_fix(self.line, right), details)
 
-    def _blank(self, place: Place) -> Fault:
+    def _blank(self, place: PatchLine) -> Fault:
         message = "an empty line inside a hunk has lost its leading space"
-        hint, fix = "an empty context line is written as one space", mend(place.number, b" ")
+        hint, fix = "an empty context line is written as one space", make_fix(place.number, b" ")
         return Fault("blank-context-line", place.number, message, hint, fix)
 
 
-def _explain_ranges(walk: _Walk, previous: Row | None) -> Fault:
+def _explain_ranges(walk: _HunkWalk, previous: Row | None) -> Fault:
     """Say what is wrong with a hunk whose body is sound by itself."""
     if not walk.changes and walk.elided is not None:
         return elided(walk.elided)
@@ -256,7 +258,7 @@ def _explain_ranges(walk: _Walk, previous: Row | None) -> Fault:
     return Fault("range-invalid", walk.line, message, hint)
 
 
-def _foreign_inside(place: Place) -> Fault:
+def _foreign_inside(place: PatchLine) -> Fault:
     if place.text.startswith(_FENCES):
         return prose(place)
     fault = foreign(place)

@@ -19,9 +19,9 @@ from patchgate.patches.patch_model import (
     OLD_INCOMPLETE,
     OLD_ONE_WRITTEN,
     Fault,
-    Mending,
+    PatchFix,
     Row,
-    mend,
+    make_fix,
 )
 
 NO_BINARY = "leave binary files out; a patch holds text only"
@@ -41,19 +41,19 @@ HEADERS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PatchLine:
     """One line of the patch: its number from 1 and its bytes without LF."""
 
     number: int
     text: bytes
 
 
-def lines_of(raw: bytes, start: int, end: int, line: int) -> Iterator[Place]:
+def lines_of(raw: bytes, start: int, end: int, line: int) -> Iterator[PatchLine]:
     """Yield the lines between two offsets; the first is line `line`. Only LF ends a line."""
     while start < end:
         stop = raw.find(b"\n", start, end)
         stop = end if stop < 0 else stop
-        yield Place(line, raw[start:stop])
+        yield PatchLine(line, raw[start:stop])
         start, line = stop + 1, line + 1
 
 
@@ -69,15 +69,15 @@ def without_returns(raw: bytes) -> bytes:
     return raw.replace(b"\r\n", b"\n").removesuffix(b"\r")
 
 
-def with_returns(fix: Mending | None) -> Mending | None:
+def with_returns(fix: PatchFix | None) -> PatchFix | None:
     """Write a mending for a patch whose every line ends in CR LF."""
     if fix is None or fix.text is None:
         return fix
     text = fix.text.replace("\n", "\r\n")
-    return Mending(fix.first, text if text.endswith("\n") else text + "\r", fix.last)
+    return PatchFix(fix.first, text if text.endswith("\n") else text + "\r", fix.last)
 
 
-def explain_hunk_header(place: Place) -> Fault:
+def explain_hunk_header(place: PatchLine) -> Fault:
     """Say what is wrong with a line that begins with `@@` but is no hunk header."""
     text = printable(place.text, 80)
     if place.text.startswith(b"@@@"):
@@ -92,15 +92,15 @@ def explain_hunk_header(place: Place) -> Fault:
     return Fault("range-invalid", place.number, message, hint)
 
 
-def carriage_return(place: Place) -> Fault:
+def carriage_return(place: PatchLine) -> Fault:
     """Refuse a header line that ends in CR."""
     message = f"the header line ends in CR LF: {printable(place.text, 80)}"
     hint = "end header lines with LF alone; a CR may only stand in the lines of a file"
-    fix = mend(place.number, place.text.rstrip(b"\r"))
+    fix = make_fix(place.number, place.text.rstrip(b"\r"))
     return Fault("carriage-return-in-header", place.number, message, hint, fix)
 
 
-def combined(place: Place) -> Fault:
+def combined(place: PatchLine) -> Fault:
     """Refuse a combined diff, which only describes a merge."""
     message = "this is a combined diff of a merge; it cannot be applied"
     return Fault("combined-diff", place.number, message, "send the difference to one parent: `git diff A B`")
@@ -112,7 +112,7 @@ def unbegun(line: int, what: str = "a file") -> Fault:
     return Fault("missing-file-header", line, message, "begin each file's section with `diff --git a/… b/…`")
 
 
-def foreign(place: Place) -> Fault:
+def foreign(place: PatchLine) -> Fault:
     """Say what a line is that no hunk and no header can hold."""
     text = place.text
     if text.startswith((b"diff --cc ", b"diff --combined ", b"@@@")):
@@ -142,7 +142,7 @@ def is_prose(text: bytes) -> bool:
     return not (is_header or is_cut or text.startswith((b"+", b"@", b"\\")) or is_elided(text))
 
 
-def elided(place: Place) -> Fault:
+def elided(place: PatchLine) -> Fault:
     """Refuse an ellipsis where lines of the patch should be."""
     message = f"lines of the patch are missing from here on: {printable(place.text.strip(), 20)}"
     return Fault(
@@ -150,7 +150,7 @@ def elided(place: Place) -> Fault:
     )
 
 
-def prose(place: Place) -> Fault:
+def prose(place: PatchLine) -> Fault:
     """Refuse a line that is no part of any section; an ellipsis means that lines were left out."""
     if is_elided(place.text):
         return elided(place)
@@ -172,7 +172,7 @@ _MORE = b"+-\\"
 
 
 @dataclass(frozen=True, slots=True)
-class Scan:
+class HunkScan:
     """What was read: the sound hunks, where reading stopped, and on which line (from 1).
 
     `is_sound` is False where it stopped at the header of a hunk that is wrong.
@@ -184,7 +184,7 @@ class Scan:
     is_sound: bool
 
 
-def scan_hunks(raw: bytes, position: int, line: int) -> Scan:
+def scan_hunks(raw: bytes, position: int, line: int) -> HunkScan:
     """Read hunks from `position` (the start of line `line`) for as long as one follows the other."""
     rows: list[Row] = []
     match, count, size = HUNK.match, raw.count, len(raw)
@@ -199,7 +199,7 @@ def scan_hunks(raw: bytes, position: int, line: int) -> Scan:
         if end < size and raw[end] in _MORE:
             rest = _read_rest(raw, found.start(6))
             if rest is None:
-                return Scan(tuple(rows), position, line, False)
+                return HunkScan(tuple(rows), position, line, False)
             end, added, removed, form, markers = rest
         lines = count(b"\n", position, end) - 1 - markers
         old_start, new_start = int(old_text), int(new_text)
@@ -217,7 +217,7 @@ def scan_hunks(raw: bytes, position: int, line: int) -> Scan:
             or (new_begin < 0 or old_begin < 0)
             or last_form & 3
         ):
-            return Scan(tuple(rows), position, line, False)
+            return HunkScan(tuple(rows), position, line, False)
         if old_count == 1 and old_written is not None:
             form |= OLD_ONE_WRITTEN
         if new_count == 1 and new_written is not None:
@@ -227,7 +227,7 @@ def scan_hunks(raw: bytes, position: int, line: int) -> Scan:
         rows.append((old_start, old_count, new_start, new_count, text, line, position, end, form, lines))
         line += lines + 1 + markers
         position = end
-    return Scan(tuple(rows), position, line, not raw.startswith(b"@@", position))
+    return HunkScan(tuple(rows), position, line, not raw.startswith(b"@@", position))
 
 
 def _read_rest(raw: bytes, begin: int) -> tuple[int, int, int, int, int] | None:

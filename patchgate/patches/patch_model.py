@@ -28,7 +28,7 @@ MARKER = b"\\ No newline at end of file"
 OLD_INCOMPLETE, NEW_INCOMPLETE, OLD_ONE_WRITTEN, NEW_ONE_WRITTEN = 1, 2, 4, 8
 
 
-class Mending(NamedTuple):
+class PatchFix(NamedTuple):
     """A mechanical mending of a patch: lines `first` to `last` (from 1) are replaced by `text`.
 
     `text` is without its last LF, and an LF inside it means two lines; None leaves the lines out.
@@ -51,11 +51,11 @@ class Fault:
     line: int | None
     message: str
     hint: str
-    fix: Mending | None = None
+    fix: PatchFix | None = None
     details: Mapping[str, Detail] = field(default_factory=dict)
 
 
-class Kind(StrEnum):
+class SectionKind(StrEnum):
     """What a section does to its file; `mode` is a change of mode and nothing else."""
 
     MODIFY = "modify"
@@ -129,10 +129,10 @@ class Hunk(NamedTuple):
         return b"@@ -%b +%b @@%b" % (old, new, self.section_text)
 
 
-def mend(first: int, text: bytes, last: int | None = None) -> Mending | None:
+def make_fix(first: int, text: bytes, last: int | None = None) -> PatchFix | None:
     """Make a mending of one line, or of lines up to `last`; None where the text is not UTF-8."""
     try:
-        return Mending(first, text.decode("utf-8"), last or first)
+        return PatchFix(first, text.decode("utf-8"), last or first)
     except UnicodeDecodeError:
         return None
 
@@ -148,7 +148,7 @@ def hunk_header(old: tuple[int, int], new: tuple[int, int], section_text: bytes 
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class PatchSection:
     """What a patch says about one file.
 
     `old_path` is None where the file is added, `new_path` where it is deleted. Modes are git's six octal
@@ -157,7 +157,7 @@ class Section:
     and `end` are offsets into `raw`, the whole patch.
     """
 
-    kind: Kind
+    kind: SectionKind
     old_path: RepoPath | None
     new_path: RepoPath | None
     old_mode: str | None
@@ -217,7 +217,7 @@ class Patch:
     """A whole patch: its bytes, its sections in their order, and how many empty lines stand before them."""
 
     raw: bytes = field(repr=False)
-    sections: tuple[Section, ...]
+    sections: tuple[PatchSection, ...]
     blank_lines: int = 0
 
     @property

@@ -12,15 +12,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from patchgate.git.quoting import DEV_NULL, printable, quote
-from patchgate.patches.patch_fixes import with_mendings
+from patchgate.patches.patch_fixes import with_fixes
 from patchgate.patches.patch_headers import ONLY_HEADERS, SECTION, name_missing, read_section
 from patchgate.patches.patch_hunk_faults import explain_hunk
 from patchgate.patches.patch_hunks import (
     HEADERS,
     NO_BINARY,
     ONLY_THE_DIFF,
-    Place,
-    Scan,
+    HunkScan,
+    PatchLine,
     carriage_return,
     foreign,
     lines_of,
@@ -39,13 +39,13 @@ from patchgate.patches.patch_model import (
     MAX_SECTIONS,
     Fault,
     Hunk,
-    Kind,
     Patch,
-    Section,
-    mend,
+    PatchSection,
+    SectionKind,
+    make_fix,
 )
 
-__all__ = ["Fault", "Hunk", "Kind", "Patch", "Section", "parse", "print_patch", "without_returns"]
+__all__ = ["Fault", "Hunk", "Patch", "PatchSection", "SectionKind", "parse", "print_patch", "without_returns"]
 _START = b"diff --git "
 _HUNK = b"\n@@"
 _BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
@@ -62,11 +62,11 @@ _PER_CENT = re.compile(rb"(?:0|[1-9][0-9]?|100)%")
 _INDEX = re.compile(rb"[0-9a-f]{4,64}\.\.[0-9a-f]{4,64}(?: (?:100644|100755|120000|160000))?")
 
 
-def explain_headers(places: Iterable[Place]) -> Fault:
+def explain_headers(places: Iterable[PatchLine]) -> Fault:
     """Say which header line is the first at fault; the first place is the `diff --git` line."""
     seen: set[bytes] = set()
     last = -1
-    first: Place | None = None
+    first: PatchLine | None = None
     for place in places:
         if place.text.endswith(b"\r"):
             return carriage_return(place)
@@ -88,7 +88,7 @@ def explain_headers(places: Iterable[Place]) -> Fault:
     return _explain_pairs(seen, first.number if first else 1)
 
 
-def _explain_foreign(place: Place, *, follows_names: bool) -> Fault:
+def _explain_foreign(place: PatchLine, *, follows_names: bool) -> Fault:
     if follows_names and place.text[:1] in {b" ", b"+", b"-"}:
         message = "the lines of a hunk begin without their `@@` header"
         return Fault(
@@ -99,7 +99,7 @@ def _explain_foreign(place: Place, *, follows_names: bool) -> Fault:
     return foreign(place)
 
 
-def _value_fault(place: Place, header: bytes) -> Fault | None:
+def _value_fault(place: PatchLine, header: bytes) -> Fault | None:
     value = place.text[len(header) :]
     shown = printable(value, 60)
     if header.endswith(b"mode ") and not _MODE.fullmatch(value):
@@ -146,7 +146,7 @@ def parse(raw: bytes) -> Patch | tuple[Fault, ...]:
     if isinstance(found, Patch):
         return found
     whole = text if text.endswith(b"\n") else text + b"\n"
-    faults = with_mendings(whole, found, _count_faults)
+    faults = with_fixes(whole, found, _count_faults)
     return faults if text is raw else tuple(replace(each, fix=with_returns(each.fix)) for each in faults)
 
 
@@ -165,7 +165,7 @@ def _read(raw: bytes) -> Patch | tuple[Fault, ...]:
         return (_missing_newline(raw), *(rest if isinstance(rest, tuple) else ()))
     blank_lines = _blank_lines(raw)
     faults: list[Fault] = []
-    sections: list[Section] = []
+    sections: list[PatchSection] = []
     position, line, n_hunks = blank_lines, blank_lines + 1, 0
     if not raw.startswith(_START, position):
         faults.append(_explain_start(raw, position, line))
@@ -194,7 +194,7 @@ def _blank_lines(raw: bytes) -> int:
     return match.end() if match else 0
 
 
-def _read_one(raw: bytes, position: int, line: int) -> tuple[Section, int] | list[Fault]:
+def _read_one(raw: bytes, position: int, line: int) -> tuple[PatchSection, int] | list[Fault]:
     """Read the section at `position`, a `diff --git` line; give the number of the line after it too."""
     match = SECTION.match(raw, position)
     if match is None:
@@ -219,7 +219,7 @@ def _read_one(raw: bytes, position: int, line: int) -> tuple[Section, int] | lis
     return [headers, *_hunk_faults(raw, below, end)]
 
 
-def _hunk_faults(raw: bytes, scan: Scan, end: int) -> list[Fault]:
+def _hunk_faults(raw: bytes, scan: HunkScan, end: int) -> list[Fault]:
     """Say what is wrong with the hunks of a section that ends at `end`, each read for itself."""
     faults: list[Fault] = []
     while not (scan.is_sound and scan.position >= end) and len(faults) < MAX_FAULTS:
@@ -235,7 +235,7 @@ def _hunk_faults(raw: bytes, scan: Scan, end: int) -> list[Fault]:
     return faults
 
 
-def _header_lines(raw: bytes, position: int, end: int, line: int) -> Iterator[Place]:
+def _header_lines(raw: bytes, position: int, end: int, line: int) -> Iterator[PatchLine]:
     for place in lines_of(raw, position, end, line):
         if place.text.startswith(b"@@ -"):
             return
@@ -285,7 +285,7 @@ def _missing_newline(raw: bytes) -> Fault:
     last = raw[start:]
     is_known = last.startswith((b" ", b"-")) or last == MARKER
     hint = "end the patch with a newline" + ("" if is_known else ", if its last line is whole")
-    fix = mend(line, last + b"\n") if is_known and len(last) <= 4096 else None
+    fix = make_fix(line, last + b"\n") if is_known and len(last) <= 4096 else None
     return Fault("newline-missing", line, "the last line of the patch has no newline at its end", hint, fix)
 
 
@@ -319,13 +319,13 @@ def _other_form(raw: bytes) -> str | None:
     return None
 
 
-def _find_repeated(sections: list[Section]) -> list[Fault]:
+def _find_repeated(sections: list[PatchSection]) -> list[Fault]:
     """Find paths that more than one section writes: the result would hang on their order."""
     written: dict[bytes, int] = {}
     faults: list[Fault] = []
     for section in sections:
         paths = [section.path]
-        if section.kind is Kind.RENAME and section.old_path is not None:
+        if section.kind is SectionKind.RENAME and section.old_path is not None:
             paths.append(section.old_path)
         for path in paths:
             first = written.setdefault(path.raw, section.line)
@@ -346,16 +346,16 @@ def print_patch(patch: Patch) -> bytes:
     return b"".join(pieces)
 
 
-def _print_headers(section: Section) -> Iterator[bytes]:
+def _print_headers(section: PatchSection) -> Iterator[bytes]:
     old, new = (section.old_path or section.path).raw, section.path.raw
     high = section.quotes_high
     old_name, new_name = quote(b"a/" + old, high=high), quote(b"b/" + new, high=high)
     yield b"diff --git %b %b\n" % (old_name, new_name)
     old_mode, new_mode = (section.old_mode or "").encode(), (section.new_mode or "").encode()
     same_mode = b""
-    if section.kind is Kind.ADD:
+    if section.kind is SectionKind.ADD:
         yield b"new file mode %b\n" % new_mode
-    elif section.kind is Kind.DELETE:
+    elif section.kind is SectionKind.DELETE:
         yield b"deleted file mode %b\n" % old_mode
     elif old_mode != new_mode:
         yield b"old mode %b\nnew mode %b\n" % (old_mode, new_mode)
@@ -363,7 +363,7 @@ def _print_headers(section: Section) -> Iterator[bytes]:
         same_mode = b" " + old_mode
     if section.similarity is not None:
         yield b"similarity index %d%%\n" % section.similarity
-    if section.kind in {Kind.RENAME, Kind.COPY}:
+    if section.kind in {SectionKind.RENAME, SectionKind.COPY}:
         word = section.kind.encode()
         yield b"%b from %b\n%b to %b\n" % (word, quote(old, high=high), word, quote(new, high=high))
     if section.dissimilarity is not None:
@@ -371,6 +371,6 @@ def _print_headers(section: Section) -> Iterator[bytes]:
     if section.old_oid is not None and section.new_oid is not None:
         yield b"index %b..%b%b\n" % (section.old_oid.encode(), section.new_oid.encode(), same_mode)
     if section.rows:
-        old_name = DEV_NULL if section.kind is Kind.ADD else old_name + b"\t" * section.old_tab
-        new_name = DEV_NULL if section.kind is Kind.DELETE else new_name + b"\t" * section.new_tab
+        old_name = DEV_NULL if section.kind is SectionKind.ADD else old_name + b"\t" * section.old_tab
+        new_name = DEV_NULL if section.kind is SectionKind.DELETE else new_name + b"\t" * section.new_tab
         yield b"--- %b\n+++ %b\n" % (old_name, new_name)

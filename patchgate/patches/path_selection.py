@@ -14,7 +14,7 @@ from patchgate.git.model import folders_above
 from patchgate.git.path import RepoPath, faults
 from patchgate.git.quoting import exact_text, split_equal_names, strip_tab, unquote
 from patchgate.patches.edits import Edits, parse_edits
-from patchgate.patches.patch_model import Patch, Section
+from patchgate.patches.patch_model import Patch, PatchSection
 
 MAX_NAMES = 200
 _MOST_BYTES = 4 * 1024 * 1024
@@ -112,11 +112,11 @@ def _meant(found: Sequence[RepoPath], absent: Set[RepoPath]) -> RepoPath:
     return meant[0]
 
 
-def _paths(section: Section) -> tuple[RepoPath, ...]:
+def _paths(section: PatchSection) -> tuple[RepoPath, ...]:
     return tuple(path for path in (section.old_path, section.new_path) if path is not None)
 
 
-def _touches(section: Section, wanted: set[bytes]) -> bool:
+def _touches(section: PatchSection, wanted: set[bytes]) -> bool:
     return any(above in wanted for path in _paths(section) for above in _and_above(path))
 
 

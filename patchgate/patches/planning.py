@@ -13,9 +13,18 @@ from dataclasses import dataclass, field, replace
 
 from patchgate.git.model import GITLINK, REGULAR
 from patchgate.git.path import RepoPath
-from patchgate.patches.hunk_mismatch import Obstacle, explain_misfit
+from patchgate.patches.hunk_mismatch import FitFailure, explain_mismatch
 from patchgate.patches.line_ends import FileLines, HunkLines, adapt_line_ends, read_hunk
-from patchgate.patches.patch_model import MARKER, MAX_FAULTS, Detail, Fault, Hunk, Kind, Mending, Section
+from patchgate.patches.patch_model import (
+    MARKER,
+    MAX_FAULTS,
+    Detail,
+    Fault,
+    Hunk,
+    PatchFix,
+    PatchSection,
+    SectionKind,
+)
 from patchgate.patches.patch_parser import parse
 from patchgate.patches.section_fixes import as_new_file, with_mode, without_section
 
@@ -56,7 +65,7 @@ class Fitted:
         return tuple(placement for placement in self.placements if placement.offset)
 
 
-def fit(section: Section, preimage: bytes) -> Fitted | tuple[Fault, ...]:
+def fit(section: PatchSection, preimage: bytes) -> Fitted | tuple[Fault, ...]:
     """Apply a section's hunks to a file, line ends already adapted, or say why they do not fit.
 
     Args:
@@ -72,7 +81,7 @@ def fit(section: Section, preimage: bytes) -> Fitted | tuple[Fault, ...]:
     if whole is not None:
         return whole
     file = FileLines(preimage)
-    search = _Search(file)
+    search = _HunkSearch(file)
     pieces: list[bytes] = []
     placements: list[Placement] = []
     faults: list[Fault] = []
@@ -83,10 +92,10 @@ def fit(section: Section, preimage: bytes) -> Fitted | tuple[Fault, ...]:
         is_sound = hunk.new_position == hunk.old_position + drift
         place = search.place(hunk, lines, done, is_sound=is_sound)
         shift, drift = drift, drift + hunk.added - hunk.removed
-        if isinstance(place, Obstacle):
+        if isinstance(place, FitFailure):
             is_searched = len(faults) < _SEARCHED
             faults.append(
-                explain_misfit(section, number, hunk, lines, file, place, search=is_searched, shift=shift)
+                explain_mismatch(section, number, hunk, lines, file, place, search=is_searched, shift=shift)
             )
             if len(faults) >= MAX_FAULTS:
                 break
@@ -106,18 +115,18 @@ def fit(section: Section, preimage: bytes) -> Fitted | tuple[Fault, ...]:
     return Fitted(b"\n".join(pieces), tuple(placements))
 
 
-def _fit_whole_file(section: Section, preimage: bytes) -> Fitted | None:
+def _fit_whole_file(section: PatchSection, preimage: bytes) -> Fitted | None:
     """Fit the one hunk that is a whole added or deleted file, without splitting it into lines.
 
     Measured: as lists of lines, 200 MB of added empty lines took 9 GB.
     """
-    if section.kind not in {Kind.ADD, Kind.DELETE} or len(section.rows) != 1:
+    if section.kind not in {SectionKind.ADD, SectionKind.DELETE} or len(section.rows) != 1:
         return None
     (hunk,) = section.hunks
-    is_incomplete = hunk.new_incomplete if section.kind is Kind.ADD else hunk.old_incomplete
+    is_incomplete = hunk.new_incomplete if section.kind is SectionKind.ADD else hunk.old_incomplete
     end = hunk.end - (len(MARKER) + 2 if is_incomplete else 0)
-    text = _without_signs(section.raw, hunk.body, end, b"\n+" if section.kind is Kind.ADD else b"\n-")
-    if section.kind is Kind.ADD:
+    text = _without_signs(section.raw, hunk.body, end, b"\n+" if section.kind is SectionKind.ADD else b"\n-")
+    if section.kind is SectionKind.ADD:
         return Fitted(text, (Placement(1, hunk.old_start, 0),)) if not preimage else None
     return Fitted(b"", (Placement(1, hunk.old_start, 0),)) if text == preimage else None
 
@@ -132,14 +141,14 @@ def _without_signs(raw: bytes, start: int, end: int, sign: bytes) -> bytes:
     return text.getvalue()
 
 
-class _Search:
+class _HunkSearch:
     """Looks for the one place of each hunk in the old file."""
 
     def __init__(self, file: FileLines) -> None:
         self.file = file
         self.budget = _SEARCH_BUDGET
 
-    def place(self, hunk: Hunk, lines: HunkLines, done: int, *, is_sound: bool) -> int | Obstacle:
+    def place(self, hunk: Hunk, lines: HunkLines, done: int, *, is_sound: bool) -> int | FitFailure:
         """Find the line (from 0) where a hunk stands, or what keeps it from any.
 
         Args:
@@ -152,22 +161,22 @@ class _Search:
         if fits and is_sound:
             return stated
         if not lines.old:
-            return Obstacle("no-context")
+            return FitFailure("no-context")
         found = self._occurrences(lines)
         if found is None:
-            return Obstacle("too-many")
+            return FitFailure("too-many")
         if not found:
-            return Obstacle("absent")
+            return FitFailure("absent")
         if len(found) > 1:
-            return Obstacle("ambiguous", tuple(found))
+            return FitFailure("ambiguous", tuple(found))
         only = found[0]
         if only < done:
-            return Obstacle("order", (only,))
+            return FitFailure("order", (only,))
         # git compares a last line without newline by its first bytes, so it may stop too early elsewhere.
         is_loose = lines.old_incomplete and lines.trailing > 0
         if self._may_stand(hunk, lines, only) and (not is_loose or fits):
             return only
-        return Obstacle("beginning" if hunk.old_start <= 1 and only else "end", (only,))
+        return FitFailure("beginning" if hunk.old_start <= 1 and only else "end", (only,))
 
     def _may_stand(self, hunk: Hunk, lines: HunkLines, place: int) -> bool:
         """Tell whether git would take the hunk at a place where its lines match."""
@@ -211,7 +220,7 @@ class Preimage:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PlannedFile:
     """What becomes of one path: its mode and bytes, or (None) it is gone."""
 
     path: RepoPath
@@ -220,36 +229,36 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class SectionPlan:
     """What one section makes: a step for each path that it writes or removes, and notes.
 
     `adapted` is the section with its line ends made like the file's; empty where it stays as it is.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[PlannedFile, ...]
     adapted: bytes = b""
     notes: tuple[Fault, ...] = ()
     copied_from: RepoPath | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class PatchTargets:
     """The files that a patch meets: what stands at a path (None: nothing), and which paths it removes."""
 
     preimages: Mapping[RepoPath, Preimage | None]
     removed: frozenset[RepoPath] = field(default_factory=frozenset)
 
 
-def removed_by(sections: tuple[Section, ...]) -> frozenset[RepoPath]:
+def removed_by(sections: tuple[PatchSection, ...]) -> frozenset[RepoPath]:
     """Name the paths that a patch removes, by deletion or by renaming them away."""
     return frozenset(
         section.old_path
         for section in sections
-        if section.old_path is not None and section.kind in {Kind.DELETE, Kind.RENAME}
+        if section.old_path is not None and section.kind in {SectionKind.DELETE, SectionKind.RENAME}
     )
 
 
-def plan_section(section: Section, around: Surroundings) -> Planned | tuple[Fault, ...]:
+def plan_section(section: PatchSection, around: PatchTargets) -> SectionPlan | tuple[Fault, ...]:
     """Plan one section, or say why it does not meet its file.
 
     Returns:
@@ -278,28 +287,28 @@ def plan_section(section: Section, around: Surroundings) -> Planned | tuple[Faul
             fitted = tuple(replace(fault, fix=_without_lines(fault.fix)) for fault in fitted)
         return tuple(_at(fault, section.line - section_now.line) for fault in fitted)
     notes.extend(_moved(section, each) for each in fitted.moved)
-    return Planned(
+    return SectionPlan(
         steps=_steps(section, section.new_mode or (old.mode if old else REGULAR), fitted.result),
         adapted=adapted or b"",
         notes=tuple(notes),
-        copied_from=section.old_path if section.kind is Kind.COPY else None,
+        copied_from=section.old_path if section.kind is SectionKind.COPY else None,
     )
 
 
-def _misplaced(section: Section, around: Surroundings) -> tuple[Fault, ...]:
+def _misplaced(section: PatchSection, around: PatchTargets) -> tuple[Fault, ...]:
     """Find what keeps a section from its file before any line is compared."""
     found = (_old_misplaced(section, around), _new_misplaced(section, around))
     return tuple(fault for fault in found if fault is not None)
 
 
-def _old_misplaced(section: Section, around: Surroundings) -> Fault | None:
+def _old_misplaced(section: PatchSection, around: PatchTargets) -> Fault | None:
     if section.old_path is None:
         return None
     old = around.preimages.get(section.old_path)
     if old is None or old.mode == _FOLDER:
         hint = "name a file that exists; a new file needs `new file mode 100644` and --- /dev/null"
         fix = as_new_file(section)
-        if section.kind is Kind.DELETE:
+        if section.kind is SectionKind.DELETE:
             hint, fix = "leave the section out; there is nothing to delete", without_section(section)
         message = f"{section.old_path.quoted} does not exist"
         return Fault("target-missing", section.line, message, hint, fix)
@@ -311,7 +320,7 @@ def _old_misplaced(section: Section, around: Surroundings) -> Fault | None:
     return Fault("effect-mismatch", section.line, message, hint, fix, details)
 
 
-def _new_misplaced(section: Section, around: Surroundings) -> Fault | None:
+def _new_misplaced(section: PatchSection, around: PatchTargets) -> Fault | None:
     path = section.new_path
     if path is None or path == section.old_path or path in around.removed:
         return None
@@ -326,40 +335,40 @@ def _new_misplaced(section: Section, around: Surroundings) -> Fault | None:
     return Fault("already-exists", section.line, message, hint)
 
 
-def _is_made(section: Section, standing: Preimage) -> bool:
+def _is_made(section: PatchSection, standing: Preimage) -> bool:
     """Tell whether what an added file would be is what stands there."""
-    if section.kind is not Kind.ADD or standing.mode != section.new_mode:
+    if section.kind is not SectionKind.ADD or standing.mode != section.new_mode:
         return False
     fitted = fit(section, b"")
     return not isinstance(fitted, tuple) and fitted.result == standing.content
 
 
-def _steps(section: Section, mode: str, content: bytes) -> tuple[Step, ...]:
+def _steps(section: PatchSection, mode: str, content: bytes) -> tuple[PlannedFile, ...]:
     """Say what becomes of the paths of a section whose result is known."""
     if section.new_path is None:
         assert section.old_path is not None
-        return (Step(section.old_path),)
-    made = Step(section.new_path, mode, content)
-    if section.kind is Kind.RENAME and section.old_path is not None:
-        return (Step(section.old_path), made)
+        return (PlannedFile(section.old_path),)
+    made = PlannedFile(section.new_path, mode, content)
+    if section.kind is SectionKind.RENAME and section.old_path is not None:
+        return (PlannedFile(section.old_path), made)
     return (made,)
 
 
-def _plan_gitlink(section: Section, old: Preimage | None) -> Planned | tuple[Fault, ...]:
+def _plan_gitlink(section: PatchSection, old: Preimage | None) -> SectionPlan | tuple[Fault, ...]:
     """Plan a submodule's entry: its content is the commit's id, written as one line of text."""
     if section.new_path is None:
-        return Planned(_steps(section, GITLINK, b""))
+        return SectionPlan(_steps(section, GITLINK, b""))
     found = _SUBPROJECT.findall(section.raw, section.start, section.end)
     if section.n_hunks == 0 and old is not None:
-        return Planned(_steps(section, section.new_mode or old.mode, old.content))
+        return SectionPlan(_steps(section, section.new_mode or old.mode, old.content))
     if len(found) != 1:
         message = f"{section.path.quoted} is a submodule's entry, but the patch names no commit for it"
         hint, fix = "leave the submodule out of the patch", without_section(section)
         return (Fault("effect-mismatch", section.line, message, hint, fix),)
-    return Planned(_steps(section, section.new_mode or GITLINK, found[0]))
+    return SectionPlan(_steps(section, section.new_mode or GITLINK, found[0]))
 
 
-def _without_lines(fix: Mending | None) -> Mending | None:
+def _without_lines(fix: PatchFix | None) -> PatchFix | None:
     """Keep a mending that brings no line of a file: a header, or lines that are left out."""
     return fix if fix is None or fix.text is None or fix.text.startswith("@@ ") else None
 
@@ -372,11 +381,11 @@ def _at(fault: Fault, shift: int) -> Fault:
     if isinstance(details.get("patch_line"), int):
         details["patch_line"] = int(str(details["patch_line"])) + shift
     line = None if fault.line is None else fault.line + shift
-    fix = fault.fix and Mending(fault.fix.first + shift, fault.fix.text, fault.fix.last + shift)
+    fix = fault.fix and PatchFix(fault.fix.first + shift, fault.fix.text, fault.fix.last + shift)
     return Fault(fault.rule, line, fault.message, fault.hint, fix, details)
 
 
-def _moved(section: Section, at: Placement) -> Fault:
+def _moved(section: PatchSection, at: Placement) -> Fault:
     details: dict[str, Detail] = {"hunk": at.hunk, "found_at": [at.line]}
     where = f"stands at line {at.line}, {at.offset:+d} from where it says"
     message = f"hunk {at.hunk} of {section.path.quoted} {where}"

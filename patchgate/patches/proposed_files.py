@@ -23,7 +23,7 @@ from patchgate.git.model import (
 )
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath, faults
-from patchgate.patches.patch_model import Kind, Patch, Section
+from patchgate.patches.patch_model import Patch, PatchSection, SectionKind
 from patchgate.patches.planning import Preimage
 
 _PREIMAGE_BYTES = 256 << 20
@@ -39,7 +39,7 @@ def proposed_files(
     files: dict[RepoPath, FileChange] = {}
     for section in patch.sections:
         leaves = section.old_path if section.old_path != section.new_path else None
-        if leaves is not None and section.kind is not Kind.COPY:
+        if leaves is not None and section.kind is not SectionKind.COPY:
             gone = _old_entry(section, ground, unknown)
             files[leaves] = FileChange(
                 leaves,
@@ -68,7 +68,7 @@ def proposed_files(
     return list(files.values())
 
 
-def _old_entry(section: Section, ground: Ground, unknown: str) -> Entry:
+def _old_entry(section: PatchSection, ground: Ground, unknown: str) -> Entry:
     entry = ground.entries.get(section.old_path) if section.old_path is not None else None
     if entry is None or entry.mode == TREE_MODE:
         return Entry(section.old_mode or REGULAR, unknown)
@@ -146,7 +146,7 @@ def behind_links(patch: Patch) -> dict[RepoPath, RepoPath]:
     return {path: link for path in made if (link := descent.at(path.parent)) is not None}
 
 
-def standing(files: Iterable[FileChange], blocked: Mapping[RepoPath, RepoPath]) -> list[FileChange]:
+def placeable_files(files: Iterable[FileChange], blocked: Mapping[RepoPath, RepoPath]) -> list[FileChange]:
     """Leave out the files that could stand in no tree: behind something, misnamed, or above another one."""
     reached = [file for file in files if file.path not in blocked and not faults(file.path, from_text=True)]
     folders = folders_above(file.path for file in reached if file.new is not None)
@@ -158,7 +158,7 @@ def copied_by(patch: Patch) -> tuple[RepoPath, ...]:
     return tuple(
         section.old_path
         for section in patch.sections
-        if section.kind is Kind.COPY and section.old_path is not None
+        if section.kind is SectionKind.COPY and section.old_path is not None
     )
 
 
@@ -167,13 +167,13 @@ def named_together(patch: Patch) -> tuple[tuple[RepoPath, RepoPath], ...]:
     return tuple(
         (section.old_path, section.new_path)
         for section in patch.sections
-        if section.kind in {Kind.RENAME, Kind.COPY}
+        if section.kind in {SectionKind.RENAME, SectionKind.COPY}
         and section.old_path is not None
         and section.new_path is not None
     )
 
 
-def _watched(section: Section, detail: Detail) -> tuple[Line, ...]:
+def _watched(section: PatchSection, detail: Detail) -> tuple[Line, ...]:
     """Pick the suspicious ones of the lines that a section would add, by their numbers in its new file."""
     if detail.watch is None:
         return ()

@@ -1,8 +1,8 @@
 """The agents' reply protocol: the table of actions, and what one raw reply asks for; it judges no patch.
 
-To add an action, add an `Action` with an example that holds to `ACTIONS`, from which validation, describing
-and tests are made. A new kind of value is a `Kind` and a branch of `read_value`; a new fault is a rule in
-`report/rules`. `tests/patches/test_reply_actions.py` holds every row to its example by itself.
+To add an action, add a `ReplyAction` with a valid example to `ACTIONS`: validation, `describe` and the tests
+are made from that table. A new kind of value is a `ParameterKind` and a branch of `read_value`. A new fault
+is a rule in `report/rules`. `tests/patches/test_reply_actions.py` checks every row against its example.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from patchgate.patches.edits import LongNumber
 from patchgate.patches.patch_model import MAX_FAULTS, Fault
 from patchgate.patches.reply_grammar import (
     MAX_REPLY_BYTES,
-    Action,
     Block,
-    Kind,
     Parameter,
+    ParameterKind,
+    ParsedReply,
     Proposal,
-    Reading,
+    ReplyAction,
     Value,
-    Written,
+    WrittenParameter,
     print_block,
     read_blocks,
 )
@@ -41,29 +41,29 @@ _JSON_WORDS = {
 }
 
 
-def is_blank(written: Written) -> bool:
+def is_blank(written: WrittenParameter) -> bool:
     """Tell whether nothing was written."""
     return written.value is not None and not written.value.strip(_SPACE)
 
 
-def read_value(parameter: Parameter, written: Written) -> tuple[Value, str | None] | Fault:
+def read_value(parameter: Parameter, written: WrittenParameter) -> tuple[Value, str | None] | Fault:
     """Read a value that was written; beside it stands a note where it was taken otherwise."""
     raw = written.value or b""
-    if parameter.kind is Kind.PATCH:
+    if parameter.kind is ParameterKind.PATCH:
         return raw.decode("utf-8"), None
-    if parameter.kind is Kind.TEXT:
+    if parameter.kind is ParameterKind.TEXT:
         if not written.in_cdata:
             raw = raw.replace(b"\r\n", b"\n").strip(_SPACE)
         return raw.decode("utf-8"), None
     loaded = _load(parameter, written, raw)
-    if isinstance(loaded, Fault) or parameter.kind is Kind.EDITS:
+    if isinstance(loaded, Fault) or parameter.kind is ParameterKind.EDITS:
         return loaded if isinstance(loaded, Fault) else (loaded[0], None)
-    if parameter.kind is Kind.NUMBER:
+    if parameter.kind is ParameterKind.NUMBER:
         return _number(parameter, written, loaded[0])
     return _strings(parameter, written, loaded[0])
 
 
-def _load(parameter: Parameter, written: Written, raw: bytes) -> tuple[Value] | Fault:
+def _load(parameter: Parameter, written: WrittenParameter, raw: bytes) -> tuple[Value] | Fault:
     """Read JSON, of bounded depth and without text that is none; a tuple, since null is JSON too."""
     try:
         loaded: Value = json.loads(
@@ -86,7 +86,7 @@ def _refuse_constant(text: str) -> Value:
     raise ValueError(f"{text} is no number there")
 
 
-def _too_deep(parameter: Parameter, written: Written) -> Fault:
+def _too_deep(parameter: Parameter, written: WrittenParameter) -> Fault:
     message = f"`{parameter.name}` is nested too deeply"
     return Fault(_RULE, written.line, message, f"send {parameter.kind.words}")
 
@@ -109,14 +109,20 @@ def _hint(parameter: Parameter, raw: bytes) -> str:
     """Say what to write; of one line that was meant as a text, the very JSON."""
     words = f"`{parameter.name}` takes {parameter.kind.words}"
     text = raw.strip(_SPACE)
-    if parameter.kind is Kind.STRINGS and 0 < len(text) <= 100 and not any(mark in text for mark in b'\n[]"'):
+    if (
+        parameter.kind is ParameterKind.STRINGS
+        and 0 < len(text) <= 100
+        and not any(mark in text for mark in b'\n[]"')
+    ):
         return f"{words}: {printable(json.dumps([text.decode('utf-8')], ensure_ascii=False), 200)}"
-    if parameter.kind is Kind.NUMBER:
+    if parameter.kind is ParameterKind.NUMBER:
         return f"{words} from {parameter.least} to {parameter.most}, without quotes"
-    return f'{words}: ["…"]' if parameter.kind is Kind.STRINGS else words
+    return f'{words}: ["…"]' if parameter.kind is ParameterKind.STRINGS else words
 
 
-def _number(parameter: Parameter, written: Written, value: Value) -> tuple[Value, str | None] | Fault:
+def _number(
+    parameter: Parameter, written: WrittenParameter, value: Value
+) -> tuple[Value, str | None] | Fault:
     """Take a whole number within its bounds: too large is capped, too small refused."""
     name, hint = parameter.name, _hint(parameter, b"")
     number = value
@@ -132,7 +138,9 @@ def _number(parameter: Parameter, written: Written, value: Value) -> tuple[Value
     return number, None
 
 
-def _strings(parameter: Parameter, written: Written, value: Value) -> tuple[Value, str | None] | Fault:
+def _strings(
+    parameter: Parameter, written: WrittenParameter, value: Value
+) -> tuple[Value, str | None] | Fault:
     """Take a list of strings, one at least, none of them blank."""
     name, hint = parameter.name, _hint(parameter, b"")
 
@@ -169,53 +177,55 @@ diff --git a/src/app.py b/src/app.py
 _EDITS = r'{"patch": {"edits": [{"path": "src/app.py", "start": 1, "end": 1, "new_text": "total = 2\n"}]}}'
 
 ACTIONS = (
-    Action(
+    ReplyAction(
         "explore",
         "look at the code around some anchors",
         (
-            Parameter("anchors", Kind.STRINGS, "paths or names to start from", required=True),
-            Parameter("hop", Kind.NUMBER, "how many references away", default=1, least=0, most=2),
-            Parameter("limit", Kind.NUMBER, "how many places at most", default=20, least=1, most=100),
+            Parameter("anchors", ParameterKind.STRINGS, "paths or names to start from", required=True),
+            Parameter("hop", ParameterKind.NUMBER, "how many references away", default=1, least=0, most=2),
+            Parameter(
+                "limit", ParameterKind.NUMBER, "how many places at most", default=20, least=1, most=100
+            ),
         ),
         {"anchors": '["src/app.py", "total"]', "hop": "1"},
     ),
-    Action(
+    ReplyAction(
         "memory",
         "recall what is known about a thing",
         (
-            Parameter("target", Kind.TEXT, "what it is about", required=True),
-            Parameter("intent", Kind.TEXT, "what it is needed for", required=True),
+            Parameter("target", ParameterKind.TEXT, "what it is about", required=True),
+            Parameter("intent", ParameterKind.TEXT, "what it is needed for", required=True),
         ),
         {"target": "src/app.py", "intent": "why total was 1"},
     ),
-    Action(
+    ReplyAction(
         "repair",
         "propose a change",
         (
-            Parameter("subplan", Kind.TEXT, "what is changed, and why", required=True),
-            Parameter("patch", Kind.PATCH, "the whole change, as git diff writes it"),
-            Parameter("edits", Kind.EDITS, f"lines of one file, {_EDITS}"),
+            Parameter("subplan", ParameterKind.TEXT, "what is changed, and why", required=True),
+            Parameter("patch", ParameterKind.PATCH, "the whole change, as git diff writes it"),
+            Parameter("edits", ParameterKind.EDITS, f"lines of one file, {_EDITS}"),
         ),
         {"subplan": "count from 2", "patch": _DIFF},
         one_of=(("patch", "edits"),),
     ),
-    Action(
+    ReplyAction(
         "submit",
         "hand the work in",
-        (Parameter("summary", Kind.TEXT, "what was done"),),
+        (Parameter("summary", ParameterKind.TEXT, "what was done"),),
         {"summary": "total counts from 2"},
     ),
-    Action(
+    ReplyAction(
         "noop",
         "do nothing",
-        (Parameter("reason", Kind.TEXT, "why there is nothing to do"),),
+        (Parameter("reason", ParameterKind.TEXT, "why there is nothing to do"),),
         {"reason": "the tests pass as they are"},
     ),
 )
 """Every action that a reply may ask for."""
 
 
-def read_reply(raw: bytes, actions: Sequence[Action] = ACTIONS) -> Reading:
+def read_reply(raw: bytes, actions: Sequence[ReplyAction] = ACTIONS) -> ParsedReply:
     """Read one raw reply, and tell every fault of it that can be told soundly, by line."""
     blocks, found = read_blocks(raw)
     readings = [_read_block(block, actions) for block in blocks]
@@ -225,16 +235,16 @@ def read_reply(raw: bytes, actions: Sequence[Action] = ACTIONS) -> Reading:
         return reading
     faults.sort(key=lambda fault: fault.line or 0)
     action, params = (readings[0].action, readings[0].params) if len(readings) == 1 else (None, {})
-    return Reading(action, params, faults=tuple(faults[:MAX_FAULTS]))
+    return ParsedReply(action, params, faults=tuple(faults[:MAX_FAULTS]))
 
 
-def _read_block(block: Block, actions: Sequence[Action]) -> Reading:
+def _read_block(block: Block, actions: Sequence[ReplyAction]) -> ParsedReply:
     action = next((each for each in actions if each.name == block.name), None)
     faults: list[Fault] = [*_find_repeated(block.parameters)]
     if action is None:
         if block.name is not None:
             faults.append(_unknown_action(block.name, block.line, actions))
-        return Reading(None, {}, faults=tuple(faults))
+        return ParsedReply(None, {}, faults=tuple(faults))
     given = {each.name: each for each in reversed(block.parameters)}
     for name, written in given.items():
         if action.find(name) is None:
@@ -255,10 +265,10 @@ def _read_block(block: Block, actions: Sequence[Action]) -> Reading:
                 params[parameter.name] = read[0]
                 notes += [read[1]] if read[1] else []
     proposal = _proposal(action, given)
-    return Reading(action.name, params, notes=tuple(notes), faults=tuple(faults), proposal=proposal)
+    return ParsedReply(action.name, params, notes=tuple(notes), faults=tuple(faults), proposal=proposal)
 
 
-def _proposal(action: Action, given: Mapping[str, Written]) -> Proposal | None:
+def _proposal(action: ReplyAction, given: Mapping[str, WrittenParameter]) -> Proposal | None:
     for parameter in action.parameters:
         written = given.get(parameter.name)
         if parameter.kind.is_proposal and written is not None and written.value is not None:
@@ -266,7 +276,7 @@ def _proposal(action: Action, given: Mapping[str, Written]) -> Proposal | None:
     return None
 
 
-def _find_repeated(parameters: Sequence[Written]) -> Iterator[Fault]:
+def _find_repeated(parameters: Sequence[WrittenParameter]) -> Iterator[Fault]:
     first: dict[str, int] = {}
     for each in parameters:
         line = first.get(each.name)
@@ -278,7 +288,9 @@ def _find_repeated(parameters: Sequence[Written]) -> Iterator[Fault]:
             yield Fault("duplicate-param", each.line, message, "leave one of the two out", details=details)
 
 
-def _find_missing(action: Action, block: Block, given: Mapping[str, Written]) -> Iterator[Fault]:
+def _find_missing(
+    action: ReplyAction, block: Block, given: Mapping[str, WrittenParameter]
+) -> Iterator[Fault]:
     """Find what the action needs and the block lacks, and what excludes each other."""
     for parameter in action.parameters:
         written = given.get(parameter.name)
@@ -304,14 +316,14 @@ def _write(parameter: Parameter) -> str:
     return f'<param name="{parameter.name}"> with {parameter.about}, {parameter.kind.words}'
 
 
-def _unknown_action(name: str, line: int, actions: Sequence[Action]) -> Fault:
+def _unknown_action(name: str, line: int, actions: Sequence[ReplyAction]) -> Fault:
     known = [action.name for action in actions]
     said = f"`{printable(name, 60)}` is no action" if name.strip() else "`<function=>` names no action"
     hint = _did_you_mean(name, known) or f"the actions are {', '.join(known)}"
     return Fault("unknown-action", line, said, hint, details={"actual": printable(name, 60)})
 
 
-def _unknown_parameter(action: Action, name: str, line: int, actions: Sequence[Action]) -> Fault:
+def _unknown_parameter(action: ReplyAction, name: str, line: int, actions: Sequence[ReplyAction]) -> Fault:
     known = [parameter.name for parameter in action.parameters]
     message = f"{action.name} takes no parameter `{printable(name, 60)}`"
     hint = _did_you_mean(name, known)
@@ -345,19 +357,19 @@ with `diff --git` and ends with a newline.
 """
 
 
-def describe(actions: Sequence[Action] = ACTIONS) -> str:
+def describe(actions: Sequence[ReplyAction] = ACTIONS) -> str:
     """Write the table for a prompt: the form, then each action with its parameters and an example."""
     parts = [_FORM, *(_action(action) for action in actions)]
     return "\n".join(parts)
 
 
-def example_of(action: Action) -> str:
+def example_of(action: ReplyAction) -> str:
     """Write the example of an action as a whole reply."""
     values = [(name, text.encode("utf-8")) for name, text in action.example.items()]
     return print_block(action.name, values, plain=True).decode("utf-8")
 
 
-def table(actions: Sequence[Action] = ACTIONS) -> dict[str, Value]:
+def table(actions: Sequence[ReplyAction] = ACTIONS) -> dict[str, Value]:
     """Write the table as a document, `patchgate.actions/1`."""
     return {
         "schema": DESCRIBE_SCHEMA,
@@ -376,7 +388,7 @@ def table(actions: Sequence[Action] = ACTIONS) -> dict[str, Value]:
 
 
 def _parameter(parameter: Parameter) -> dict[str, Value]:
-    is_number = parameter.kind is Kind.NUMBER
+    is_number = parameter.kind is ParameterKind.NUMBER
     return {
         "name": parameter.name,
         "kind": parameter.kind.value,
@@ -389,15 +401,15 @@ def _parameter(parameter: Parameter) -> dict[str, Value]:
     }
 
 
-def _action(action: Action) -> str:
+def _action(action: ReplyAction) -> str:
     lines = [f"  {each.name} ({_takes(action, each)}): {each.about}" for each in action.parameters]
     return "\n".join([f"{action.name}: {action.about}", *lines]) + f"\n\n{example_of(action)}"
 
 
-def _takes(action: Action, parameter: Parameter) -> str:
+def _takes(action: ReplyAction, parameter: Parameter) -> str:
     """Say what a parameter takes, and whether it must be there."""
     what = parameter.kind.words
-    if parameter.kind is Kind.NUMBER:
+    if parameter.kind is ParameterKind.NUMBER:
         what = f"JSON number, {parameter.least} to {parameter.most}"
     if parameter.required:
         return f"required, {what}"

@@ -19,7 +19,7 @@ from patchgate.patches.patch_model import MAX_FAULTS, Fault
 Value: TypeAlias = "bool | int | float | str | Sequence[Value] | Mapping[str, Value] | None"
 
 
-class Kind(StrEnum):
+class ParameterKind(StrEnum):
     """What a parameter takes. A patch and edits are proposals: they go through the gate."""
 
     TEXT = "text"
@@ -31,12 +31,12 @@ class Kind(StrEnum):
     @property
     def is_json(self) -> bool:
         """Tell whether the value is JSON."""
-        return self in {Kind.STRINGS, Kind.NUMBER, Kind.EDITS}
+        return self in {ParameterKind.STRINGS, ParameterKind.NUMBER, ParameterKind.EDITS}
 
     @property
     def is_proposal(self) -> bool:
         """Tell whether the value proposes a change."""
-        return self in {Kind.PATCH, Kind.EDITS}
+        return self in {ParameterKind.PATCH, ParameterKind.EDITS}
 
     @property
     def words(self) -> str:
@@ -45,11 +45,11 @@ class Kind(StrEnum):
 
 
 _WORDS = {
-    Kind.TEXT: "text",
-    Kind.STRINGS: "a JSON list of strings",
-    Kind.NUMBER: "a whole number",
-    Kind.PATCH: "a unified diff",
-    Kind.EDITS: "structured edits in JSON",
+    ParameterKind.TEXT: "text",
+    ParameterKind.STRINGS: "a JSON list of strings",
+    ParameterKind.NUMBER: "a whole number",
+    ParameterKind.PATCH: "a unified diff",
+    ParameterKind.EDITS: "structured edits in JSON",
 }
 
 
@@ -62,7 +62,7 @@ class Parameter:
     """
 
     name: str
-    kind: Kind
+    kind: ParameterKind
     about: str
     required: bool = False
     default: int | None = None
@@ -71,7 +71,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class ReplyAction:
     """One row of the table: what can be asked for, and an example that holds.
 
     Of each group in `one_of` exactly one parameter must be given.
@@ -93,7 +93,7 @@ class Action:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenParameter:
     """A parameter as it was written: `line` of its tag, counted from 1, and the bytes of its value.
 
     `value` is None where it could not be read. `value_line` is the line on which the value begins, None where
@@ -116,7 +116,7 @@ class Block:
 
     name: str | None
     line: int
-    parameters: tuple[Written, ...]
+    parameters: tuple[WrittenParameter, ...]
     is_whole: bool
 
 
@@ -129,7 +129,7 @@ class Proposal:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ParsedReply:
     """What a reply was read as; it holds where there is no fault.
 
     `params` are the values that could be read, defaults included. `notes` say what was taken otherwise than
@@ -174,7 +174,7 @@ def read_blocks(raw: bytes) -> tuple[tuple[Block, ...], tuple[Fault, ...]]:
     fault = _find_unreadable(raw)
     if fault is not None:
         return (), (fault,)
-    reader = _Reader(raw)
+    reader = _ReplyReader(raw)
     reader.read()
     return tuple(reader.blocks), tuple(reader.faults)
 
@@ -204,7 +204,7 @@ def _find_unreadable(raw: bytes) -> Fault | None:
     return None
 
 
-class _Reader:
+class _ReplyReader:
     """One pass over the bytes; offsets only grow, so every line is counted once."""
 
     def __init__(self, raw: bytes) -> None:
@@ -243,7 +243,7 @@ class _Reader:
         position = start + len(_FUNCTION) if tag is None else tag.end()
         if tag is None:
             self._tell("missing-function-tag", line, "the tag `<function=` is not closed by `>`", _ONE_BLOCK)
-        parameters: list[Written] = []
+        parameters: list[WrittenParameter] = []
         # What stands behind a tag that cannot be read is its rest, and told with it.
         is_told, is_whole, is_open = tag is None, tag is not None, True
         while is_open:
@@ -283,7 +283,7 @@ class _Reader:
         self.blocks.append(Block(name, line, tuple(parameters), is_whole=is_whole))
         return position
 
-    def _read_parameter(self, tag: re.Match[bytes]) -> tuple[Written, int]:
+    def _read_parameter(self, tag: re.Match[bytes]) -> tuple[WrittenParameter, int]:
         """Read the parameter whose tag was matched; give the offset behind it."""
         name, line = tag[1].decode("utf-8"), self._line_at(tag.start())
         start = position = tag.end()
@@ -297,7 +297,7 @@ class _Reader:
             loose = loose or self._text(position, end)
             if found is None or found[0] in {_PARAM, _END_FUNCTION}:
                 self._tell_unclosed(name, line, found)
-                return Written(name, line, None, value_line=None, in_cdata=False), end
+                return WrittenParameter(name, line, None, value_line=None, in_cdata=False), end
             position = found.end()
             if found[0] == _END_PARAM:
                 break
@@ -311,16 +311,18 @@ class _Reader:
                 position = self._end_of_cdata(position, name)
                 pieces.append(self._raw[found.end() : position - len(_END_CDATA)])
                 if self._is_cut:
-                    return Written(name, line, None, value_line=None, in_cdata=True), position
+                    return WrittenParameter(name, line, None, value_line=None, in_cdata=True), position
         if not n_pieces:
-            return Written(name, line, self._raw[start:end], value_line=value_line, in_cdata=False), position
+            return WrittenParameter(
+                name, line, self._raw[start:end], value_line=value_line, in_cdata=False
+            ), position
         if loose is not None:
             hint = "put the whole value into CDATA; write ]]> inside it as ]]]]><![CDATA[>"
             message = f"text stands beside the CDATA section of `{self._shown(name)}`: {loose[1]}"
             self._tell("extra-text", loose[0], message, hint)
-            return Written(name, line, None, value_line=None, in_cdata=True), position
+            return WrittenParameter(name, line, None, value_line=None, in_cdata=True), position
         where = value_line if n_pieces == 1 else None
-        return Written(name, line, b"".join(pieces), value_line=where, in_cdata=True), position
+        return WrittenParameter(name, line, b"".join(pieces), value_line=where, in_cdata=True), position
 
     def _end_of_cdata(self, start: int, name: str | None) -> int:
         """Find the offset behind the section whose content begins at `start`."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from patchgate.git.quoting import DEV_NULL, quote, split_equal_names, unquote
 from patchgate.patches.line_ends import FileLines, HunkLines
 from patchgate.patches.patch_hunks import is_elided
-from patchgate.patches.patch_model import Hunk, Kind, Mending, Section, hunk_header, mend
+from patchgate.patches.patch_model import Hunk, PatchFix, PatchSection, SectionKind, hunk_header, make_fix
 
 _MOST_LINES = 200
 _CR = b"\r"
@@ -164,14 +164,14 @@ def _plain_token(token: bytes) -> bytes:
     return unquote(token) or token
 
 
-def without_section(section: Section) -> Mending:
+def without_section(section: PatchSection) -> PatchFix:
     """Leave a section out."""
-    return Mending(section.line, None, _last_line(section))
+    return PatchFix(section.line, None, _last_line(section))
 
 
-def as_new_file(section: Section) -> Mending | None:
+def as_new_file(section: PatchSection) -> PatchFix | None:
     """Write the headers that make a file of a section without old lines; None where it has some."""
-    if section.kind is not Kind.MODIFY or len(section.rows) != 1:
+    if section.kind is not SectionKind.MODIFY or len(section.rows) != 1:
         return None
     (hunk,) = section.hunks
     if hunk.old_count or hunk.new_start != 1:
@@ -179,46 +179,46 @@ def as_new_file(section: Section) -> Mending | None:
     git_line = section.raw[section.start : section.raw.index(b"\n", section.start)]
     names = name_lines(section.path.raw, is_new=True, is_gone=False)
     header = hunk_header((0, 0), (1, hunk.new_count))
-    return mend(section.line, b"\n".join((git_line, b"new file mode 100644", *names, header)), hunk.line)
+    return make_fix(section.line, b"\n".join((git_line, b"new file mode 100644", *names, header)), hunk.line)
 
 
-def with_mode(section: Section, mode: str) -> Mending | None:
+def with_mode(section: PatchSection, mode: str) -> PatchFix | None:
     """Write the mode that the file has into the headers; say none where it is already the new one."""
     stop = section.rows[0][6] if section.rows else section.end
     texts = section.raw[section.start : stop].split(b"\n")[:-1]
     actual = mode.encode("ascii")
     for number, text in enumerate(texts, start=section.line):
         if text.startswith(b"deleted file mode "):
-            return mend(number, b"deleted file mode " + actual)
+            return make_fix(number, b"deleted file mode " + actual)
         if text.startswith(b"old mode "):
             if section.new_mode != mode:
-                return mend(number, b"old mode " + actual)
-            return Mending(number, None, number + 1) if section.rows else without_section(section)
+                return make_fix(number, b"old mode " + actual)
+            return PatchFix(number, None, number + 1) if section.rows else without_section(section)
         if text.startswith(b"index ") and text.count(b" ") == 2:
-            return mend(number, text.rpartition(b" ")[0] + b" " + actual)
+            return make_fix(number, text.rpartition(b" ")[0] + b" " + actual)
     return None
 
 
-def without_hunk(section: Section, hunk: Hunk) -> Mending:
+def without_hunk(section: PatchSection, hunk: Hunk) -> PatchFix:
     """Leave a hunk out, and its section where it has no other."""
     if section.n_hunks == 1:
         return without_section(section)
-    return Mending(hunk.line, None, hunk.line + section.body(hunk).count(b"\n"))
+    return PatchFix(hunk.line, None, hunk.line + section.body(hunk).count(b"\n"))
 
 
-def with_new_start(hunk: Hunk, shift: int) -> Mending | None:
+def with_new_start(hunk: Hunk, shift: int) -> PatchFix | None:
     """Write the header of a hunk whose old line number is right: `shift` lines were added above it."""
     place = hunk.old_position + shift
     new_start = place + 1 if hunk.new_count else place
     if new_start < 0 or new_start == hunk.new_start:
         return None
     old, new = (hunk.old_start, hunk.old_count), (new_start, hunk.new_count)
-    return mend(hunk.line, hunk_header(old, new, hunk.section_text))
+    return make_fix(hunk.line, hunk_header(old, new, hunk.section_text))
 
 
 def with_context(
-    section: Section, hunk: Hunk, lines: HunkLines, file: FileLines, index: int, patch_line: int
-) -> Mending | None:
+    section: PatchSection, hunk: Hunk, lines: HunkLines, file: FileLines, index: int, patch_line: int
+) -> PatchFix | None:
     """Take one line of context from the file, if every other old line stands where the hunk says.
 
     Args:
@@ -239,10 +239,10 @@ def with_context(
     # A removed or added line that lost its sign, or an ellipsis, is no context.
     if have[index] == b" " + lines.old[index] or is_elided(lines.old[index]):
         return None
-    return mend(patch_line, b" " + have[index])
+    return make_fix(patch_line, b" " + have[index])
 
 
-def with_line_ends(section: Section, hunk: Hunk, lines: HunkLines, file: FileLines) -> Mending | None:
+def with_line_ends(section: PatchSection, hunk: Hunk, lines: HunkLines, file: FileLines) -> PatchFix | None:
     """Give a hunk's old lines the line ends of the file; added lines get those of the line above."""
     start = hunk.old_position
     have = file.lines[start : start + len(lines.old)]
@@ -253,7 +253,7 @@ def with_line_ends(section: Section, hunk: Hunk, lines: HunkLines, file: FileLin
     ):
         return None
     texts = _with_ends(section.body(hunk).split(b"\n")[:-1], have)
-    return mend(hunk.line + 1, b"\n".join(texts), hunk.line + hunk.lines)
+    return make_fix(hunk.line + 1, b"\n".join(texts), hunk.line + hunk.lines)
 
 
 def _with_ends(body: Sequence[bytes], have: Sequence[bytes]) -> list[bytes]:
@@ -269,5 +269,5 @@ def _with_ends(body: Sequence[bytes], have: Sequence[bytes]) -> list[bytes]:
     return texts
 
 
-def _last_line(section: Section) -> int:
+def _last_line(section: PatchSection) -> int:
     return section.line + section.raw.count(b"\n", section.start, section.end) - 1

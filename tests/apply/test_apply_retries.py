@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from patchgate.apply.apply import apply as apply_here
-from patchgate.apply.apply_run import Place, Request
+from patchgate.apply.apply_run import ApplyEnvironment, ApplyRequest
 from patchgate.apply.attempt_records import AttemptRecord, find, record
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.git.path import RepoPath
@@ -103,9 +103,11 @@ class Meanwhile(Steps):
         return False
 
 
-def here(repo: Repo) -> tuple[Repository, Place]:
+def here(repo: Repo) -> tuple[Repository, ApplyEnvironment]:
     """Give what an apply in this process needs."""
-    return open_repository(repo.env, str(repo.path)), Place(repo.env, str(repo.path.parent / "cache"))
+    return open_repository(repo.env, str(repo.path)), ApplyEnvironment(
+        repo.env, str(repo.path.parent / "cache")
+    )
 
 
 def attempt_id(report: Report) -> str:
@@ -115,7 +117,7 @@ def attempt_id(report: Report) -> str:
 
 def test_a_landing_that_the_ledger_does_not_know_yet_counts_too(repo: Repo) -> None:
     repository, place = here(repo)
-    first = attempt_id(apply_here(repository, Request(change_of(old=b"no"), CheckOptions()), place))
+    first = attempt_id(apply_here(repository, ApplyRequest(change_of(old=b"no"), CheckOptions()), place))
 
     def other_lands() -> None:
         write = Write(RepoPath.from_git(b"h"), None, Content("100644", b"x\n"))
@@ -123,7 +125,7 @@ def test_a_landing_that_the_ledger_does_not_know_yet_counts_too(repo: Repo) -> N
 
     report = apply_here(
         repository,
-        Request(change_of(), CheckOptions(), retry_of=first),
+        ApplyRequest(change_of(), CheckOptions(), retry_of=first),
         replace(place, faults=Meanwhile(other_lands)),
     )
     assert report.verdict is Verdict.UNDECIDED
@@ -139,11 +141,11 @@ def test_a_retry_is_asked_about_before_its_commands_run(repo: Repo) -> None:
     repo.policy("[apply]\nmax_attempts = 1\n" + command("test", f": >>{witness}"))
     repository, place = here(repo)
     ledger = Ledger(repository.common_dir)
-    first = attempt_id(apply_here(repository, Request(change_of(old=b"no"), CheckOptions()), place))
+    first = attempt_id(apply_here(repository, ApplyRequest(change_of(old=b"no"), CheckOptions()), place))
     known = find(ledger, first)
     assert isinstance(known, AttemptRecord)
     assert record(ledger, replace(known, attempt="a-fffe")) is None
-    report = apply_here(repository, Request(change_of(), CheckOptions(), retry_of=first), place)
+    report = apply_here(repository, ApplyRequest(change_of(), CheckOptions(), retry_of=first), place)
     assert [each.rule for each in report.changes[0].findings] == ["retry-exhausted"]
     assert not witness.exists()
 

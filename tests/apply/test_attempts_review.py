@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchgate.apply.attempt_records import AttemptRecord
-from patchgate.apply.review import MOST_FEEDBACK, CommandRun, Tried, feedback, review
+from patchgate.apply.review import MOST_FEEDBACK, AttemptSummary, CommandRun, feedback, review
 from patchgate.git.model import FileChange
 from patchgate.git.quoting import is_printable
 from patchgate.report.rules import RULES, Level
@@ -31,7 +31,7 @@ RECORD = AttemptRecord(
     kind="patch",
     patch_sha256=SHA,
 )
-TRIED = Tried(RECORD, 2.25, limit=5)
+TRIED = AttemptSummary(RECORD, 2.25, limit=5)
 HERE = Attempt("a-7f3a", "/x/attempts/a-7f3a", False, "deny-prefix")
 NEXT = Retry(True, 2, 5, "git patchgate apply - --retry-of a-7f3a")
 MARKUP = (
@@ -229,7 +229,7 @@ def test_errors_that_have_no_room_are_counted() -> None:
 # Inert.
 
 
-def hostile_report(text: str, raw: bytes) -> tuple[Report, Tried]:
+def hostile_report(text: str, raw: bytes) -> tuple[Report, AttemptSummary]:
     """A report and an attempt in which every foreign text is this one."""
     made = replace(
         finding("deny-prefix", raw, 3, message=text, hint=text, details={"tail": f"{text}\n{text}"}),

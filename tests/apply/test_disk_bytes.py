@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from patchgate.apply.disk_bytes import Forms, Standing, forms, standing
+from patchgate.apply.disk_bytes import FileState, PlannedWrites, plan_writes, read_file_state
 from patchgate.apply.write_patch import stored_otherwise_after
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.errors import UndecidedError
@@ -27,7 +27,7 @@ from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import Repository, open_repository
 from patchgate.git.transaction import land
 from patchgate.git.transaction.entries import Content, Write
-from patchgate.patches.check_patch import Judged, judging
+from patchgate.patches.check_patch import PatchVerdict, judge_patch
 from tests.world import Repo
 
 TEN = b"".join(b"line %d\n" % number for number in range(10))
@@ -53,25 +53,25 @@ class World:
     @contextmanager
     def judged(
         self, base: str | None = None, *, with_index: bool = False
-    ) -> Iterator[tuple[Repository, Judged, Standing]]:
+    ) -> Iterator[tuple[Repository, PatchVerdict, FileState]]:
         """Judge the patch, and look what stands on disk."""
         repository = self.repository
-        with judging(repository, self.patch, CheckOptions(), base=base) as judged:
+        with judge_patch(repository, self.patch, CheckOptions(), base=base) as judged:
             files = judged.verdict.change.files
             assert files, [finding.message for finding in judged.verdict.findings]
-            stands = standing(repository, judged.objects, judged.store, files, with_index=with_index)
+            stands = read_file_state(repository, judged.objects, judged.store, files, with_index=with_index)
             yield repository, judged, stands
 
-    def land(self, base: str | None = None) -> Forms:
+    def land(self, base: str | None = None) -> PlannedWrites:
         """Judge the patch, and write what is to be written, by plain means."""
         with self.judged(base) as (repository, judged, stands):
             assert not stands.differing
             files = judged.verdict.change.files
-            made = forms(repository, judged.objects, judged.store, files, stands)
+            made = plan_writes(repository, judged.objects, judged.store, files, stands)
         land(repository, made.writes, note={}).finish()
         return made
 
-    def land_unjudged(self) -> Forms:
+    def land_unjudged(self) -> PlannedWrites:
         """Write the difference of HEAD's tree and the new one, whatever its names are."""
         repository = self.repository
         raw = self.repo.git("diff-tree", "-r", "-z", "--no-renames", "--no-abbrev", "HEAD^{tree}", self.new)
@@ -82,9 +82,9 @@ class World:
             if name != b".gitattributes":
                 files.append(FileChange(RepoPath(name), side(old_mode, old), side(new_mode, new)))
         with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
-            stands = standing(repository, objects, store, files)
+            stands = read_file_state(repository, objects, store, files)
             assert not stands.differing
-            made = forms(repository, objects, store, files, stands)
+            made = plan_writes(repository, objects, store, files, stands)
         land(repository, made.writes, note={}).finish()
         return made
 
@@ -460,7 +460,7 @@ def test_a_submodule_changes_in_the_index_alone(tmp_path: Path) -> None:
     with world.judged(with_index=True) as (repository, judged, stands):
         files = judged.verdict.change.files
         assert not stands.differing
-        assert forms(repository, judged.objects, judged.store, files, stands) == Forms((), ())
+        assert plan_writes(repository, judged.objects, judged.store, files, stands) == PlannedWrites((), ())
 
 
 def test_what_a_sparse_checkout_leaves_out_is_written_but_cannot_be_deleted(tmp_path: Path) -> None:
@@ -491,7 +491,7 @@ def otherwise_after(world: World, base: str | None = None) -> list[bytes]:
     """Land the patch; give what it said that git will store otherwise, and hold that against `git add`."""
     with world.judged(base) as (repository, judged, stands):
         files = judged.verdict.change.files
-        made = forms(repository, judged.objects, judged.store, files, stands)
+        made = plan_writes(repository, judged.objects, judged.store, files, stands)
         found = [path.raw for path in stored_otherwise_after(repository, files, made.writes)]
     land(world.repository, made.writes, note={}).finish()
     # The attributes first: in one go, git would look at those of the index for some of the files.
@@ -560,7 +560,7 @@ def test_what_git_cannot_store_at_all_by_the_patchs_own_attributes_is_undecided(
     world = prepare(tmp_path, {}, new)
     with world.judged() as (repository, judged, stands):
         files = judged.verdict.change.files
-        made = forms(repository, judged.objects, judged.store, files, stands)
+        made = plan_writes(repository, judged.objects, judged.store, files, stands)
         with pytest.raises(UndecidedError, match=r"could not store what the patch writes.*n\.txt"):
             stored_otherwise_after(repository, files, made.writes)
 
@@ -617,7 +617,7 @@ def test_a_form_that_git_would_store_as_something_else_is_undecided(tmp_path: Pa
     with world.judged() as (repository, judged, stands):
         files = judged.verdict.change.files
         with pytest.raises(UndecidedError, match="would store as what was judged"):
-            forms(repository, judged.objects, judged.store, files, stands)
+            plan_writes(repository, judged.objects, judged.store, files, stands)
 
 
 def test_a_filter_that_fails_is_undecided(tmp_path: Path) -> None:
@@ -626,7 +626,7 @@ def test_a_filter_that_fails_is_undecided(tmp_path: Path) -> None:
     with world.judged() as (repository, judged, stands):
         files = judged.verdict.change.files
         with pytest.raises(UndecidedError, match="cat-file"):
-            forms(repository, judged.objects, judged.store, files, stands)
+            plan_writes(repository, judged.objects, judged.store, files, stands)
 
 
 @dataclass
@@ -638,13 +638,13 @@ class Disturbed:
 
     @classmethod
     def judged(cls, world: World) -> Disturbed:
-        with judging(world.repository, world.patch, CheckOptions()) as judged:
+        with judge_patch(world.repository, world.patch, CheckOptions()) as judged:
             return cls(world.repo, judged.verdict.change.files)
 
     def differing(self) -> list[bytes]:
         repository = open_repository(self.repo.env, str(self.repo.path))
         with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
-            return [path.raw for path in standing(repository, objects, store, self.files).differing]
+            return [path.raw for path in read_file_state(repository, objects, store, self.files).differing]
 
 
 @pytest.fixture(scope="module")
@@ -734,11 +734,11 @@ def test_the_ordinary_case_starts_no_child(tmp_path: Path, monkeypatch: pytest.M
 
     argv = Repository.argv
     repository = world.repository
-    with judging(repository, world.patch, CheckOptions()) as judged:
+    with judge_patch(repository, world.patch, CheckOptions()) as judged:
         files = judged.verdict.change.files
         monkeypatch.setattr(Repository, "argv", note)
-        stands = standing(repository, judged.objects, judged.store, files)
-        made = forms(repository, judged.objects, judged.store, files, stands)
+        stands = read_file_state(repository, judged.objects, judged.store, files)
+        made = plan_writes(repository, judged.objects, judged.store, files, stands)
         assert stored_otherwise_after(repository, files, made.writes) == ()
     assert len(made.writes) == 4
     assert started == []

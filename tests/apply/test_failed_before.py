@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from patchgate.apply.apply import apply as land
-from patchgate.apply.apply_run import Place, Request
+from patchgate.apply.apply_run import ApplyEnvironment, ApplyRequest
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.git.repository import open_repository
 from tests.apply.test_apply import apply, attempt_of, command, status
@@ -142,8 +142,8 @@ def test_the_base_is_what_stands_there_now_and_is_asked_once(repo: Repo) -> None
     assert [runs(change_of()), runs(change_of())] == [2, 1]
     repository = open_repository(repo.env, str(repo.path))
     environ = {**repo.env, "WITNESS": str(witness)}
-    request = Request(change_of(), CheckOptions(), is_dry_run=True)
-    place = Place(environ, str(repo.path.parent / "cache"))
+    request = ApplyRequest(change_of(), CheckOptions(), is_dry_run=True)
+    place = ApplyEnvironment(environ, str(repo.path.parent / "cache"))
     witness.write_text("")
     land(repository, request, replace(place, clock=lambda: 4e9))
     assert witness.read_text().count("x") == 2

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from patchgate.apply.apply import apply as apply_here
-from patchgate.apply.apply_run import Place, Request
+from patchgate.apply.apply_run import ApplyEnvironment, ApplyRequest
 from patchgate.apply.attempt_records import ResetRecord, record_reset
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.git.repository import open_repository
@@ -103,10 +103,10 @@ def test_the_chain_ends_when_a_patch_of_it_lands(repo: Repo) -> None:
 def test_the_chain_ends_after_an_hour_at_a_reset_and_is_that_of_one_worktree(repo: Repo) -> None:
     repository = open_repository(repo.env, str(repo.path))
     clock = [1_800_000_000.0]
-    place = Place(repo.env, str(repo.path.parent / "cache"), clock=lambda: clock[0])
-    request = Request(change_of(old=b"no"), CheckOptions())
+    place = ApplyEnvironment(repo.env, str(repo.path.parent / "cache"), clock=lambda: clock[0])
+    request = ApplyRequest(change_of(old=b"no"), CheckOptions())
 
-    def again(here: Place = place) -> Report:
+    def again(here: ApplyEnvironment = place) -> Report:
         return apply_here(repository, request, here)
 
     def number(report: Report) -> int:

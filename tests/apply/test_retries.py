@@ -15,9 +15,9 @@ from patchgate.apply.retries import (
     after_judging,
     before_judging,
     find_chain,
-    meanwhile,
     next_retry,
-    renewed,
+    refuse_meanwhile,
+    reload_chain,
     reset_command,
 )
 from patchgate.errors import UsageError
@@ -246,29 +246,29 @@ def test_blank_lines_around_a_patch_that_made_nothing_do_not_make_it_another(
 def test_the_rule_is_asked_again_about_what_others_did_meanwhile(ledger: Ledger) -> None:
     keep(ledger, tried("a-0001"))
     chain = find_chain(ledger, "a-0001")
-    assert renewed(ledger, chain) == chain
-    assert meanwhile(ledger, chain, 2) is None
+    assert reload_chain(ledger, chain) == chain
+    assert refuse_meanwhile(ledger, chain, 2) is None
     keep(ledger, tried("a-0002"), tried("a-0003", "a-0003"))
-    chain = renewed(ledger, chain)
+    chain = reload_chain(ledger, chain)
     assert chain.number == 3
-    exhausted = meanwhile(ledger, chain, 2)
+    exhausted = refuse_meanwhile(ledger, chain, 2)
     assert exhausted is not None
     assert (exhausted.rule, exhausted.details["actual"]) == ("retry-exhausted", 2)
-    assert meanwhile(ledger, chain, 3) is None
-    assert meanwhile(ledger, chain, 3, [{"chain": "a-0003", "attempt": "a-0003"}, {}]) is None
-    assert renewed(ledger, Chain()) == Chain()
-    assert meanwhile(ledger, Chain(), 1, [{"chain": None}]) is None
+    assert refuse_meanwhile(ledger, chain, 3) is None
+    assert refuse_meanwhile(ledger, chain, 3, [{"chain": "a-0003", "attempt": "a-0003"}, {}]) is None
+    assert reload_chain(ledger, Chain()) == Chain()
+    assert refuse_meanwhile(ledger, Chain(), 1, [{"chain": None}]) is None
 
 
 def test_nothing_lands_beside_another_attempt_of_its_chain_recorded_or_not(ledger: Ledger) -> None:
     keep(ledger, tried("a-0001"))
     chain = find_chain(ledger, "a-0001")
-    found = meanwhile(ledger, chain, 5, [{"chain": "a-0001", "attempt": "a-0002"}])
+    found = refuse_meanwhile(ledger, chain, 5, [{"chain": "a-0001", "attempt": "a-0002"}])
     assert found is not None
     assert (found.rule, found.who_can_fix) == ("concurrent-change", Fixer.ENVIRONMENT)
     assert "attempt a-0002 of the same chain has landed" in found.message
     keep(ledger, tried("a-0003", applied=True, verdict="accepted", counts=False))
-    found = meanwhile(ledger, chain, 1)
+    found = refuse_meanwhile(ledger, chain, 1)
     assert found is not None
     assert "attempt a-0003 of the same chain has landed" in found.message
 

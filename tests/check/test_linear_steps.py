@@ -18,7 +18,7 @@ from patchgate.check.message import examine as examine_message
 from patchgate.components.contract_reading import facts_of, read_contract
 from patchgate.errors import ConfigError
 from patchgate.git.path import RepoPath, faults
-from patchgate.patches.edit_diff import to_patch
+from patchgate.patches.edit_diff import edits_to_diff
 from patchgate.patches.edits import Edits, parse_edits
 from patchgate.patches.patch_parser import Patch, parse
 from patchgate.patches.planning import fit
@@ -141,7 +141,7 @@ def edits(size: int) -> Callable[[], object]:
     def work() -> object:
         found = parse_edits(raw)
         assert isinstance(found, Edits)
-        return to_patch(found, b"a\n" * (3 * size))
+        return edits_to_diff(found, b"a\n" * (3 * size))
 
     return work
 

@@ -34,7 +34,7 @@ from patchgate.git.path import RepoPath
 from patchgate.git.private_store import PrivateStore, patch_id_of, patch_ids_of, tried_tree
 from patchgate.git.refs import is_default_at, is_empty_at
 from patchgate.git.repository import open_repository
-from patchgate.patches.git_apply import Making, PatchId
+from patchgate.patches.git_apply import GitApply, PatchId
 from tests.cut_git import CutGit
 from tests.world import Repo
 
@@ -87,7 +87,7 @@ def _listed(records: working_tree.Records) -> object:
 def _made(world: World, objects: Objects, store: PrivateStore) -> object:
     tree = objects.tree(objects.headers([f"{world.first}^{{tree}}"])[0].oid)  # type: ignore[union-attr]
     entries = {RepoPath(b"a"): tree[b"a"], RepoPath(b"b/d"): None}
-    with Making(world.opened, store, entries, world.patch) as making:
+    with GitApply(world.opened, store, entries, world.patch) as making:
         made = making.read(objects, LINES)
         return made.files, made.refused
 
@@ -197,7 +197,7 @@ READERS: dict[str, Callable[[World], Any]] = {
         w.opened, w.last, b".", {b"z": w.repo.ask("rev-parse", f"{w.last}:z"), b"none": "1" * 40}
     ),
     "automatic_merges": _merges,
-    "Making": _with_objects(lambda w, o: _made_in(w)),
+    "GitApply": _with_objects(lambda w, o: _made_in(w)),
     "PatchId": _patch_id,
     "commits_with_ids": lambda w: commits_with_ids(w.opened, [w.last], [w.first]),
     "replays": lambda w: replays(w.opened, Update("refs/heads/main", w.last, w.second), [w.second]),

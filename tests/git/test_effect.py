@@ -13,7 +13,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import open_repository
-from patchgate.patches.git_apply import Effect, Making, PatchId, differences
+from patchgate.patches.git_apply import Effect, GitApply, PatchId, differences
 from tests.proposals import addition, change_of, deletion, moved, snapshot
 from tests.world import Repo
 
@@ -37,7 +37,7 @@ def made_of(repo: Repo, patch: bytes, *names: bytes, times: int = 1) -> Effect:
             RepoPath(name): objects.entry(tree, name) for name in names
         }
         for _ in range(times):
-            with Making(repository, store, entries, patch) as making:
+            with GitApply(repository, store, entries, patch) as making:
                 effect = making.read(objects, ALL)
     assert snapshot(repo) == before
     return effect
@@ -136,7 +136,7 @@ def test_a_making_that_is_given_up_leaves_nothing_behind(repo: Repo) -> None:
     repository = open_repository(repo.env, str(repo.path))
     with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
         for _ in range(3):
-            with Making(repository, store, {RepoPath(b"new"): None}, addition(b"new")):
+            with GitApply(repository, store, {RepoPath(b"new"): None}, addition(b"new")):
                 pass
-        with Making(repository, store, {RepoPath(b"new"): None}, addition(b"new")) as making:
+        with GitApply(repository, store, {RepoPath(b"new"): None}, addition(b"new")) as making:
             assert not making.read(objects, ALL).refused

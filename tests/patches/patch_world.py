@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from patchgate.patches.patch_parser import Fault, Patch, Section, parse
+from patchgate.patches.patch_parser import Fault, Patch, PatchSection, parse
 
 CORPUS = Path(__file__).parent.parent / "corpus"
 APPLY = ("apply", "--cached", "-p1", "--whitespace=nowarn", "--no-ignore-whitespace", "-")
@@ -93,7 +93,7 @@ def refused(raw: bytes) -> tuple[Fault, ...]:
     return faults
 
 
-def only_section(hunks: bytes) -> Section:
+def only_section(hunks: bytes) -> PatchSection:
     """Parse a patch of the file `f` from its hunks alone."""
     (section,) = accepted(HEAD + hunks).sections
     return section

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from patchgate.patches.patch_model import Fault
 from patchgate.patches.reply_actions import read_reply
-from patchgate.patches.reply_grammar import Reading
+from patchgate.patches.reply_grammar import ParsedReply
 
 
 def parameter(name: str, value: str) -> str:
@@ -22,12 +22,12 @@ def block(action: str, *parameters: str) -> str:
     return f"<function={action}>\n{''.join(parameters)}</function>\n"
 
 
-def read(reply: str | bytes) -> Reading:
+def read(reply: str | bytes) -> ParsedReply:
     """Read a reply."""
     return read_reply(reply.encode("utf-8") if isinstance(reply, str) else reply)
 
 
-def holds(reply: str | bytes) -> Reading:
+def holds(reply: str | bytes) -> ParsedReply:
     """Read a reply that has to hold."""
     reading = read(reply)
     assert reading.faults == ()

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from patchgate.patches.edit_diff import to_patch
+from patchgate.patches.edit_diff import edits_to_diff
 from patchgate.patches.edits import Edits, parse_edits
 from patchgate.patches.line_ends import adapt_line_ends
-from patchgate.patches.patch_parser import Kind, print_patch
+from patchgate.patches.patch_parser import SectionKind, print_patch
 from patchgate.patches.planning import Fitted, fit
 from tests.amount import often
 from tests.patches.patch_world import PatchWorld, accepted
@@ -43,7 +43,7 @@ def rules(raw: bytes) -> list[str]:
 
 def made(preimage: bytes, *edits: Any) -> bytes:
     """Turn edits into a diff, and the diff into the new file, through our own parts."""
-    raw = to_patch(good(*edits), preimage)
+    raw = edits_to_diff(good(*edits), preimage)
     assert isinstance(raw, bytes), raw
     patch = accepted(raw)
     assert print_patch(patch) == raw
@@ -56,7 +56,7 @@ def made(preimage: bytes, *edits: Any) -> bytes:
 
 
 def refusal(preimage: bytes | None, *edits: Any) -> str:
-    result = to_patch(good(*edits), preimage)
+    result = edits_to_diff(good(*edits), preimage)
     assert not isinstance(result, bytes)
     return result[0].rule
 
@@ -164,10 +164,10 @@ def test_a_file_that_is_not_utf_8_is_refused() -> None:
 def test_a_file_that_does_not_exist_is_refused_unless_the_edit_makes_it() -> None:
     assert refusal(None, edit(1, 1, "x\n")) == "target-missing"
     assert refusal(None, edit(1, 0, "x\n"), edit(2, 1, "y\n")) == "target-missing"
-    raw = to_patch(good(edit(1, 0, "x\ny\n", path="my file")), None)
+    raw = edits_to_diff(good(edit(1, 0, "x\ny\n", path="my file")), None)
     assert isinstance(raw, bytes)
     (section,) = accepted(raw).sections
-    assert (section.kind, section.path.raw, section.new_mode) == (Kind.ADD, b"my file", "100644")
+    assert (section.kind, section.path.raw, section.new_mode) == (SectionKind.ADD, b"my file", "100644")
     assert fit(section, b"") == Fitted(b"x\ny\n", fit(section, b"").placements)  # type: ignore[union-attr]
 
 
@@ -184,7 +184,7 @@ def test_replacing_deleting_and_inserting_work_together_from_the_bottom_up() -> 
 
 
 def test_lines_that_stay_as_they_are_do_not_count_as_changed() -> None:
-    raw = to_patch(good(edit(1, 20, FILE.decode().replace("line 10\n", "line ten\n"))), FILE)
+    raw = edits_to_diff(good(edit(1, 20, FILE.decode().replace("line 10\n", "line ten\n"))), FILE)
     assert isinstance(raw, bytes)
     assert (accepted(raw).added_lines, accepted(raw).removed_lines) == (1, 1)
 
@@ -210,7 +210,7 @@ def test_line_ends_of_the_text_follow_the_file() -> None:
 
 
 def test_a_strange_name_is_quoted_for_the_parser_to_read_back() -> None:
-    raw = to_patch(good(edit(1, 1, "x\n", path='ü\t"q" \\ b/..')), b"a\n")
+    raw = edits_to_diff(good(edit(1, 1, "x\n", path='ü\t"q" \\ b/..')), b"a\n")
     assert isinstance(raw, bytes)
     assert accepted(raw).sections[0].path.raw == 'ü\t"q" \\ b/..'.encode()
 
@@ -243,7 +243,7 @@ def test_edits_make_what_replacing_lines_from_the_bottom_up_makes(
     wanted = list(lines)
     for each in reversed(edits):
         wanted[each["start"] - 1 : each["end"]] = each["new_text"].encode().split(b"\n")[:-1]
-    raw = to_patch(good(*edits), preimage)
+    raw = edits_to_diff(good(*edits), preimage)
     if not isinstance(raw, bytes):
         assert raw[0].rule == "missing-hunk"
         return

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from patchgate.patches.line_ends import adapt_line_ends
-from patchgate.patches.patch_model import Mending
+from patchgate.patches.patch_model import PatchFix
 from patchgate.patches.patch_parser import Fault, Patch, parse
 from patchgate.patches.planning import Fitted, Placement, fit
 from tests.amount import often
@@ -75,7 +75,7 @@ def test_a_hunk_that_says_line_1_may_not_move_and_gets_the_right_header(world: P
     world.put({b"f": ("100644", FILE)})
     assert not world.apply(HEAD + hunk)
     (fault,) = misfits(hunk, FILE)
-    assert (fault.rule, fault.fix) == ("hunk-mismatch", Mending(4, "@@ -9,3 +9,3 @@", 4))
+    assert (fault.rule, fault.fix) == ("hunk-mismatch", PatchFix(4, "@@ -9,3 +9,3 @@", 4))
     assert fitted(hunk.replace(b"@@ -1,3 +1,3 @@", b"@@ -9,3 +9,3 @@"), FILE).placements == (
         Placement(1, 9, 0),
     )
@@ -142,7 +142,7 @@ def test_a_hunk_that_ends_in_a_line_without_newline_may_not_move_because_git_may
     assert world.apply(HEAD + hunks)
     assert world.files()[b"f"][1] == b"1\n2\nb\nfooz\na\nfoo"
     (fault,) = misfits(hunks, preimage)
-    assert (fault.rule, fault.fix) == ("hunk-mismatch", Mending(4, "@@ -6,2 +6,2 @@", 4))
+    assert (fault.rule, fault.fix) == ("hunk-mismatch", PatchFix(4, "@@ -6,2 +6,2 @@", 4))
 
 
 def test_a_section_without_hunks_leaves_the_file_as_it_is() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from patchgate.patches.hunk_mismatch import first_difference, longest_run, tell
+from patchgate.patches.hunk_mismatch import first_difference, longest_run, render_mismatch
 from patchgate.patches.line_ends import FileLines, read_hunk
 from patchgate.patches.patch_parser import Fault
 from patchgate.patches.planning import Fitted, fit
@@ -69,17 +69,17 @@ def test_the_longest_run_is_named_where_the_whole_is_gone() -> None:
 
 def test_text_from_the_file_cannot_reach_the_terminal_unescaped() -> None:
     fault = explained(b"@@ -2,3 +2,3 @@\n \x1b[31mred\n-b\n+c\n d\n", b"x\n\x1b]0;title\x07\nb\nd\n")
-    assert "\x1b" not in "".join(tell(fault)) + str(fault.details)
+    assert "\x1b" not in "".join(render_mismatch(fault)) + str(fault.details)
 
 
 def test_an_explanation_is_short_even_for_long_lines() -> None:
     fault = explained(
         b"@@ -2,3 +2,3 @@\n " + b"w " * 5000 + b"\n-b\n+c\n d\n", b"x " * 5000 + b"\n" + b"y " * 9000 + b"\n"
     )
-    lines = tell(fault)
+    lines = render_mismatch(fault)
     assert len(lines) < 25
     assert sum(len(line.split()) for line in lines) < 600
-    plain = tell(explained(b"@@ -2,3 +2,3 @@\n a\n-b\n+c\n d\n", FILE))
+    plain = render_mismatch(explained(b"@@ -2,3 +2,3 @@\n a\n-b\n+c\n d\n", FILE))
     assert sum(len(line.split()) for line in plain) < 60
 
 

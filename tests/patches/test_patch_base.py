@@ -8,7 +8,7 @@ import pytest
 
 from patchgate.check.policy_lookup import CheckOptions
 from patchgate.git.repository import open_repository
-from patchgate.patches.check_patch import is_as_judged, judging
+from patchgate.patches.check_patch import is_as_judged, judge_patch
 from tests.proposals import ABC, addition, assert_lands_as_judged, change_of, check, moved, refusal
 from tests.world import Answer, Repo
 
@@ -225,7 +225,7 @@ def test_a_name_that_differs_in_case_alone_may_still_be_changed_with_a_base(repo
 def test_what_is_staged_while_a_patch_for_a_commit_is_tried_is_seen(repo: Repo) -> None:
     two_commits(repo)
     repository = open_repository(repo.env, str(repo.path))
-    with judging(repository, addition(b"README.md"), CheckOptions(), base="HEAD", lands=True) as judged:
+    with judge_patch(repository, addition(b"README.md"), CheckOptions(), base="HEAD", lands=True) as judged:
         repo.git("update-index", "--force-write-index")
         assert is_as_judged(repository, judged)
         repo.stage({"readme.md": "mine\n"})

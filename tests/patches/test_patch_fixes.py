@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from patchgate.patches.patch_model import MAX_FAULTS, Mending
+from patchgate.patches.patch_model import MAX_FAULTS, PatchFix
 from patchgate.patches.patch_parser import Fault, Patch, parse
 from tests.proposals import UNENDED, addition, change_of, deletion, moved
 
@@ -129,15 +129,15 @@ def test_a_section_that_differs_from_the_first_of_its_path_is_not_left_out() -> 
     (fault,) = faults_of(change_of() + change_of(new=b"C"))
     assert (fault.rule, fault.fix) == ("duplicate-section", None)
     (fault,) = faults_of(change_of() + change_of())
-    assert fault.fix == Mending(9, None, 16)
+    assert fault.fix == PatchFix(9, None, 16)
 
 
 def test_prose_is_left_out_up_to_the_next_line_of_a_diff() -> None:
     found = faults_of(b"Here:\n\n" + change_of() + b"and\nthen\n" + addition(b"x") + b"Done\n\n")
     assert [fault.fix for fault in found] == [
-        Mending(1, None, 2),
-        Mending(11, None, 12),
-        Mending(19, None, 20),
+        PatchFix(1, None, 2),
+        PatchFix(11, None, 12),
+        PatchFix(19, None, 20),
     ]
 
 
@@ -157,8 +157,8 @@ def test_prose_inside_a_hunk_never_takes_lines_of_the_hunk_with_it() -> None:
     """Also where the counts are wrong, so that nothing tells where the hunk ends."""
     inside = change_of().replace(b"-b\n", b"```\n-b\n")
     for raw in (inside, inside.replace(b"-1,3 +1,3", b"-1,5 +1,5")):
-        assert faults_of(raw)[0].fix == Mending(6, None, 6)
+        assert faults_of(raw)[0].fix == PatchFix(6, None, 6)
     (fault,) = faults_of(change_of() + b"- a list\n- of changes\nDone\n")
     assert fault.rule == "hunk-count-mismatch"
     (fault,) = faults_of(change_of() + b"So:\n- a list\n- of changes\nDone\n")
-    assert fault.fix == Mending(9, None, 12)
+    assert fault.fix == PatchFix(9, None, 12)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from patchgate.git.path import RepoPath
 from patchgate.patches import patch_model
-from patchgate.patches.patch_model import Mending
-from patchgate.patches.patch_parser import Kind, Patch, parse, print_patch
+from patchgate.patches.patch_model import PatchFix
+from patchgate.patches.patch_parser import Patch, SectionKind, parse, print_patch
 from patchgate.patches.planning import Fitted, fit
 from tests.amount import often
 from tests.patches.patch_world import CORPUS, HEAD, PatchWorld, accepted, refused
@@ -84,7 +84,7 @@ def test_the_corpus_of_bad_patches_is_refused_with_the_rule_and_line_beside_it(p
 
 def test_a_blank_context_line_is_refused_with_the_line_to_put_there() -> None:
     (fault,) = refused(HEAD + b"@@ -1,3 +1,3 @@\n a\n\n-x\n+y\n")
-    assert (fault.rule, fault.line, fault.fix) == ("blank-context-line", 6, Mending(6, " ", 6))
+    assert (fault.rule, fault.line, fault.fix) == ("blank-context-line", 6, PatchFix(6, " ", 6))
 
 
 def test_every_blank_context_line_of_a_hunk_is_told_at_once() -> None:
@@ -98,7 +98,7 @@ def test_every_blank_context_line_of_a_hunk_is_told_at_once() -> None:
 def test_counts_that_are_too_small_are_refused_with_the_header_that_would_be_right() -> None:
     raw = HEAD + b"@@ -7,2 +7 @@ def f():\n a\n-x\n+y\n+z\n b\n"
     (fault,) = refused(raw)
-    assert (fault.rule, fault.fix) == ("hunk-count-mismatch", Mending(4, "@@ -7,3 +7,4 @@ def f():", 4))
+    assert (fault.rule, fault.fix) == ("hunk-count-mismatch", PatchFix(4, "@@ -7,3 +7,4 @@ def f():", 4))
     mended = raw.replace(b"@@ -7,2 +7 @@ def f():", b"@@ -7,3 +7,4 @@ def f():")
     assert accepted(mended).added_lines == 2
 
@@ -128,7 +128,7 @@ def test_a_hunk_that_promises_more_than_follows_is_cut_off_and_has_no_fix() -> N
     fenced = refused(new + b"```\n")
     assert [(fault.rule, fault.fix) for fault in fenced] == [
         ("patch-truncated", None),
-        ("prose-around-patch", Mending(15, None, 15)),
+        ("prose-around-patch", PatchFix(15, None, 15)),
     ]
     assert accepted(new.replace(b"1,60", b"1,9")).added_lines == 9
 
@@ -163,12 +163,12 @@ def test_context_that_has_lost_its_space_is_told_at_once_wherever_it_stands_in_a
     raw = HEAD + b"@@ -1,7 +1,7 @@\na\nb\n-c\n+C\nd\n\ne\n-f\n+F\n@@ -20,3 +20,3 @@\ng\n-h\n+H\ni\n"
     faults = refused(raw)
     assert [(fault.rule, fault.fix) for fault in faults] == [
-        ("invalid-unified-diff", Mending(5, " a\n b", 6)),
-        ("invalid-unified-diff", Mending(9, " d", 9)),
-        ("blank-context-line", Mending(10, " ", 10)),
-        ("invalid-unified-diff", Mending(11, " e", 11)),
-        ("invalid-unified-diff", Mending(15, " g", 15)),
-        ("invalid-unified-diff", Mending(18, " i", 18)),
+        ("invalid-unified-diff", PatchFix(5, " a\n b", 6)),
+        ("invalid-unified-diff", PatchFix(9, " d", 9)),
+        ("blank-context-line", PatchFix(10, " ", 10)),
+        ("invalid-unified-diff", PatchFix(11, " e", 11)),
+        ("invalid-unified-diff", PatchFix(15, " g", 15)),
+        ("invalid-unified-diff", PatchFix(18, " i", 18)),
     ]
     (fault,) = refused(raw[: raw.index(b"@@ -20")].replace(b"1,7", b"1,9"))
     assert (fault.line, fault.fix) == (5, None)
@@ -182,7 +182,7 @@ def test_a_missing_last_newline_is_told_together_with_the_other_faults() -> None
         ("newline-missing", None),
     ]
     (fault,) = refused(HEAD + b"@@ -1,2 +1,2 @@\n-x\n+y\n z")
-    assert (fault.rule, fault.fix) == ("newline-missing", Mending(7, " z\n", 7))
+    assert (fault.rule, fault.fix) == ("newline-missing", PatchFix(7, " z\n", 7))
 
 
 def test_faults_of_several_sections_are_told_at_once_in_the_order_of_their_lines() -> None:
@@ -207,7 +207,7 @@ def test_dev_null_without_a_mode_is_refused_because_git_would_write_to_dev_null(
     raw = b"diff --git a/f b/f\n--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n"
     (fault,) = refused(raw)
     assert fault.rule == "missing-file-header"
-    assert fault.fix == Mending(1, "diff --git a/f b/f\ndeleted file mode 100644", 1)
+    assert fault.fix == PatchFix(1, "diff --git a/f b/f\ndeleted file mode 100644", 1)
     world.put({b"f": ("100644", b"x\n")})
     assert world.apply(raw)
     assert b"dev/null" in world.files()
@@ -236,7 +236,7 @@ def test_hostile_names_are_kept_as_values_for_the_path_rules(name: bytes) -> Non
 def test_modes_of_links_are_kept_as_values_for_the_policy(mode: str, kind: str) -> None:
     headers = f"diff --git a/{kind} b/{kind}\nnew file mode {mode}\n--- /dev/null\n+++ b/{kind}\n"
     (section,) = accepted(headers.encode() + b"@@ -0,0 +1 @@\n+x\n").sections
-    assert (section.kind, section.new_mode) == (Kind.ADD, mode)
+    assert (section.kind, section.new_mode) == (SectionKind.ADD, mode)
 
 
 _NAMES = st.one_of(
@@ -331,7 +331,7 @@ def _effect(patch: Patch, before: dict[bytes, tuple[str, bytes]]) -> dict[bytes,
     """Make the files that a patch describes; None where a hunk does not fit or a file is not there."""
     result = dict(before)
     for section in patch.sections:
-        if section.old_path is not None and section.kind is not Kind.COPY:
+        if section.old_path is not None and section.kind is not SectionKind.COPY:
             result.pop(section.old_path.raw, None)
     for section in patch.sections:
         mode, text = "100644", b""

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from patchgate.patches.reply_actions import ACTIONS, describe, example_of, read_reply, table
-from patchgate.patches.reply_grammar import Action, Kind, Parameter, Proposal
+from patchgate.patches.reply_grammar import Parameter, ParameterKind, Proposal, ReplyAction
 from tests.patches.reply_world import block, cdata, faults, holds, only, parameter, read, rules
 
 DIFF = "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n"
@@ -23,16 +23,16 @@ every_parameter = pytest.mark.parametrize(
 def value_of(row: Parameter) -> str:
     """Give a value that its kind takes."""
     values = {
-        Kind.TEXT: "a text",
-        Kind.STRINGS: '["a"]',
-        Kind.NUMBER: str(row.most),
-        Kind.PATCH: DIFF,
-        Kind.EDITS: EDITS,
+        ParameterKind.TEXT: "a text",
+        ParameterKind.STRINGS: '["a"]',
+        ParameterKind.NUMBER: str(row.most),
+        ParameterKind.PATCH: DIFF,
+        ParameterKind.EDITS: EDITS,
     }
     return values[row.kind]
 
 
-def needed(action: Action, row: Parameter | None = None) -> list[tuple[str, str]]:
+def needed(action: ReplyAction, row: Parameter | None = None) -> list[tuple[str, str]]:
     """Give what an action needs, names and values; `row` is among it, last, and its alternatives are not."""
     names = [each.name for each in action.parameters if each.required]
     for group in action.one_of:
@@ -43,7 +43,7 @@ def needed(action: Action, row: Parameter | None = None) -> list[tuple[str, str]
     return [(each.name, value_of(each)) for each in found if each]
 
 
-def reply_of(action: Action, values: list[tuple[str, str]]) -> str:
+def reply_of(action: ReplyAction, values: list[tuple[str, str]]) -> str:
     """Write a reply, a parameter on each line (a patch on several)."""
     return block(action.name, *(parameter(name, value) for name, value in values))
 
@@ -52,7 +52,7 @@ def reply_of(action: Action, values: list[tuple[str, str]]) -> str:
 
 
 @every_action
-def test_the_example_of_every_action_holds_as_it_is_told(action: Action) -> None:
+def test_the_example_of_every_action_holds_as_it_is_told(action: ReplyAction) -> None:
     """E1, E18."""
     reading = holds(example_of(action))
     assert reading.action == action.name
@@ -61,7 +61,7 @@ def test_the_example_of_every_action_holds_as_it_is_told(action: Action) -> None
 
 
 @every_action
-def test_an_action_holds_with_just_what_it_needs(action: Action) -> None:
+def test_an_action_holds_with_just_what_it_needs(action: ReplyAction) -> None:
     """E6, E18."""
     reading = holds(reply_of(action, needed(action)))
     defaults = {row.name: row.default for row in action.parameters if row.default is not None}
@@ -69,7 +69,7 @@ def test_an_action_holds_with_just_what_it_needs(action: Action) -> None:
 
 
 @every_parameter
-def test_each_parameter_is_taken_once_and_not_twice(action: Action, row: Parameter) -> None:
+def test_each_parameter_is_taken_once_and_not_twice(action: ReplyAction, row: Parameter) -> None:
     """E4."""
     values = needed(action, row)
     assert row.name in holds(reply_of(action, values)).params
@@ -86,7 +86,7 @@ def test_each_parameter_is_taken_once_and_not_twice(action: Action, row: Paramet
 )
 @pytest.mark.parametrize("blank", [None, "", " \n", cdata(""), cdata("\n")])
 def test_a_required_parameter_must_be_there_and_not_empty(
-    action: Action, row: Parameter, blank: str | None
+    action: ReplyAction, row: Parameter, blank: str | None
 ) -> None:
     """E6."""
     others = [(name, value) for name, value in needed(action) if name != row.name]
@@ -96,7 +96,7 @@ def test_a_required_parameter_must_be_there_and_not_empty(
 
 
 @every_action
-def test_no_action_takes_a_parameter_that_is_not_in_its_row(action: Action) -> None:
+def test_no_action_takes_a_parameter_that_is_not_in_its_row(action: ReplyAction) -> None:
     """E5."""
     fault = only(reply_of(action, [*needed(action), ("zzz", "1")]), "unknown-param")
     assert all(row.name in fault.hint for row in action.parameters)
@@ -104,7 +104,7 @@ def test_no_action_takes_a_parameter_that_is_not_in_its_row(action: Action) -> N
 
 
 @every_parameter
-def test_a_misspelt_parameter_is_told_with_the_right_word(action: Action, row: Parameter) -> None:
+def test_a_misspelt_parameter_is_told_with_the_right_word(action: ReplyAction, row: Parameter) -> None:
     """E5."""
     reply = reply_of(action, [(row.name + "x", value_of(row))])
     hints = [fault.hint for fault in faults(reply) if fault.rule == "unknown-param"]
@@ -112,7 +112,9 @@ def test_a_misspelt_parameter_is_told_with_the_right_word(action: Action, row: P
 
 
 @every_parameter
-def test_a_json_parameter_takes_only_its_json_and_a_text_anything(action: Action, row: Parameter) -> None:
+def test_a_json_parameter_takes_only_its_json_and_a_text_anything(
+    action: ReplyAction, row: Parameter
+) -> None:
     """E7."""
     reply = reply_of(action, [*needed(action, row)[:-1], (row.name, "1 day, [maybe")])
     if row.kind.is_json:
@@ -123,8 +125,11 @@ def test_a_json_parameter_takes_only_its_json_and_a_text_anything(action: Action
 
 def test_an_action_is_added_by_one_entry() -> None:
     """E1, E18: validation and description need nothing else."""
-    ask = Action(
-        "ask", "ask a person", (Parameter("question", Kind.TEXT, "what", required=True),), {"question": "1?"}
+    ask = ReplyAction(
+        "ask",
+        "ask a person",
+        (Parameter("question", ParameterKind.TEXT, "what", required=True),),
+        {"question": "1?"},
     )
     actions = (*ACTIONS, ask)
     assert read_reply(example_of(ask).encode(), actions).params == {"question": "1?"}
