@@ -25,7 +25,7 @@ from patchgate.git.path import RepoPath
 from patchgate.intents.intent import Intent, IntentScope, Moment
 from patchgate.policy.settings import ThresholdSettings
 from patchgate.verify.regressions import compare
-from patchgate.verify.verification_verdict import Question, decide
+from patchgate.verify.verification_verdict import VerificationInputs, decide
 
 _FILES = 2000
 _RULES = [f"F{number}" for number in range(400, 460)]
@@ -137,10 +137,10 @@ def main() -> None:
 
     def compared() -> None:
         comparison = compare(before, after, _THRESHOLDS, _RENAMED)
-        decide(Question(before, after, comparison, intent=intent_of(_OWN)))
+        decide(VerificationInputs(before, after, comparison, intent=intent_of(_OWN)))
 
     def decided() -> None:
-        answer = decide(Question(nothing, after, all_new, intent=intent_of(_OTHER)))
+        answer = decide(VerificationInputs(nothing, after, all_new, intent=intent_of(_OTHER)))
         assert len(answer.external_thresholds) == len(_THRESHOLDS)
 
     work: dict[str, Callable[[], object]] = {

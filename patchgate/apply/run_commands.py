@@ -15,7 +15,7 @@ from patchgate.apply.evidence import Evidence
 from patchgate.apply.review import CommandRun
 from patchgate.apply.scratch_trees import ScratchTrees, TriedCommand, WithoutPatch
 from patchgate.check.gate import at_policy_level
-from patchgate.commands.runner import Status, finding_of
+from patchgate.commands.runner import CommandStatus, command_finding
 from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import printable
@@ -23,7 +23,7 @@ from patchgate.git.repository import Repository
 from patchgate.git.scratch import sweep
 from patchgate.ledger.masking import Masks
 from patchgate.patches.check_patch import PatchVerdict
-from patchgate.policy.command import files_of, in_order
+from patchgate.policy.command import files_of, ordered_commands
 from patchgate.policy.policy import Profile
 from patchgate.policy.settings import CommandSettings
 from patchgate.report.rules import RULES, Level
@@ -67,7 +67,7 @@ class _CommandRunner:
         commands = {} if judged.policy is None else judged.policy.config.commands
         # The report, the review and the bundle are kept without these secrets too.
         evidence.masks = Masks([place.environ, *(settings.env for settings in commands.values())])
-        self._commands = in_order(commands)
+        self._commands = ordered_commands(commands)
         self._files = files_of(judged.verdict.change.files)
         self._trees_with = partial(ScratchTrees.of, repository, judged, evidence, place)
         self._trees = self._trees_with(judged.verdict.change.files)
@@ -109,14 +109,14 @@ class _CommandRunner:
                 self._ended[kind].append(Outcome.NOT_RUN)
                 continue
             ran = self._run(name, settings)
-            if ran.outcome.status is Status.NOTHING_TO_DO:
+            if ran.outcome.status is CommandStatus.NOTHING_TO_DO:
                 self._ended[kind].append(Outcome.NOT_APPLICABLE)
                 continue
             # One that was ended in the middle has judged nothing, and that is what is reported of it.
-            has_ended = ran.outcome.status in {Status.PASSED, Status.FAILED}
+            has_ended = ran.outcome.status in {CommandStatus.PASSED, CommandStatus.FAILED}
             written = _changed(self._judged, name, settings, ran.changed) if has_ended else None
-            said[name] = [each for each in (finding_of(ran.outcome), written) if each is not None]
-            if ran.outcome.status is Status.FAILED:
+            said[name] = [each for each in (command_finding(ran.outcome), written) if each is not None]
+            if ran.outcome.status is CommandStatus.FAILED:
                 failed.append((name, settings, ran))
         if failed:
             self._compare(failed, said)

@@ -18,8 +18,8 @@ from dataclasses import asdict, dataclass, field, replace
 from patchgate.apply.apply_run import ApplyEnvironment
 from patchgate.apply.evidence import Evidence
 from patchgate.apply.review import CommandRun
-from patchgate.commands.analysis import tool_of
-from patchgate.commands.runner import CommandOutcome, Status, run, runs_pytest
+from patchgate.commands.analysis import tool_identity
+from patchgate.commands.runner import CommandOutcome, CommandStatus, run, runs_pytest
 from patchgate.commands.test_results import MOST_LOG, MOST_REPORT, Failures, failures_of
 from patchgate.errors import UndecidedError
 from patchgate.git.binary_files import lines_of
@@ -145,9 +145,9 @@ class ScratchTrees:
             )
             failures = None
             # What is not whole cannot be compared.
-            if outcome.status is Status.FAILED and not (outcome.dropped or outcome.warnings):
+            if outcome.status is CommandStatus.FAILED and not (outcome.dropped or outcome.warnings):
                 failures = self._failures(scratch.path, log_path, report)
-        if outcome.status is Status.NOTHING_TO_DO:
+        if outcome.status is CommandStatus.NOTHING_TO_DO:
             return TriedCommand(outcome, (), None)
         changed = scratch.changed()
         if changed:
@@ -284,7 +284,7 @@ class WithoutPatch:
         ran = self._trees.run(name, settings, self._files, log=f"{name}-before", called=called)
         outcome = ran.outcome
         self.runs.append(ran.told(called, settings.kind))
-        if outcome.status not in {Status.PASSED, Status.FAILED} or outcome.exit_code is None:
+        if outcome.status not in {CommandStatus.PASSED, CommandStatus.FAILED} or outcome.exit_code is None:
             return None
         form, marks = (ran.failures.form, ran.failures.marks) if ran.failures else (None, frozenset[str]())
         known = _PriorRun(outcome.exit_code, form, marks)
@@ -301,7 +301,7 @@ class WithoutPatch:
 
     def _kept(self, name: str, settings: CommandSettings) -> SealedFile | None:
         """Name the file that keeps what a command said of this tree; None where a program is missing."""
-        tool = tool_of(settings, self._trees.place.environ)
+        tool = tool_identity(settings, self._trees.place.environ)
         if tool is None:
             return None
         argv = [word.decode("utf-8", "surrogateescape") for word in expand(settings, self._files)]

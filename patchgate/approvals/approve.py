@@ -35,7 +35,7 @@ from patchgate.git.repository import Repository
 from patchgate.git.revisions import tree_named
 from patchgate.ledger.ledger import Event, Ledger
 from patchgate.policy.policy import Profile
-from patchgate.policy.tree_policies import Policies, built_in
+from patchgate.policy.tree_policies import TreePolicies, built_in
 from patchgate.report.rules import RULES, Stage
 from patchgate.report.verdict import ChangeVerdict, Finding, Json, Outcome, Report, Verdict
 from patchgate.report.wording import describe_gate, name_change
@@ -172,7 +172,7 @@ def _committed(repository: Repository, commit: str, asked: CheckOptions, digest:
 def _place_of(repository: Repository, commit: str, digest: str, profile: Profile) -> str | None:
     """Find a commit with this policy: a push is judged by one that the remote has, behind this or a ref."""
     with Objects(repository) as objects:
-        policies = Policies(objects)
+        policies = TreePolicies(objects)
         for place in _places(repository, commit):
             header = objects.header(place + "^{tree}")
             if header is None:

@@ -27,7 +27,7 @@ from patchgate.policy.file_kinds import (
     is_control_by_name,
 )
 from patchgate.policy.policy import Policy, Profile
-from patchgate.policy.tree_policies import Found, Key, Policies, built_in
+from patchgate.policy.tree_policies import FoundPolicy, Key, TreePolicies, built_in
 from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Finding, Report
 
@@ -78,7 +78,7 @@ class _CommitHistory:
     def __init__(self, repository: Repository, walk: Walk, asked: CheckOptions) -> None:
         self._repository = repository
         self._walk = walk
-        self._policies = Policies(walk.objects)
+        self._policies = TreePolicies(walk.objects)
         self._asked = requested_policy(walk.objects, self._policies, asked)
         self._terms = asked
         self._fallback = self._find_fallback(asked.fallback)
@@ -86,7 +86,7 @@ class _CommitHistory:
         self._borrowed = asked.fallback or ""
         self._firsts = asked.firsts
         self._is_first: dict[str, bool] = {}
-        self._main: tuple[Found, str] | None = None
+        self._main: tuple[FoundPolicy, str] | None = None
         self._profile = asked.profile
         self._making = asked.making
         self._keys: dict[str, Key] = {}
@@ -119,7 +119,7 @@ class _CommitHistory:
             is_control_by_name(file.path) or file.path.raw in _WITH_RULES for file in reading.change.files
         )
 
-    def _read_again(self, commit: Commit, after: Found) -> Reading:
+    def _read_again(self, commit: Commit, after: FoundPolicy) -> Reading:
         """Read a commit by itself, in the detail that its own two policies need."""
         profile = self._profile_of(commit)
         policies = [found.policy or built_in() for found in (self._before(commit), after)]
@@ -137,7 +137,7 @@ class _CommitHistory:
             self._keys[commit] = self._policies.key(self._walk.tree_of(commit))
         return self._keys[commit]
 
-    def _before(self, commit: Commit) -> Found:
+    def _before(self, commit: Commit) -> FoundPolicy:
         if self._asked is not None:
             return self._asked
         found = (self._policies.at(self._key_of(parent)) for parent in commit.parents)
@@ -161,7 +161,7 @@ class _CommitHistory:
             self._is_first[commit.oid] = is_first(self._repository, commit.oid, commit.tree, known=known)
         return self._is_first[commit.oid]
 
-    def _find_main(self) -> tuple[Found, str]:
+    def _find_main(self) -> tuple[FoundPolicy, str]:
         """Read the policy of where a range begins, else of the repository's main line; name the commit."""
         if self._main is None:
             since = self._terms.since
@@ -169,16 +169,16 @@ class _CommitHistory:
             if since is not None and not found.is_absent:
                 self._main = found, since
             else:
-                self._main = main_line_policy(self._walk.objects, self._policies) or (Found(), "")
+                self._main = main_line_policy(self._walk.objects, self._policies) or (FoundPolicy(), "")
         return self._main
 
-    def _find_fallback(self, revision: str | None) -> Found:
+    def _find_fallback(self, revision: str | None) -> FoundPolicy:
         header = self._walk.objects.header(revision + "^{tree}") if revision else None
         if header is None:
-            return Found()
+            return FoundPolicy()
         return replace(self._policies.at(self._policies.key(header.oid)), tree=header.oid)
 
-    def _after(self, commit: Commit, reading: Reading) -> Found:
+    def _after(self, commit: Commit, reading: Reading) -> FoundPolicy:
         touched = any(file.path.raw in _POLICY_FILES for file in reading.change.files)
         if not touched and len(commit.parents) == 1:
             self._keys[commit.oid] = self._key_of(commit.parents[0])
@@ -194,7 +194,7 @@ class _CommitHistory:
         borrowed = self._main[1] if is_main and self._main is not None else self._borrowed
         own_place = commit.parents[0][:12] if commit.parents else BUILT_IN
         after = self._after(commit, reading)
-        known = Found()
+        known = FoundPolicy()
         if commit.parents:
             known = self._policies.at(
                 self._policies.key(base) if is_merge else self._key_of(commit.parents[0])

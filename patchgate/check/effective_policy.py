@@ -16,7 +16,7 @@ from patchgate.git.path import RepoPath, faults
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.policy.policy import Decision, Key, Policy, Profile
-from patchgate.policy.tree_policies import Policies, built_in
+from patchgate.policy.tree_policies import TreePolicies, built_in
 from patchgate.report.verdict import Json
 
 
@@ -73,7 +73,7 @@ def effective_policy(repository: Repository, asked: CheckOptions) -> EffectivePo
         PatchgateError: it cannot be read.
     """
     with Objects(repository) as objects:
-        policies = Policies(objects)
+        policies = TreePolicies(objects)
         found = requested_policy(objects, policies, asked)
         if found is None:
             found = policies.at(policies.key(pending_base(repository, objects).policy_tree))

@@ -21,7 +21,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.policy.file_kinds import PRE_COMMIT_FILE, PYPROJECT_FILE, is_control_by_name
 from patchgate.policy.policy import Policy, Profile
-from patchgate.policy.tree_policies import Found, Policies, built_in, require_version
+from patchgate.policy.tree_policies import FoundPolicy, TreePolicies, built_in, require_version
 from patchgate.report.verdict import Budget, ChangeVerdict, Finding, GateOutcome, Outcome, PolicyReference
 
 OWN_POLICY = "this change"
@@ -43,12 +43,12 @@ class PolicySides:
     parents has.
     """
 
-    before: Found
-    after: Found
+    before: FoundPolicy
+    after: FoundPolicy
     place: str
     is_first: bool = False
     hooks_named: bool = False
-    base: Found = field(default_factory=Found)
+    base: FoundPolicy = field(default_factory=FoundPolicy)
     is_lost: bool = False
     is_borrowed: bool = False
 
@@ -62,7 +62,7 @@ def is_control(path: RepoPath, rules: PolicySides) -> bool:
     return path.raw == PYPROJECT_FILE.raw and _differs(rules.base, rules.after)
 
 
-def _differs(before: Found, after: Found) -> bool:
+def _differs(before: FoundPolicy, after: FoundPolicy) -> bool:
     """Tell whether `[tool.patchgate]` is not the same on both sides."""
     if not before.from_pyproject and not after.from_pyproject:
         return False
@@ -80,10 +80,10 @@ def controls_of(objects: Objects, before: str, after: str, paths: Iterable[RepoP
     Raises:
         UndecidedError: an object is missing.
     """
-    policies = Policies(objects)
+    policies = TreePolicies(objects)
     base, last = policies.at(policies.key(before)), policies.at(policies.key(after))
     named = policies.names_patchgate(before)
-    rules = PolicySides(Found(), last, place="", hooks_named=named, base=base)
+    rules = PolicySides(FoundPolicy(), last, place="", hooks_named=named, base=base)
     return frozenset(path for path in paths if is_control(path, rules))
 
 

@@ -33,7 +33,7 @@ from patchgate.git.repository import BIG_FILE, Repository
 from patchgate.git.revisions import tree_named
 from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
 from patchgate.policy.policy import Policy, Profile
-from patchgate.policy.tree_policies import Found, Policies, built_in, require_version
+from patchgate.policy.tree_policies import FoundPolicy, TreePolicies, built_in, require_version
 from patchgate.report.rules.scope import MESSAGE_RULES
 from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome, Report
 
@@ -136,12 +136,12 @@ def policy_of_pending(repository: Repository, objects: Objects) -> tuple[Policy,
     Raises:
         UndecidedError: it cannot be read, and this commit does not mend it.
     """
-    policies = Policies(objects)
+    policies = TreePolicies(objects)
     terms = trusted_options(repository)
     before = requested_policy(objects, policies, terms)
     if before is None:
         head = tree_named(objects, "HEAD")
-        before = Found() if head is None else policies.at(policies.key(head[0]))
+        before = FoundPolicy() if head is None else policies.at(policies.key(head[0]))
     if before.policy is not None:
         return before.policy, terms.place or "HEAD"
     own = policies.at(_staged(repository, policies))
@@ -156,7 +156,7 @@ def policy_of_pending(repository: Repository, objects: Objects) -> tuple[Policy,
     return built_in(), BUILT_IN
 
 
-def _staged(repository: Repository, policies: Policies) -> tuple[str | None, str | None]:
+def _staged(repository: Repository, policies: TreePolicies) -> tuple[str | None, str | None]:
     """Name the policy in the index: the first policy judges itself, and one that is mended too."""
     names = [path.raw.decode("ascii") for path in (CONFIG_FILE, PYPROJECT_FILE)]
     found: dict[bytes, Entry] = {}

@@ -31,7 +31,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.repository import Repository
 from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
 from patchgate.policy.policy import Profile
-from patchgate.policy.tree_policies import Found, Key, Policies, built_in
+from patchgate.policy.tree_policies import FoundPolicy, Key, TreePolicies, built_in
 from patchgate.report.verdict import Report
 from patchgate.report.wording import SHORT_OID
 from patchgate.storage.atomic_write import write_atomically
@@ -87,10 +87,10 @@ def pending_change(repository: Repository, objects: Objects, store: PrivateStore
 def _pending(
     repository: Repository, objects: Objects, base: Base, asked: CheckOptions, store: PrivateStore | None
 ) -> Report:
-    policies = Policies(objects)
+    policies = TreePolicies(objects)
     heads = _policies_of_heads(objects, policies, base)
     before = requested_policy(objects, policies, asked) or next(
-        (each for each in heads if not each.is_absent), Found()
+        (each for each in heads if not each.is_absent), FoundPolicy()
     )
     place, is_first, is_borrowed = asked.place or "HEAD", False, False
     if base.commit is None:
@@ -133,7 +133,7 @@ def _pending(
     return Report((verdict,), repository.limits)
 
 
-def _policies_of_heads(objects: Objects, policies: Policies, base: Base) -> list[Found]:
+def _policies_of_heads(objects: Objects, policies: TreePolicies, base: Base) -> list[FoundPolicy]:
     """Read the policies of HEAD and of what is being merged into it, HEAD's first."""
     found = [policies.at(policies.key(base.policy_tree))]
     for commit in base.heads[1:]:
@@ -143,7 +143,7 @@ def _policies_of_heads(objects: Objects, policies: Policies, base: Base) -> list
     return found
 
 
-def _key_after(objects: Objects, policies: Policies, base: str, reading: Reading) -> Key:
+def _key_after(objects: Objects, policies: TreePolicies, base: str, reading: Reading) -> Key:
     """Name the policy that the change leaves, without the resulting tree being in the repository."""
     root: dict[bytes, Entry | None] = {**objects.tree(base)}
     root.update(reading.root)

@@ -14,7 +14,7 @@ from patchgate.git.quoting import printable
 from patchgate.git.repository import ANY_CODE, Repository
 from patchgate.git.revisions import NAME_ONE, resolve, tree_named
 from patchgate.policy.policy import Policy, Profile
-from patchgate.policy.tree_policies import Found, Key, Policies, usable
+from patchgate.policy.tree_policies import FoundPolicy, Key, TreePolicies, require_usable
 from patchgate.report.wording import SHORT_OID
 
 TRUST_KEY = "patchgate.trustRef"
@@ -52,7 +52,7 @@ class CheckOptions:
         return self.policy_name or self.policy_from
 
 
-def requested_policy(objects: Objects, policies: Policies, asked: CheckOptions) -> Found | None:
+def requested_policy(objects: Objects, policies: TreePolicies, asked: CheckOptions) -> FoundPolicy | None:
     """Read the policy of `--policy-from REV`.
 
     Raises:
@@ -60,7 +60,7 @@ def requested_policy(objects: Objects, policies: Policies, asked: CheckOptions) 
         ConfigError: its policy cannot be used.
     """
     if asked.policy is not None:
-        return Found(asked.policy)
+        return FoundPolicy(asked.policy)
     if asked.policy_from is None:
         return None
     named = tree_named(objects, asked.policy_from)
@@ -120,7 +120,7 @@ def policy_of_analyses(
     """
     from patchgate.git.change_sources import pending_base
 
-    policies = Policies(objects)
+    policies = TreePolicies(objects)
     asked = trusted_options(repository)
     found = requested_policy(objects, policies, asked)
     if found is None and before is not None:
@@ -129,7 +129,7 @@ def policy_of_analyses(
             found = None
     if found is None:
         found = policies.at(policies.key(pending_base(repository, objects).policy_tree))
-    return usable(found), asked.place or "HEAD"
+    return require_usable(found), asked.place or "HEAD"
 
 
 def trusted_options(repository: Repository) -> CheckOptions:
@@ -161,8 +161,8 @@ def trusted_options(repository: Repository) -> CheckOptions:
 
 
 def policy_before(
-    objects: Objects, policies: Policies, asked: CheckOptions, commit: str | None, base: tuple[str, str]
-) -> tuple[Found, str, bool]:
+    objects: Objects, policies: TreePolicies, asked: CheckOptions, commit: str | None, base: tuple[str, str]
+) -> tuple[FoundPolicy, str, bool]:
     """Find the policy that judges a change to a tree, the name of its revision, and whether it is borrowed:
     that of the main line, where the change begins a branch anew.
 
@@ -182,7 +182,7 @@ def policy_before(
     return policies.at(policies.key(base[0])), base[1], False
 
 
-def main_line_policy(objects: Objects, policies: Policies) -> tuple[Found, str] | None:
+def main_line_policy(objects: Objects, policies: TreePolicies) -> tuple[FoundPolicy, str] | None:
     """Find the policy that judges a branch which begins anew, and its commit: that of the main line.
 
     None where no branch has a commit: then the change is the first one.
@@ -196,7 +196,7 @@ def main_line_policy(objects: Objects, policies: Policies) -> tuple[Found, str] 
 
     commits = main_lines(objects.repository)
     headers = objects.headers([commit + "^{tree}" for commit in commits])
-    found: dict[Key, tuple[Found, str]] = {}
+    found: dict[Key, tuple[FoundPolicy, str]] = {}
     for commit, header in zip(commits, headers, strict=True):
         if header is not None:
             key = policies.key(header.oid)

@@ -30,7 +30,7 @@ from patchgate.git.repository import Repository
 from patchgate.policy.file_kinds import ALLOWED_SIGNERS
 from patchgate.policy.glob_matching import matches_ref
 from patchgate.policy.policy import Decision, Policy, Profile
-from patchgate.policy.tree_policies import Found, Key, Policies, built_in
+from patchgate.policy.tree_policies import FoundPolicy, Key, TreePolicies, built_in
 from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome
 
@@ -97,7 +97,7 @@ class RefRules:
         self._destination = destination
         self._commits = commits
         self._asked = asked
-        self.policies = Policies(objects)
+        self.policies = TreePolicies(objects)
         self._defaults = _default_refs(destination)
         self._aliases: dict[str, list[str]] = {}
         for alias, target in destination.symbolic.items():
@@ -233,9 +233,9 @@ class RefRules:
                 return [own]
         return [oid for oid in (tip, own) if oid is not None] if tip is not None else []
 
-    def _at(self, revision: str | None) -> Found:
+    def _at(self, revision: str | None) -> FoundPolicy:
         """Read the policy of a revision; absent where there is no such thing."""
-        return self.policies.at(self.key_of(revision)) if revision else Found()
+        return self.policies.at(self.key_of(revision)) if revision else FoundPolicy()
 
     def key_of(self, revision: str) -> Key:
         """Name the policy that a revision has; equal keys have equal policies."""

@@ -20,7 +20,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.quoting import first_of, printable
 from patchgate.git.repository import Repository
 from patchgate.ledger.receipts import Receipts, settled
-from patchgate.policy.tree_policies import Policies
+from patchgate.policy.tree_policies import TreePolicies
 from patchgate.report.verdict import ChangeVerdict, Report, Verdict
 from patchgate.report.wording import SHORT_OID, count
 
@@ -138,7 +138,7 @@ def _firsts(
 def _under_no_policy(repository: Repository, commits: Sequence[Commit], over: str) -> set[str]:
     """Find the commits before which there was no policy, where there is one now."""
     with Objects(repository) as objects:
-        policies = Policies(objects)
+        policies = TreePolicies(objects)
 
         def is_absent(commit: str) -> bool:
             header = objects.header(commit + "^{tree}")

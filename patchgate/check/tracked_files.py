@@ -24,7 +24,7 @@ from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import Repository
 from patchgate.git.trees import Listing, resulting_tree
 from patchgate.policy.policy import Policy, Profile
-from patchgate.policy.tree_policies import Policies, built_in, require_version
+from patchgate.policy.tree_policies import TreePolicies, built_in, require_version
 from patchgate.report.verdict import ChangeVerdict, GateOutcome, Outcome, PolicyReference, Report
 
 _BATCH_FILES = 500
@@ -81,7 +81,7 @@ def check_tracked(repository: Repository, asked: CheckOptions) -> Report:
     """
     with Objects(repository) as objects:
         base = pending_base(repository, objects)
-        policies = Policies(objects)
+        policies = TreePolicies(objects)
         found = requested_policy(objects, policies, asked) or policies.at(policies.key(base.policy_tree))
         if found.fault is not None:
             raise found.fault

@@ -223,9 +223,9 @@ def _verify_push(
     report: Report,
 ) -> Report:
     """Verify what the branches get, where the policy asks for it; what runs for long is told meanwhile."""
-    from patchgate.verify.verify_push import asking_of
+    from patchgate.verify.verify_push import branches_to_verify
 
-    asking = asking_of(repository, remote, updates)
+    asking = branches_to_verify(repository, remote, updates)
     if asking is None:
         return report
     # Most policies do not ask for it.

@@ -87,10 +87,10 @@ def declare_intent(
 
 def _capture_before(repository: Repository, intent: Intent) -> tuple[str, ...]:
     """Run the analyses on what the work of an intent begins with; give what to warn of."""
-    from patchgate.verify.checked_intent import capture_before
+    from patchgate.verify.checked_intent import capture_before_report
 
     with Progress(quiet=False) as progress:
-        return capture_before(repository, intent, analysis_environment(progress))
+        return capture_before_report(repository, intent, analysis_environment(progress))
 
 
 @intent_command.command("show")

@@ -26,7 +26,7 @@ from patchgate.git.quoting import printable
 
 if TYPE_CHECKING:
     from patchgate.report.verdict import Report
-    from patchgate.verify.analysis_runner import Around
+    from patchgate.verify.analysis_runner import AnalysisEnvironment
 
 # Name, the module of `report` that writes it, its function there. What a person reads comes first.
 FORMATS = (
@@ -201,11 +201,11 @@ def cache_folder() -> str:
     return os.path.join(cache or tempfile.gettempdir(), "patchgate" if cache else f"patchgate-{os.getuid()}")
 
 
-def analysis_environment(progress: Progress) -> Around:
+def analysis_environment(progress: Progress) -> AnalysisEnvironment:
     """Say what analyses need to know of this process: environment, cache, whom to tell, the time."""
-    from patchgate.verify.analysis_runner import Around
+    from patchgate.verify.analysis_runner import AnalysisEnvironment
 
-    return Around(environ=os.environ, cache=cache_folder(), tell=progress.tell, now=time.time())
+    return AnalysisEnvironment(environ=os.environ, cache=cache_folder(), tell=progress.tell, now=time.time())
 
 
 DEBUG = "PATCHGATE_DEBUG"

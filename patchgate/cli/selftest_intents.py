@@ -23,8 +23,8 @@ from patchgate.intents.intent_status import Caller
 from patchgate.intents.stored_intents import StoredIntents, current_moment
 from patchgate.process import allowed_environment, run
 from patchgate.report.verdict import Finding
-from patchgate.verify.analysis_runner import Around
-from patchgate.verify.analyze import Asked as ToVerify
+from patchgate.verify.analysis_runner import AnalysisEnvironment
+from patchgate.verify.analyze import VerifyOptions as ToVerify
 from patchgate.verify.verification_reasons import findings_of
 from patchgate.verify.verify import verify
 
@@ -163,7 +163,7 @@ class _Sandbox:
 
     def verify(self) -> Iterable[Finding]:
         """Verify what is staged."""
-        around = Around(
+        around = AnalysisEnvironment(
             environ=self._environ, cache=self._cache, tell=lambda what, seconds: None, now=time.time()
         )
         return findings_of(verify(self.repository, ToVerify(), around))

@@ -86,11 +86,11 @@ def verify_command(
     against --base, or else against HEAD (REV: its first parent).
     """
     repository = open_here(context)
-    from patchgate.verify.analyze import Asked
+    from patchgate.verify.analyze import VerifyOptions
     from patchgate.verify.verify import verify
 
     with Progress(quiet=quiet) as progress:
-        found = verify(repository, Asked(revision, intent, base), analysis_environment(progress))
+        found = verify(repository, VerifyOptions(revision, intent, base), analysis_environment(progress))
     if not (quiet and form in _TEXTS and found.status.verdict == "accepted"):
         if form == "json":
             from patchgate.verify.verification_json import render as as_json

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 from patchgate.commands.analysis_results import AnalysisOutcome, AnalysisRun
 from patchgate.commands.runner import (
     command_environment,
+    describe_missing,
+    describe_start_fault,
     find_program,
-    hindered,
-    located,
+    locate_program,
     new_file,
-    not_found,
     signal_name,
     tail_lines,
 )
@@ -34,12 +34,12 @@ MAX_OUTPUT = 128 << 20
 _LAST_LINES = 3
 _MAX_SAID = 300
 _AGAIN = "run it again"
-_WANTED = (
+_EXPECTED = (
     "look at what the command writes to its standard output: it has to be what `format` says, and only that"
 )
 
 
-def tool_of(
+def tool_identity(
     settings: AnalysisSettings | CommandSettings, environ: Mapping[str, str], place: str | None = None
 ) -> str | None:
     """Tell which programs an analysis or a command runs, so that another version of them is another text.
@@ -58,7 +58,7 @@ def tool_of(
     """
     # Where there is no tree yet, no folder of PATH can be in it.
     environment = command_environment(environ, settings.env, place or os.path.join(os.sep, "nowhere", "tree"))
-    program, missing = located(settings, environment)
+    program, missing = locate_program(settings, environment)
     if missing or program is None:
         return None
     tools = [find_program(tool, environment) for tool in settings.required_tools]
@@ -73,7 +73,7 @@ def tool_of(
     return "\n".join(told)
 
 
-def analyse(
+def run_analysis(
     name: str,
     settings: AnalysisSettings,
     *,
@@ -104,10 +104,10 @@ def analyse(
 
     run = AnalysisRun(analysis=name, key="", digest="", outcome=AnalysisOutcome.NOT_EVALUATED)
     environment = command_environment(environ, settings.env, place)
-    program, missing = located(settings, environment)
+    program, missing = locate_program(settings, environment)
     if missing or program is None:
-        reason, hint = not_found(missing)
-        return _untold(run, f"was not started: {reason}", hint)
+        reason, hint = describe_missing(missing)
+        return _not_evaluated(run, f"was not started: {reason}", hint)
     run = replace(run, tool=printable(program))
     output = os.path.join(folder, "output")
     log_path = os.path.join(folder, "log")
@@ -127,18 +127,18 @@ def analyse(
     if ended.survivors:
         left = f"`{name}` left {ended.survivors} processes that could not be ended"
         run = replace(run, warnings=(left,))
-    hindrance = _hindrance(ended, settings, mask)
+    hindrance = _why_unreadable(ended, settings, mask)
     if hindrance is not None:
-        return _untold(run, *hindrance)
-    return _read(run, settings, place, output, text_of, _said(ended, mask))
+        return _not_evaluated(run, *hindrance)
+    return _read(run, settings, place, output, text_of, _last_stderr(ended, mask))
 
 
-def _hindrance(
+def _why_unreadable(
     ended: Ended, settings: AnalysisSettings, mask: Callable[[bytes], bytes] | None
 ) -> tuple[str, str] | None:
     """Say why nothing can be read, and the next step; None where the tool ended as tools do."""
     if ended.fault is not None:
-        reason, hint = hindered(ended, printable(settings.command[0], 120), _AGAIN)
+        reason, hint = describe_start_fault(ended, printable(settings.command[0], 120), _AGAIN)
         return f"was not started: {reason}", hint
     if ended.output_fault is not None:
         reason = f"could not be read: its output could not be kept: {printable(ended.output_fault)}"
@@ -156,12 +156,12 @@ def _hindrance(
     code = ended.code or 0
     if code < 0:
         return (
-            f"was ended by {signal_name(-code)}{_said(ended, mask)}",
+            f"was ended by {signal_name(-code)}{_last_stderr(ended, mask)}",
             "run the command by itself to see why",
         )
     if code > 1:
         return (
-            f"ended with exit code {code}{_said(ended, mask)}",
+            f"ended with exit code {code}{_last_stderr(ended, mask)}",
             "mend what it names; if that is how it tells of findings, let it end with 0 (ruff: --exit-zero)",
         )
     return None
@@ -173,7 +173,7 @@ def _read(
     # What reads is loaded only where something was told: a run that is stored costs none of it.
     from patchgate.commands.json_stream import NotReadError
     from patchgate.commands.metrics_file import read_metrics
-    from patchgate.commands.sarif_file import FailedError, read_sarif
+    from patchgate.commands.sarif_file import ToolFailedError, read_sarif
 
     try:
         with open(output, "rb") as stream:
@@ -181,20 +181,20 @@ def _read(
                 measurements = read_metrics(stream, run.analysis, text_of)
                 return replace(run, outcome=AnalysisOutcome.CLEAN, measurements=measurements)
             results, suppressed = read_sarif(stream, run.analysis, place, text_of)
-    except FailedError as error:
-        return _untold(run, error.message, error.hint or _AGAIN)
+    except ToolFailedError as error:
+        return _not_evaluated(run, error.message, error.hint or _AGAIN)
     except NotReadError as error:
         reason = f"told nothing that can be read: {error.message}"
-        return _untold(run, f"{reason}; it said{said}" if said else reason, error.hint or _WANTED)
+        return _not_evaluated(run, f"{reason}; it said{said}" if said else reason, error.hint or _EXPECTED)
     outcome = AnalysisOutcome.FINDINGS if results else AnalysisOutcome.CLEAN
     return replace(run, outcome=outcome, results=results, suppressed=suppressed)
 
 
-def _untold(run: AnalysisRun, reason: str, hint: str) -> AnalysisRun:
+def _not_evaluated(run: AnalysisRun, reason: str, hint: str) -> AnalysisRun:
     return replace(run, reason=f"the analysis `{run.analysis}` {reason}", hint=hint)
 
 
-def _said(ended: Ended, mask: Callable[[bytes], bytes] | None) -> str:
+def _last_stderr(ended: Ended, mask: Callable[[bytes], bytes] | None) -> str:
     """Give the last lines of what it wrote to its standard error, safe to show."""
     lines = tail_lines(ended.tail, ended.has_more_than_tail, mask)
     said = " / ".join(stripped for line in lines[-_LAST_LINES:] if (stripped := line.strip()))

@@ -34,7 +34,7 @@ _AGAIN = "apply the same patch again"
 _PYTEST = frozenset({"pytest", "py.test"})
 
 
-class Status(StrEnum):
+class CommandStatus(StrEnum):
     """How a command ended."""
 
     PASSED = "passed"
@@ -57,7 +57,7 @@ class CommandOutcome:
 
     name: str
     kind: CommandKind
-    status: Status
+    status: CommandStatus
     exit_code: int | None = None
     reason: str | None = None
     hint: str | None = None
@@ -71,7 +71,7 @@ class CommandOutcome:
     @property
     def has_passed(self) -> bool:
         """Tell whether nothing stands in the way of what comes next."""
-        return self.status in {Status.PASSED, Status.NOTHING_TO_DO}
+        return self.status in {CommandStatus.PASSED, CommandStatus.NOTHING_TO_DO}
 
 
 def tail_lines(tail: bytes, is_cut: bool, mask: Callable[[bytes], bytes] | None = None) -> tuple[str, ...]:
@@ -103,7 +103,7 @@ def show_command(argv: Sequence[bytes | str], mask: Callable[[bytes], bytes] | N
     return printable(shown, _MAX_SHOWN)
 
 
-def finding_of(outcome: CommandOutcome) -> Finding | None:
+def command_finding(outcome: CommandOutcome) -> Finding | None:
     """Say what there is to say of a command that did not pass; None for one that did."""
     if outcome.has_passed:
         return None
@@ -111,8 +111,8 @@ def finding_of(outcome: CommandOutcome) -> Finding | None:
     whole = f" (all of its output: logs/{outcome.log} of the evidence)" if outcome.log else ""
     to_mend = f"mend what the command names{whole}, then send the whole patch again"
     rule, fixer, hint = {
-        Status.NOT_STARTED: ("command-not-started", Fixer.ENVIRONMENT, None),
-        Status.TIMED_OUT: ("command-timed-out", Fixer.PERSON, None),
+        CommandStatus.NOT_STARTED: ("command-not-started", Fixer.ENVIRONMENT, None),
+        CommandStatus.TIMED_OUT: ("command-timed-out", Fixer.PERSON, None),
     }.get(outcome.status, (failed, Fixer.AGENT, to_mend))
     details: dict[str, Json] = {
         "command": outcome.name,
@@ -125,7 +125,7 @@ def finding_of(outcome: CommandOutcome) -> Finding | None:
     return Finding(
         rule,
         Level.ERROR,
-        f"command `{outcome.name}` {_how(outcome)}",
+        f"command `{outcome.name}` {_describe_end(outcome)}",
         hint=outcome.hint or hint,
         who_can_fix=fixer,
         details=details,
@@ -133,7 +133,7 @@ def finding_of(outcome: CommandOutcome) -> Finding | None:
     )
 
 
-def _how(outcome: CommandOutcome) -> str:
+def _describe_end(outcome: CommandOutcome) -> str:
     if outcome.reason is not None:
         return outcome.reason
     code = outcome.exit_code or 0
@@ -219,19 +219,23 @@ def run(
     Raises:
         UndecidedError: the log cannot be made, or the place is not there.
     """
-    outcome = CommandOutcome(name, settings.kind, Status.PASSED, shown=show_command(settings.command, mask))
+    outcome = CommandOutcome(
+        name, settings.kind, CommandStatus.PASSED, shown=show_command(settings.command, mask)
+    )
     if needs_files(settings) and not files:
         reason = f"had nothing to look at: no file for {FILES}"
-        return replace(outcome, status=Status.NOTHING_TO_DO, reason=reason)
+        return replace(outcome, status=CommandStatus.NOTHING_TO_DO, reason=reason)
     argv = expand(settings, files)
     outcome = replace(outcome, shown=show_command(argv, mask))
     environment = command_environment(environ, settings.env, place)
     if report is not None and runs_pytest(settings.command):
         environment |= report_options(environment, report)
-    file, missing = located(settings, environment)
+    file, missing = locate_program(settings, environment)
     if missing:
-        reason, hint = not_found(missing)
-        return replace(outcome, status=Status.NOT_STARTED, reason=f"was not started: {reason}", hint=hint)
+        reason, hint = describe_missing(missing)
+        return replace(
+            outcome, status=CommandStatus.NOT_STARTED, reason=f"was not started: {reason}", hint=hint
+        )
     with new_file(log_path, "the log ", _AGAIN) as log:
         ended = run_command(
             argv,
@@ -245,13 +249,15 @@ def run(
             tick=tick,
         )
     if ended.fault is not None:
-        reason, hint = _hindered(ended, ended.fault, settings)
+        reason, hint = _start_fault(ended, ended.fault, settings)
         os.unlink(log_path)
-        return replace(outcome, status=Status.NOT_STARTED, reason=f"was not started: {reason}", hint=hint)
+        return replace(
+            outcome, status=CommandStatus.NOT_STARTED, reason=f"was not started: {reason}", hint=hint
+        )
     return _ended(outcome, ended, settings, os.path.basename(log_path), mask)
 
 
-def located(
+def locate_program(
     settings: CommandSettings | AnalysisSettings, environment: Mapping[str, str]
 ) -> tuple[str | None, tuple[str, ...]]:
     """Find the file of a command's program, and name what it needs and is not there.
@@ -264,7 +270,7 @@ def located(
     return file, missing or (() if file is not None else (program,))
 
 
-def not_found(missing: Sequence[str]) -> tuple[str, str]:
+def describe_missing(missing: Sequence[str]) -> tuple[str, str]:
     """Say which programs are not there, and the next step."""
     tools = ", ".join(printable(tool, 60) for tool in missing)
     return (
@@ -297,7 +303,7 @@ def new_file(path: str, what: str, again: str) -> Iterator[int]:
         os.close(number)
 
 
-def _hindered(ended: Ended, fault: StartFault, settings: CommandSettings) -> tuple[str, str]:
+def _start_fault(ended: Ended, fault: StartFault, settings: CommandSettings) -> tuple[str, str]:
     """Say why the system did not start a command on files, and the next step."""
     program = printable(settings.command[0], 120)
     is_in_tree = "/" in program and not program.startswith("/")
@@ -311,10 +317,10 @@ def _hindered(ended: Ended, fault: StartFault, settings: CommandSettings) -> tup
             "its argument list, with the files in it, is longer than the system takes",
             f"leave {FILES} out of the command, or send a patch of fewer files",
         )
-    return hindered(ended, program, _AGAIN)
+    return describe_start_fault(ended, program, _AGAIN)
 
 
-def hindered(ended: Ended, program: str, again: str) -> tuple[str, str]:
+def describe_start_fault(ended: Ended, program: str, again: str) -> tuple[str, str]:
     """Say why the system did not start a program, and the next step.
 
     Args:
@@ -341,12 +347,12 @@ def _ended(
     log: str,
     mask: Callable[[bytes], bytes] | None,
 ) -> CommandOutcome:
-    status, reason, hint = Status.PASSED, None, None
+    status, reason, hint = CommandStatus.PASSED, None, None
     if ended.timed_out:
-        status = Status.TIMED_OUT
+        status = CommandStatus.TIMED_OUT
         reason = f"took longer than {settings.timeout:g} s and was ended"
     elif ended.code != 0:
-        status = Status.FAILED
+        status = CommandStatus.FAILED
         if ended.code in {126, 127}:
             hint = (
                 f"exit code {ended.code} usually means that a program was not found or may not be executed: "

@@ -16,9 +16,9 @@ from patchgate.commands.json_stream import JsonObject, JsonStream, NotReadError,
 from patchgate.commands.sarif_results import (
     DRIVER,
     UNNAMED,
-    Places,
-    Rules,
-    Written,
+    SarifPaths,
+    SarifResult,
+    SarifRules,
     level_of,
     read_location,
     read_result,
@@ -41,19 +41,19 @@ MAX_MESSAGES = 128 << 20
 _MOST_LINE = 1 << 16
 # Their lines are counted in cells, or in all cells together: never as they stand in the file.
 _WITHOUT_LINES = b".ipynb"
-_WANTED = (
+_EXPECTED = (
     "let the command write SARIF 2.1.0 to its standard output, like `--output-format sarif` or `-f sarif`"
 )
-_NARROWER = "narrow the folders that the command looks at, or its rules"
-_MEND = "mend what it could not look at, or leave it out of what the command looks at"
+_NARROW = "narrow the folders that the command looks at, or its rules"
+_FIX = "mend what it could not look at, or leave it out of what the command looks at"
 _RELEVANT = frozenset({"tool", "results", "invocations", "originalUriBaseIds", "artifacts"})
 
 
-class FailedError(NotReadError):
+class ToolFailedError(NotReadError):
     """The document can be read, and says that the run failed: a predicate of the run."""
 
 
-class Finding(NamedTuple):
+class SarifFinding(NamedTuple):
     """A result that is a finding; its fields in the order in which findings come out.
 
     `first` is the path where it is (empty: none), `line` is 0 where there is none. `place` is its URI where
@@ -72,7 +72,7 @@ class Finding(NamedTuple):
     is_suppressed: bool
 
 
-class Room:
+class SarifBudget:
     """What the runs of one document may still take, and the texts that are held already.
 
     Raises:
@@ -92,7 +92,7 @@ class Room:
         """Count what is kept."""
         self._left[kind] -= count
         if self._left[kind] < 0:
-            raise NotReadError(f"it has more than {MOST[kind]:,} {kind}", _NARROWER)
+            raise NotReadError(f"it has more than {MOST[kind]:,} {kind}", _NARROW)
 
     def message(self, text: str) -> str:
         """Hold a message."""
@@ -101,11 +101,11 @@ class Room:
             self._characters -= len(text)
             if self._characters < 0:
                 limit = f"{MAX_MESSAGES:,}"
-                raise NotReadError(f"its messages have more than {limit} characters together", _NARROWER)
+                raise NotReadError(f"its messages have more than {limit} characters together", _NARROW)
         return str(self.kept(text))
 
 
-class Run:
+class SarifRun:
     """Reads one run.
 
     Args:
@@ -114,15 +114,15 @@ class Run:
         has: tells whether the tree has a file.
     """
 
-    def __init__(self, root: str, at: str, room: Room, has: Callable[[RepoPath], bool]) -> None:
-        self._places = Places(root, has)
+    def __init__(self, root: str, at: str, room: SarifBudget, has: Callable[[RepoPath], bool]) -> None:
+        self._places = SarifPaths(root, has)
         self._at = at
         self._room = room
         self._tool: str | None = None
-        self._rules = Rules(room.take)
-        self._written: list[Written] | None = None
+        self._rules = SarifRules(room.take)
+        self._written: list[SarifResult] | None = None
 
-    def read(self, stream: JsonStream) -> Iterator[Finding]:
+    def read(self, stream: JsonStream) -> Iterator[SarifFinding]:
         """Read it to its end, then give its findings in the order in which they stand there.
 
         Raises:
@@ -202,11 +202,11 @@ class Run:
             for at, value in invocation.elements(kind):
                 notification = JsonObject(value, at)
                 if notification.get("level") == "error":
-                    raise FailedError(f"could not look at everything: {_said(notification)}", _MEND)
+                    raise ToolFailedError(f"could not look at everything: {_said(notification)}", _FIX)
         if invocation.get("executionSuccessful", True) is not True:
-            raise FailedError("says of itself that it did not succeed (`executionSuccessful`)", _MEND)
+            raise ToolFailedError("says of itself that it did not succeed (`executionSuccessful`)", _FIX)
 
-    def _findings(self, tool: str, results: list[Written]) -> Iterator[Finding]:
+    def _findings(self, tool: str, results: list[SarifResult]) -> Iterator[SarifFinding]:
         for written in results:
             rule = self._rules.rule_of(written)
             paths: dict[RepoPath, None] = {}
@@ -223,7 +223,7 @@ class Run:
                 named = self._places.written(written.places[0][0])
                 place = self._places.without_root(f"{named.base or ''}:{named.uri or ''}")
             message = self._rules.message_of(written, rule)
-            yield Finding(
+            yield SarifFinding(
                 first=next(iter(paths)).raw if paths else b"",
                 line=line,
                 rule=written.rule or rule.id or UNNAMED,
@@ -302,29 +302,29 @@ def read_sarif(
     return tuple(results), tuple(suppressed)
 
 
-def _read_runs(stream: JsonStream, root: str, files: TreeFiles) -> list[Finding]:
+def _read_runs(stream: JsonStream, root: str, files: TreeFiles) -> list[SarifFinding]:
     if stream.kind == "end":
-        raise NotReadError("its standard output is empty", _WANTED)
+        raise NotReadError("its standard output is empty", _EXPECTED)
     if stream.kind != "object":
-        raise NotReadError("its standard output is no JSON object", _WANTED)
-    found: list[Finding] = []
+        raise NotReadError("its standard output is no JSON object", _EXPECTED)
+    found: list[SarifFinding] = []
     version: object = None
     count = -1
-    room = Room()
+    room = SarifBudget()
     for key in stream.members():
         if key == "version":
             version = stream.value()
         elif key == "runs":
             if count >= 0:
-                raise NotReadError("`runs` stands twice in it", _WANTED)
+                raise NotReadError("`runs` stands twice in it", _EXPECTED)
             count = 0
             for at in _runs(stream):
-                found += Run(root=root, at=at, room=room, has=files.has).read(stream)
+                found += SarifRun(root=root, at=at, room=room, has=files.has).read(stream)
                 count += 1
     stream.end()
     if version != "2.1.0":
         told = f"version {printable(version, 20)}" if isinstance(version, str) else "no version of SARIF"
-        raise NotReadError(f"it is of {told}, and only 2.1.0 is read", _WANTED)
+        raise NotReadError(f"it is of {told}, and only 2.1.0 is read", _EXPECTED)
     if count < 1:
         raise NotReadError("it has no runs, so nothing was looked at", "look at the log of the tool")
     return found
@@ -335,7 +335,7 @@ def _runs(stream: JsonStream) -> Iterator[str]:
         for number in stream.elements():
             yield f"runs[{number}]"
     elif stream.value() is not None:
-        raise NotReadError("`runs` is no list", _WANTED)
+        raise NotReadError("`runs` is no list", _EXPECTED)
 
 
 class _Marks:
@@ -350,12 +350,12 @@ class _Marks:
         self._lines: Sequence[bytes] = ()
         self._known: dict[int, str] = {}
 
-    def of(self, found: Finding) -> str:
+    def of(self, found: SarifFinding) -> str:
         """Give the mark of a finding: of the stripped text of its line, or of its message and its URI."""
         by_line = None if found.is_whole_file or not found.line else self._of_line(found)
         return by_line or _digest(b"message", f"{found.place}\0{found.message}".encode("utf-8", "replace"))
 
-    def _of_line(self, found: Finding) -> str | None:
+    def _of_line(self, found: SarifFinding) -> str | None:
         if self._path is None or found.first != self._path.raw:
             self._path, self._known = found.paths[0], {}
             is_notebook = found.first.lower().endswith(_WITHOUT_LINES)

@@ -30,7 +30,7 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _MOST_BASES = 32
 
 
-class Location(NamedTuple):
+class SarifLocation(NamedTuple):
     """An artifactLocation as it is written; `artifact` is -1 where it has no number of the run's."""
 
     uri: str | None
@@ -38,7 +38,7 @@ class Location(NamedTuple):
     artifact: int
 
 
-class Places:
+class SarifPaths:
     """What the locations of one run stand for.
 
     Args:
@@ -50,16 +50,16 @@ class Places:
     """
 
     def __init__(self, root: str, has: Callable[[RepoPath], bool]) -> None:
-        self.bases: dict[str, Location] = {}
-        self.artifacts: dict[int, Location] = {}
+        self.bases: dict[str, SarifLocation] = {}
+        self.artifacts: dict[int, SarifLocation] = {}
         named = os.fsencode(os.path.normpath(root))
         self._root = named
         self._prefixes = tuple(dict.fromkeys(_prefix(each) for each in (named, os.path.realpath(named))))
         self._plain = tuple(os.fsdecode(prefix) for prefix in self._prefixes)
         self._has = has
-        self._known: dict[Location, RepoPath | None] = {}
+        self._known: dict[SarifLocation, RepoPath | None] = {}
 
-    def path_of(self, location: Location) -> RepoPath | None:
+    def path_of(self, location: SarifLocation) -> RepoPath | None:
         """Give the path of the tree's file that a location names; None where it names none.
 
         One outside the root, that ends in `/`, or that has a query or a fragment (a name that was not encoded
@@ -75,7 +75,7 @@ class Places:
         self._known[location] = found
         return found
 
-    def written(self, location: Location) -> Location:
+    def written(self, location: SarifLocation) -> SarifLocation:
         """Give a location that names an artifact of the run only by its number as that artifact's."""
         return self.artifacts.get(location.artifact, location) if location.uri is None else location
 
@@ -86,7 +86,7 @@ class Places:
                 text = text.replace(prefix, "")
         return text
 
-    def _absolute(self, location: Location, steps: int) -> bytes | None:
+    def _absolute(self, location: SarifLocation, steps: int) -> bytes | None:
         """Resolve a location to the absolute path of a file, or of a folder (then it ends with `/`)."""
         uri = location.uri or ""
         scheme = _SCHEME.match(uri)
@@ -143,7 +143,7 @@ def _decoded(uri: str) -> bytes | None:
     return None if b"\0" in raw else raw
 
 
-class Written(NamedTuple):
+class SarifResult(NamedTuple):
     """A result as it is written; a number that it does not have is -1.
 
     `component` is the position of the extension that its rule is of, or `DRIVER`. `component_name` is that
@@ -160,11 +160,11 @@ class Written(NamedTuple):
     text: str | None
     message: str | None
     arguments: tuple[str, ...]
-    places: tuple[tuple[Location, int, bool], ...]
+    places: tuple[tuple[SarifLocation, int, bool], ...]
     is_suppressed: bool
 
 
-def read_result(value: object, at: str, kept: Callable[[Any], Any]) -> Written | None:
+def read_result(value: object, at: str, kept: Callable[[Any], Any]) -> SarifResult | None:
     """Take what we read out of a result; None where it is no finding.
 
     Args:
@@ -188,7 +188,7 @@ def read_result(value: object, at: str, kept: Callable[[Any], Any]) -> Written |
     if text is None:
         text = message.text("markdown")
     arguments = islice(message.elements("arguments"), _MOST_ARGUMENTS)
-    return Written(
+    return SarifResult(
         rule=kept(rule_id),
         rule_index=index if index >= 0 else rule.index("index"),
         component=component.index("index"),
@@ -203,7 +203,7 @@ def read_result(value: object, at: str, kept: Callable[[Any], Any]) -> Written |
     )
 
 
-def _places(result: JsonObject) -> Iterator[tuple[Location, int, bool]]:
+def _places(result: JsonObject) -> Iterator[tuple[SarifLocation, int, bool]]:
     for key in ("locations", "relatedLocations"):
         for at, value in result.elements(key):
             physical = JsonObject(value, at).inner("physicalLocation")
@@ -228,17 +228,17 @@ def _is_suppressed(result: JsonObject) -> bool:
     return bool(states) and not any(state in ("underReview", "rejected") for state in states)
 
 
-def read_location(found: JsonObject) -> Location:
+def read_location(found: JsonObject) -> SarifLocation:
     """Take an artifactLocation.
 
     Raises:
         NotReadError: something in it is not what the format says.
     """
     # Half of a surrogate pair stays: nothing may be made of it that could name a file.
-    return Location(found.written("uri"), found.text("uriBaseId"), found.index("index"))
+    return SarifLocation(found.written("uri"), found.text("uriBaseId"), found.index("index"))
 
 
-class Rule(NamedTuple):
+class SarifRule(NamedTuple):
     """A rule as a tool describes it; `messages` are its templates by their ids."""
 
     id: str | None
@@ -246,10 +246,10 @@ class Rule(NamedTuple):
     messages: dict[str, str]
 
 
-_NONE = Rule(None, None, {})
+_NO_RULE = SarifRule(None, None, {})
 
 
-class Rules:
+class SarifRules:
     """All rules that the tool of one run describes, by the component that they are of.
 
     Args:
@@ -261,8 +261,8 @@ class Rules:
 
     def __init__(self, take: Callable[[str, int], None]) -> None:
         self._take = take
-        self._rules: dict[int, list[Rule]] = {}
-        self._by_id: dict[str, Rule] = {}
+        self._rules: dict[int, list[SarifRule]] = {}
+        self._by_id: dict[str, SarifRule] = {}
         self._names: dict[str, int] = {}
         self._messages: dict[int, dict[str, str]] = {}
 
@@ -271,7 +271,7 @@ class Rules:
         rule = JsonObject(value, at)
         settings = rule.inner("defaultConfiguration")
         templates = _templates(rule.get("messageStrings"), f"{at}.messageStrings")
-        found = Rule(rule.text("id"), settings.text("level"), templates)
+        found = SarifRule(rule.text("id"), settings.text("level"), templates)
         self._take("rules", 1)
         self._take("templates of messages", len(found.messages))
         self._rules.setdefault(component, []).append(found)
@@ -287,7 +287,7 @@ class Rules:
         """Take in what an extension is called."""
         self._names.setdefault(name, component)
 
-    def rule_of(self, written: Written) -> Rule:
+    def rule_of(self, written: SarifResult) -> SarifRule:
         """Find the description of a result's rule; one that says nothing where there is none."""
         rules = self._rules.get(self._component(written), [])
         if 0 <= written.rule_index < len(rules):
@@ -298,9 +298,9 @@ class Rules:
         while name and name not in self._by_id:
             # `CA1000/1` is a kind of CA1000.
             name = name.rpartition("/")[0]
-        return self._by_id.get(name, _NONE)
+        return self._by_id.get(name, _NO_RULE)
 
-    def message_of(self, written: Written, rule: Rule) -> str:
+    def message_of(self, written: SarifResult, rule: SarifRule) -> str:
         """Give the words of a result's message; nothing where it has none."""
         text = written.text
         if text is None and written.message is not None:
@@ -310,13 +310,13 @@ class Rules:
             return ""
         return _filled(text, written.arguments) if written.arguments else text
 
-    def _component(self, written: Written) -> int:
+    def _component(self, written: SarifResult) -> int:
         if written.component >= 0 or written.component_name is None:
             return written.component
         return self._names.get(written.component_name, DRIVER)
 
 
-def level_of(written: Written, rule: Rule) -> str:
+def level_of(written: SarifResult, rule: SarifRule) -> str:
     """Give the level of a result: its own, else that of its rule, else warning."""
     if written.kind in _OPEN_KINDS:
         return "note"

@@ -19,7 +19,7 @@ from xml.parsers import expat
 
 from patchgate.commands.analysis_results import Lines
 from patchgate.commands.json_stream import NotReadError
-from patchgate.commands.sarif_file import FailedError, read_sarif
+from patchgate.commands.sarif_file import ToolFailedError, read_sarif
 from patchgate.git.quoting import printable
 
 MOST_REPORT = 64 << 20
@@ -70,7 +70,7 @@ _RULER = re.compile(rb"[-=_]{3,}")
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class ReportCounts:
     """How many tests ended in which way; one that failed or had an error counts once, as that.
 
     One that began and never ended is an error, and then `is_broken_off`.
@@ -92,7 +92,7 @@ class Counts:
         return {name: getattr(self, name) for name in ("passed", "failed", "errors", "skipped")}
 
 
-def read_report(raw: bytes) -> Counts:
+def read_report(raw: bytes) -> ReportCounts:
     """Count the test cases of a JUnit report; what is expected to fail counts as skipped, as pytest has it.
 
     Raises:
@@ -103,7 +103,7 @@ def read_report(raw: bytes) -> Counts:
     # A suite counts what ended. A test that fails and cannot be taken down is two cases, and counted once.
     lost = min(reader.uncounted, ended["passed"]) if not (ended["failed"] or ended["errors"]) else 0
     broken_off = ended["unfinished"] + lost
-    return Counts(
+    return ReportCounts(
         passed=ended["passed"] - lost,
         failed=ended["failed"],
         errors=ended["errors"] + broken_off,
@@ -112,8 +112,8 @@ def read_report(raw: bytes) -> Counts:
     )
 
 
-def _read_cases(raw: bytes) -> _Reader:
-    reader = _Reader()
+def _read_cases(raw: bytes) -> _JUnitReader:
+    reader = _JUnitReader()
     try:
         reader.parser.Parse(raw, True)
     except expat.ExpatError as error:
@@ -135,7 +135,7 @@ def failed_tests(raw: bytes) -> frozenset[str]:
     return frozenset(reader.failed)
 
 
-class _Reader:
+class _JUnitReader:
     """Follows the elements; their texts, which hold what tests printed, are never kept.
 
     Of what `ended`, `unfinished` are the cases that pytest left as it began them, without a name; `uncounted`
@@ -197,17 +197,17 @@ class _Reader:
             self.ended["skipped" if "skipped" in self._marks else "passed"] += 1
 
 
-def said_broken_off(output: bytes) -> bool:
+def is_broken_off(output: bytes) -> bool:
     """Tell whether pytest says in its output that a test ended the whole run."""
     return any(_BROKEN_OFF.match(line) for line in _printed_lines(output))
 
 
-def said_stopped(output: bytes) -> bool:
+def has_stopped_early(output: bytes) -> bool:
     """Tell whether pytest says in its output that it did not come to all of its tests."""
     return any(_STOPPED.match(line) for line in _printed_lines(output))
 
 
-def said_nothing_ran(output: bytes) -> str | None:
+def why_nothing_ran(output: bytes) -> str | None:
     """Give the line of a command's output that says that no test ran; None where none says so.
 
     One runner that ran something outweighs all that ran nothing: a command may call several. It is a guard
@@ -245,7 +245,7 @@ def _printed_lines(output: bytes) -> Iterator[bytes]:
         yield line.rstrip()[:_LONGEST]
 
 
-class Form(StrEnum):
+class FailureSource(StrEnum):
     """What identifies the failures of a run."""
 
     TESTS = "tests"
@@ -257,7 +257,7 @@ class Form(StrEnum):
 class Failures:
     """What has failed in one run: `marks` are digests, `names` their words, safe for a terminal."""
 
-    form: Form
+    form: FailureSource
     marks: frozenset[str]
     names: Mapping[str, str]
 
@@ -272,7 +272,7 @@ def failures_of(log: bytes, report: bytes | None, place: str, lines: Lines) -> F
         lines: gives the lines of a file of that tree.
     """
     plain_log = _COLOUR.sub(b"", log)
-    if said_stopped(plain_log):
+    if has_stopped_early(plain_log):
         return None
     if report is not None:
         try:
@@ -284,14 +284,14 @@ def failures_of(log: bytes, report: bytes | None, place: str, lines: Lines) -> F
             # Less was covered than is asked for, which fails a run as a test does.
             if any(map(_COVERAGE.match, plain_log.split(b"\n"))):
                 failed["coverage"] = "the coverage"
-            return _made(Form.TESTS, failed)
+            return _failures(FailureSource.TESTS, failed)
     if (findings := _findings(log, place, lines)) is not None:
-        return _made(Form.FINDINGS, findings) if findings else None
+        return _failures(FailureSource.FINDINGS, findings) if findings else None
     plain = "\n".join(_plain_lines(plain_log, place.encode("utf-8", "surrogateescape")))
-    return _made(Form.OUTPUT, {plain: "its output"}) if plain.strip("- \n") else None
+    return _failures(FailureSource.OUTPUT, {plain: "its output"}) if plain.strip("- \n") else None
 
 
-def _made(form: Form, failed: Mapping[str, str]) -> Failures:
+def _failures(form: FailureSource, failed: Mapping[str, str]) -> Failures:
     marked = {hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest(): text for text in failed}
     return Failures(form, frozenset(marked), {mark: failed[text] for mark, text in marked.items()})
 
@@ -302,7 +302,7 @@ def _findings(log: bytes, place: str, lines: Lines) -> dict[str, str] | None:
         return None
     try:
         results, _ = read_sarif(io.BytesIO(log), "", place, lines)
-    except (NotReadError, FailedError):
+    except (NotReadError, ToolFailedError):
         return None
     seen: Counter[str] = Counter()
     found: dict[str, str] = {}

@@ -36,7 +36,7 @@ from patchgate.ledger.ledger import iso
 from patchgate.policy.component import BASELINES, NONE_DECLARED, Component
 from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.settings import ComponentSettings
-from patchgate.policy.tree_policies import Policies, usable
+from patchgate.policy.tree_policies import TreePolicies, require_usable
 from patchgate.report import wording
 from patchgate.report.rules import Level
 from patchgate.report.verdict import Finding
@@ -234,8 +234,8 @@ def baselines_of_head(repository: Repository, now: float) -> Baselines:
         head, root = objects.headers(["HEAD^{commit}", "HEAD^{tree}"])
         if head is None or root is None:
             raise UsageError("there is no commit yet, so there is no baseline", "commit first")
-        policies = Policies(objects)
-        policy = usable(policies.at(policies.key(root.oid)))
+        policies = TreePolicies(objects)
+        policy = require_usable(policies.at(policies.key(root.oid)))
         paths = TreePaths(objects)
         with ComponentCache.of(repository) as cache:
             found = standings(objects, root.oid, policy, paths, cache)

@@ -12,13 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from patchgate.commands.runner import CommandOutcome, Status, report_options, runs_pytest
+from patchgate.commands.runner import CommandOutcome, CommandStatus, report_options, runs_pytest
 from patchgate.commands.test_results import (
     MOST_REPORT,
-    Counts,
+    ReportCounts,
+    is_broken_off,
     read_report,
-    said_broken_off,
-    said_nothing_ran,
+    why_nothing_ran,
 )
 from patchgate.components.baseline import Hashes
 from patchgate.errors import UndecidedError
@@ -59,7 +59,7 @@ class Ran:
     ending: Ending
     reason: str
     hint: str | None = None
-    counts: Counts | None = None
+    counts: ReportCounts | None = None
     seconds: float = 0.0
     tail: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -229,7 +229,7 @@ def _read(place: str, most: int) -> bytes | None:
     return raw if len(raw) <= most else None
 
 
-def _counts(report: str) -> Counts | str | None:
+def _counts(report: str) -> ReportCounts | str | None:
     """Read the numbers; a sentence where the report is damaged, None where there is none."""
     if not os.path.lexists(report):
         return None
@@ -246,18 +246,18 @@ def _told(
     component: Component,
     outcome: CommandOutcome,
     is_pytest: bool,
-    counts: Counts | str | None,
+    counts: ReportCounts | str | None,
     said: bytes,
-) -> tuple[Ending, str, str | None, Counts | None]:
+) -> tuple[Ending, str, str | None, ReportCounts | None]:
     mend = f"mend test_command of `{component.id}`, or install what it needs"
     again = f"mend {'what the output names' if outcome.tail else 'the tests'}, then capture again"
-    known = counts if isinstance(counts, Counts) else None
-    if outcome.status in {Status.NOT_STARTED, Status.TIMED_OUT}:
+    known = counts if isinstance(counts, ReportCounts) else None
+    if outcome.status in {CommandStatus.NOT_STARTED, CommandStatus.TIMED_OUT}:
         return Ending.NOT_RUN, f"its tests could not be run: the command {outcome.reason}", mend, known
     code = outcome.exit_code or 0
     has_failed = known is not None and known.failed + known.errors > known.is_broken_off
     is_counted = known is not None or is_pytest
-    if not has_failed and ((known and known.is_broken_off) or (is_counted and said_broken_off(said))):
+    if not has_failed and ((known and known.is_broken_off) or (is_counted and is_broken_off(said))):
         hint = "take pytest.exit out of the tests, and let the command run them, then capture again"
         return Ending.FAILED, "its tests were broken off before all of them had run", hint, known
     if known is not None and (bad := known.failed + known.errors):
@@ -280,7 +280,7 @@ def _told(
     return Ending.PASSED, _passed(known), None, known
 
 
-def _emptiness(counts: Counts | None, is_pytest: bool, code: int, said: bytes) -> str | None:
+def _emptiness(counts: ReportCounts | None, is_pytest: bool, code: int, said: bytes) -> str | None:
     if counts is not None:
         if not counts.total:
             return "no test of it ran: 0 were collected"
@@ -289,11 +289,11 @@ def _emptiness(counts: Counts | None, is_pytest: bool, code: int, said: bytes) -
         return None
     if is_pytest:
         return "no test of it ran: 0 were collected" if code == _NONE_COLLECTED else None
-    line = said_nothing_ran(said)
+    line = why_nothing_ran(said)
     return None if line is None else f"no test of it ran: `{printable(line, 120)}`"
 
 
-def _passed(counts: Counts | None) -> str:
+def _passed(counts: ReportCounts | None) -> str:
     if counts is None:
         return "its test command ended well, and told no numbers"
     tests = f"{counts.passed} {'test' if counts.passed == 1 else 'tests'} passed"

@@ -27,7 +27,7 @@ from patchgate.git.tree_view import TreeView
 from patchgate.policy.component import NONE_DECLARED, TO_DECLARE, Component, Components, Role
 from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
 from patchgate.policy.policy import Policy
-from patchgate.policy.tree_policies import Policies, usable
+from patchgate.policy.tree_policies import TreePolicies, require_usable
 from patchgate.report.json import as_text
 
 
@@ -75,8 +75,8 @@ def content_of(
         worktree(repository, objects, base, Detail(), store)
     # What is only intended to be added is no part of it, as of the next commit.
     view = TreeView(objects, repository.output("write-tree", variables=variables).decode("ascii").strip())
-    policies = Policies(objects)
-    policy = usable(policies.at(policies.key(view.tree)))
+    policies = TreePolicies(objects)
+    policy = require_usable(policies.at(policies.key(view.tree)))
     return Recordable(view=view, policy=policy, commit=base.commit, store=store, unstaged=unstaged)
 
 
@@ -165,9 +165,9 @@ def head_content(repository: Repository, objects: Objects) -> Content:
 
 
 def _content(view: TreeView, name: str) -> Content:
-    policies = Policies(view.objects)
+    policies = TreePolicies(view.objects)
     root = (view.entry(CONFIG_FILE.raw), view.entry(PYPROJECT_FILE.raw))
-    return Content(view, usable(policies.at(policies.key_of(*root))), name)
+    return Content(view, require_usable(policies.at(policies.key_of(*root))), name)
 
 
 def named(components: Components, ids: Sequence[str], where: str = "") -> tuple[Component, ...]:

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from patchgate.components.contract_facts import VERSION, ContractMistake, is_version
 from patchgate.git.quoting import printable
-from patchgate.policy.strict_json import JsonDocument, Place, dotted
+from patchgate.policy.strict_json import JsonDocument, JsonPath, dotted
 from patchgate.policy.validators import COMPONENT_ID, TextError, check_id
 
 if TYPE_CHECKING:
@@ -271,7 +271,7 @@ def shape_mistakes(details: Sequence[ErrorDetails], document: JsonDocument) -> I
     left = MAX_SUGGESTIONS
     for detail in details:
         kind = detail["type"]
-        place: Place = tuple(part for part in detail["loc"] if part != "[key]")
+        place: JsonPath = tuple(part for part in detail["loc"] if part != "[key]")
         hint = SCHEMA_HINT
         fault = detail.get("ctx", {}).get("error")
         if isinstance(fault, TextError):
@@ -302,7 +302,7 @@ def _got(value: Any) -> str:
     return next((words for kind, words in _KINDS if isinstance(value, kind)), "something else")
 
 
-def _model_at(place: Place) -> type[BaseModel]:
+def _model_at(place: JsonPath) -> type[BaseModel]:
     """Find the model of the object at a place."""
     model: type[BaseModel] = Contract
     for part in place:

@@ -19,7 +19,7 @@ from patchgate.components.contract import MAX_TYPE, Contract, modern_effects
 from patchgate.components.contract_facts import BudgetPromise, ContractFacts, ContractMistake, Reference
 from patchgate.components.contract_types import KNOWN_TYPES, TypeTextError, meant, names_in
 from patchgate.git.quoting import printable
-from patchgate.policy.strict_json import JsonDocument, JsonFault, Place, dotted, read_json
+from patchgate.policy.strict_json import JsonDocument, JsonFault, JsonPath, dotted, read_json
 
 MOST_MISTAKES = 100
 MAX_SUGGESTIONS = 50
@@ -132,11 +132,11 @@ def _of_content(document: JsonDocument, *, are_types_known: bool) -> Iterator[Co
         yield from _types(document)
 
 
-def _mistake(document: JsonDocument, rule: str, place: Place, message: str, hint: str) -> ContractMistake:
+def _mistake(document: JsonDocument, rule: str, place: JsonPath, message: str, hint: str) -> ContractMistake:
     return ContractMistake(rule, message, dotted(place), document.line_of(place), hint)
 
 
-def _objects(value: dict[str, Any], above: Place, key: str) -> Iterator[tuple[Place, dict[str, Any]]]:
+def _objects(value: dict[str, Any], above: JsonPath, key: str) -> Iterator[tuple[JsonPath, dict[str, Any]]]:
     """Give the objects in a list, with their places; what has another shape is told elsewhere."""
     listed = value.get(key)
     for index, each in enumerate(listed if isinstance(listed, list) else ()):
@@ -144,7 +144,7 @@ def _objects(value: dict[str, Any], above: Place, key: str) -> Iterator[tuple[Pl
             yield (*above, key, index), each
 
 
-def _strings(value: dict[str, Any], above: Place, *keys: str) -> Iterator[tuple[Place, str]]:
+def _strings(value: dict[str, Any], above: JsonPath, *keys: str) -> Iterator[tuple[JsonPath, str]]:
     """Give the strings at some keys, and those of the lists that stand there."""
     for key in keys:
         held = value.get(key)
@@ -168,16 +168,16 @@ def _doubled_names(document: JsonDocument) -> Iterator[ContractMistake]:
         yield from _twice(document, "dependency", _strings(value, (), key))
 
 
-def _named(objects: Any) -> Iterator[tuple[Place, str]]:
+def _named(objects: Any) -> Iterator[tuple[JsonPath, str]]:
     for place, each in objects:
         if isinstance(each.get("name"), str):
             yield (*place, "name"), each["name"]
 
 
 def _twice(
-    document: JsonDocument, what: str, names: Iterator[tuple[Place, str]]
+    document: JsonDocument, what: str, names: Iterator[tuple[JsonPath, str]]
 ) -> Iterator[ContractMistake]:
-    first: dict[str, Place] = {}
+    first: dict[str, JsonPath] = {}
     for place, name in names:
         before = first.setdefault(name, place)
         if before is not place:
@@ -187,7 +187,7 @@ def _twice(
 
 
 def _side_effects(
-    document: JsonDocument, place: Place, function: dict[str, Any]
+    document: JsonDocument, place: JsonPath, function: dict[str, Any]
 ) -> Iterator[ContractMistake]:
     written = function.get("side_effects")
     here = (*place, "side_effects")
@@ -221,7 +221,7 @@ def _side_effects(
             yield told(_INVALID, at, "the side effect has no target", "name what it reads or changes")
 
 
-def _texts(value: dict[str, Any]) -> Iterator[tuple[Place, str]]:
+def _texts(value: dict[str, Any]) -> Iterator[tuple[JsonPath, str]]:
     """Give the texts of a contract that are prose."""
     yield from _strings(value, (), "description", "invariants")
     for place, each in _objects(value, (), "types"):
@@ -238,7 +238,7 @@ def _types(document: JsonDocument) -> Iterator[ContractMistake]:
     """Find the types that nobody knows."""
     value: dict[str, Any] = document.value
     own: set[str] = {name for _, name in _named(_objects(value, (), "types"))}
-    written: list[tuple[Place, str]] = []
+    written: list[tuple[JsonPath, str]] = []
     for place, each in _objects(value, (), "types"):
         for inner, declared in _objects(each, place, "fields"):
             written += _strings(declared, inner, "type")

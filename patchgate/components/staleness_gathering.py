@@ -31,7 +31,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.tree_view import TreePaths, TreeView
 from patchgate.policy.component import BASELINES, Component, Components, Role
 from patchgate.policy.policy import Policy
-from patchgate.policy.tree_policies import Policies
+from patchgate.policy.tree_policies import TreePolicies
 
 _CUT_OFF = "this clone is shallow, and its history ends before that"
 _NEVER = "no commit of its history made the baseline what it is"
@@ -115,7 +115,7 @@ class Staleness:
 
     def __init__(self, objects: Objects, paths: TreePaths, cache: ComponentCache, policy: Policy) -> None:
         self._objects, self._paths, self._cache, self._policy = objects, paths, cache, policy
-        self._policies = Policies(objects)
+        self._policies = TreePolicies(objects)
         self._components = policy.components
         self._here: dict[str, Externals] = {}
         self._outside: dict[str, _Place | None] = {}

@@ -26,7 +26,7 @@ from patchgate.policy.component import Component, Components, Role
 from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
 from patchgate.policy.glob_matching import matches_ref
 from patchgate.policy.policy import Policy, Profile
-from patchgate.policy.tree_policies import Found, Policies, built_in
+from patchgate.policy.tree_policies import FoundPolicy, TreePolicies, built_in
 from patchgate.report.rules import Level
 from patchgate.report.verdict import (
     ChangeVerdict,
@@ -63,14 +63,14 @@ class Span:
 
     before: str
     after: str
-    had: Found
-    has: Found
+    had: FoundPolicy
+    has: FoundPolicy
     judging: Policy
     shown: str
     variables: Mapping[str, str] = field(default_factory=dict)
 
 
-def declares_any(*sides: Found) -> bool:
+def declares_any(*sides: FoundPolicy) -> bool:
     """Tell whether any of some policies declares a component."""
     return any(each.policy is not None and each.policy.config.components for each in sides)
 
@@ -285,7 +285,7 @@ def contracts_of(policy: Policy, view: TreeView, cache: FactsCache) -> Iterator[
         yield from examine_view(contracts, policy)
 
 
-def _components(found: Found) -> Components:
+def _components(found: FoundPolicy) -> Components:
     return found.policy.components if found.policy is not None else Components({})
 
 
@@ -333,7 +333,7 @@ def with_landing(
         asked: tells how to judge.
     """
     with Objects(repository) as objects:
-        policies = Policies(objects)
+        policies = TreePolicies(objects)
         had, has = (_found(objects, policies, each) for each in (old, new))
         policy = had.policy
         if policy is None or not policy.config.components or not _is_protected(policy, ref):
@@ -371,7 +371,7 @@ def _is_protected(policy: Policy, ref: str) -> bool:
 
 
 def _together(repository: Repository, objects: Objects, known: Header, tip: str, report: Report) -> Together:
-    oid, policies = known.oid, Policies(objects)
+    oid, policies = known.oid, TreePolicies(objects)
     had, has = (_found(objects, policies, each) for each in (oid, tip))
     if not declares_any(had, has):
         return Together()
@@ -398,7 +398,7 @@ def _together(repository: Repository, objects: Objects, known: Header, tip: str,
     with PrivateStore(repository) as store, Objects(repository, store.variables) as joined:
         (merged,) = automatic_merges(store, [(oid, tip)])
         if not merged.conflicts:
-            whole = _found(joined, Policies(joined), merged.tree)
+            whole = _found(joined, TreePolicies(joined), merged.tree)
             span = Span(tree_of(objects, oid), merged.tree, had, whole, judging, shown, store.variables)
             return judge_together(joined, span, report.changes, touched)
     had = _found(objects, policies, parting)
@@ -406,7 +406,7 @@ def _together(repository: Repository, objects: Objects, known: Header, tip: str,
     return judge_together(objects, span, report.changes, touched)
 
 
-def _found(objects: Objects, policies: Policies, revision: str) -> Found:
+def _found(objects: Objects, policies: TreePolicies, revision: str) -> FoundPolicy:
     return policies.at(policies.key(tree_of(objects, revision)))
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from patchgate import __version__
 from patchgate.check.policy_lookup import trusted_options
-from patchgate.commands.runner import command_environment, located, not_found
+from patchgate.commands.runner import command_environment, describe_missing, locate_program
 from patchgate.errors import PatchgateError
 from patchgate.git.active_hooks import Worktree
 from patchgate.git.history import Commit, listed
@@ -40,7 +40,7 @@ from patchgate.ledger.history import describe_contradiction
 from patchgate.ledger.ledger import Event, Ledger, iso
 from patchgate.ledger.receipts import Receipts, settled
 from patchgate.policy.policy import Policy
-from patchgate.policy.tree_policies import Found, Policies, require_version
+from patchgate.policy.tree_policies import FoundPolicy, TreePolicies, require_version
 from patchgate.process import run
 from patchgate.report.rules import Level
 from patchgate.report.wording import SHORT_OID, count, safe
@@ -91,7 +91,7 @@ def policy_findings(scene: DoctorContext) -> Probed:
         return
     seen = set()
     with Objects(scene.repository) as objects:
-        policies = Policies(objects)
+        policies = TreePolicies(objects)
         for worktree in scene.worktrees:
             revision = asked.policy_from or worktree.head
             header = objects.header(revision + "^{tree}") if revision else None
@@ -112,7 +112,7 @@ def policy_findings(scene: DoctorContext) -> Probed:
                 yield worktree, DoctorFinding(Level.ERROR, what, error.hint)
 
 
-def _about_policy(worktree: Worktree, found: Found, place: str) -> Iterator[DoctorFinding]:
+def _about_policy(worktree: Worktree, found: FoundPolicy, place: str) -> Iterator[DoctorFinding]:
     git, policy = git_in(worktree), found.policy
     if found.fault is not None:
         what = f"the policy at {safe(place)} cannot be used: {safe(found.fault.in_one_line)}"
@@ -140,9 +140,9 @@ def _missing_tools(policy: Policy, environ: Mapping[str, str]) -> Iterator[Docto
     config = policy.config
     for table, settings in (("commands", config.commands), ("analyses", config.analyses)):
         for name, each in settings.items():
-            _, missing = located(each, command_environment(environ, each.env, _NO_TREE))
+            _, missing = locate_program(each, command_environment(environ, each.env, _NO_TREE))
             if missing:
-                reason, hint = not_found(missing)
+                reason, hint = describe_missing(missing)
                 place = policy.line_of((table, name))
                 what = f"[{table}.{name}]{f' ({place})' if place else ''} cannot run: {reason}"
                 yield DoctorFinding(Level.ERROR, what, hint)

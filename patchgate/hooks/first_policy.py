@@ -14,7 +14,7 @@ from patchgate.git.path import RepoPath, faults
 from patchgate.git.repository import Repository
 from patchgate.git.working_tree import index_names
 from patchgate.policy.config import MAX_PYPROJECT_BYTES, parse, parse_pyproject
-from patchgate.policy.file_kinds import is_exception_list
+from patchgate.policy.file_kinds import is_suppression_file
 from patchgate.policy.policy import Policy
 from patchgate.storage.atomic_write import write_atomically
 
@@ -93,7 +93,7 @@ def exception_lists(repository: Repository) -> tuple[str, ...]:
         UndecidedError: the index cannot be read.
     """
     names = (record[1:] for records in index_names(repository) for record in records)
-    paths = (path for path in map(RepoPath.from_git, names) if is_exception_list(path))
+    paths = (path for path in map(RepoPath.from_git, names) if is_suppression_file(path))
     found = []
     for path in paths:
         with suppress(UnicodeDecodeError):

@@ -42,7 +42,7 @@ from patchgate.intents.stored_intents import (
     is_gone,
     owns_files,
 )
-from patchgate.policy.command import digest_of
+from patchgate.policy.command import analyses_digest
 from patchgate.policy.policy import Profile
 from patchgate.process import run
 from patchgate.report.wording import count, some
@@ -86,7 +86,7 @@ def take_snapshot(repository: Repository) -> WorktreeSnapshot:
             base=base.commit,
             tree=base.tree,
             dirty=_oids((*in_index.files, *on_disk.files)),
-            analyses=digest_of(policy.config.analyses),
+            analyses=analyses_digest(policy.config.analyses),
             most_files=policy.limits(Profile.AGENT, None).max_files,
         )
 

@@ -18,7 +18,7 @@ from patchgate.git.path import RepoPath
 from patchgate.git.repository import Repository
 from patchgate.intents.intent import Intent, Moment
 from patchgate.policy.file_kinds import CONTROLS_BY_NAME, PRE_COMMIT_FILE, PYPROJECT_FILE
-from patchgate.policy.tree_policies import Policies
+from patchgate.policy.tree_policies import TreePolicies
 
 _EVENTS = ("commit-msg", "reference-transaction")
 _HAND_ON = frozenset({"pre-commit", "prek"})
@@ -82,7 +82,7 @@ def control_entries(repository: Repository) -> tuple[RepoPath, ...]:
         with Objects(repository) as objects:
             head = objects.header("HEAD^{tree}")
             tree = objects.empty_tree if head is None else head.oid
-            policies = Policies(objects)
+            policies = TreePolicies(objects)
             by_content = (
                 (PYPROJECT_FILE, policies.at(policies.key(tree)).from_pyproject),
                 (PRE_COMMIT_FILE, policies.names_patchgate(tree)),

@@ -49,7 +49,7 @@ from patchgate.patches.proposed_files import (
     proposed_files,
 )
 from patchgate.policy.policy import Policy, Profile
-from patchgate.policy.tree_policies import Policies, built_in
+from patchgate.policy.tree_policies import TreePolicies, built_in
 from patchgate.report.rules import Level, Stage
 from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome
 
@@ -102,7 +102,7 @@ class DryRun:
         self._footing = footing
         self._source = Source(kind, None, footing.commit)
         self._profile = asked.profile or Profile.AGENT
-        self._policies = Policies(objects)
+        self._policies = TreePolicies(objects)
         self._before, self._place, self._is_borrowed = policy_before(
             objects, self._policies, asked, footing.commit, (footing.policy_tree, footing.policy_place)
         )

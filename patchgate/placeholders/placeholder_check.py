@@ -33,7 +33,7 @@ from patchgate.placeholders.placeholder_search import placeholders_near
 from patchgate.policy.file_kinds import PRE_COMMIT_FILE, is_control_by_name
 from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.settings import PlaceholdersSettings
-from patchgate.policy.tree_policies import Policies, require_version, usable
+from patchgate.policy.tree_policies import TreePolicies, require_usable, require_version
 from patchgate.report.verdict import ChangeVerdict, Finding, Report
 
 if TYPE_CHECKING:
@@ -94,11 +94,11 @@ def _range(repository: Repository, named: Collection[RepoPath], between: tuple[s
     with Objects(repository) as objects:
         (_, first), (after_tree, last) = (_commit(objects, revision) for revision in between)
         base = common_ancestor(repository, first, last) or first
-        policies, terms = Policies(objects), trusted_options(repository)
+        policies, terms = TreePolicies(objects), trusted_options(repository)
         before, after = (policies.at(policies.key(tree)) for tree in (_commit(objects, base)[0], after_tree))
         asked = requested_policy(objects, policies, terms)
         found = asked or (after if before.is_absent else before)
-        policy = _louder(usable(found))
+        policy = _louder(require_usable(found))
     whole = Commit(last, after_tree, (base,), is_agents=False)
     with Walk(repository, [whole]) as walk:
         ((_, reading),) = walk.read([whole], detail_for([policy], Profile.COMMIT))
@@ -143,7 +143,7 @@ def _judged(
 ) -> Report:
     policy, place = judging
     require_version(policy)
-    is_named = Policies(objects).names_patchgate(reading.change.base)
+    is_named = TreePolicies(objects).names_patchgate(reading.change.base)
     controls = frozenset(
         file.path
         for file in reading.change.files

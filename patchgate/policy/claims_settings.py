@@ -15,7 +15,7 @@ from typing import Any
 
 from patchgate.git.quoting import printable
 from patchgate.policy.regular_expressions import check_expression, inner_parts, parse
-from patchgate.policy.settings import ClaimsSettings, Doubt, MarkerSettings
+from patchgate.policy.settings import ClaimsSettings, ConfigWarning, MarkerSettings
 from patchgate.policy.validators import (
     MARKER_NAME,
     MAX_EXAMPLE,
@@ -47,13 +47,13 @@ KEYS = (*_FLAGS, *BOUNDS, _SUFFIXES, "markers", "exclude")
 """The keys of the table; any other one is a warning."""
 
 
-def claims_from(written: Any) -> tuple[ClaimsSettings, tuple[Doubt, ...]]:
+def parse_claims(written: Any) -> tuple[ClaimsSettings, tuple[ConfigWarning, ...]]:
     """Make the values of `[claims]` from what stands there, of any type, and tell what was replaced."""
     if not isinstance(written, Mapping):
         # What markers it was to hold, nobody knows.
-        told = f"{_shown(written)} is not a table, so the defaults are used, and nothing is contradicted"
-        return ClaimsSettings(has_unusable_markers=True), (Doubt((TABLE,), told),)
-    doubts: list[Doubt] = []
+        told = f"{_printable(written)} is not a table, so the defaults are used, and nothing is contradicted"
+        return ClaimsSettings(has_unusable_markers=True), (ConfigWarning((TABLE,), told),)
+    doubts: list[ConfigWarning] = []
     values: dict[str, Any] = {}
     for name, usual in _defaults().items():
         # A default is brought down without a word: nobody wrote it.
@@ -96,20 +96,22 @@ def _defaults() -> dict[str, Any]:
     return {name: getattr(settings, name) for name in (*_FLAGS, *BOUNDS, _SUFFIXES)}
 
 
-def _flag(name: str, value: Any, default: bool, doubts: list[Doubt]) -> bool:
+def _flag(name: str, value: Any, default: bool, doubts: list[ConfigWarning]) -> bool:
     if isinstance(value, bool):
         return value
-    what = f"{_shown(value)} is neither true nor false, so {str(default).lower()} is used"
-    doubts.append(Doubt((TABLE, name), what))
+    what = f"{_printable(value)} is neither true nor false, so {str(default).lower()} is used"
+    doubts.append(ConfigWarning((TABLE, name), what))
     return default
 
 
-def _number(name: str, value: Any, default: float, total: int | None, doubts: list[Doubt]) -> float:
+def _number(name: str, value: Any, default: float, total: int | None, doubts: list[ConfigWarning]) -> float:
     is_whole = name != "contradiction_scan_timeout_seconds"
     kinds = int if is_whole else (int, float)
     if isinstance(value, bool) or not isinstance(value, kinds) or not _is_finite(value):
         kind = "a whole number" if is_whole else "a number"
-        doubts.append(Doubt((TABLE, name), f"{_shown(value)} is not {kind}, so {default} is used"))
+        doubts.append(
+            ConfigWarning((TABLE, name), f"{_printable(value)} is not {kind}, so {default} is used")
+        )
         return default
     least, most = BOUNDS[name]
     bound = str(most)
@@ -118,7 +120,7 @@ def _number(name: str, value: Any, default: float, total: int | None, doubts: li
     if least <= value <= most:
         return value
     used, side = (least, f"less than {least}") if value < least else (most, f"more than {bound}")
-    doubts.append(Doubt((TABLE, name), f"{_shown(value)} is {side}, so {used} is used"))
+    doubts.append(ConfigWarning((TABLE, name), f"{_printable(value)} is {side}, so {used} is used"))
     return used
 
 
@@ -127,97 +129,103 @@ def _is_finite(value: float) -> bool:
     return isinstance(value, int) or math.isfinite(value)
 
 
-def _suffixes(value: Any, default: tuple[str, ...], doubts: list[Doubt]) -> tuple[str, ...]:
+def _suffixes(value: Any, default: tuple[str, ...], doubts: list[ConfigWarning]) -> tuple[str, ...]:
     key: Key = (TABLE, _SUFFIXES)
     if not isinstance(value, list | tuple):
-        doubts.append(Doubt(key, f"{_shown(value)} is not a list of suffixes, so the default is used"))
+        doubts.append(
+            ConfigWarning(key, f"{_printable(value)} is not a list of suffixes, so the default is used")
+        )
         return default
     for index, each in enumerate(value):
         if not isinstance(each, str) or len(each) > MAX_SUFFIX or not {"/", "\0", "*"}.isdisjoint(each):
-            what = f'{_shown(each)} is no end of a name like ".md", so the default list is used'
-            doubts.append(Doubt((*key, index), what))
+            what = f'{_printable(each)} is no end of a name like ".md", so the default list is used'
+            doubts.append(ConfigWarning((*key, index), what))
             return default
     return tuple(dict.fromkeys(value))
 
 
-def _patterns(value: Any, doubts: list[Doubt]) -> tuple[str, ...]:
+def _patterns(value: Any, doubts: list[ConfigWarning]) -> tuple[str, ...]:
     """Read the patterns of what the fallback leaves out; without one that cannot be used it reads more."""
     key: Key = (TABLE, "exclude")
     if not isinstance(value, list | tuple):
-        doubts.append(Doubt(key, f"{_shown(value)} is not a list of patterns, so nothing is excluded"))
+        doubts.append(
+            ConfigWarning(key, f"{_printable(value)} is not a list of patterns, so nothing is excluded")
+        )
         return ()
     found: list[str] = []
     for index, each in enumerate(value):
-        fault = None if isinstance(each, str) else f"{_shown(each)} is not a string"
+        fault = None if isinstance(each, str) else f"{_printable(each)} is not a string"
         if isinstance(each, str):
             try:
                 check_pattern(each)
             except TextError as error:
-                fault = _plain(error.message, 300)
+                fault = _shorten(error.message, 300)
         if fault is None:
             found.append(each)
         else:
-            doubts.append(Doubt((*key, index), f"{fault}; it excludes nothing"))
+            doubts.append(ConfigWarning((*key, index), f"{fault}; it excludes nothing"))
     return tuple(found)
 
 
-def _unknown(name: str) -> Doubt:
+def _unknown(name: str) -> ConfigWarning:
     """Warn of a key that nobody knows, with the one that may be meant."""
     from difflib import get_close_matches
 
     near = get_close_matches(name[:60], KEYS, n=1)
     meant = f"; did you mean `{TABLE}.{near[0]}`?" if near else ""
-    return Doubt((TABLE, name), f"unknown key, which changes nothing{meant}")
+    return ConfigWarning((TABLE, name), f"unknown key, which changes nothing{meant}")
 
 
-def _markers(value: Any, doubts: list[Doubt]) -> tuple[tuple[MarkerSettings, ...], bool]:
+def _markers(value: Any, doubts: list[ConfigWarning]) -> tuple[tuple[MarkerSettings, ...], bool]:
     """Read the policy's own markers; also tell whether one was left out."""
     key: Key = (TABLE, "markers")
     if not isinstance(value, list | tuple):
-        doubts.append(Doubt(key, f"{_shown(value)} is not a list of tables, so nothing is contradicted"))
+        doubts.append(
+            ConfigWarning(key, f"{_printable(value)} is not a list of tables, so nothing is contradicted")
+        )
         return (), True
     found: dict[str, MarkerSettings] = {}
     left_out = False
     for index, each in enumerate(value[:MAX_MARKERS]):
-        part, fault = _faulty(each, found)
+        part, fault = _marker_fault(each, found)
         if fault is None:
             found[each["name"]] = MarkerSettings(each["name"], each["pattern"], each["example"])
             continue
         left_out = True
         place: Key = (*key, index) if part is None else (*key, index, part)
-        doubts.append(Doubt(place, f"{fault}; it finds nothing, and nothing is contradicted"))
+        doubts.append(ConfigWarning(place, f"{fault}; it finds nothing, and nothing is contradicted"))
     if len(value) > MAX_MARKERS:
         left_out = True
         what = (
             f"{len(value)} are more than {MAX_MARKERS}; the others find nothing, and nothing is contradicted"
         )
-        doubts.append(Doubt(key, what))
+        doubts.append(ConfigWarning(key, what))
     return tuple(found.values()), left_out
 
 
-def _faulty(marker: Any, others: Mapping[str, MarkerSettings]) -> tuple[str | None, str | None]:
+def _marker_fault(marker: Any, others: Mapping[str, MarkerSettings]) -> tuple[str | None, str | None]:
     """Name the key of a marker that cannot be used, and say why; None: none of its keys, or nothing."""
     if not isinstance(marker, Mapping):
-        return None, f"{_shown(marker)} is not a table"
+        return None, f"{_printable(marker)} is not a table"
     for unknown in marker:
         if unknown not in {"name", "pattern", "example"}:
-            return None, f'unknown key "{_plain(str(unknown), 40)}" (name, pattern and example are known)'
+            return None, f'unknown key "{_shorten(str(unknown), 40)}" (name, pattern and example are known)'
     for key in ("name", "pattern", "example"):
         if key not in marker:
             return None, f"`{key}` is missing"
         if not isinstance(marker[key], str):
-            return key, f"{_shown(marker[key])} is not a string"
+            return key, f"{_printable(marker[key])} is not a string"
     name, pattern, example = marker["name"], marker["pattern"], marker["example"]
     if not re.fullmatch(MARKER_NAME, name) or len(name) > MAX_NAME:
-        return "name", f"{_shown(name)} is no name of small letters, digits and hyphens"
+        return "name", f"{_printable(name)} is no name of small letters, digits and hyphens"
     if name in others:
-        return "name", f"{_shown(name)} names another marker already"
+        return "name", f"{_printable(name)} names another marker already"
     if (fault := _expression_fault(pattern)) is not None:
         return "pattern", fault
     if not 0 < len(example) <= MAX_EXAMPLE or not {"\n", "\r"}.isdisjoint(example):
         return "example", f"an example is one line of 1 to {MAX_EXAMPLE} characters"
     if not re.search(pattern.encode(), example.encode("utf-8", "surrogatepass")):
-        return "example", f"{_shown(example)} is not found by the pattern"
+        return "example", f"{_printable(example)} is not found by the pattern"
     return None, None
 
 
@@ -227,9 +235,9 @@ def _expression_fault(pattern: str) -> str | None:
     try:
         check_expression(pattern)
         parsed = parse(pattern.encode())
-        ways = _ways(parsed, type(parsed))
+        ways = _count_ways(parsed, type(parsed))
     except TextError as error:
-        return _plain(error.message, 300)
+        return _shorten(error.message, 300)
     except (ValueError, RecursionError):
         return "not a regular expression"
     if ways > _MOST_WAYS:
@@ -255,7 +263,7 @@ def _asks_for_a_line_feed(part: Any, kind: type) -> bool:
     )
 
 
-def _ways(part: Any, kind: type) -> float:
+def _count_ways(part: Any, kind: type) -> float:
     """Bound from above in how many ways a parsed expression may match in an example, from one place."""
     ways = 1.0
     for operation, value in part:
@@ -263,7 +271,7 @@ def _ways(part: Any, kind: type) -> float:
         inner = 1.0
         choices = 0.0
         for each in inner_parts(value, kind):
-            of_each = _ways(each, kind)
+            of_each = _count_ways(each, kind)
             inner, choices = min(inner * of_each, math.inf), choices + of_each
         if name == "BRANCH":
             inner = choices
@@ -280,12 +288,12 @@ def _power(base: float, times: int) -> float:
     return math.inf if times * math.log(max(base, 1)) > 600 else base**times
 
 
-def _plain(text: str, most: int) -> str:
+def _shorten(text: str, most: int) -> str:
     """Make a text safe for one line of a terminal; a tab, which `printable` keeps, would move its cursor."""
     return printable(text, most).replace("\t", "\\t")
 
 
-def _shown(value: Any) -> str:
+def _printable(value: Any) -> str:
     """Say what stands there, safe for a terminal."""
     if isinstance(value, bool):
         return str(value).lower()
@@ -294,7 +302,7 @@ def _shown(value: Any) -> str:
     if isinstance(value, float):
         return str(value)
     if isinstance(value, str):
-        return f'"{_plain(value, 60)}"'
+        return f'"{_shorten(value, 60)}"'
     return (
         "a table" if isinstance(value, Mapping) else "a list" if isinstance(value, list | tuple) else "this"
     )

@@ -22,7 +22,7 @@ _SPECIAL = (b"-", b"@", b"+")
 FORM = "patchgate.analyses/1"
 
 
-def in_order(commands: Mapping[str, CommandSettings]) -> list[tuple[str, CommandSettings]]:
+def ordered_commands(commands: Mapping[str, CommandSettings]) -> list[tuple[str, CommandSettings]]:
     """List commands as they run: all lint commands, then all tests, each as they stand in the config."""
     return sorted(commands.items(), key=lambda named: named[1].kind != "lint")
 
@@ -54,14 +54,14 @@ def expand(settings: CommandSettings, files: Iterable[RepoPath]) -> list[bytes]:
     return words
 
 
-def digest_of(analyses: Mapping[str, AnalysisSettings]) -> str:
+def analyses_digest(analyses: Mapping[str, AnalysisSettings]) -> str:
     """Give the digest of some analyses, `sha256:…`; their order is no part of it."""
-    lines = [f"{written(name, analyses[name])}\n" for name in sorted(analyses)]
+    lines = [f"{canonical_text(name, analyses[name])}\n" for name in sorted(analyses)]
     text = f"{FORM}\n" + "".join(lines)
     return "sha256:" + hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
-def written(name: str, settings: AnalysisSettings) -> str:
+def canonical_text(name: str, settings: AnalysisSettings) -> str:
     """Write one analysis as one line of canonical JSON, in ASCII."""
     # Loaded here: who only asks for the tool of a command writes no JSON.
     import json

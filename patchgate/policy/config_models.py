@@ -28,7 +28,7 @@ from pydantic import (
 
 from patchgate.policy import config_types, settings
 from patchgate.policy.claims_settings import BOUNDS
-from patchgate.policy.config_types import Section, Timeout
+from patchgate.policy.config_types import ConfigSection, Timeout
 from patchgate.policy.settings import (
     ClaimsSettings,
     ComponentSettings,
@@ -86,7 +86,7 @@ _WHOLE: dict[str, tuple[Any, ...]] = {
 """What is asked of all the tables of a kind together."""
 
 
-def _table(kind: type) -> type[Section]:
+def _table(kind: type) -> type[ConfigSection]:
     """Make the model of some settings: their keys, their defaults, their docstring."""
     hints = get_type_hints(kind, _NAMES, include_extras=True)
     keys: dict[str, Any] = {}
@@ -107,7 +107,7 @@ def _table(kind: type) -> type[Section]:
     name = (
         "BaselinesTable" if kind is settings.BaselineSettings else kind.__name__.replace("Settings", "Table")
     )
-    base = _LaxSection if kind is ClaimsSettings else Section
+    base = _LaxConfigSection if kind is ClaimsSettings else ConfigSection
     return create_model(name, __base__=base, __doc__=kind.__doc__, __module__=__name__, **keys)
 
 
@@ -131,7 +131,7 @@ def _of_table(hint: Any) -> Any:
     return hint
 
 
-class _LaxSection(Section):
+class _LaxConfigSection(ConfigSection):
     # The schema forbids unknown keys all the same, so that an editor shows them.
     model_config = ConfigDict(extra="allow", json_schema_extra={"additionalProperties": False})
 

@@ -24,7 +24,6 @@ from patchgate.policy.validators import (
     check_analysis,
     check_analysis_argument,
     check_analysis_command,
-    check_baseline_file,
     check_contract,
     check_id,
     check_metric,
@@ -37,6 +36,7 @@ from patchgate.policy.validators import (
     check_rule,
     check_specifier,
     check_suffix,
+    check_suppression_file,
     check_timeout,
     check_tool,
     check_variable,
@@ -48,7 +48,7 @@ from patchgate.policy.validators import (
 MAX_INTEGER = 2**63 - 1
 
 
-class Section(BaseModel):
+class ConfigSection(BaseModel):
     """A table of the config: strict, frozen, without unknown keys."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -68,7 +68,9 @@ Suffixes: TypeAlias = Annotated[tuple[Annotated[str, AfterValidator(check_suffix
 Expressions: TypeAlias = Annotated[tuple[Annotated[str, AfterValidator(check_expression)], ...], _LIST]
 Refs: TypeAlias = Annotated[tuple[Annotated[str, AfterValidator(check_ref)], ...], _LIST]
 Roots: TypeAlias = Annotated[tuple[Annotated[str, AfterValidator(check_root)], ...], _SOME]
-BaselineFiles: TypeAlias = Annotated[tuple[Annotated[str, AfterValidator(check_baseline_file)], ...], _LIST]
+SuppressionFiles: TypeAlias = Annotated[
+    tuple[Annotated[str, AfterValidator(check_suppression_file)], ...], _LIST
+]
 
 Specifier: TypeAlias = Annotated[str, AfterValidator(check_specifier)]
 RuleId: TypeAlias = Annotated[str, AfterValidator(check_rule)]

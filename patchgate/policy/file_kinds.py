@@ -112,17 +112,17 @@ CLASSES: dict[str, tuple[str, ...]] = {
 
 # detect-secrets, gitleaks, RuboCop and its kin, PHPStan, Psalm, detekt, ktlint, Android lint, mypy-baseline,
 # ruff, ESLint, Betterer, bandit; basedpyright's is found by its folder.
-_EXCEPTION_NAMES = (
+_SUPPRESSION_NAMES = (
     rb"\.secrets\.baseline|\.gitleaksignore|\.betterer\.results|eslint-suppressions\.json"
     rb"|\.[a-z_-]{1,40}_todo\.yml|phpstan-baseline\.(?:neon|php)|mypy-baseline\.txt|\.ruff-baseline.{0,200}"
     rb"|.{1,200}-baseline\.(?:json|xml|ya?ml)"
 )
-_EXCEPTION_PATHS = rb"(?s:.*/)?(?:\.basedpyright/baseline\.json|config/(?:detekt|ktlint)/baseline\.xml)"
+_SUPPRESSION_PATHS = rb"(?s:.*/)?(?:\.basedpyright/baseline\.json|config/(?:detekt|ktlint)/baseline\.xml)"
 
 
-def is_exception_list(path: RepoPath) -> bool:
+def is_suppression_file(path: RepoPath) -> bool:
     """Tell whether a file is a list of exceptions by its name; what is patchgate's own is none."""
     if is_control_by_name(path) or path.raw.startswith(b".patchgate/"):
         return False
     # Compiled here: a commit does without.
-    return bool(re.fullmatch(_EXCEPTION_NAMES, path.name) or re.fullmatch(_EXCEPTION_PATHS, path.raw))
+    return bool(re.fullmatch(_SUPPRESSION_NAMES, path.name) or re.fullmatch(_SUPPRESSION_PATHS, path.raw))

@@ -22,7 +22,7 @@ _MAX_FOLDERS = 50_000
 _MAX_REMEMBERED = 512
 
 
-class _Expressions:
+class _RegexMatcher:
     """Components that only a regular expression can match; compiled when first asked."""
 
     __slots__ = ("_compiled", "_indexes", "_sources")
@@ -69,7 +69,7 @@ class _Node:
         self._tails: dict[str, dict[int, dict[str, int]]] = {}
         self._heads: dict[str, dict[int, dict[str, list[tuple[str, int]]]]] = {}
         # By the first character where it is known, else under "".
-        self._expressions: dict[str, _Expressions] = {}
+        self._expressions: dict[str, _RegexMatcher] = {}
 
     def step(self, segment: Segment) -> _Node:
         """Go on to the node behind a folder, making it where there is none."""
@@ -99,7 +99,7 @@ class _Node:
         if affixes is None:
             first = segment.pieces[0]
             key = first[0] if isinstance(first, str) else ""
-            self._expressions.setdefault(key, _Expressions()).add(segment.expression, index)
+            self._expressions.setdefault(key, _RegexMatcher()).add(segment.expression, index)
             return
         before, after = affixes
         if before:
@@ -140,7 +140,7 @@ class _Node:
                 yield node
 
 
-class _Folder:
+class _FolderMatcher:
     """What holds in one folder: the lowest index that matched it or a parent, and the nodes in force."""
 
     __slots__ = ("enders", "index", "nodes", "resting")
@@ -151,7 +151,7 @@ class _Folder:
         self.enders = tuple(node for node in nodes if node.has_ends)
         lasting = tuple(node for node in nodes if node.stays)
         # What holds in a folder below whose name says nothing to any pattern: nearly every folder.
-        self.resting: _Folder = self if lasting == nodes else _Folder(index, lasting)
+        self.resting: _FolderMatcher = self if lasting == nodes else _FolderMatcher(index, lasting)
 
     def find(self, name: str) -> int:
         """Find the lowest index for a child of this folder."""
@@ -161,14 +161,14 @@ class _Folder:
             best = min(best, found)
         return best
 
-    def below(self, name: str) -> _Folder:
+    def below(self, name: str) -> _FolderMatcher:
         """Go into the folder of this name."""
         index = self.find(name)
         behind = [further for node in self.nodes for further in node.nodes_behind(name)]
         if not behind and index == self.index:
             return self.resting
         deep = [node.deep for node in behind if node.deep is not None]
-        return _Folder(index, tuple(dict.fromkeys([*self.resting.nodes, *behind, *deep])))
+        return _FolderMatcher(index, tuple(dict.fromkeys([*self.resting.nodes, *behind, *deep])))
 
 
 class PatternSet:
@@ -211,7 +211,7 @@ class PatternSet:
                 for segment in segments[:-1]:
                     node = node.step(segment)
                 node.end(segments[-1], index)
-        self._root = _Folder(_NONE, (root,) if root.deep is None else (root, root.deep))
+        self._root = _FolderMatcher(_NONE, (root,) if root.deep is None else (root, root.deep))
         self._folders = {"": self._root}
 
     def __bool__(self) -> bool:
@@ -237,7 +237,7 @@ class PatternSet:
             best = min(best, found)
         return best
 
-    def _enter(self, path: str) -> _Folder:
+    def _enter(self, path: str) -> _FolderMatcher:
         """Walk to a folder from the nearest one above that is remembered, remembering those on the way."""
         if len(self._folders) >= _MAX_FOLDERS:
             self._folders = {"": self._root}

@@ -26,7 +26,7 @@ MOST = 32
 _LONGEST = 64
 # A literal of so many bytes is rare enough: from here on fewer are better than longer ones.
 _LONG = 8
-_SAYS_NOTHING: Texts = frozenset({b""})
+_NO_LITERALS: Texts = frozenset({b""})
 
 
 def parse(expression: bytes) -> Any:
@@ -92,14 +92,14 @@ class Literals:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _RegexPart:
     """What one part of an expression says: `exact` is all that it can match (None: too much to list).
 
     One of `needed` is in or around whatever it matches; an empty text among them says nothing.
     """
 
     exact: Texts | None
-    needed: Texts = _SAYS_NOTHING
+    needed: Texts = _NO_LITERALS
 
 
 class _UnknownError(Exception):
@@ -110,7 +110,7 @@ def literals_of(expression: bytes) -> Literals | None:
     """Find literals of which one, at least, is in every line that an expression matches; None if none is."""
     try:
         parsed = parse(expression)
-        reader = _Reader(parsed.state.flags)
+        reader = _RegexReader(parsed.state.flags)
         needed = reader.read(parsed).needed
     except (_UnknownError, RecursionError):
         return None
@@ -121,29 +121,29 @@ def literals_of(expression: bytes) -> Literals | None:
     return Literals(frozenset(map(bytes.lower, needed)) if ignore_case else needed, ignore_case)
 
 
-class _Reader:
+class _RegexReader:
     """Walks a parsed expression, collecting the flags of its groups; case is left to the caller."""
 
     def __init__(self, flags: int) -> None:
         self.flags = flags
 
-    def read(self, items: Iterable[tuple[object, Any]]) -> _Part:
+    def read(self, items: Iterable[tuple[object, Any]]) -> _RegexPart:
         """Read a sequence of parsed items."""
         return _joined(self._item(str(operation), value) for operation, value in items)
 
-    def _item(self, operation: str, value: Any) -> _Part:
+    def _item(self, operation: str, value: Any) -> _RegexPart:
         match operation:
             case "LITERAL":
-                return _Part(frozenset({bytes([value])}))
+                return _RegexPart(frozenset({bytes([value])}))
             case "NOT_LITERAL" | "ANY":
-                return _Part(None)
+                return _RegexPart(None)
             case "IN":
-                return _Part(_members(value))
+                return _RegexPart(_members(value))
             case "AT" | "ASSERT_NOT":
-                return _Part(_SAYS_NOTHING)
+                return _RegexPart(_NO_LITERALS)
             case "ASSERT":
                 # What is looked at stands in the line, too, though not in the match.
-                return _Part(_SAYS_NOTHING, self.read(value[1]).needed)
+                return _RegexPart(_NO_LITERALS, self.read(value[1]).needed)
             case "SUBPATTERN":
                 self.flags |= value[1]
                 return self.read(value[3])
@@ -171,10 +171,10 @@ def _members(elements: Iterable[tuple[object, Any]]) -> Texts | None:
     return frozenset(bytes([byte]) for byte in found) if len(found) <= MOST else None
 
 
-def _joined(parts: Iterable[_Part]) -> _Part:
+def _joined(parts: Iterable[_RegexPart]) -> _RegexPart:
     """Join parts that stand one after the other: `run` is what the last of them match together."""
     is_exact = True
-    run = best = _SAYS_NOTHING
+    run = best = _NO_LITERALS
     for part in parts:
         best = _better(best, part.needed)
         if part.exact is not None and len(run) * len(part.exact) <= MOST:
@@ -184,27 +184,27 @@ def _joined(parts: Iterable[_Part]) -> _Part:
                 continue
         is_exact = False
         best = _better(best, run)
-        run = _SAYS_NOTHING if part.exact is None else part.exact
-    return _Part(run if is_exact else None, _better(best, run))
+        run = _NO_LITERALS if part.exact is None else part.exact
+    return _RegexPart(run if is_exact else None, _better(best, run))
 
 
-def _repeated(part: _Part, least: int, most: int) -> _Part:
+def _repeated(part: _RegexPart, least: int, most: int) -> _RegexPart:
     if least == 0:
-        exact = part.exact | _SAYS_NOTHING if part.exact is not None and most == 1 else None
-        return _Part(exact)
+        exact = part.exact | _NO_LITERALS if part.exact is not None and most == 1 else None
+        return _RegexPart(exact)
     whole = _joined([part] * min(least, _LONGEST))
-    return whole if least == most <= _LONGEST else _Part(None, whole.needed)
+    return whole if least == most <= _LONGEST else _RegexPart(None, whole.needed)
 
 
-def _either(branches: list[_Part]) -> _Part:
+def _either(branches: list[_RegexPart]) -> _RegexPart:
     exact: Texts | None = frozenset()
     needed: Texts = frozenset()
     for branch in branches:
         exact = None if exact is None or branch.exact is None else exact | branch.exact
         needed |= branch.needed
-    return _Part(
+    return _RegexPart(
         exact if exact is not None and len(exact) <= MOST else None,
-        needed if len(needed) <= MOST else _SAYS_NOTHING,
+        needed if len(needed) <= MOST else _NO_LITERALS,
     )
 
 

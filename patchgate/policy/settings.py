@@ -255,7 +255,7 @@ class VerifySettings:
         "before and is no worse. `report`: such a one is reported, and refuses nothing.",
     ] = "report"
     baselines: Annotated[
-        types.BaselineFiles,
+        types.SuppressionFiles,
         "Files that hold findings which a tool leaves out; their growth is suspicious, as is "
         "that of suppressions.",
     ] = ()
@@ -356,7 +356,7 @@ class ClaimsSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class ConfigWarning:
     """A value of the config that cannot be used as it is, and what is used instead: a warning, no error.
 
     `key` is that of the value; `message` says the rest, safe for a terminal: "5000 is more than 1000, …".
@@ -399,6 +399,6 @@ class Config:
     intents: IntentsSettings = IntentsSettings()
     placeholders: PlaceholdersSettings = PlaceholdersSettings()
     claims: ClaimsSettings = ClaimsSettings()
-    doubts: tuple[Doubt, ...] = field(default=(), metadata=NO_KEY)
+    doubts: tuple[ConfigWarning, ...] = field(default=(), metadata=NO_KEY)
     # The keys as they stand in the file, without defaults.
     written: Mapping[str, Any] = field(default_factory=dict, compare=False, metadata=NO_KEY)

@@ -20,8 +20,8 @@ from patchgate.policy.settings import (
     CommitSettings,
     ComponentSettings,
     Config,
+    ConfigWarning,
     ContentSettings,
-    Doubt,
     HooksSettings,
     IntentsSettings,
     MessageSettings,
@@ -74,12 +74,12 @@ def settings_from(written: Mapping[str, Any]) -> Config:
     )
 
 
-def _claims(written: Mapping[str, Any]) -> tuple[ClaimsSettings, tuple[Doubt, ...]]:
+def _claims(written: Mapping[str, Any]) -> tuple[ClaimsSettings, tuple[ConfigWarning, ...]]:
     if "claims" not in written:
         return ClaimsSettings(), ()
-    from patchgate.policy.claims_settings import claims_from
+    from patchgate.policy.claims_settings import parse_claims
 
-    return claims_from(written["claims"])
+    return parse_claims(written["claims"])
 
 
 def _runnable(kind: type[Runnable], written: Mapping[str, Any]) -> Runnable:

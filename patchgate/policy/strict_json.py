@@ -22,7 +22,7 @@ MAX_VALUES = 50_000
 MAX_DIGITS = 300
 MAX_DOUBLED = 1000
 
-Place = tuple[str | int, ...]
+JsonPath = tuple[str | int, ...]
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _MARK = re.compile(r"[{}\[\],:]")
@@ -55,17 +55,17 @@ class JsonDocument:
     """
 
     value: Any
-    lines: Mapping[Place, int]
-    doubled: tuple[tuple[Place, int], ...] = ()
+    lines: Mapping[JsonPath, int]
+    doubled: tuple[tuple[JsonPath, int], ...] = ()
 
-    def line_of(self, place: Place) -> int:
+    def line_of(self, place: JsonPath) -> int:
         """Give the line of a place, or of the nearest above it that is there."""
         while place and place not in self.lines:
             place = place[:-1]
         return self.lines[place]
 
 
-def dotted(place: Place) -> str:
+def dotted(place: JsonPath) -> str:
     """Write a place as a reader would: `functions[0].description`; names that are not plain in quotes."""
     text = ""
     for part in place:
@@ -105,7 +105,7 @@ def read_json(raw: bytes, most_bytes: int = MAX_BYTES) -> JsonDocument | JsonFau
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         return JsonFault("the file is not UTF-8", line, "save it as UTF-8 text")
-    reader = _Reader(text)
+    reader = _JsonReader(text)
     try:
         reader.read()
     except _NotJsonError as error:
@@ -129,17 +129,17 @@ class _Open:
     """An object or a list that is not closed yet; `place` is None for the second value of a key."""
 
     holder: dict[str, Any] | list[Any]
-    place: Place | None
+    place: JsonPath | None
 
 
 @dataclass(slots=True)
-class _Reader:
+class _JsonReader:
     """One passage over a text; it holds what is open in a list of its own, so depth costs no recursion."""
 
     text: str
     root: Any = None
-    lines: dict[Place, int] = field(default_factory=dict)
-    doubled: list[tuple[Place, int]] = field(default_factory=list)
+    lines: dict[JsonPath, int] = field(default_factory=dict)
+    doubled: list[tuple[JsonPath, int]] = field(default_factory=list)
     _at: int = 0
     _line: int = 1
     _counted: int = 0
@@ -199,7 +199,7 @@ class _Reader:
         holder[key] = None
         holder[key] = self._value(place)
 
-    def _value(self, place: Place | None) -> Any:
+    def _value(self, place: JsonPath | None) -> Any:
         """Read a value; an object or a list is given back empty, and filled later."""
         self._skip()
         self._values += 1

@@ -38,7 +38,7 @@ class Excess:
 
 
 @dataclass(slots=True)
-class _Reader:
+class _TomlReader:
     """Walks the tokens of valid TOML once and notes the line of each key and list element."""
 
     tokens: list[tuple[str, int]]
@@ -144,7 +144,7 @@ def lines(text: str) -> dict[Key, int]:
         if token[0] != "#":
             tokens.append((token, line))
         line += token.count("\n")
-    reader = _Reader(tokens)
+    reader = _TomlReader(tokens)
     reader.read()
     return reader.lines
 

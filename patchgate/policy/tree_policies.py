@@ -54,8 +54,8 @@ class PolicyCache:
         return SealedFile(os.path.join(self._folder, key), f"patchgate.config/1 {key}", _MOST_BYTES)
 
 
-_KEPT = 64
-_MOST_DOUBTS = 10
+_MAX_CACHED = 64
+_MAX_WARNINGS = 10
 # What each config adds to the processor time of all expressions: a range may have many.
 _CONFIG_SECONDS = 0.2
 _Read = TypeVar("_Read")
@@ -63,7 +63,7 @@ Key = tuple[str | None, str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundPolicy:
     """What a tree says about policy: a policy, or why there is none that can be used.
 
     `policy` is None where there is no policy at all, and where `fault` tells what is wrong with it.
@@ -82,7 +82,7 @@ class Found:
         return self.policy is None and self.fault is None
 
 
-class Policies:
+class TreePolicies:
     """The policies of the trees of one repository; each text is compiled once."""
 
     def __init__(self, objects: Objects) -> None:
@@ -90,7 +90,7 @@ class Policies:
         repository = objects.repository
         self._cache = PolicyCache(repository.common_dir, is_writable=not repository.is_receiving)
         self._limit = repository.expression_time
-        self._found: dict[Key, Found] = {}
+        self._found: dict[Key, FoundPolicy] = {}
         self._speaking: dict[str, bool] = {}
 
     def key(self, tree: str) -> Key:
@@ -115,10 +115,10 @@ class Policies:
                 self._speaking[oid] = True
         return self._speaking[oid]
 
-    def at(self, key: Key) -> Found:
+    def at(self, key: Key) -> FoundPolicy:
         """Read the policy that a key names; what it says and cannot be used is told when the command ends."""
         if key not in self._found:
-            if len(self._found) >= _KEPT:
+            if len(self._found) >= _MAX_CACHED:
                 self._found.clear()
             found = self._found[key] = self._read(key)
             if found.policy is not None and found.policy.config.doubts:
@@ -126,7 +126,7 @@ class Policies:
                 told += [each for each in warnings_of(found.policy) if each not in told]
         return self._found[key]
 
-    def _read(self, key: Key) -> Found:
+    def _read(self, key: Key) -> FoundPolicy:
         config_oid, project_oid = key
         project: Config | None = None
         fault: ConfigError | None = None
@@ -140,18 +140,18 @@ class Policies:
         speaks = project is not None or fault is not None
         if config_oid is None:
             policy = Policy(project, "pyproject.toml", project_raw, self._limit) if project else None
-            return Found(policy, fault, speaks)
+            return FoundPolicy(policy, fault, speaks)
         if speaks:
             message = "both patchgate.toml and [tool.patchgate] in pyproject.toml hold a policy"
-            return Found(None, _fault(message, "keep one of them"), speaks)
+            return FoundPolicy(None, _fault(message, "keep one of them"), speaks)
         if len(config_oid) == 6:
-            return Found(None, _fault("patchgate.toml is not a regular file", "make it one"), speaks)
+            return FoundPolicy(None, _fault("patchgate.toml is not a regular file", "make it one"), speaks)
         try:
             raw = self._content(config_oid)
             config = self._parse(raw)
         except ConfigError as error:
-            return Found(None, error, speaks)
-        return Found(Policy(config, "patchgate.toml", raw, self._limit), None, speaks)
+            return FoundPolicy(None, error, speaks)
+        return FoundPolicy(Policy(config, "patchgate.toml", raw, self._limit), None, speaks)
 
     def _parse(self, raw: bytes) -> Config:
         config = self._cache.load(raw, "patchgate.toml")
@@ -225,14 +225,14 @@ def warnings_of(policy: Policy) -> tuple[str, ...]:
     prefix = ("tool", "patchgate") if policy.file == "pyproject.toml" else ()
     told: list[str] = []
     by_line = sorted((line_of(places, (*prefix, *each.key)) or 0, each.key, each.message) for each in doubts)
-    for line, key, message in by_line[:_MOST_DOUBTS]:
+    for line, key, message in by_line[:_MAX_WARNINGS]:
         told.append(f"{policy.file}:{line}: {Decision(key, '').dotted}: {message}")
-    if len(doubts) > _MOST_DOUBTS:
-        told.append(f"{policy.file}: {len(doubts) - _MOST_DOUBTS} more values cannot be used as they are")
+    if len(doubts) > _MAX_WARNINGS:
+        told.append(f"{policy.file}: {len(doubts) - _MAX_WARNINGS} more values cannot be used as they are")
     return tuple(told)
 
 
-def usable(found: Found) -> Policy:
+def require_usable(found: FoundPolicy) -> Policy:
     """Give the policy that was found, or the built-in one.
 
     Raises:

@@ -388,7 +388,7 @@ def check_most(value: float) -> float:
     return value
 
 
-def check_baseline_file(text: str) -> str:
+def check_suppression_file(text: str) -> str:
     """Check the path of a file whose growth is suspicious: a plain path from the root."""
     if not text or text.endswith("/") or faults(RepoPath(text.encode("utf-8", "surrogateescape"))):
         raise TextError(

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from patchgate.commands.analysis import analyse, tool_of
+from patchgate.commands.analysis import run_analysis, tool_identity
 from patchgate.commands.analysis_results import (
     AnalysisOutcome,
     AnalysisResult,
@@ -29,7 +29,7 @@ from patchgate.errors import UndecidedError
 from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.private_store import PrivateStore
-from patchgate.policy.command import digest_of, written
+from patchgate.policy.command import analyses_digest, canonical_text
 from patchgate.policy.sealed_file import SealedFile
 from patchgate.policy.settings import AnalysisSettings
 
@@ -40,7 +40,7 @@ RUN_FORM = "patchgate.analysis-run/1"
 MOST_ENTRIES = 400
 MOST_BYTES = 512 << 20
 _MOST_ENTRY = 192 << 20
-_NAME = re.compile(r"[0-9a-f]{64}")
+_KEY = re.compile(r"[0-9a-f]{64}")
 # When an entry was used last is its file's time; it is not written at every look.
 _SELDOM = 3600.0
 
@@ -91,7 +91,7 @@ class AnalysisStore:
         found: list[tuple[float, int, str]] = []
         with contextlib.suppress(OSError):
             for name in os.listdir(self._folder):
-                if _NAME.fullmatch(name):
+                if _KEY.fullmatch(name):
                     with contextlib.suppress(FileNotFoundError):
                         about = os.lstat(self._path(name))
                         found.append((about.st_mtime, about.st_size, name))
@@ -104,13 +104,13 @@ class AnalysisStore:
                     os.unlink(self._path(name))
 
 
-def settled(run: AnalysisRun) -> AnalysisRun:
+def canonical_run(run: AnalysisRun) -> AnalysisRun:
     """Give a run in its canonical form, with its digest, and keep nothing; see `AnalysisStore.keep`."""
     return run if run.outcome is AnalysisOutcome.NOT_EVALUATED else _run_of(run.key, json.loads(_body(run)))
 
 
 def _body(run: AnalysisRun) -> str:
-    told = json.dumps(_told(run), separators=(",", ":"), allow_nan=False)
+    told = json.dumps(_output(run), separators=(",", ":"), allow_nan=False)
     digest = "sha256:" + hashlib.sha256(told.encode("ascii")).hexdigest()
     about = {"analysis": run.analysis, "digest": digest, "tool": run.tool, "warnings": list(run.warnings)}
     return json.dumps({"about": about}, separators=(",", ":"))[:-1] + ',"told":' + told + "}"
@@ -146,7 +146,7 @@ class _Texts:
         return self.number(path.raw.decode("utf-8", "surrogateescape"))
 
 
-def _told(run: AnalysisRun) -> dict[str, Any]:
+def _output(run: AnalysisRun) -> dict[str, Any]:
     """Write what a run told as plain JSON, which says nothing of where and when it ran."""
     ordered = _ordered(run)
     texts = _Texts()
@@ -217,7 +217,7 @@ _MUST_NOT_WRITE = "let it only read: leave out options that fix or format, or le
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class AnalysisEnvironment:
     """What comes from outside: environment, folder for caches, whom to tell progress, the time.
 
     `tell` is called about once a second with what runs (or is waited for, as its first word says) and for
@@ -231,7 +231,7 @@ class Around:
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _PlannedRun:
     """One analysis of one tree; `tool` None: its program is missing, so there is no key either."""
 
     name: str
@@ -240,7 +240,7 @@ class _Wanted:
     key: str
 
 
-class Runner:
+class AnalysisRunner:
     """Runs analyses on trees, each in a scratch tree of its own, or takes what is known of them.
 
     Args:
@@ -254,7 +254,7 @@ class Runner:
         objects: Objects,
         store: PrivateStore,
         analyses: Mapping[str, AnalysisSettings],
-        around: Around,
+        around: AnalysisEnvironment,
     ) -> None:
         self._objects = objects
         self._store = store
@@ -292,24 +292,24 @@ class Runner:
         digest = self._digest(wanted)
         return TreeRuns(tree, digest, first), TreeRuns(tree, digest, second)
 
-    def _wanted(self, tree: str) -> list[_Wanted]:
+    def _wanted(self, tree: str) -> list[_PlannedRun]:
         found = []
         for name, settings in sorted(self._analyses.items()):
-            tool = tool_of(settings, self._around.environ)
-            parts = [FORM, tree, written(name, settings), tool]
+            tool = tool_identity(settings, self._around.environ)
+            parts = [FORM, tree, canonical_text(name, settings), tool]
             key = "" if tool is None else hashlib.sha256(json.dumps(parts).encode("ascii")).hexdigest()
-            found.append(_Wanted(name, settings, tool, key))
+            found.append(_PlannedRun(name, settings, tool, key))
         return found
 
-    def _known(self, wanted: _Wanted) -> AnalysisRun | None:
+    def _known(self, wanted: _PlannedRun) -> AnalysisRun | None:
         return self._kept.find(wanted.key) if wanted.key else None
 
-    def _digest(self, wanted: list[_Wanted]) -> str:
+    def _digest(self, wanted: list[_PlannedRun]) -> str:
         """Give the digest of the settings and the tools together."""
-        parts = [digest_of(self._analyses), *([each.name, each.tool] for each in wanted)]
+        parts = [analyses_digest(self._analyses), *([each.name, each.tool] for each in wanted)]
         return "sha256:" + hashlib.sha256(json.dumps(parts).encode("ascii")).hexdigest()
 
-    def _run(self, tree: str, wanted: _Wanted, commit: str | None, times: int = 1) -> AnalysisRun:
+    def _run(self, tree: str, wanted: _PlannedRun, commit: str | None, times: int = 1) -> AnalysisRun:
         """Run one analysis in the scratch tree; more than once: whatever is known, and nothing is kept."""
         from patchgate.git.binary_files import lines_of
         from patchgate.git.scratch import whole_tree
@@ -324,7 +324,7 @@ class Runner:
             cache=around.cache,
             commit=commit,
             patience_seconds=_PATIENCE + times * sum(each.timeout for each in self._analyses.values()),
-            pause=_telling_pause(around.tell),
+            pause=_reporting_pause(around.tell),
         )
         with TemporaryFolder() as beside, making as scratch:
             # Who had the scratch tree until now may have run the same.
@@ -333,7 +333,7 @@ class Runner:
             masks = Masks([around.environ, wanted.settings.env])
             folder = os.path.join(beside.path, "told")
             os.mkdir(folder)
-            run = analyse(
+            run = run_analysis(
                 wanted.name,
                 wanted.settings,
                 place=scratch.path,
@@ -347,12 +347,16 @@ class Runner:
             try:
                 changed = scratch.changed()
             except UndecidedError as error:
-                return _spoilt(run, f"the analysis `{wanted.name}` was stopped: {error.message}", error.hint)
+                return _invalidate(
+                    run, f"the analysis `{wanted.name}` was stopped: {error.message}", error.hint
+                )
             if changed:
                 named = ", ".join(path.quoted for path in changed[:_NAMED])
                 more = f", and {len(changed) - _NAMED} more" if len(changed) > _NAMED else ""
-                return _spoilt(run, f"the analysis `{wanted.name}` changed {named}{more}", _MUST_NOT_WRITE)
-        return self._kept.keep(run) if is_kept else settled(run)
+                return _invalidate(
+                    run, f"the analysis `{wanted.name}` changed {named}{more}", _MUST_NOT_WRITE
+                )
+        return self._kept.keep(run) if is_kept else canonical_run(run)
 
 
 def _without_secrets(run: AnalysisRun, masks: Masks) -> AnalysisRun:
@@ -369,7 +373,7 @@ def _without_secrets(run: AnalysisRun, masks: Masks) -> AnalysisRun:
     return replace(run, results=tuple(map(of, run.results)), suppressed=tuple(map(of, run.suppressed)))
 
 
-def _telling_pause(tell: Callable[[str, float], None]) -> Callable[[float], None]:
+def _reporting_pause(tell: Callable[[str, float], None]) -> Callable[[float], None]:
     """Make what sleeps while somebody else uses the scratch tree, and tells so about once a second."""
     began = time.monotonic()
     told = 0.0
@@ -385,7 +389,7 @@ def _telling_pause(tell: Callable[[str, float], None]) -> Callable[[float], None
     return pause
 
 
-def _spoilt(run: AnalysisRun, reason: str, hint: str | None) -> AnalysisRun:
+def _invalidate(run: AnalysisRun, reason: str, hint: str | None) -> AnalysisRun:
     """Say of an analysis that wrote where it may only read that it was not evaluated."""
     if run.outcome is AnalysisOutcome.NOT_EVALUATED:
         return run

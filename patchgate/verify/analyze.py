@@ -34,7 +34,7 @@ from patchgate.intents.intent import Intent
 from patchgate.intents.stored_intents import StoredIntents, current_moment
 from patchgate.intents.worktree_intents import ScopeGate
 from patchgate.policy.policy import Policy
-from patchgate.verify.analysis_runner import Around, Runner
+from patchgate.verify.analysis_runner import AnalysisEnvironment, AnalysisRunner
 
 STAGED, WORKTREE = "staged", "worktree"
 REVISION = "a commit, a branch or a tag"
@@ -45,7 +45,7 @@ _TO_DECLARE = (
 )
 
 
-class Analysed(NamedTuple):
+class AnalysedTree(NamedTuple):
     """A tree that analyses can run in, and the commit that HEAD names there (None: an unborn branch)."""
 
     tree: str
@@ -53,7 +53,7 @@ class Analysed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class VerifyOptions:
     """What is to be verified: None of `revision` is what is staged, of `intent` the one of this worktree.
 
     `base` is a revision: the change is compared with its merge base with that one.
@@ -65,13 +65,13 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class AnalysisContext:
     """What a command on analyses shares; `objects` reads through `store`, `policy` has what is measured."""
 
     objects: Objects
     store: PrivateStore
     policy: Policy
-    around: Around
+    around: AnalysisEnvironment
     gate: ScopeGate
 
     @property
@@ -79,22 +79,24 @@ class Scene:
         """The repository of the command."""
         return self.objects.repository
 
-    def source(self, what: str, taken: str = _ANY) -> Analysed:
-        """Find the tree of `staged`, `worktree` or a revision, as `source_of` does."""
-        return source_of(self.objects, self.store, what, taken)
+    def source(self, what: str, taken: str = _ANY) -> AnalysedTree:
+        """Find the tree of `staged`, `worktree` or a revision, as `find_tree` does."""
+        return find_tree(self.objects, self.store, what, taken)
 
-    def runs(self, analysed: Analysed) -> TreeRuns:
+    def runs(self, analysed: AnalysedTree) -> TreeRuns:
         """Give what the analyses tell of a tree.
 
         Raises:
             UndecidedError: a scratch tree cannot be had.
         """
-        runner = Runner(self.objects, self.store, self.policy.config.analyses, self.around)
+        runner = AnalysisRunner(self.objects, self.store, self.policy.config.analyses, self.around)
         return runner.runs(*analysed)
 
 
 @contextmanager
-def opened(repository: Repository, around: Around, policy: Policy | None = None) -> Iterator[Scene]:
+def open_context(
+    repository: Repository, around: AnalysisEnvironment, policy: Policy | None = None
+) -> Iterator[AnalysisContext]:
     """Open a repository for a command on analyses.
 
     Args:
@@ -103,10 +105,12 @@ def opened(repository: Repository, around: Around, policy: Policy | None = None)
     with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
         if policy is None:
             policy, _ = policy_of_analyses(repository, objects)
-        yield Scene(objects, store, policy, around, ScopeGate(repository))
+        yield AnalysisContext(objects, store, policy, around, ScopeGate(repository))
 
 
-def keeping_alive(repository: Repository, intents: Sequence[Intent], around: Around) -> Around:
+def keep_intents_alive(
+    repository: Repository, intents: Sequence[Intent], around: AnalysisEnvironment
+) -> AnalysisEnvironment:
     """Renew the leases of these intents of this worktree now, and whenever progress is reported."""
     stored, now = StoredIntents(repository.common_dir), current_moment()
     names = [each.id for each in intents if each.git_dir == repository.git_dir and not each.is_over(now)]
@@ -126,7 +130,7 @@ def keeping_alive(repository: Repository, intents: Sequence[Intent], around: Aro
     return replace(around, tell=tell) if names else around
 
 
-def source_of(objects: Objects, store: PrivateStore, what: str, taken: str = _ANY) -> Analysed:
+def find_tree(objects: Objects, store: PrivateStore, what: str, taken: str = _ANY) -> AnalysedTree:
     """Find the tree of `staged`, `worktree` or a revision; what is new of it lies in the private store.
 
     Args:
@@ -141,7 +145,7 @@ def source_of(objects: Objects, store: PrivateStore, what: str, taken: str = _AN
         named = tree_named(objects, what)
         if named is None:
             raise UsageError(f"unknown revision {printable(what, 120)}", f"name {taken}")
-        return Analysed(*named)
+        return AnalysedTree(*named)
     repository = objects.repository
     if repository.work_tree is None:
         raise UsageError("a bare repository has neither index nor working tree", "name a revision")
@@ -152,10 +156,12 @@ def source_of(objects: Objects, store: PrivateStore, what: str, taken: str = _AN
         else staged(repository, objects, base, Detail())
     )
     # At the cost of the change: `git write-tree` would look at every folder that has no cached tree.
-    return Analysed(resulting_tree(objects, base.tree, reading.change.files, store.write).tree, base.commit)
+    return AnalysedTree(
+        resulting_tree(objects, base.tree, reading.change.files, store.write).tree, base.commit
+    )
 
 
-def analysis_policy(objects: Objects, before: Analysed | None = None) -> Policy:
+def analysis_policy(objects: Objects, before: AnalysedTree | None = None) -> Policy:
     """Find the policy whose analyses count: the trusted ref's, else that of `before`, else HEAD's.
 
     Args:
@@ -174,7 +180,7 @@ def analysis_policy(objects: Objects, before: Analysed | None = None) -> Policy:
 
 
 @dataclass(frozen=True, slots=True)
-class Unstable:
+class UnstableAnalysis:
     """An analysis that told other things the second time, of the very same tree.
 
     `once` are what only one of the two runs told, the first run's first; it may be empty where only the
@@ -208,13 +214,13 @@ class Analysis:
         return tuple(found[name] for name in sorted(found))
 
     @property
-    def unstable(self) -> tuple[Unstable, ...]:
+    def unstable(self) -> tuple[UnstableAnalysis, ...]:
         """The analyses that told two things; one that could not be evaluated tells nothing."""
         if self.again is None:
             return ()
         silent = {run.analysis for run in self.silent}
         return tuple(
-            Unstable(name, _once(run, self.again.runs[name]))
+            UnstableAnalysis(name, _differences(run, self.again.runs[name]))
             for name, run in self.runs.runs.items()
             if name not in silent and run.digest != self.again.runs[name].digest
         )
@@ -225,7 +231,9 @@ class Analysis:
         return 3 if self.silent or self.unstable else 0
 
 
-def analyze(repository: Repository, what: str, around: Around, *, check_stable: bool = False) -> Analysis:
+def analyze(
+    repository: Repository, what: str, around: AnalysisEnvironment, *, check_stable: bool = False
+) -> Analysis:
     """Take what is known of a tree, or run what is not; with `check_stable` run everything twice.
 
     The intents of this worktree are held on to meanwhile.
@@ -236,23 +244,23 @@ def analyze(repository: Repository, what: str, around: Around, *, check_stable: 
         UndecidedError: the tree cannot be read, or a scratch tree cannot be had.
     """
     here = ScopeGate(repository).here
-    around = keeping_alive(repository, here.active if here else (), around)
+    around = keep_intents_alive(repository, here.active if here else (), around)
     with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
         analyses = analysis_policy(objects).config.analyses
-        analysed = source_of(objects, store, what)
-        runner = Runner(objects, store, analyses, around)
+        analysed = find_tree(objects, store, what)
+        runner = AnalysisRunner(objects, store, analyses, around)
         first, second = runner.twice(*analysed) if check_stable else (runner.runs(*analysed), None)
         return Analysis(what, analysed.commit, first, second)
 
 
-def _once(first: AnalysisRun, second: AnalysisRun) -> tuple[AnalysisResult | Measurement, ...]:
+def _differences(first: AnalysisRun, second: AnalysisRun) -> tuple[AnalysisResult | Measurement, ...]:
     found: list[AnalysisResult | Measurement] = []
     for one, other in ((first, second), (second, first)):
-        left = Counter(_said(one))
-        left.subtract(_said(other))
+        left = Counter(_signals(one))
+        left.subtract(_signals(other))
         found += (+left).elements()
     return tuple(found)
 
 
-def _said(run: AnalysisRun) -> list[AnalysisResult | Measurement]:
+def _signals(run: AnalysisRun) -> list[AnalysisResult | Measurement]:
     return [*run.results, *run.suppressed, *run.measurements]

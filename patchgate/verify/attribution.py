@@ -27,12 +27,12 @@ from patchgate.git.trees import resulting_tree
 from patchgate.intents.intent import Intent
 from patchgate.intents.intent_commits import recorded_intents
 from patchgate.intents.stored_intents import StoredIntents, is_foreign
-from patchgate.verify.analyze import Analysed, Scene
+from patchgate.verify.analyze import AnalysedTree, AnalysisContext
 from patchgate.verify.verification_result import ExternalCommit
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class IntentChanges:
     """What an intent's own commits touch, with what is staged; `external` are the others in the range.
 
     `copied` are those of the others that carry its trailer all the same.
@@ -46,7 +46,9 @@ class Work:
     is_rewritten: bool = False
 
 
-def work_of(scene: Scene, intent: Intent, after: Analysed, *, with_staged: bool) -> Work:
+def attribute_changes(
+    scene: AnalysisContext, intent: Intent, after: AnalysedTree, *, with_staged: bool
+) -> IntentChanges:
     """Find out what is the intent's own, from the commit that it began on up to what is verified.
 
     Args:
@@ -65,8 +67,8 @@ def work_of(scene: Scene, intent: Intent, after: Analysed, *, with_staged: bool)
         controls.update(controls_of(reader, before, result, paths))
 
     is_rewritten = _is_rewritten(repository, intent, after.commit)
-    own, others = _parted(repository, intent, after.commit, with_staged=with_staged)
-    for files, base, tree, reader in _read(repository, own):
+    own, others = _split_commits(repository, intent, after.commit, with_staged=with_staged)
+    for files, base, tree, reader in _read_commits(repository, own):
         # Of a commit that was there before, and was amended, only what is new in it.
         mine = [
             file.path
@@ -78,13 +80,13 @@ def work_of(scene: Scene, intent: Intent, after: Analysed, *, with_staged: bool)
         change = pending_change(repository, objects, scene.store)
         touch(change.base, change.after, [file.path for file in change.files])
     if is_rewritten:
-        theirs = {file.path for files, *_ in _read(repository, others) for file in files}
-        left = [path for path in differing(scene, intent.tree, after.tree) if path not in theirs]
+        theirs = {file.path for files, *_ in _read_commits(repository, others) for file in files}
+        left = [path for path in changed_paths(scene, intent.tree, after.tree) if path not in theirs]
         touch(intent.tree, after.tree, left)
     external = tuple(ExternalCommit(each.oid, each.subject) for each in others)
     named = {each.oid for each in others if intent.id in each.ids}
     copied = tuple(each for each in external if each.oid in named)
-    return Work(frozenset(touched), frozenset(controls), external, copied, is_rewritten)
+    return IntentChanges(frozenset(touched), frozenset(controls), external, copied, is_rewritten)
 
 
 def _is_rewritten(repository: Repository, intent: Intent, tip: str | None) -> bool:
@@ -94,7 +96,7 @@ def _is_rewritten(repository: Repository, intent: Intent, tip: str | None) -> bo
     return tip is None or not is_ancestor(repository, intent.base, tip)
 
 
-def _parted(
+def _split_commits(
     repository: Repository, intent: Intent, tip: str | None, *, with_staged: bool
 ) -> tuple[list[IntentCommit], list[IntentCommit]]:
     """List the commits since an intent began: its own, and the others.
@@ -106,7 +108,7 @@ def _parted(
     if not tips:
         return [], []
     listed = commits_with_ids(repository, tips, _base(intent))
-    mine = _own(repository, intent, tip, listed) if listed else frozenset()
+    mine = _own_commits(repository, intent, tip, listed) if listed else frozenset()
     return [each for each in listed if each.oid in mine], [each for each in listed if each.oid not in mine]
 
 
@@ -114,7 +116,7 @@ def _base(intent: Intent) -> list[str]:
     return [] if intent.base is None else [intent.base]
 
 
-def _own(
+def _own_commits(
     repository: Repository, intent: Intent, tip: str | None, listed: Sequence[IntentCommit]
 ) -> frozenset[str]:
     """Name the commits that are an intent's own.
@@ -125,13 +127,13 @@ def _own(
     makers = recorded_intents(repository)
     made = frozenset(each.oid for each in listed if intent.id in makers.get(each.oid, ()))
     rest = [each for each in listed if each.oid not in makers]
-    shown = _shown_as_made(repository, intent, rest) if rest else []
+    shown = _in_reflog(repository, intent, rest) if rest else []
     named = [each.oid for each in rest if intent.id in each.ids and each.oid not in shown]
     unpublished = {each.oid for each in lacking(repository, named, _base(intent), "--remotes")}
     return made | _without_replays(repository, intent, tip, shown, made) | unpublished.intersection(named)
 
 
-def _shown_as_made(repository: Repository, intent: Intent, among: Sequence[IntentCommit]) -> list[str]:
+def _in_reflog(repository: Repository, intent: Intent, among: Sequence[IntentCommit]) -> list[str]:
     """Name what the reflog of the worktree shows as made since, but for what names another of its intents."""
     place = repository.git_dir if is_foreign(intent, repository) else intent.git_dir
     since = made_in(place, intent.declared.wall)
@@ -152,7 +154,7 @@ def _without_replays(
     return frozenset(oid for oid in shown if oid not in replaced or replaced[oid] in made)
 
 
-def _read(
+def _read_commits(
     repository: Repository, commits: Sequence[IntentCommit]
 ) -> Iterator[tuple[Sequence[FileChange], str, str, Objects]]:
     """Read what commits changed themselves: the files, the trees before and after, and who reads those."""
@@ -164,7 +166,7 @@ def _read(
             yield reading.change.files, walk.base_of(commit), commit.tree, walk.objects
 
 
-def differing(scene: Scene, before: str, after: str) -> list[RepoPath]:
+def changed_paths(scene: AnalysisContext, before: str, after: str) -> list[RepoPath]:
     """Name every file that differs between two trees, both sides of a rename."""
     flags = ("-r", "-z", "--name-only", "--no-renames", "--ignore-submodules=none")
     raw = scene.repository.output("diff-tree", *flags, before, after, variables=scene.store.variables)
@@ -184,7 +186,9 @@ def still_dirty(objects: Objects, intent: Intent, tree: str) -> tuple[RepoPath, 
     return tuple(found)
 
 
-def begun_with(scene: Scene, intent: Intent, dirty: Sequence[RepoPath], tree: str) -> str:
+def tree_with_dirty_files(
+    scene: AnalysisContext, intent: Intent, dirty: Sequence[RepoPath], tree: str
+) -> str:
     """Make the tree that an intent began on, with files in it that were changed before and are so in a tree.
 
     Raises:

@@ -30,17 +30,23 @@ from patchgate.intents.stored_intents import (
 )
 from patchgate.intents.worktree_intents import WorktreeIntents
 from patchgate.ledger.ledger import Ledger
-from patchgate.policy.command import digest_of
+from patchgate.policy.command import analyses_digest
 from patchgate.policy.policy import Policy
 from patchgate.report.wording import SHORT_OID, safe
-from patchgate.verify.analysis_runner import Around
-from patchgate.verify.analyze import Analysed, Asked, Scene, keeping_alive, opened
-from patchgate.verify.verification_reasons import Obstacle
+from patchgate.verify.analysis_runner import AnalysisEnvironment
+from patchgate.verify.analyze import (
+    AnalysedTree,
+    AnalysisContext,
+    VerifyOptions,
+    keep_intents_alive,
+    open_context,
+)
+from patchgate.verify.verification_reasons import VerificationReason
 
 _MOST_PATH = 200
 
 
-def intent_for(scene: Scene, asked: Asked, after: Analysed) -> Intent | None:
+def choose_intent(scene: AnalysisContext, asked: VerifyOptions, after: AnalysedTree) -> Intent | None:
     """Choose the intent; None where this worktree has none, and none was named.
 
     Raises:
@@ -50,19 +56,19 @@ def intent_for(scene: Scene, asked: Asked, after: Analysed) -> Intent | None:
     if asked.intent is not None:
         intent = require_intent(StoredIntents(scene.repository.common_dir), asked.intent)
         if asked.revision is None:
-            _require_here(scene, intent)
+            _require_this_worktree(scene, intent)
         return intent
     here = scene.gate.here
     if here is None:
         return None
     _require_readable(here)
     if len(here.own) > 1:
-        return _bound(scene, here, asked, after)
+        return _choose_among(scene, here, asked, after)
     # One whose time is over, or that waits, lets nothing pass.
     return next(iter((*here.active, *reversed(here.over), *reversed(here.queued))), None)
 
 
-def _require_here(scene: Scene, intent: Intent) -> None:
+def _require_this_worktree(scene: AnalysisContext, intent: Intent) -> None:
     if intent.git_dir == scene.repository.git_dir:
         return
     place = printable(intent.work_tree, _MOST_PATH)
@@ -78,7 +84,9 @@ def _require_here(scene: Scene, intent: Intent) -> None:
     )
 
 
-def _bound(scene: Scene, here: WorktreeIntents, asked: Asked, after: Analysed) -> Intent | None:
+def _choose_among(
+    scene: AnalysisContext, here: WorktreeIntents, asked: VerifyOptions, after: AnalysedTree
+) -> Intent | None:
     """Choose among several: by whose the commit is, or else by what it touches, or what is staged."""
     if asked.revision is None:
         return here.choose_binding_intent(pending_change(scene.repository, scene.objects, scene.store).files)
@@ -91,14 +99,14 @@ def _bound(scene: Scene, here: WorktreeIntents, asked: Asked, after: Analysed) -
     return here.choose_binding_intent(change.files)
 
 
-def was_before(scene: Scene, intent: Intent, after: Analysed) -> bool:
+def predates_intent(scene: AnalysisContext, intent: Intent, after: AnalysedTree) -> bool:
     """Tell whether a commit was there when an intent began, below the one that it began on."""
     if intent.base is None or after.commit is None or after.commit == intent.base:
         return False
     return is_ancestor(scene.repository, after.commit, intent.base)
 
 
-def set_aside(asked: Asked, intent: Intent, after: Analysed) -> str:
+def describe_unused_intent(asked: VerifyOptions, intent: Intent, after: AnalysedTree) -> str:
     """Say that a commit from before an intent is verified without it.
 
     Raises:
@@ -110,7 +118,7 @@ def set_aside(asked: Asked, intent: Intent, after: Analysed) -> str:
     return f"{said}: it is verified without the intent"
 
 
-def intent_of_commit(scene: Scene, commit: str) -> Intent | None:
+def intent_of_commit(scene: AnalysisContext, commit: str) -> Intent | None:
     """Choose the newest active intent of this worktree whose base a commit holds; None where there is none.
 
     Raises:
@@ -133,16 +141,16 @@ def _require_readable(here: WorktreeIntents) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class IntentValidity:
     """Why an intent is expired (`faults`), or why nothing can be told by it (`unverified`)."""
 
-    faults: tuple[Obstacle, ...] = ()
-    unverified: tuple[Obstacle, ...] = ()
+    faults: tuple[VerificationReason, ...] = ()
+    unverified: tuple[VerificationReason, ...] = ()
 
 
-def standing_of(
+def check_validity(
     repository: Repository, intent: Intent, policy: Policy, now: Moment, before: TreeRuns | None
-) -> Standing:
+) -> IntentValidity:
     """Hold an intent against what was written down when it was declared, and against the time.
 
     Args:
@@ -150,48 +158,54 @@ def standing_of(
         before: what the analyses tell of the tree that it began on.
     """
     ledger = Ledger(repository.common_dir)
-    unverified: tuple[Obstacle, ...] = ()
-    if digest_of(policy.config.analyses) != intent.analyses:
+    unverified: tuple[VerificationReason, ...] = ()
+    if analyses_digest(policy.config.analyses) != intent.analyses:
         unverified = (
-            Obstacle(
+            VerificationReason(
                 f"the analyses of the policy are not those with which {intent.id} was declared",
-                _anew(intent),
+                _redeclare(intent),
             ),
         )
         # What other analyses report of that tree says nothing of its before-report.
         before = None
-    return Standing(tuple(_faults(ledger, intent, now, before)), unverified)
+    return IntentValidity(tuple(_faults(ledger, intent, now, before)), unverified)
 
 
-def _faults(ledger: Ledger, intent: Intent, now: Moment, before: TreeRuns | None) -> Iterator[Obstacle]:
-    known = {digest for digest in (intent.before, _captured(ledger, intent)) if digest is not None}
+def _faults(
+    ledger: Ledger, intent: Intent, now: Moment, before: TreeRuns | None
+) -> Iterator[VerificationReason]:
+    known = {digest for digest in (intent.before, _recorded_digest(ledger, intent)) if digest is not None}
     if len(known) > 1:
-        yield Obstacle(
-            f"the before-report that {intent.id} names is not the one that the ledger has", _anew(intent)
+        yield VerificationReason(
+            f"the before-report that {intent.id} names is not the one that the ledger has", _redeclare(intent)
         )
     elif known and before is not None and before.is_evaluated and before.digest not in known:
         # Also where a tool was replaced meanwhile, and tells something else of the same tree.
-        yield Obstacle(
-            f"the before-report of {intent.id} is not what it was when it was captured", _anew(intent)
+        yield VerificationReason(
+            f"the before-report of {intent.id} is not what it was when it was captured", _redeclare(intent)
         )
     recorded = declared_digest(ledger, intent.id)
     if recorded is None:
-        yield Obstacle(f"the ledger has no record that {intent.id} was declared", _anew(intent))
+        yield VerificationReason(
+            f"the ledger has no record that {intent.id} was declared", _redeclare(intent)
+        )
     elif recorded != intent.digest:
-        yield Obstacle(f"{intent.id} is not what was declared: the ledger has another digest", _anew(intent))
+        yield VerificationReason(
+            f"{intent.id} is not what was declared: the ledger has another digest", _redeclare(intent)
+        )
     if intent.is_over(now):
-        yield Obstacle(
+        yield VerificationReason(
             f"the time of {intent.id} is over",
             f"git patchgate intent recover {intent.id} goes on with it; "
             f"git patchgate intent clear {intent.id} ends it",
         )
 
 
-def _anew(intent: Intent) -> str:
+def _redeclare(intent: Intent) -> str:
     return f"git patchgate intent clear {intent.id}, then declare the work anew"
 
 
-def _captured(ledger: Ledger, intent: Intent) -> str | None:
+def _recorded_digest(ledger: Ledger, intent: Intent) -> str | None:
     """Give the digest of the before-report that the ledger has: the newest of this very declaration."""
     found = None
     for event in ledger.mentions({KIND}, intent.id):
@@ -206,7 +220,9 @@ def _captured(ledger: Ledger, intent: Intent) -> str | None:
     return found
 
 
-def capture_before(repository: Repository, intent: Intent, around: Around) -> tuple[str, ...]:
+def capture_before_report(
+    repository: Repository, intent: Intent, around: AnalysisEnvironment
+) -> tuple[str, ...]:
     """Run the analyses on the tree that an intent begins on, and keep the digest of that before-report.
 
     Nothing runs where the policy names no analysis.
@@ -215,11 +231,11 @@ def capture_before(repository: Repository, intent: Intent, around: Around) -> tu
         warnings: why there is none; the first verification tries again.
     """
     try:
-        with opened(repository, around) as scene:
+        with open_context(repository, around) as scene:
             if not scene.policy.config.analyses:
                 return ()
-            around = keeping_alive(repository, [intent], around)
-            before = replace(scene, around=around).runs(Analysed(intent.tree, intent.base))
+            around = keep_intents_alive(repository, [intent], around)
+            before = replace(scene, around=around).runs(AnalysedTree(intent.tree, intent.base))
     except PatchgateError as error:
         return (f"{intent.id} has no before-report yet: {error.message}",)
     for name in sorted(before.runs):
@@ -227,10 +243,10 @@ def capture_before(repository: Repository, intent: Intent, around: Around) -> tu
         if run.outcome is AnalysisOutcome.NOT_EVALUATED:
             why = safe(run.reason or f"the analysis `{name}` could not be evaluated").rstrip(".")
             return (f"{intent.id} has no before-report yet: {why}; git patchgate analyze says more",)
-    return capture(repository, intent, before)
+    return record_before_report(repository, intent, before)
 
 
-def capture(repository: Repository, intent: Intent, before: TreeRuns) -> tuple[str, ...]:
+def record_before_report(repository: Repository, intent: Intent, before: TreeRuns) -> tuple[str, ...]:
     """Keep the digest of the before-report, in the ledger and with the intent, the first time it is known.
 
     An intent that somebody else changes or ends meanwhile is left as it is.

@@ -26,7 +26,7 @@ Values: TypeAlias = dict[tuple[RepoPath, str, str], float]
 """The value of each path, symbol and metric."""
 
 
-def highest(runs: TreeRuns, moved: Mapping[RepoPath, RepoPath]) -> Values:
+def highest_values(runs: TreeRuns, moved: Mapping[RepoPath, RepoPath]) -> Values:
     """Gather what the analyses measured.
 
     Args:
@@ -41,7 +41,7 @@ def highest(runs: TreeRuns, moved: Mapping[RepoPath, RepoPath]) -> Values:
     return values
 
 
-def worse(
+def find_worsened(
     before: Values, after: Values, thresholds: Sequence[ThresholdSettings]
 ) -> tuple[WorsenedMetric, ...]:
     """Give the metrics that are higher than before, and new symbols that are over a threshold."""
@@ -57,7 +57,7 @@ def worse(
     return tuple(sorted(found, key=lambda each: (each.path.raw, each.symbol, each.name)))
 
 
-def states(
+def threshold_states(
     thresholds: Sequence[ThresholdSettings],
     before: Values,
     after: Values,
@@ -90,7 +90,7 @@ def states(
     return tuple(found)
 
 
-def caused_by(state: ThresholdState, own: Sequence[AnalysisResult | WorsenedMetric]) -> bool:
+def is_caused_by(state: ThresholdState, own: Sequence[AnalysisResult | WorsenedMetric]) -> bool:
     """Tell whether a piece of work made a threshold worse (A10).
 
     Args:
@@ -129,8 +129,8 @@ def _of_metric(threshold: ThresholdSettings, before: Values, after: Values) -> T
     )
 
 
-_Key: TypeAlias = tuple[str, str, str, bytes | None, str]
-_Kind: TypeAlias = tuple[str, str, str, bytes | None]
+_ExactKey: TypeAlias = tuple[str, str, str, bytes | None, str]
+_LooseKey: TypeAlias = tuple[str, str, str, bytes | None]
 
 
 def compare(
@@ -149,17 +149,19 @@ def compare(
     """
     moved = {old: new for new, old in renamed.items()}
     had, has = _all(before, suppressed=False), _all(after, suppressed=False)
-    new, fixed = _unlike(had, has, moved)
+    new, fixed = _differing(had, has, moved)
     was_hidden, is_hidden = _all(before, suppressed=True), _all(after, suppressed=True)
-    hidden, _ = _unlike(was_hidden, is_hidden, moved)
-    old_values, values = highest(before, moved), highest(after, {})
+    hidden, _ = _differing(was_hidden, is_hidden, moved)
+    old_values, values = highest_values(before, moved), highest_values(after, {})
     in_order = _in_order(new)
     return AnalysisComparison(
         new=in_order,
         fixed=_in_order(_still_there(fixed, hidden, moved)),
         unchanged=len(has) - len(new),
-        worsened=worse(old_values, values, thresholds),
-        thresholds=states(thresholds, old_values, values, findings=(len(had), len(has)), new=in_order),
+        worsened=find_worsened(old_values, values, thresholds),
+        thresholds=threshold_states(
+            thresholds, old_values, values, findings=(len(had), len(has)), new=in_order
+        ),
         suppressed=_in_order(_more_of_a_kind(hidden, was_hidden, is_hidden, moved)),
     )
 
@@ -172,11 +174,11 @@ def _all(runs: TreeRuns, *, suppressed: bool) -> list[AnalysisResult]:
     ]
 
 
-def _unlike(
+def _differing(
     before: Sequence[AnalysisResult], after: Sequence[AnalysisResult], moved: Mapping[RepoPath, RepoPath]
 ) -> tuple[list[AnalysisResult], list[AnalysisResult]]:
     """Give what only `after` has, and what only `before` has."""
-    old_keys, keys = _keys(before, moved), _keys(after, {})
+    old_keys, keys = _exact_keys(before, moved), _exact_keys(after, {})
     old_counts, counts = Counter(old_keys), Counter(keys)
     if old_counts == counts:
         return [], []
@@ -184,11 +186,14 @@ def _unlike(
 
 
 def _surplus(
-    results: Sequence[AnalysisResult], keys: Sequence[_Key], counts: Counter[_Key], others: Counter[_Key]
+    results: Sequence[AnalysisResult],
+    keys: Sequence[_ExactKey],
+    counts: Counter[_ExactKey],
+    others: Counter[_ExactKey],
 ) -> list[AnalysisResult]:
     """Give the results that the other side has not; of alike ones the last in the file."""
     more = {key: number - others[key] for key, number in counts.items() if number > others[key]}
-    alike: defaultdict[_Key, list[AnalysisResult]] = defaultdict(list)
+    alike: defaultdict[_ExactKey, list[AnalysisResult]] = defaultdict(list)
     for key, result in zip(keys, results, strict=True):
         if key in more:
             alike[key].append(result)
@@ -206,29 +211,29 @@ def _more_of_a_kind(
     moved: Mapping[RepoPath, RepoPath],
 ) -> list[AnalysisResult]:
     """Leave of new suppressions as many as there are more of their kind; the last in the file."""
-    more = Counter(_kinds(after, {})) - Counter(_kinds(before, moved))
+    more = Counter(_loose_keys(after, {})) - Counter(_loose_keys(before, moved))
     found: list[AnalysisResult] = []
     for each in reversed(_in_order(hidden)):
-        (kind,) = _kinds([each], {})
+        (kind,) = _loose_keys([each], {})
         if more[kind]:
             more[kind] -= 1
             found.append(each)
     return found
 
 
-def _kinds(results: Iterable[AnalysisResult], moved: Mapping[RepoPath, RepoPath]) -> list[_Kind]:
+def _loose_keys(results: Iterable[AnalysisResult], moved: Mapping[RepoPath, RepoPath]) -> list[_LooseKey]:
     """Give what is counted together of suppressed results: the identity without the place in the file."""
-    return [key[:4] for key in _keys(results, moved)]
+    return [key[:4] for key in _exact_keys(results, moved)]
 
 
 def _still_there(
     fixed: Iterable[AnalysisResult], hidden: Sequence[AnalysisResult], moved: Mapping[RepoPath, RepoPath]
 ) -> list[AnalysisResult]:
     """Leave out of what is gone that which is only suppressed now: nobody mended it."""
-    left = Counter(_keys(hidden, {}))
+    left = Counter(_exact_keys(hidden, {}))
     found: list[AnalysisResult] = []
     for result in fixed:
-        (key,) = _keys([result], moved)
+        (key,) = _exact_keys([result], moved)
         if left[key]:
             left[key] -= 1
         else:
@@ -236,7 +241,7 @@ def _still_there(
     return found
 
 
-def _keys(results: Iterable[AnalysisResult], moved: Mapping[RepoPath, RepoPath]) -> list[_Key]:
+def _exact_keys(results: Iterable[AnalysisResult], moved: Mapping[RepoPath, RepoPath]) -> list[_ExactKey]:
     """Give the identity of each result; how often it occurs is counted by whoever asks."""
     # Two loops, and bytes in the key: 100,000 paths hash as bytes in a third of the time.
     if not moved:
@@ -244,7 +249,7 @@ def _keys(results: Iterable[AnalysisResult], moved: Mapping[RepoPath, RepoPath])
             (each.analysis, each.tool, each.rule, each.paths[0].raw if each.paths else None, each.mark)
             for each in results
         ]
-    keys: list[_Key] = []
+    keys: list[_ExactKey] = []
     for each in results:
         path = each.path
         raw = None if path is None else moved.get(path, path).raw

@@ -18,7 +18,7 @@ from patchgate.git.path import RepoPath
 from patchgate.policy.file_kinds import is_control_by_name
 
 _MOST_TRIED = 1_000_000
-_Place: TypeAlias = tuple[Any, ...]
+_Path: TypeAlias = tuple[Any, ...]
 _ITEM = ""
 """Stands in a place for any position of a list; keys have a mark of their own.
 
@@ -26,7 +26,7 @@ Within an entry that has words it stands with them in a tuple.
 """
 
 
-def grown(before: bytes | None, after: bytes | None) -> bool:
+def has_grown(before: bytes | None, after: bytes | None) -> bool:
     """Tell whether a baseline has an entry that it had not.
 
     Args:
@@ -62,19 +62,19 @@ def _json_of(raw: bytes) -> Any:
 
 
 def _has_more(before: Any, after: Any) -> bool:
-    was, now = _Entries(before or []), _Entries(after)
+    was, now = _EntryCounts(before or []), _EntryCounts(after)
     for place, numbers in now.numbers.items():
-        if not _fit(numbers, was.numbers.get(place, [])):
+        if not _can_match(numbers, was.numbers.get(place, [])):
             return True
     if any(number > was.leaves[leaf] for leaf, number in now.leaves.items()):
         return True
     # One that was emptied is no entry more; an empty document has none at all.
     if any(now.inner[place] > was.inner[place] for place in now.empty - {(_ITEM,)}):
         return True
-    return any(not _fit(entries, was.objects.get(key, [])) for key, entries in now.objects.items())
+    return any(not _can_match(entries, was.objects.get(key, [])) for key, entries in now.objects.items())
 
 
-def _fit(after: list[tuple[float, ...]], before: list[tuple[float, ...]]) -> bool:
+def _can_match(after: list[tuple[float, ...]], before: list[tuple[float, ...]]) -> bool:
     """Tell whether each has a partner of its own before, no number of which is smaller."""
     if len(after) > len(before):
         return False
@@ -93,7 +93,7 @@ def _fit(after: list[tuple[float, ...]], before: list[tuple[float, ...]]) -> boo
     return True
 
 
-class _Entries:
+class _EntryCounts:
     """What a JSON document has, by places.
 
     Attributes:
@@ -106,13 +106,13 @@ class _Entries:
     """
 
     def __init__(self, value: Any) -> None:
-        self.leaves: Counter[tuple[_Place, Any]] = Counter()
-        self.numbers: defaultdict[_Place, list[tuple[float, ...]]] = defaultdict(list)
+        self.leaves: Counter[tuple[_Path, Any]] = Counter()
+        self.numbers: defaultdict[_Path, list[tuple[float, ...]]] = defaultdict(list)
         self.objects: defaultdict[tuple[Any, ...], list[tuple[float, ...]]] = defaultdict(list)
-        self.inner: Counter[_Place] = Counter()
-        self.empty: set[_Place] = set()
+        self.inner: Counter[_Path] = Counter()
+        self.empty: set[_Path] = set()
         # A list of what is open, not a recursion: its depth is a stranger's.
-        waiting: list[tuple[_Place, Any]] = [((_ITEM,), each) for each in value]
+        waiting: list[tuple[_Path, Any]] = [((_ITEM,), each) for each in value]
         while waiting:
             place, each = waiting.pop()
             if isinstance(each, (_Object, list)):
@@ -125,7 +125,7 @@ class _Entries:
             else:
                 self.numbers[place].append((each,))
 
-    def _inner(self, place: _Place, each: Any) -> Iterator[tuple[_Place, Any]]:
+    def _inner(self, place: _Path, each: Any) -> Iterator[tuple[_Path, Any]]:
         self.inner[place] += 1
         if not each:
             self.empty.add(place)
@@ -145,7 +145,7 @@ class _Entries:
             place = self._entry(place, sorted(plain or _further_in(each), key=_by_key))
         yield from (((*place, f".{key}"), item) for key, item in each)
 
-    def _entry(self, place: _Place, members: Iterable[tuple[str, Any]]) -> _Place:
+    def _entry(self, place: _Path, members: Iterable[tuple[str, Any]]) -> _Path:
         """Count an entry of a list as a whole, and give the place of what lies further in it."""
         words: list[Any] = []
         numbers: list[float] = []
@@ -198,7 +198,7 @@ _PROSE_NAMES = frozenset(
 _NO_PROSE = re.compile(rb"cmakelists\.txt|(?:.*[-_])?(?:requirements|constraints)(?:[-_.].*)?\.txt")
 
 
-def triggers(
+def find_triggers(
     *,
     has_changed: bool,
     has_grown: bool,

@@ -40,17 +40,17 @@ from patchgate.report.schema import (
 )
 from patchgate.report.verdict import Json, Verdict
 from patchgate.report.wording import SHORT_OID, count, number, safe, show_path
-from patchgate.verify.analyze import Analysis, Unstable
+from patchgate.verify.analyze import Analysis, UnstableAnalysis
 from patchgate.verify.suppression_abuse import TRIGGERS
 from patchgate.verify.verification_reasons import MOST_NAME
-from patchgate.verify.verification_result import Status, Verification
+from patchgate.verify.verification_result import VerificationResult, VerificationStatus
 from patchgate.verify.verification_sarif import analysis_runs
 from patchgate.verify.verification_text import list_results, show_result
 
 SCHEMA = "patchgate.verification/1"
 
 
-def render(verification: Verification) -> str:
+def render(verification: VerificationResult) -> str:
     """Write a verification as one line of JSON, ended by a line feed."""
     comparison = verification.comparison
     value: dict[str, Json] = {
@@ -229,7 +229,7 @@ def json_schema() -> Schema:
     """Build the JSON Schema (draft 2020-12) of `verify --format json`."""
     verification: dict[str, Shape] = {
         "verdict": Verdict,
-        "status": Status,
+        "status": VerificationStatus,
         "reason": str,
         "intent": str | None,
         "base": about(maybe(OID), "where it leaves what --base named"),
@@ -310,7 +310,7 @@ def _value(each: Measurement) -> str:
     return f"{safe(each.name, MOST_NAME)}  {number(each.value)}  {show_path(each.path)}{symbol}"
 
 
-def _twice(each: Unstable) -> Iterator[str]:
+def _twice(each: UnstableAnalysis) -> Iterator[str]:
     told = f": {len(each.once)} in one run only" if each.once else ""
     yield f"{each.analysis}: told other things the second time{told}"
     for one in each.once[:_MOST_ONCE]:

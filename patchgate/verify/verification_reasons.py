@@ -19,7 +19,12 @@ from patchgate.report.rules import RULES, Level
 from patchgate.report.verdict import Finding, Fixer, Verdict
 from patchgate.report.wording import count, number, safe, show_path, some
 from patchgate.verify.suppression_abuse import GREENED, WHILE_REGRESSIONS, WITH_CODE, WITHOUT_INTENT
-from patchgate.verify.verification_result import GATE_FAILURES, REGRESSIONS, Status, Verification
+from patchgate.verify.verification_result import (
+    GATE_FAILURES,
+    REGRESSIONS,
+    VerificationResult,
+    VerificationStatus,
+)
 
 MOST_NAME = 100
 _MOST_NAMED = 3
@@ -31,7 +36,7 @@ _SEE_ALL = "git patchgate verify shows all of them"
 Thing = TypeVar("Thing")
 
 
-def place_of(result: AnalysisResult) -> str:
+def location_of(result: AnalysisResult) -> str:
     """Name where a finding is: `src/a.py:3`."""
     if result.path is None:
         return "(no file)"
@@ -42,7 +47,7 @@ def name_result(result: AnalysisResult) -> str:
     """Name one finding: `src/a.py:3 F401`; one in no file names its tool."""
     rule = safe(" ".join(result.rule.split()), MOST_NAME)
     of = f" of {safe(result.tool, MOST_NAME)}" if result.path is None else ""
-    return f"{place_of(result)} {rule}{of}"
+    return f"{location_of(result)} {rule}{of}"
 
 
 def name_symbol(each: WorsenedMetric) -> str:
@@ -64,26 +69,26 @@ def worsened_from(signal: WorsenedMetric) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Obstacle:
+class VerificationReason:
     """Why a verification ends here: one sentence, and the next step (empty: nothing is to be done)."""
 
     reason: str
     next_step: str
 
 
-QUEUED = Obstacle(
+QUEUED = VerificationReason(
     "the intent waits until another one is cleared",
     "git patchgate intent show makes it active as soon as its files are free",
 )
-OTHER_ANALYSES = Obstacle(
+OTHER_ANALYSES = VerificationReason(
     "before and after were not made by the same analyses",
     "clear the intent and declare it again, " + _AGAIN,
 )
-SAME_RUN = Obstacle(
+SAME_RUN = VerificationReason(
     "before and after are one report, though the trees differ",
     "run git patchgate analyze, " + _AGAIN,
 )
-NOT_COMPARED = Obstacle("before and after were not compared", "git patchgate verify")
+NOT_COMPARED = VerificationReason("before and after were not compared", "git patchgate verify")
 WHY_ABUSE = {
     WHILE_REGRESSIONS: "while there are new findings",
     WITH_CODE: "together with changed code",
@@ -92,33 +97,33 @@ WHY_ABUSE = {
 }
 
 
-def missing(when: str) -> Obstacle:
+def missing(when: str) -> VerificationReason:
     """Say that there is no report; `when` is before or after."""
-    return Obstacle(f"there is no report of the tree {when}", "git patchgate analyze, " + _AGAIN)
+    return VerificationReason(f"there is no report of the tree {when}", "git patchgate analyze, " + _AGAIN)
 
 
-def not_evaluated(when: str, run: AnalysisRun) -> Obstacle:
+def not_evaluated(when: str, run: AnalysisRun) -> VerificationReason:
     """Say that an analysis could not be evaluated, and why."""
     reason = run.reason or f"the analysis `{run.analysis}` could not be evaluated"
     hint = safe(run.hint) if run.hint else "git patchgate analyze says more"
-    return Obstacle(f"{safe(reason).rstrip('.')} (on the tree {when})", hint)
+    return VerificationReason(f"{safe(reason).rstrip('.')} (on the tree {when})", hint)
 
 
-def gone(state: ThresholdState) -> Obstacle:
+def no_longer_measured(state: ThresholdState) -> VerificationReason:
     """Say that what a threshold limits was measured before, and is not any more."""
     metric = safe(state.metric)
-    return Obstacle(
+    return VerificationReason(
         f"the threshold {safe(state.name)} limits {metric}, which is not measured any more",
         f"let an analysis measure {metric} again, or first take the threshold out of the policy, " + _AGAIN,
     )
 
 
-def untold(state: ThresholdState) -> str:
+def never_measured(state: ThresholdState) -> str:
     """Say that no analysis measures what a threshold limits."""
     return f"the threshold {safe(state.name)} limits {safe(state.metric)}, which no analysis measures"
 
 
-def out_of_scope(check: ScopeCheck) -> Obstacle:
+def out_of_scope(check: ScopeCheck) -> VerificationReason:
     """Say which files the work should not have touched, forbidden ones first."""
     controls = frozenset(check.controls)
     by_entry = [path for path in check.forbidden if path not in controls]
@@ -130,7 +135,7 @@ def out_of_scope(check: ScopeCheck) -> Obstacle:
     ):
         if paths:
             said.append(f"{some(paths, _MOST_NAMED)} {'is' if len(paths) == 1 else 'are'} {how}")
-    return Obstacle(
+    return VerificationReason(
         ", and ".join(said),
         "take them out of the change, or clear the intent and declare one that allows them, " + _AGAIN
         if not check.forbidden
@@ -138,7 +143,7 @@ def out_of_scope(check: ScopeCheck) -> Obstacle:
     )
 
 
-def abused(facts: Verification) -> Obstacle:
+def abused(facts: VerificationResult) -> VerificationReason:
     """Say what grew or changed, and why that counts."""
     why = " and ".join(WHY_ABUSE[trigger] for trigger in facts.abuse)
     named = [show_path(path) for path in facts.baselines]
@@ -146,31 +151,35 @@ def abused(facts: Verification) -> Obstacle:
     if facts.suppressed:
         named.append(count(len(facts.suppressed), "suppression"))
     step = "take the new entries out, fix what they hide, " if has_grown else "fix the new findings first, "
-    return Obstacle(f"{_few(named)} {'grew' if has_grown else 'changed'} {why}", step + _AGAIN)
+    return VerificationReason(
+        f"{_first_few(named)} {'grew' if has_grown else 'changed'} {why}", step + _AGAIN
+    )
 
 
-def regressed(facts: Verification) -> Obstacle:
+def regressed(facts: VerificationResult) -> VerificationReason:
     """Say how many findings are new, and name the first."""
     found = facts.intent_regressions
     where = " in the files of the intent" if facts.intent is not None else ""
     new = f"{count(len(found), 'finding')} {'is' if len(found) == 1 else 'are'} new{where}"
     also = "" if len(found) == 1 else "the first is "
-    return Obstacle(f"{new}: {also}{name_result(found[0])}", "fix what the analyses report, " + _AGAIN)
+    return VerificationReason(
+        f"{new}: {also}{name_result(found[0])}", "fix what the analyses report, " + _AGAIN
+    )
 
 
-def crossed(facts: Verification) -> Obstacle:
+def crossed(facts: VerificationResult) -> VerificationReason:
     """Say which thresholds fail, and whether they failed before."""
     said = [describe_state(state) for state in facts.caused]
-    return Obstacle(_few(said, " and "), "bring the value down to the limit, " + _AGAIN)
+    return VerificationReason(_first_few(said, " and "), "bring the value down to the limit, " + _AGAIN)
 
 
-NOTHING_TO_COMPARE = Obstacle(
+NOTHING_TO_COMPARE = VerificationReason(
     "there is nothing to compare, both trees are the same: git add what you mean, or verify HEAD --base REV",
     "",
 )
 
 
-def accepted(facts: Verification) -> Obstacle:
+def accepted(facts: VerificationResult) -> VerificationReason:
     """Say that it may land, and what is told besides."""
     told = []
     if facts.intent_regressions:
@@ -192,7 +201,7 @@ def accepted(facts: Verification) -> Obstacle:
         told.insert(0, f"{count(len(higher), 'value')} {'is' if len(higher) == 1 else 'are'} higher{where}")
     refuses_nothing = bool(facts.told or higher)
     base = "nothing refuses it" if refuses_nothing else f"nothing got worse {whose}".rstrip()
-    return Obstacle("; ".join([base, *told]), "")
+    return VerificationReason("; ".join([base, *told]), "")
 
 
 def describe_state(state: ThresholdState) -> str:
@@ -205,11 +214,11 @@ def describe_state(state: ThresholdState) -> str:
     return f"the threshold {safe(state.name)} fails: {over} ({before})"
 
 
-def _few(said: Sequence[str], between: str = ", ") -> str:
+def _first_few(said: Sequence[str], between: str = ", ") -> str:
     return first_of(said, _MOST_NAMED, between=between)
 
 
-def findings_of(verification: Verification) -> Iterator[Finding]:
+def findings_of(verification: VerificationResult) -> Iterator[Finding]:
     """Yield what a verification says; at most 20 findings of each rule, then one that counts the rest.
 
     Where nothing could be verified, that is the one error: scope and abuse are told with it.
@@ -218,7 +227,7 @@ def findings_of(verification: Verification) -> Iterator[Finding]:
     for finding in (*_scope(verification), *_abuse(verification)):
         yield replace(finding, level=Level.WARNING) if is_undecided else finding
     if is_undecided:
-        who = Fixer.ENVIRONMENT if verification.status is Status.UNVERIFIED else Fixer.AGENT
+        who = Fixer.ENVIRONMENT if verification.status is VerificationStatus.UNVERIFIED else Fixer.AGENT
         hint = verification.next_step or "git patchgate verify"
         yield find("unverified", verification.reason, None, hint, who=who)
     relaxed = REGRESSIONS in verification.told
@@ -232,13 +241,13 @@ def findings_of(verification: Verification) -> Iterator[Finding]:
     yield from _thresholds("threshold-preexisting", verification.preexisting)
 
 
-def _scope(verification: Verification) -> Iterator[Finding]:
+def _scope(verification: VerificationResult) -> Iterator[Finding]:
     if verification.scope is not None:
         name = verification.intent or "the intent"
         yield from file_findings(verification.scope, name, lambda path: "take it out of what is pushed")
 
 
-def _abuse(verification: Verification) -> Iterator[Finding]:
+def _abuse(verification: VerificationResult) -> Iterator[Finding]:
     if not verification.abuse:
         return
     rule = "baseline-abuse"
@@ -248,12 +257,12 @@ def _abuse(verification: Verification) -> Iterator[Finding]:
     for path in verification.baselines[:MOST]:
         how = "grew" if path in verification.grown else "changed"
         yield find(rule, f"{show_path(path)} {how} {why}", path, hint, details=about)
-    yield from _rest(rule, verification.baselines, "baseline")
+    yield from _count_rest(rule, verification.baselines, "baseline")
     suppressed = verification.suppressed
     for each in suppressed[:MOST]:
         message = f"{safe(each.rule, 100)} of {safe(each.tool, 100)} is suppressed now, {why}"
         yield find(rule, message, each.path, hint, line=each.line, details=about)
-    yield from _rest(rule, suppressed, "suppression")
+    yield from _count_rest(rule, suppressed, "suppression")
 
 
 def _results(rule: str, results: Sequence[AnalysisResult]) -> Iterator[Finding]:
@@ -273,7 +282,7 @@ def _results(rule: str, results: Sequence[AnalysisResult]) -> Iterator[Finding]:
                 "tool_level": safe(each.level, 20),
             },
         )
-    yield from _rest(rule, results, "finding")
+    yield from _count_rest(rule, results, "finding")
 
 
 def _thresholds(rule: str, states: Sequence[ThresholdState]) -> Iterator[Finding]:
@@ -298,7 +307,7 @@ def _thresholds(rule: str, states: Sequence[ThresholdState]) -> Iterator[Finding
             },
         )
         yield replace(finding, notes=tuple(notes))
-    yield from _rest(rule, states, "threshold")
+    yield from _count_rest(rule, states, "threshold")
 
 
 def _describe(signal: AnalysisResult | WorsenedMetric) -> str:
@@ -312,7 +321,7 @@ def _fix(rule: str) -> str:
     return fix[0].lower() + fix[1:].removesuffix(".")
 
 
-def _rest(rule: str, things: Sequence[Thing], noun: str) -> Iterator[Finding]:
+def _count_rest(rule: str, things: Sequence[Thing], noun: str) -> Iterator[Finding]:
     more = len(things) - MOST
     if more > 0:
         yield find(rule, f"and {count(more, noun)} more", None, _SEE_ALL)

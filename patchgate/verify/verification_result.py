@@ -23,7 +23,7 @@ SCOPE_VIOLATION = "scope_violation"
 BASELINE_ABUSE = "baseline_abuse"
 
 
-class Status(StrEnum):
+class VerificationStatus(StrEnum):
     """How a verification ended."""
 
     ACCEPTED = "accepted"
@@ -35,7 +35,7 @@ class Status(StrEnum):
     @property
     def verdict(self) -> Verdict:
         """The verdict that goes with it."""
-        if self is Status.VIOLATED:
+        if self is VerificationStatus.VIOLATED:
             return Verdict.REJECTED
         return Verdict.ACCEPTED if self.value.startswith("accepted") else Verdict.UNDECIDED
 
@@ -49,7 +49,7 @@ class ExternalCommit:
 
 
 @dataclass(frozen=True, slots=True)
-class Verification:
+class VerificationResult:
     """The answer of `verify`; see `patchgate.verification/1`.
 
     `intent` is the id, None without one; `base` is the commit that it was compared with, where one was asked
@@ -62,7 +62,7 @@ class Verification:
     where there are regressions all that changed.
     """
 
-    status: Status
+    status: VerificationStatus
     reason: str
     intent: str | None = None
     before: TreeRuns | None = None

@@ -15,14 +15,14 @@ from patchgate.commands.analysis_results import AnalysisOutcome, AnalysisResult,
 from patchgate.report.json import path_list
 from patchgate.report.sarif import BASES, location_of, log_of, message_text, notification
 from patchgate.report.verdict import Json, Verdict
-from patchgate.verify.verification_result import Verification
+from patchgate.verify.verification_result import VerificationResult
 
 _LEVELS = frozenset({"none", "note", "warning", "error"})
 _MARK = "patchgate/mark/v1"
 _NEW, _UNCHANGED, _ABSENT = "new", "unchanged", "absent"
 
 
-def render(verification: Verification) -> str:
+def render(verification: VerificationResult) -> str:
     """Write a verification as a SARIF log: one line of ASCII, ended by a line feed."""
     comparison = verification.comparison
     new = Counter(comparison.new if comparison else ())
@@ -44,7 +44,7 @@ def _by_analysis(results: Iterable[AnalysisResult]) -> dict[str, list[AnalysisRe
     return found
 
 
-def _attributed(verification: Verification) -> dict[AnalysisResult, str]:
+def _attributed(verification: VerificationResult) -> dict[AnalysisResult, str]:
     whose = "change" if verification.intent is None else "intent"
     found = dict.fromkeys(verification.external_regressions, "external")
     return found | dict.fromkeys(verification.intent_regressions, whose)
@@ -64,7 +64,7 @@ def _states(
             yield result, _UNCHANGED
 
 
-def _own(verification: Verification) -> Json:
+def _own(verification: VerificationResult) -> Json:
     """Tell how the verification itself went: it has no results, for those are the analyses'."""
     level = {"accepted": "note", "rejected": "warning"}.get(verification.status.verdict.value, "error")
     notes: list[Json] = [notification(level, verification.reason)]

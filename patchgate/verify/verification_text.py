@@ -20,8 +20,8 @@ from patchgate.commands.analysis_results import (
 from patchgate.git.quoting import first_of
 from patchgate.report.verdict import Verdict
 from patchgate.report.wording import SHORT_OID, count, number, safe, show_path, some
-from patchgate.verify.verification_reasons import MOST_NAME, name_signal, name_symbol, place_of
-from patchgate.verify.verification_result import Verification
+from patchgate.verify.verification_reasons import MOST_NAME, location_of, name_signal, name_symbol
+from patchgate.verify.verification_result import VerificationResult
 
 DEFAULT_LIMIT = 20
 _MOST_MESSAGE = 300
@@ -31,7 +31,7 @@ _GRAPHICS = {Verdict.REJECTED: "1;31", Verdict.UNDECIDED: "1;33", Verdict.ACCEPT
 _UNDECIDED = "unverified"
 
 
-def render(verification: Verification, *, color: bool, limit: int = DEFAULT_LIMIT) -> str:
+def render(verification: VerificationResult, *, color: bool, limit: int = DEFAULT_LIMIT) -> str:
     """Write a verification for a terminal; the text ends with a line feed.
 
     Args:
@@ -61,7 +61,7 @@ def _sentence(text: str) -> str:
     return safe(text).rstrip(".")
 
 
-def _sides(verification: Verification) -> Iterator[str]:
+def _sides(verification: VerificationResult) -> Iterator[str]:
     """Name what was compared with what, and what could not be evaluated."""
     if verification.intent is not None:
         yield f"  intent {safe(verification.intent, MOST_NAME)}"
@@ -95,7 +95,7 @@ def _silent(runs: TreeRuns) -> Iterator[str]:
                 yield f"    help: {safe(run.hint)}"
 
 
-def _regressions(verification: Verification, limit: int) -> Iterator[list[str]]:
+def _regressions(verification: VerificationResult, limit: int) -> Iterator[list[str]]:
     """List the regressions, the intent's first; without an intent all are the change's own."""
     own, others = verification.intent_regressions, verification.external_regressions
     title = "new findings" if verification.intent is None else "new findings in the files of the intent"
@@ -120,11 +120,11 @@ def list_results(title: str, entries: Sequence[AnalysisResult], limit: int) -> l
 def show_result(result: AnalysisResult) -> str:
     """Write `path:line rule message`; further files that it names decide whose it is, so they are named."""
     also = list(dict.fromkeys(path for path in result.paths[1:] if path != result.path))
-    text = f"{place_of(result)}  {safe(result.rule, MOST_NAME)}  {safe(result.message, _MOST_MESSAGE)}"
+    text = f"{location_of(result)}  {safe(result.rule, MOST_NAME)}  {safe(result.message, _MOST_MESSAGE)}"
     return text + (f" (also {some(also, _MOST_ALSO)})" if also else "")
 
 
-def _gates(verification: Verification, limit: int) -> Iterator[list[str]]:
+def _gates(verification: VerificationResult, limit: int) -> Iterator[list[str]]:
     """List the metrics that are higher, and each threshold that fails now, or failed before."""
     own, others = verification.intent_worsened, verification.external_worsened
     title = "metrics that are higher" if verification.intent is None else "higher in the files of the intent"
@@ -153,13 +153,13 @@ def _worsened(each: WorsenedMetric) -> str:
     return f"{name_symbol(each)}  {safe(each.name, MOST_NAME)} {before} → {number(each.after)}"
 
 
-def _threshold(state: ThresholdState, verification: Verification) -> str:
+def _threshold(state: ThresholdState, verification: VerificationResult) -> str:
     before, after = (number(value) for value in (state.before, state.after))
     what = f"{safe(state.name, MOST_NAME)}: {safe(state.metric, MOST_NAME)} {before} → {after}"
     return f"{what}, at most {number(state.max)}: {_fate(state, verification)}"
 
 
-def _fate(state: ThresholdState, verification: Verification) -> str:
+def _fate(state: ThresholdState, verification: VerificationResult) -> str:
     if not state.fails_after:
         return "passes, and failed before"
     if state.is_preexisting:
@@ -174,7 +174,7 @@ def _fate(state: ThresholdState, verification: Verification) -> str:
     return fails + (f" (over it: {shown})" if shown else "")
 
 
-def _scope(verification: Verification, limit: int) -> Iterator[list[str]]:
+def _scope(verification: VerificationResult, limit: int) -> Iterator[list[str]]:
     """Tell what the work touched that it did not declare, and what may hide debt."""
     check = verification.scope
     if check is not None:
@@ -192,7 +192,7 @@ def _scope(verification: Verification, limit: int) -> Iterator[list[str]]:
     yield _cut(f"lists of exceptions that {how}:", grown, limit)
 
 
-def _others(verification: Verification, limit: int) -> Iterator[list[str]]:
+def _others(verification: VerificationResult, limit: int) -> Iterator[list[str]]:
     """Name what is not the intent's, so that nobody has to look for it."""
     commits = [
         f"{each.oid[:SHORT_OID]} {safe(each.subject, MOST_NAME)}" for each in verification.external_commits
@@ -203,7 +203,7 @@ def _others(verification: Verification, limit: int) -> Iterator[list[str]]:
     yield [f"warning: {safe(each)}" for each in verification.warnings]
 
 
-def _closing(verification: Verification, color: bool) -> list[str]:
+def _closing(verification: VerificationResult, color: bool) -> list[str]:
     """Write the end in its fixed order: help, verdict."""
     lines = []
     if verification.told:
@@ -216,13 +216,13 @@ def _closing(verification: Verification, color: bool) -> list[str]:
     return lines
 
 
-def _rules(verification: Verification) -> tuple[str, ...]:
+def _rules(verification: VerificationResult) -> tuple[str, ...]:
     """Name the rules for which it was not accepted."""
     found = verification.rules_of(verification.violations)
     return (_UNDECIDED, *found) if verification.status.verdict is Verdict.UNDECIDED else found
 
 
-def _counted(verification: Verification) -> str:
+def _counted(verification: VerificationResult) -> str:
     """Say what an accepted answer rests on."""
     compared = verification.comparison
     if compared is None:

@@ -2,7 +2,7 @@
 
 Decides the status, whose a signal is, which facts are violations, and their order: expired, scope,
 unverified, abuse, regressions, thresholds. Only what was compared like with like is relied on. Reads nothing:
-what is known stands in the `Question`.
+what is known stands in the `VerificationInputs`.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from patchgate.git.path import RepoPath
 from patchgate.intents.intent import Intent, IntentScope, ScopeCheck, State
 from patchgate.policy.settings import Preexisting, Strictness
 from patchgate.verify import verification_reasons as reasons
-from patchgate.verify.regressions import caused_by
-from patchgate.verify.suppression_abuse import WHILE_REGRESSIONS, triggers
-from patchgate.verify.verification_reasons import Obstacle
+from patchgate.verify.regressions import is_caused_by
+from patchgate.verify.suppression_abuse import WHILE_REGRESSIONS, find_triggers
+from patchgate.verify.verification_reasons import VerificationReason
 from patchgate.verify.verification_result import (
     BASELINE_ABUSE,
     GATE_FAILURES,
     REGRESSIONS,
     SCOPE_VIOLATION,
     ExternalCommit,
-    Status,
-    Verification,
+    VerificationResult,
+    VerificationStatus,
 )
 
 Signal = TypeVar("Signal", AnalysisResult, WorsenedMetric)
 IsOwn: TypeAlias = Callable[[AnalysisResult | WorsenedMetric], bool]
 
 
-def own_of(
+def ownership_test(
     scope: IntentScope, dirty: Set[RepoPath] = frozenset(), since: AnalysisComparison | None = None
 ) -> IsOwn:
     """Make what tells of each signal whether it is a scope's own; make it once, for it remembers paths.
@@ -78,7 +78,9 @@ def _measured(signal: WorsenedMetric) -> tuple[RepoPath, str, str]:
     return signal.path, signal.symbol, signal.name
 
 
-def part(signals: Iterable[Signal], is_own: IsOwn | None) -> tuple[tuple[Signal, ...], tuple[Signal, ...]]:
+def split_by_owner(
+    signals: Iterable[Signal], is_own: IsOwn | None
+) -> tuple[tuple[Signal, ...], tuple[Signal, ...]]:
     """Part signals into the work's own and external ones; without a scope (None) all are its own (A6)."""
     own: list[Signal] = []
     external: list[Signal] = []
@@ -88,7 +90,7 @@ def part(signals: Iterable[Signal], is_own: IsOwn | None) -> tuple[tuple[Signal,
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class VerificationInputs:
     """Everything that a verification is decided from.
 
     `comparison` is that of `before` and `after`; `same_tree` is whether the two trees that were asked for are
@@ -105,8 +107,8 @@ class Question:
     comparison: AnalysisComparison | None
     same_tree: bool = False
     intent: Intent | None = None
-    faults: tuple[Obstacle, ...] = ()
-    unverified: tuple[Obstacle, ...] = ()
+    faults: tuple[VerificationReason, ...] = ()
+    unverified: tuple[VerificationReason, ...] = ()
     scope: ScopeCheck | None = None
     changed: tuple[RepoPath, ...] = ()
     grown: tuple[RepoPath, ...] = ()
@@ -124,9 +126,9 @@ class Question:
         return self.intent is not None and self.intent.state is State.QUEUED
 
 
-def decide(question: Question) -> Verification:
+def decide(question: VerificationInputs) -> VerificationResult:
     """Decide a verification."""
-    obstacles = tuple(obstacles_of(question))
+    obstacles = tuple(find_problems(question))
     facts = _facts(question, None if obstacles else question.comparison)
     # Of what is not relied on, or not parted, there are no signals: it is no violation, and not told as one.
     signals = (REGRESSIONS,) * bool(facts.intent_regressions) + (GATE_FAILURES,) * bool(facts.caused)
@@ -142,12 +144,12 @@ def decide(question: Question) -> Verification:
     return replace(facts, status=status, reason=why.reason, next_step=why.next_step or None)
 
 
-def damaged(error: DamagedIntentError) -> Verification:
+def damaged_intent(error: DamagedIntentError) -> VerificationResult:
     """Answer where the record of the intent cannot be relied on: nothing was compared."""
-    return Verification(Status.EXPIRED, error.message, error.intent, next_step=error.hint)
+    return VerificationResult(VerificationStatus.EXPIRED, error.message, error.intent, next_step=error.hint)
 
 
-def obstacles_of(question: Question) -> Iterator[Obstacle]:
+def find_problems(question: VerificationInputs) -> Iterator[VerificationReason]:
     """Yield everything for which nothing can be verified, what decides it first."""
     if question.is_queued:
         yield reasons.QUEUED
@@ -173,7 +175,7 @@ def obstacles_of(question: Question) -> Iterator[Obstacle]:
     for state in question.comparison.thresholds:
         # Nobody knows whether it holds: whoever measured it may have been silenced.
         if state.before is not None and state.after is None:
-            yield reasons.gone(state)
+            yield reasons.no_longer_measured(state)
 
 
 def _is_one_run(before: TreeRuns, after: TreeRuns) -> bool:
@@ -182,19 +184,19 @@ def _is_one_run(before: TreeRuns, after: TreeRuns) -> bool:
     return before.tree == after.tree or any(run.key in keys for run in after.runs.values())
 
 
-def _facts(question: Question, compared: AnalysisComparison | None) -> Verification:
+def _facts(question: VerificationInputs, compared: AnalysisComparison | None) -> VerificationResult:
     """Tell everything that is known, without a status; nothing is parted where no intent is in force (A1)."""
     intent = question.intent
     suppressed = compared.suppressed if compared is not None else ()
-    abuse = triggers(
+    abuse = find_triggers(
         has_changed=bool(question.changed),
         has_grown=bool(question.grown or suppressed),
         has_intent=intent is not None,
         has_code=question.has_code,
         comparison=compared,
     )
-    facts = Verification(
-        Status.UNVERIFIED,
+    facts = VerificationResult(
+        VerificationStatus.UNVERIFIED,
         "",
         intent=intent.id if intent is not None else None,
         before=question.before,
@@ -215,17 +217,21 @@ def _facts(question: Question, compared: AnalysisComparison | None) -> Verificat
         gate_worsened=any(state.has_worsened for state in compared.thresholds),
         before_gate=any(state.failed_before for state in compared.thresholds),
         after_gate=any(state.fails_after for state in compared.thresholds),
-        warnings=(*question.warnings, *map(reasons.untold, _untold(compared))),
+        warnings=(*question.warnings, *map(reasons.never_measured, _unmeasured(compared))),
     )
     if question.faults:
         return facts
-    is_own = own_of(intent.scope, frozenset(question.dirty), question.since) if intent is not None else None
-    own, external = part(compared.new, is_own)
-    own_worsened, external_worsened = part(compared.worsened, is_own)
+    is_own = (
+        ownership_test(intent.scope, frozenset(question.dirty), question.since)
+        if intent is not None
+        else None
+    )
+    own, external = split_by_owner(compared.new, is_own)
+    own_worsened, external_worsened = split_by_owner(compared.worsened, is_own)
     caused = tuple(
         state
         for state in compared.thresholds
-        if (_counts(question, state) if is_own is None else caused_by(state, (*own, *own_worsened)))
+        if (_counts(question, state) if is_own is None else is_caused_by(state, (*own, *own_worsened)))
     )
     return replace(
         facts,
@@ -244,36 +250,36 @@ def _facts(question: Question, compared: AnalysisComparison | None) -> Verificat
     )
 
 
-def _counts(question: Question, state: ThresholdState) -> bool:
+def _counts(question: VerificationInputs, state: ThresholdState) -> bool:
     """Tell whether a threshold counts without an intent: where it is worse, or the policy is absolute."""
     is_absolute = question.preexisting == "refuse" and not question.same_tree
     return state.fails_after if is_absolute else state.is_worse
 
 
-def _untold(compared: AnalysisComparison) -> Iterator[ThresholdState]:
+def _unmeasured(compared: AnalysisComparison) -> Iterator[ThresholdState]:
     return (state for state in compared.thresholds if state.after is None)
 
 
 def _status(
-    question: Question, facts: Verification, obstacles: tuple[Obstacle, ...]
-) -> tuple[Status, Obstacle]:
+    question: VerificationInputs, facts: VerificationResult, obstacles: tuple[VerificationReason, ...]
+) -> tuple[VerificationStatus, VerificationReason]:
     """Choose the status, and the reason by the order of reasons."""
     if question.faults:
-        return Status.EXPIRED, question.faults[0]
+        return VerificationStatus.EXPIRED, question.faults[0]
     if question.is_queued:
-        return Status.UNVERIFIED, reasons.QUEUED
+        return VerificationStatus.UNVERIFIED, reasons.QUEUED
     if question.scope is not None and not question.scope.is_clean:
-        return Status.VIOLATED, reasons.out_of_scope(question.scope)
+        return VerificationStatus.VIOLATED, reasons.out_of_scope(question.scope)
     if obstacles:
-        return Status.UNVERIFIED, obstacles[0]
+        return VerificationStatus.UNVERIFIED, obstacles[0]
     if facts.abuse:
-        return Status.VIOLATED, reasons.abused(facts)
+        return VerificationStatus.VIOLATED, reasons.abused(facts)
     if REGRESSIONS in facts.violations:
-        return Status.VIOLATED, reasons.regressed(facts)
+        return VerificationStatus.VIOLATED, reasons.regressed(facts)
     if GATE_FAILURES in facts.violations:
-        return Status.VIOLATED, reasons.crossed(facts)
+        return VerificationStatus.VIOLATED, reasons.crossed(facts)
     if facts.external_regressions or facts.external_thresholds:
-        return Status.ACCEPTED_WITH_EXTERNAL_CHANGES, reasons.accepted(facts)
+        return VerificationStatus.ACCEPTED_WITH_EXTERNAL_CHANGES, reasons.accepted(facts)
     if question.same_tree:
-        return Status.ACCEPTED, reasons.NOTHING_TO_COMPARE
-    return Status.ACCEPTED, reasons.accepted(facts)
+        return VerificationStatus.ACCEPTED, reasons.NOTHING_TO_COMPARE
+    return VerificationStatus.ACCEPTED, reasons.accepted(facts)

@@ -26,25 +26,31 @@ from patchgate.intents.scope import check_scope
 from patchgate.intents.stored_intents import current_moment
 from patchgate.intents.worktree_intents import baselines_in_scope
 from patchgate.report.wording import SHORT_OID, safe
-from patchgate.verify.analysis_runner import Around
+from patchgate.verify.analysis_runner import AnalysisEnvironment
 from patchgate.verify.analyze import (
     REVISION,
     STAGED,
     WORKTREE,
-    Analysed,
-    Asked,
-    Scene,
+    AnalysedTree,
+    AnalysisContext,
+    VerifyOptions,
     analysis_policy,
-    keeping_alive,
-    opened,
+    keep_intents_alive,
+    open_context,
 )
-from patchgate.verify.attribution import begun_with, differing, still_dirty, work_of
-from patchgate.verify.checked_intent import capture, intent_for, set_aside, standing_of, was_before
+from patchgate.verify.attribution import attribute_changes, changed_paths, still_dirty, tree_with_dirty_files
+from patchgate.verify.checked_intent import (
+    check_validity,
+    choose_intent,
+    describe_unused_intent,
+    predates_intent,
+    record_before_report,
+)
 from patchgate.verify.regressions import compare
-from patchgate.verify.suppression_abuse import grown, has_functional_code
-from patchgate.verify.verification_reasons import Obstacle
-from patchgate.verify.verification_result import ExternalCommit, Verification
-from patchgate.verify.verification_verdict import Question, damaged, decide
+from patchgate.verify.suppression_abuse import has_functional_code, has_grown
+from patchgate.verify.verification_reasons import VerificationReason
+from patchgate.verify.verification_result import ExternalCommit, VerificationResult
+from patchgate.verify.verification_verdict import VerificationInputs, damaged_intent, decide
 
 _MOST_SHOWN = 60
 _MOST_NAMED = 5
@@ -54,7 +60,7 @@ _CUT_OFF = (
 )
 
 
-def verify(repository: Repository, asked: Asked, around: Around) -> Verification:
+def verify(repository: Repository, asked: VerifyOptions, around: AnalysisEnvironment) -> VerificationResult:
     """Verify what is staged, or a commit.
 
     Args:
@@ -75,10 +81,10 @@ def verify(repository: Repository, asked: Asked, around: Around) -> Verification
             "what is verified is staged, or a commit", "git add what you mean, then git patchgate verify"
         )
     # Under an intent the scope is told though no analysis is named.
-    with opened(repository, around) as scene:
+    with open_context(repository, around) as scene:
         after = scene.source(asked.revision or STAGED, f"{REVISION}, or {STAGED}")
         if asked.base is not None:
-            return _since(scene, asked.base, after)
+            return _verify_since(scene, asked.base, after)
         if asked.revision is not None and after.commit is None:
             # Of a tree nobody knows what belongs to it, so no scope could be asked.
             raise UsageError(
@@ -86,28 +92,28 @@ def verify(repository: Repository, asked: Asked, around: Around) -> Verification
                 "name a commit" if asked.intent else "name a commit, or give --base REV",
             )
         try:
-            intent = intent_for(scene, asked, after)
+            intent = choose_intent(scene, asked, after)
         except DamagedIntentError as error:
-            return damaged(error)
+            return damaged_intent(error)
         warnings: tuple[str, ...] = ()
         if intent is not None:
-            if asked.revision is None or not was_before(scene, intent, after):
-                found = held_against(scene, intent, after, with_staged=asked.revision is None)
-                return replace(found, warnings=(*found.warnings, *_unheld(scene, intent)))
-            warnings = (set_aside(asked, intent, after),)
+            if asked.revision is None or not predates_intent(scene, intent, after):
+                found = verify_against_intent(scene, intent, after, with_staged=asked.revision is None)
+                return replace(found, warnings=(*found.warnings, *_missing_hooks(scene, intent)))
+            warnings = (describe_unused_intent(asked, intent, after),)
         before = head_of(scene, after) if asked.revision is None else first_parent(scene, after)
         policy = analysis_policy(scene.objects, before)
-        return compared(replace(scene, policy=policy), before, after, warnings)
+        return compare_trees(replace(scene, policy=policy), before, after, warnings)
 
 
-def _unheld(scene: Scene, intent: Intent) -> tuple[str, ...]:
+def _missing_hooks(scene: AnalysisContext, intent: Intent) -> tuple[str, ...]:
     """Warn where no hook holds the commits of this worktree to its intent: then they are told here alone."""
     if intent.git_dir != scene.repository.git_dir:
         return ()
     return tuple(f"{intent.id}: {each}" for each in hooks_missing(scene.repository, scene.around.environ))
 
 
-def _since(scene: Scene, name: str, after: Analysed) -> Verification:
+def _verify_since(scene: AnalysisContext, name: str, after: AnalysedTree) -> VerificationResult:
     """Compare with where what is verified leaves a revision, by the analyses and limits of that revision.
 
     As `git diff A...B` does (git-diff): what the revision has got since is nobody's change here. Where the
@@ -129,17 +135,17 @@ def _since(scene: Scene, name: str, after: Analysed) -> Verification:
         elif scene.repository.shallow:
             warnings = (_CUT_OFF,)
     scene = replace(scene, policy=analysis_policy(scene.objects, base))
-    return replace(compared(scene, before, after, warnings), base=before.commit)
+    return replace(compare_trees(scene, before, after, warnings), base=before.commit)
 
 
-def head_of(scene: Scene, after: Analysed) -> Analysed:
+def head_of(scene: AnalysisContext, after: AnalysedTree) -> AnalysedTree:
     """Find what a staged tree comes on top of: HEAD's, or the empty one where there is no commit yet."""
     if after.commit is None:
-        return Analysed(scene.objects.empty_tree, None)
+        return AnalysedTree(scene.objects.empty_tree, None)
     return scene.source(after.commit)
 
 
-def first_parent(scene: Scene, after: Analysed) -> Analysed:
+def first_parent(scene: AnalysisContext, after: AnalysedTree) -> AnalysedTree:
     """Find what a commit comes on top of: its first parent's tree, or the empty one of a root commit.
 
     Raises:
@@ -152,17 +158,21 @@ def first_parent(scene: Scene, after: Analysed) -> Analysed:
             "git fetch --deepen=50, or name what to compare with: --base REV",
         )
     if scene.objects.header(after.commit + "^1") is None:
-        return Analysed(scene.objects.empty_tree, None)
+        return AnalysedTree(scene.objects.empty_tree, None)
     return scene.source(after.commit + "^1")
 
 
-def compared(scene: Scene, before: Analysed, after: Analysed, warnings: tuple[str, ...] = ()) -> Verification:
+def compare_trees(
+    scene: AnalysisContext, before: AnalysedTree, after: AnalysedTree, warnings: tuple[str, ...] = ()
+) -> VerificationResult:
     """Compare two trees without an intent: everything that got worse is the change's own."""
     sides = scene.runs(before), scene.runs(after)
-    return decide(replace(_question(scene, before, after, sides), warnings=warnings))
+    return decide(replace(_gather_inputs(scene, before, after, sides), warnings=warnings))
 
 
-def held_against(scene: Scene, intent: Intent, after: Analysed, *, with_staged: bool) -> Verification:
+def verify_against_intent(
+    scene: AnalysisContext, intent: Intent, after: AnalysedTree, *, with_staged: bool
+) -> VerificationResult:
     """Compare a tree with the one that an intent began on, and hold the work against what was declared.
 
     Args:
@@ -172,27 +182,27 @@ def held_against(scene: Scene, intent: Intent, after: Analysed, *, with_staged: 
         UndecidedError: the history cannot be read.
     """
     repository = scene.repository
-    scene = replace(scene, around=keeping_alive(repository, [intent], scene.around))
+    scene = replace(scene, around=keep_intents_alive(repository, [intent], scene.around))
     if scene.objects.header(intent.tree + "^{tree}") is None:
         raise UndecidedError(
             f"the tree that {printable(intent.id, _MOST_SHOWN)} began on is not here",
             f"git patchgate intent clear {intent.id}, then declare the work anew",
         )
-    work = work_of(scene, intent, after, with_staged=with_staged)
+    work = attribute_changes(scene, intent, after, with_staged=with_staged)
     dirty = still_dirty(scene.objects, intent, after.tree)
-    before = Analysed(intent.tree, intent.base)
+    before = AnalysedTree(intent.tree, intent.base)
     unnamed = _no_analysis(scene)
     sides = (None, None) if unnamed else (scene.runs(before), scene.runs(after))
     # Now, not when it began: the analyses may have taken longer than the time that was left.
-    standing = standing_of(repository, intent, scene.policy, current_moment(), sides[0])
+    standing = check_validity(repository, intent, scene.policy, current_moment(), sides[0])
     warnings: tuple[str, ...] = ()
     if sides[0] is not None and not (standing.faults or standing.unverified):
-        warnings = capture(repository, intent, sides[0])
+        warnings = record_before_report(repository, intent, sides[0])
     along = baselines_in_scope(
         intent.scope, scene.policy.components, work.touched, TreeView(scene.objects, after.tree)
     )
     question = replace(
-        _question(scene, before, after, sides),
+        _gather_inputs(scene, before, after, sides),
         intent=intent,
         faults=standing.faults,
         unverified=(*unnamed, *standing.unverified),
@@ -201,35 +211,39 @@ def held_against(scene: Scene, intent: Intent, after: Analysed, *, with_staged: 
         dirty=dirty,
     )
     if not (standing.faults or standing.unverified):
-        question, unknown = _since_begun(scene, question, intent)
+        question, unknown = _compare_with_start(scene, question, intent)
         warnings = (*warnings, *unknown)
     question = replace(
         question,
         warnings=(
-            *(_off_the_line(intent, after) if work.is_rewritten else ()),
-            *(_copied(intent, work.copied) if work.copied else ()),
+            *(_not_descended(intent, after) if work.is_rewritten else ()),
+            *(_copied_trailers(intent, work.copied) if work.copied else ()),
             *warnings,
         ),
     )
     return decide(question)
 
 
-def _since_begun(scene: Scene, question: Question, intent: Intent) -> tuple[Question, tuple[str, ...]]:
+def _compare_with_start(
+    scene: AnalysisContext, question: VerificationInputs, intent: Intent
+) -> tuple[VerificationInputs, tuple[str, ...]]:
     """Find what is new since the declaration, where something is found in a file that was changed before.
 
     Returns:
         The question, and a warning where that cannot be known: then all of it counts as the work's.
     """
-    compared, after = question.comparison, question.after
-    if compared is None or after is None or not after.is_evaluated:
+    compare_trees, after = question.comparison, question.after
+    if compare_trees is None or after is None or not after.is_evaluated:
         return question, ()
-    named = {path for each in compared.new for path in each.paths} | {each.path for each in compared.worsened}
+    named = {path for each in compare_trees.new for path in each.paths} | {
+        each.path for each in compare_trees.worsened
+    }
     if not any(path in named and intent.scope.covers(path) for path in question.dirty):
         return question, ()
     why: str | None = None
     try:
-        tree = begun_with(scene, intent, question.dirty, after.tree)
-        begun = scene.runs(Analysed(tree, intent.base))
+        tree = tree_with_dirty_files(scene, intent, question.dirty, after.tree)
+        begun = scene.runs(AnalysedTree(tree, intent.base))
         if begun.is_evaluated:
             return replace(question, since=_comparison(scene, begun, after)), ()
         why = next(run.reason for run in begun.runs.values() if run.outcome is AnalysisOutcome.NOT_EVALUATED)
@@ -239,42 +253,42 @@ def _since_begun(scene: Scene, question: Question, intent: Intent) -> tuple[Ques
     return question, (f"{what}, so all of it counts as its own: {safe(why or 'the analyses failed')}",)
 
 
-def _no_analysis(scene: Scene) -> tuple[Obstacle, ...]:
+def _no_analysis(scene: AnalysisContext) -> tuple[VerificationReason, ...]:
     """Say, where the policy names no analysis, that nothing can be compared."""
     if scene.policy.config.analyses:
         return ()
     try:
         analysis_policy(scene.objects)
     except UsageError as error:
-        return (Obstacle(error.message, error.hint or ""),)
+        return (VerificationReason(error.message, error.hint or ""),)
     return ()
 
 
-def _copied(intent: Intent, commits: Sequence[ExternalCommit]) -> tuple[str, ...]:
+def _copied_trailers(intent: Intent, commits: Sequence[ExternalCommit]) -> tuple[str, ...]:
     """Name the commits that carry the trailer of an intent, and are somebody else's all the same."""
     shown = first_of(commits, _MOST_NAMED, lambda each: each.oid[:SHORT_OID])
     why = "made elsewhere, or under another intent, and so not counted as the work's"
     return (f"{intent.id} is named by the trailer of what was {why}: {shown}",)
 
 
-def _off_the_line(intent: Intent, after: Analysed) -> tuple[str, ...]:
+def _not_descended(intent: Intent, after: AnalysedTree) -> tuple[str, ...]:
     """Say that what is verified does not come on top of what the intent began on."""
     tip = "this branch" if after.commit is None else after.commit[:SHORT_OID]
     said = f"{tip} does not contain {str(intent.base)[:SHORT_OID]}, on which {intent.id} began"
     return (f"{said}: what differs from there counts as the work's, but for what other commits touch",)
 
 
-def _comparison(scene: Scene, before: TreeRuns, after: TreeRuns) -> AnalysisComparison:
+def _comparison(scene: AnalysisContext, before: TreeRuns, after: TreeRuns) -> AnalysisComparison:
     moved = renames(scene.repository, before.tree, after.tree, scene.store.variables)
     return compare(before, after, scene.policy.config.thresholds, moved)
 
 
-def _question(
-    scene: Scene,
-    before: Analysed,
-    after: Analysed,
+def _gather_inputs(
+    scene: AnalysisContext,
+    before: AnalysedTree,
+    after: AnalysedTree,
     sides: tuple[TreeRuns, TreeRuns] | tuple[None, None],
-) -> Question:
+) -> VerificationInputs:
     """Put together what both kinds of verification ask."""
     settings = scene.policy.config.verify
     comparison = None if sides[0] is None else _comparison(scene, *sides)
@@ -283,8 +297,8 @@ def _question(
     entry = scene.objects.entry
     changed = tuple(path for path in listed if entry(before.tree, path.raw) != entry(after.tree, path.raw))
     more = tuple(path for path in changed if _has_grown(scene, path, before.tree, after.tree))
-    has_code = bool(more or suppressed) and _has_code(scene, before.tree, after.tree, frozenset(listed))
-    return Question(
+    has_code = bool(more or suppressed) and _touches_code(scene, before.tree, after.tree, frozenset(listed))
+    return VerificationInputs(
         before=sides[0],
         after=sides[1],
         comparison=comparison,
@@ -297,22 +311,22 @@ def _question(
     )
 
 
-def _has_grown(scene: Scene, path: RepoPath, before: str, after: str) -> bool:
+def _has_grown(scene: AnalysisContext, path: RepoPath, before: str, after: str) -> bool:
     old, new = (scene.objects.entry(tree, path.raw) for tree in (before, after))
     if (new is not None and not new.is_file) or _is_behind_a_link(scene, path, after):
         # A symlink, a folder, a submodule: what a tool finds there, nobody knows.
         return True
     was, now = (scene.objects.read(each.oid) if each and each.is_file else None for each in (old, new))
-    return grown(was, now)
+    return has_grown(was, now)
 
 
-def _is_behind_a_link(scene: Scene, path: RepoPath, tree: str) -> bool:
+def _is_behind_a_link(scene: AnalysisContext, path: RepoPath, tree: str) -> bool:
     """Tell whether something that is no folder stands where a folder above a path should be."""
     above = (scene.objects.entry(tree, folder) for folder in path.parents() if folder)
     return any(entry is not None and entry.mode != TREE_MODE for entry in above)
 
 
-def _has_code(scene: Scene, before: str, after: str, baselines: frozenset[RepoPath]) -> bool:
-    touched = differing(scene, before, after)
+def _touches_code(scene: AnalysisContext, before: str, after: str, baselines: frozenset[RepoPath]) -> bool:
+    touched = changed_paths(scene, before, after)
     controls = controls_of(scene.objects, before, after, touched)
     return has_functional_code(touched, baselines, controls)

@@ -1,8 +1,8 @@
-"""Verify what a push brings to each branch, where a policy asks for it (`[verify] on_push`).
+"""Verify what a push brings to each branch, where a policy requires it (`[verify] on_push`).
 
-`asking_of` is asked at every push, and loads nothing that the push has not. A branch is compared with the
-tree that an active intent of this worktree began on, else with what the remote has of it. What is found is a
-circumstance of the branch; a policy that cannot be used leaves it undecided. Never on a server.
+A branch is compared with the tree that an active intent of this worktree began on, else with what the remote
+has of it. The outcome is a context gate of the branch; a policy that cannot be used leaves it undecided.
+`branches_to_verify` runs at every push and loads nothing that the push has not. Never used on a server.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from patchgate.git.pushes import BRANCHES, RefUpdate, Remote, common_ancestor, i
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.policy.policy import Policy, Profile
-from patchgate.policy.tree_policies import Policies, built_in, usable
+from patchgate.policy.tree_policies import TreePolicies, built_in, require_usable
 from patchgate.report.rules import Level
 from patchgate.report.verdict import ChangeVerdict, Finding, GateOutcome, Outcome, Report
 from patchgate.report.wording import SHORT_OID
 
 if TYPE_CHECKING:
     from patchgate.intents.intent import Intent
-    from patchgate.verify.analysis_runner import Around
-    from patchgate.verify.analyze import Analysed, Scene
-    from patchgate.verify.verification_result import Verification
+    from patchgate.verify.analysis_runner import AnalysisEnvironment
+    from patchgate.verify.analyze import AnalysedTree, AnalysisContext
+    from patchgate.verify.verification_result import VerificationResult
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class PushVerification:
     """The branches of a push that may have to be verified.
 
     `everywhere`: each of them has to be. `is_first`: as far as is known the remote has nothing yet.
@@ -49,7 +49,9 @@ class Asking:
     only_here: bool = False
 
 
-def asking_of(repository: Repository, remote: Remote, updates: Sequence[RefUpdate]) -> Asking | None:
+def branches_to_verify(
+    repository: Repository, remote: Remote, updates: Sequence[RefUpdate]
+) -> PushVerification | None:
     """Find out which branches of a push are to be verified; None: there is none.
 
     Raises:
@@ -61,23 +63,23 @@ def asking_of(repository: Repository, remote: Remote, updates: Sequence[RefUpdat
     if not branches:
         return None
     with Objects(repository) as objects:
-        policies = Policies(objects)
+        policies = TreePolicies(objects)
 
         def asks(revision: str) -> bool:
             header = objects.header(revision + "^{tree}")
             found = policies.at(policies.key(header.oid)).policy if header is not None else None
             return found is not None and found.config.verify.on_push
 
-        by_others = any(map(asks, _above_all(repository, remote)))
+        by_others = any(map(asks, _overriding_revisions(repository, remote)))
         by_branches = any(asks(each.old) for each in branches if each.old)
         here = by_others or asks("HEAD")
         if not (here or by_branches):
             return None
     is_first = remote.is_named and not remote.had and not any(each.old for each in updates)
-    return Asking(branches, here, is_first, only_here=not (by_others or by_branches))
+    return PushVerification(branches, here, is_first, only_here=not (by_others or by_branches))
 
 
-def _above_all(repository: Repository, remote: Remote) -> Iterator[str]:
+def _overriding_revisions(repository: Repository, remote: Remote) -> Iterator[str]:
     """Name the revisions beside HEAD whose policy speaks for every branch."""
     above = trusted_options(repository).policy_from
     if above is not None:
@@ -90,7 +92,7 @@ GATE = "verify"
 
 
 @dataclass(frozen=True, slots=True)
-class _Terms:
+class _BranchPolicy:
     """The policy by which a branch is verified, and whose it is."""
 
     policy: Policy
@@ -98,7 +100,11 @@ class _Terms:
 
 
 def verify_pushed(
-    repository: Repository, remote: Remote, asking: Asking, report: Report, around: Callable[[], Around]
+    repository: Repository,
+    remote: Remote,
+    asking: PushVerification,
+    report: Report,
+    around: Callable[[], AnalysisEnvironment],
 ) -> Report:
     """Give the report on a push with what its branches make of the analyses.
 
@@ -108,20 +114,20 @@ def verify_pushed(
         report: what the push was judged as.
         around: what only a surface knows; asked only where something is verified.
     """
-    from patchgate.verify.analyze import opened
+    from patchgate.verify.analyze import open_context
 
-    with opened(repository, around(), built_in()) as scene:
-        told = [_told(scene, remote, each, asking) for each in asking.branches]
+    with open_context(repository, around(), built_in()) as scene:
+        told = [_verify_branch(scene, remote, each, asking) for each in asking.branches]
     changes = list(report.changes)
     for update, (terms, outcome, findings) in zip(asking.branches, told, strict=True):
-        _join(changes, update, terms, scene.objects.empty_tree, outcome, findings)
+        _add_outcome(changes, update, terms, scene.objects.empty_tree, outcome, findings)
     return replace(report, changes=tuple(changes))
 
 
-def _told(
-    scene: Scene, remote: Remote, update: RefUpdate, asking: Asking
-) -> tuple[_Terms, GateOutcome, list[Finding]]:
-    terms = _Terms(built_in(), BUILT_IN)
+def _verify_branch(
+    scene: AnalysisContext, remote: Remote, update: RefUpdate, asking: PushVerification
+) -> tuple[_BranchPolicy, GateOutcome, list[Finding]]:
+    terms = _BranchPolicy(built_in(), BUILT_IN)
     try:
         tip = scene.objects.header(f"{update.new}^{{commit}}")
         tree = scene.objects.header(f"{update.new}^{{tree}}")
@@ -129,17 +135,17 @@ def _told(
             # What is no commit, or not here, is told by what judges the ref itself.
             return terms, GateOutcome(GATE, Outcome.NOT_APPLICABLE), []
         after = _analysed(tree.oid, tip.oid)
-        before = None if asking.is_first else _had(scene, remote, update, tip.oid)
-        terms = _terms_of(scene, before)
+        before = None if asking.is_first else _find_before(scene, remote, update, tip.oid)
+        terms = _policy_of_branch(scene, before)
         if not (asking.everywhere or terms.policy.config.verify.on_push):
             return terms, GateOutcome(GATE, Outcome.NOT_APPLICABLE), []
-        outcome, findings = _verified(scene, terms.policy, before, after, remote, asking)
+        outcome, findings = _compare_branch(scene, terms.policy, before, after, remote, asking)
         return terms, outcome, findings
     except (UsageError, ConfigError, UndecidedError) as error:
         return terms, GateOutcome(GATE, Outcome.UNDECIDED, error.sentence), []
 
 
-def _terms_of(scene: Scene, before: Analysed | None) -> _Terms:
+def _policy_of_branch(scene: AnalysisContext, before: AnalysedTree | None) -> _BranchPolicy:
     """Find the one policy by which a branch is verified: the first in its order that names analyses.
 
     Raises:
@@ -147,7 +153,7 @@ def _terms_of(scene: Scene, before: Analysed | None) -> _Terms:
         ConfigError: one cannot be used.
         UndecidedError: one cannot be read.
     """
-    objects, policies = scene.objects, Policies(scene.objects)
+    objects, policies = scene.objects, TreePolicies(scene.objects)
     asked, had = trusted_options(scene.repository), None if before is None else before.commit
     for revision, place in (
         (asked.policy_from, printable(asked.place or "", 120)),
@@ -156,37 +162,42 @@ def _terms_of(scene: Scene, before: Analysed | None) -> _Terms:
     ):
         header = objects.header(revision + "^{tree}") if revision is not None else None
         if revision is not None and header is not None:
-            policy = usable(policies.at(policies.key(header.oid)))
+            policy = require_usable(policies.at(policies.key(header.oid)))
             if policy.config.analyses:
-                return _Terms(policy, place)
+                return _BranchPolicy(policy, place)
     raise UsageError(
         "the policy asks for a verification of each push, and names no analysis",
         "write [analyses.NAME], or take on_push out, and commit it",
     )
 
 
-def _verified(
-    scene: Scene, policy: Policy, before: Analysed | None, after: Analysed, remote: Remote, asking: Asking
+def _compare_branch(
+    scene: AnalysisContext,
+    policy: Policy,
+    before: AnalysedTree | None,
+    after: AnalysedTree,
+    remote: Remote,
+    asking: PushVerification,
 ) -> tuple[GateOutcome, list[Finding]]:
     from patchgate.verify.checked_intent import intent_of_commit
     from patchgate.verify.verification_reasons import findings_of
-    from patchgate.verify.verify import compared, held_against
+    from patchgate.verify.verify import compare_trees, verify_against_intent
 
     intent = intent_of_commit(scene, after.commit or "")
-    found: list[Verification] = []
+    found: list[VerificationResult] = []
     if intent is not None:
-        chosen = _under(scene, policy, intent)
-        found.append(held_against(replace(scene, policy=chosen), intent, after, with_staged=False))
-        if before is not None and before.tree != intent.tree and not _contains(scene, before, intent):
+        chosen = _policy_under_intent(scene, policy, intent)
+        found.append(verify_against_intent(replace(scene, policy=chosen), intent, after, with_staged=False))
+        if before is not None and before.tree != intent.tree and not _remote_has_base(scene, before, intent):
             # What the push brings from before the intent is not the intent's, and not nobody's either.
             began = _analysed(intent.tree, intent.base)
-            found.append(compared(replace(scene, policy=policy), before, began))
+            found.append(compare_trees(replace(scene, policy=policy), before, began))
     elif before is None:
         reason = f"{remote.shown} has nothing yet, so there is nothing to get worse from"
         return GateOutcome(GATE, Outcome.NOT_APPLICABLE, reason), []
     else:
-        found.append(compared(replace(scene, policy=policy), before, after))
-        if asking.only_here and _has_no_before(found[0]):
+        found.append(compare_trees(replace(scene, policy=policy), before, after))
+        if asking.only_here and _is_before_missing(found[0]):
             # The change that brings the analyses may bring what they need, too.
             reason = f"{remote.shown} does not ask for it yet, and what it has cannot be analysed"
             findings = [replace(each, level=Level.WARNING) for each in findings_of(found[0])]
@@ -204,7 +215,7 @@ def _verified(
     return GateOutcome(GATE, Outcome.UNDECIDED if is_undecided else Outcome.FAIL), findings
 
 
-def _has_no_before(found: Verification) -> bool:
+def _is_before_missing(found: VerificationResult) -> bool:
     """Tell whether a tree can be analysed, and the one that it is compared with cannot."""
     return (
         found.before is not None
@@ -214,35 +225,35 @@ def _has_no_before(found: Verification) -> bool:
     )
 
 
-def _contains(scene: Scene, before: Analysed, intent: Intent) -> bool:
+def _remote_has_base(scene: AnalysisContext, before: AnalysedTree, intent: Intent) -> bool:
     """Tell whether the remote has what an intent began on."""
     if intent.base is None or before.commit is None:
         return intent.base is None
     return is_ancestor(scene.repository, intent.base, before.commit)
 
 
-def _under(scene: Scene, policy: Policy, intent: Intent) -> Policy:
+def _policy_under_intent(scene: AnalysisContext, policy: Policy, intent: Intent) -> Policy:
     """Choose the policy whose analyses and limits count under an intent.
 
     Its analyses are those with which it was declared. Where the remote does not have these yet, as they were
     committed before the intent began, the policy counts by which it was declared.
     """
-    from patchgate.policy.command import digest_of
+    from patchgate.policy.command import analyses_digest
     from patchgate.verify.analyze import analysis_policy
 
-    if digest_of(policy.config.analyses) == intent.analyses:
+    if analyses_digest(policy.config.analyses) == intent.analyses:
         return policy
     here = analysis_policy(scene.objects)
-    return here if digest_of(here.config.analyses) == intent.analyses else policy
+    return here if analyses_digest(here.config.analyses) == intent.analyses else policy
 
 
-def _analysed(tree: str, commit: str | None) -> Analysed:
-    from patchgate.verify.analyze import Analysed
+def _analysed(tree: str, commit: str | None) -> AnalysedTree:
+    from patchgate.verify.analyze import AnalysedTree
 
-    return Analysed(tree, commit)
+    return AnalysedTree(tree, commit)
 
 
-def _had(scene: Scene, remote: Remote, update: RefUpdate, tip: str) -> Analysed:
+def _find_before(scene: AnalysisContext, remote: Remote, update: RefUpdate, tip: str) -> AnalysedTree:
     """Find what a branch is compared with: where it leaves what the remote has of it, or else of anything.
 
     Raises:
@@ -265,10 +276,10 @@ def _had(scene: Scene, remote: Remote, update: RefUpdate, tip: str) -> Analysed:
     return _analysed(objects.empty_tree, None)
 
 
-def _join(
+def _add_outcome(
     changes: list[ChangeVerdict],
     update: RefUpdate,
-    terms: _Terms,
+    terms: _BranchPolicy,
     empty: str,
     outcome: GateOutcome,
     findings: Sequence[Finding],
@@ -276,7 +287,7 @@ def _join(
     """Put what was found with the branch: into the verdict on the ref, or into one of its own."""
     if outcome.outcome in {Outcome.PASS, Outcome.NOT_APPLICABLE} and not findings:
         return
-    index = next(_places(changes, update.ref), None)
+    index = next(_positions(changes, update.ref), None)
     if index is None:
         index = 0
         changes.insert(
@@ -298,7 +309,7 @@ def _join(
     )
 
 
-def _places(changes: Sequence[ChangeVerdict], ref: str) -> Iterator[int]:
+def _positions(changes: Sequence[ChangeVerdict], ref: str) -> Iterator[int]:
     for index, each in enumerate(changes):
         if each.source.kind == "ref" and each.source.ref == ref:
             yield index

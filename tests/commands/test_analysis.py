@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from patchgate.commands import analysis
-from patchgate.commands.analysis import analyse, tool_of
+from patchgate.commands.analysis import run_analysis, tool_identity
 from patchgate.commands.analysis_results import AnalysisOutcome, AnalysisRun
 from patchgate.errors import UndecidedError
 from patchgate.git.path import RepoPath
@@ -62,7 +62,7 @@ class World:
     ) -> AnalysisRun:
         self._count += 1
         self.last.mkdir()
-        return analyse(
+        return run_analysis(
             "lint",
             AnalysisSettings(command, format, timeout, {}, required_tools),
             place=str(self.place),
@@ -343,7 +343,7 @@ def test_suppressed_results_alone_are_clean(world: World) -> None:
 
 def test_a_folder_that_cannot_be_written_leaves_it_undecided(world: World) -> None:
     with pytest.raises(UndecidedError, match="could not be made"):
-        analyse(
+        run_analysis(
             "lint",
             AnalysisSettings(("true",)),
             place=str(world.place),
@@ -357,7 +357,7 @@ def test_a_folder_that_cannot_be_written_leaves_it_undecided(world: World) -> No
 
 
 def tools(world: World, *command: str, required: tuple[str, ...] = ()) -> str | None:
-    return tool_of(AnalysisSettings(command, required_tools=required), world.environ, str(world.place))
+    return tool_identity(AnalysisSettings(command, required_tools=required), world.environ, str(world.place))
 
 
 def test_a_tool_is_told_by_its_file_its_size_and_its_time(world: World, tmp_path: Path) -> None:
@@ -397,7 +397,7 @@ def test_a_program_of_the_tree_is_told_by_its_text_alone_and_a_bare_name_never_i
 
 
 def test_a_tool_is_told_alike_before_there_is_a_tree(world: World) -> None:
-    assert tool_of(AnalysisSettings(("ruff",)), world.environ) == tools(world, "ruff")
+    assert tool_identity(AnalysisSettings(("ruff",)), world.environ) == tools(world, "ruff")
 
 
 def test_telling_a_tool_loads_nothing_that_reads_or_runs() -> None:

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from patchgate.commands.runner import (
     CommandOutcome,
-    Status,
+    CommandStatus,
     command_environment,
+    command_finding,
     find_program,
-    finding_of,
     run,
     show_command,
     tail_lines,
@@ -75,13 +75,13 @@ def program(file: Path, says: str) -> None:
 def test_a_command_that_passes_has_nothing_said_of_it(place: Path) -> None:
     outcome = tried(place, "sh", "-c", "echo fine")
     assert (outcome.status, outcome.exit_code, outcome.tail, outcome.log) == (
-        Status.PASSED,
+        CommandStatus.PASSED,
         0,
         ("fine",),
         "probe.log",
     )
     assert outcome.has_passed
-    assert finding_of(outcome) is None
+    assert command_finding(outcome) is None
     assert (place.parent / "probe.log").read_bytes() == b"fine\n"
     assert (place.parent / "probe.log").stat().st_mode & 0o777 == 0o600
 
@@ -89,7 +89,7 @@ def test_a_command_that_passes_has_nothing_said_of_it(place: Path) -> None:
 @pytest.mark.parametrize(("kind", "rule"), [("lint", "lint-failed"), ("test", "build-failed")])
 def test_a_command_that_fails_speaks_against_the_patch(place: Path, kind: CommandKind, rule: str) -> None:
     outcome = tried(place, "sh", "-c", "echo a.py:1: wrong; exit 3", kind=kind)
-    found = finding_of(outcome)
+    found = command_finding(outcome)
     assert found is not None
     assert (found.rule, found.who_can_fix) == (rule, Fixer.AGENT)
     assert found.message == "command `probe` ended with exit code 3"
@@ -106,14 +106,14 @@ def test_a_command_that_fails_speaks_against_the_patch(place: Path, kind: Comman
 
 
 def test_a_command_that_a_signal_ended_failed_by_that_signal(place: Path) -> None:
-    found = finding_of(tried(place, "sh", "-c", "kill -SEGV $$"))
+    found = command_finding(tried(place, "sh", "-c", "kill -SEGV $$"))
     assert found is not None
     assert (found.rule, found.message) == ("lint-failed", "command `probe` was ended by SIGSEGV")
     assert found.details["exit_code"] == -signal.SIGSEGV
 
 
 def test_an_exit_code_that_a_shell_gives_for_a_missing_program_has_a_hint(place: Path) -> None:
-    found = finding_of(tried(place, "sh", "-c", "patchgate-no-such"))
+    found = command_finding(tried(place, "sh", "-c", "patchgate-no-such"))
     assert found is not None
     assert found.rule == "lint-failed"
     assert "was not found" in (found.hint or "")
@@ -121,7 +121,7 @@ def test_an_exit_code_that_a_shell_gives_for_a_missing_program_has_a_hint(place:
 
 def test_a_command_that_takes_too_long_leaves_it_undecided(place: Path) -> None:
     outcome = tried(place, "sh", "-c", "echo began; sleep 600", timeout=0.3)
-    found = finding_of(outcome)
+    found = command_finding(outcome)
     assert found is not None
     assert (found.rule, found.definition.undecided) == ("command-timed-out", True)
     assert found.who_can_fix is Fixer.PERSON
@@ -131,14 +131,14 @@ def test_a_command_that_takes_too_long_leaves_it_undecided(place: Path) -> None:
 
 def test_a_command_for_files_is_not_run_where_only_deletions_are_left(place: Path) -> None:
     outcome = tried(place, "touch", "ran", "{files}", required_tools=("patchgate-no-such",))
-    assert outcome.status is Status.NOTHING_TO_DO
+    assert outcome.status is CommandStatus.NOTHING_TO_DO
     assert "nothing to look at" in (outcome.reason or "")
-    assert (finding_of(outcome), outcome.has_passed, outcome.log) == (None, True, None)
+    assert (command_finding(outcome), outcome.has_passed, outcome.log) == (None, True, None)
     assert list(place.parent.iterdir()) == [place]
 
 
 def test_a_command_that_names_no_files_is_run_without_any(place: Path) -> None:
-    assert tried(place, "touch", "ran").status is Status.PASSED
+    assert tried(place, "touch", "ran").status is CommandStatus.PASSED
     assert (place / "ran").exists()
 
 
@@ -147,11 +147,11 @@ def test_a_command_that_names_no_files_is_run_without_any(place: Path) -> None:
 
 def not_started(outcome: CommandOutcome) -> tuple[str, str]:
     """Give message and hint of a command that was not started, which left no log."""
-    found = finding_of(outcome)
+    found = command_finding(outcome)
     assert found is not None
     assert (found.rule, found.definition.undecided) == ("command-not-started", True)
     assert found.who_can_fix is Fixer.ENVIRONMENT
-    assert (outcome.status, outcome.exit_code, outcome.log) == (Status.NOT_STARTED, None, None)
+    assert (outcome.status, outcome.exit_code, outcome.log) == (CommandStatus.NOT_STARTED, None, None)
     return found.message, found.hint or ""
 
 
@@ -227,8 +227,11 @@ def test_a_patch_cannot_bring_the_tool_that_judges_it(place: Path, entry: str) -
         assert tried(place, *command, environ=environ).tail == ("the real one",)
         (place.parent / "probe.log").unlink()
     nothing_real = {"PATH": f"{entry}:/bin:/usr/bin"}
-    assert tried(place, "ruff", environ=nothing_real).status is Status.NOT_STARTED
-    assert tried(place, "true", environ=nothing_real, required_tools=("ruff",)).status is Status.NOT_STARTED
+    assert tried(place, "ruff", environ=nothing_real).status is CommandStatus.NOT_STARTED
+    assert (
+        tried(place, "true", environ=nothing_real, required_tools=("ruff",)).status
+        is CommandStatus.NOT_STARTED
+    )
 
 
 def test_a_command_may_name_a_script_of_the_tree(place: Path) -> None:
@@ -241,7 +244,7 @@ def test_a_command_may_name_a_script_of_the_tree(place: Path) -> None:
 def test_a_path_of_which_nothing_counts_is_not_the_tree(place: Path) -> None:
     program(place / "ruff", "brought by the patch")
     for path in (".", "", ":", str(place)):
-        assert tried(place, "ruff", environ={"PATH": path}).status is Status.NOT_STARTED
+        assert tried(place, "ruff", environ={"PATH": path}).status is CommandStatus.NOT_STARTED
         assert tried(place, "sh", "-c", "ruff", environ={"PATH": path}).exit_code == 127
         (place.parent / "probe.log").unlink()
 
@@ -309,10 +312,10 @@ def test_a_command_sees_the_callers_variables_without_gits_and_ours(place: Path)
 def test_git_in_a_tree_that_is_no_repository_finds_none_above_it(tmp_path: Path) -> None:
     place = tmp_path / "repository" / "tree"
     place.mkdir(parents=True)
-    assert tried(place, "git", "init", "-q", "..").status is Status.PASSED
+    assert tried(place, "git", "init", "-q", "..").status is CommandStatus.PASSED
     (place.parent / "probe.log").unlink()
     outcome = tried(place, "git", "rev-parse", "--git-dir")
-    assert outcome.status is Status.FAILED
+    assert outcome.status is CommandStatus.FAILED
     assert "not a git repository" in outcome.tail[0]
 
 
@@ -383,7 +386,7 @@ def test_a_log_that_is_not_whole_is_told(place: Path, monkeypatch: pytest.Monkey
     with open("/dev/full", "wb", 0) as full:
         monkeypatch.setattr("patchgate.commands.runner.new_file", lambda *_: nullcontext(full.fileno()))
         outcome = tried(place, "echo", "said")
-    assert (outcome.status, outcome.dropped) == (Status.PASSED, 5)
+    assert (outcome.status, outcome.dropped) == (CommandStatus.PASSED, 5)
     assert outcome.warnings == ("the log of `probe` is not whole: No space left on device",)
 
 

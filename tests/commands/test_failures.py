@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from patchgate.commands.test_results import Failures, Form, failures_of
+from patchgate.commands.test_results import Failures, FailureSource, failures_of
 from patchgate.git.path import RepoPath
 
 PLACE = "/home/x/.cache/patchgate/trees/1/tree"
@@ -30,7 +30,7 @@ def test_tests_are_known_by_their_names() -> None:
     found = read(b"whatever", REPORT)
     assert found is not None
     assert (found.form, sorted(found.names.values())) == (
-        Form.TESTS,
+        FailureSource.TESTS,
         ["tests.test_a::test_one", "tests.test_a::test_two"],
     )
     again = read(b"other", REPORT.replace(b"/tmp/1", b"/tmp/2"))
@@ -109,7 +109,7 @@ def test_findings_are_known_by_rule_file_line_and_how_often_they_occur() -> None
 
     found = read(sarif(1, 1))
     assert found is not None
-    assert (found.form, sorted(found.names.values())) == (Form.FINDINGS, ["f:1: F401", "f:1: F401"])
+    assert (found.form, sorted(found.names.values())) == (FailureSource.FINDINGS, ["f:1: F401", "f:1: F401"])
     assert marks(sarif(1)) < found.marks
     assert not marks(sarif(2)) & found.marks
     assert not marks(sarif(1, rule="E501")) & found.marks

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from patchgate.commands.test_results import Counts, read_report, said_broken_off, said_nothing_ran
+from patchgate.commands.test_results import ReportCounts, is_broken_off, read_report, why_nothing_ran
 from tests.amount import often
 
 MIXED = """
@@ -36,7 +36,7 @@ def case(inner: str = "") -> bytes:
     return f'<testcase classname="test_it" name="test_a">{inner}</testcase>'.encode()
 
 
-def reported(folder: Path, module: str, *options: str) -> Counts:
+def reported(folder: Path, module: str, *options: str) -> ReportCounts:
     """Run the real pytest on a module, and read its report."""
     (folder / "test_it.py").write_text(module)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junitxml=report.xml"]
@@ -47,15 +47,15 @@ def reported(folder: Path, module: str, *options: str) -> Counts:
 
 
 def test_every_way_to_end_is_counted_as_pytest_reports_it(tmp_path: Path) -> None:
-    assert reported(tmp_path, MIXED) == Counts(passed=1, failed=1, errors=1, skipped=2)
+    assert reported(tmp_path, MIXED) == ReportCounts(passed=1, failed=1, errors=1, skipped=2)
 
 
 def test_a_collection_that_runs_nothing_has_no_test(tmp_path: Path) -> None:
-    assert reported(tmp_path, MIXED, "--collect-only") == Counts()
+    assert reported(tmp_path, MIXED, "--collect-only") == ReportCounts()
 
 
 def test_a_module_that_cannot_be_imported_is_an_error(tmp_path: Path) -> None:
-    assert reported(tmp_path, "import nothing_of_that_name") == Counts(errors=1)
+    assert reported(tmp_path, "import nothing_of_that_name") == ReportCounts(errors=1)
 
 
 def test_a_module_that_is_skipped_as_a_whole_has_no_test_that_passed(tmp_path: Path) -> None:
@@ -66,12 +66,12 @@ def test_a_module_that_is_skipped_as_a_whole_has_no_test_that_passed(tmp_path: P
 
 def test_a_test_that_fails_and_cannot_be_taken_down_counts_once() -> None:
     twice = case("<failure/><error/>")
-    assert read_report(b"<testsuite>" + twice + case() + b"</testsuite>") == Counts(passed=1, failed=1)
+    assert read_report(b"<testsuite>" + twice + case() + b"</testsuite>") == ReportCounts(passed=1, failed=1)
 
 
 def test_what_a_test_printed_is_no_element_of_the_report() -> None:
     raw = b"<testsuite>" + case("<system-out><failure/></system-out>") + b"</testsuite>"
-    assert read_report(raw) == Counts(passed=1)
+    assert read_report(raw) == ReportCounts(passed=1)
 
 
 BROKEN_OFF = """
@@ -83,7 +83,7 @@ def test_bad(): assert False
 
 
 def test_a_test_that_breaks_the_run_off_is_an_error_and_not_one_that_passed(tmp_path: Path) -> None:
-    assert reported(tmp_path, BROKEN_OFF) == Counts(passed=1, errors=1, is_broken_off=True)
+    assert reported(tmp_path, BROKEN_OFF) == ReportCounts(passed=1, errors=1, is_broken_off=True)
 
 
 def test_tests_that_were_only_set_up_did_not_pass(tmp_path: Path) -> None:
@@ -93,24 +93,24 @@ def test_tests_that_were_only_set_up_did_not_pass(tmp_path: Path) -> None:
 @pytest.mark.parametrize("attributes", ["", 'name="a"', 'classname="b"', 'name="" classname="b"', 'time="0"'])
 def test_a_test_without_a_name_or_a_class_never_ended(attributes: str) -> None:
     raw = f"<testsuite>{case().decode()}<testcase {attributes}/></testsuite>"
-    assert read_report(raw.encode()) == Counts(passed=1, errors=1, is_broken_off=True)
+    assert read_report(raw.encode()) == ReportCounts(passed=1, errors=1, is_broken_off=True)
 
 
 def test_a_suite_that_counts_fewer_tests_than_it_holds_was_broken_off() -> None:
     two = case() + case()
     raw = b'<testsuites><testsuite tests="2">' + two + b'</testsuite><testsuite tests="1">' + two
     counts = read_report(raw + b"</testsuite></testsuites>")
-    assert counts == Counts(passed=3, errors=1, is_broken_off=True)
+    assert counts == ReportCounts(passed=3, errors=1, is_broken_off=True)
     # A test that fails and cannot be taken down is two cases, and counted once.
     failed = read_report(b'<testsuite tests="1">' + case("<failure/>") + case("<error/>") + b"</testsuite>")
-    assert failed == Counts(failed=1, errors=1)
+    assert failed == ReportCounts(failed=1, errors=1)
 
 
 def test_parts_of_a_test_that_are_counted_as_tests_do_not_matter(tmp_path: Path) -> None:
-    assert read_report(b'<testsuite tests="8">' + case() + b"</testsuite>") == Counts(passed=1)
+    assert read_report(b'<testsuite tests="8">' + case() + b"</testsuite>") == ReportCounts(passed=1)
     module = "import unittest\nclass TestIt(unittest.TestCase):\n    def test_it(self):\n"
     module += "        for number in range(3):\n            with self.subTest(number=number): pass\n"
-    assert reported(tmp_path, module) == Counts(passed=1)
+    assert reported(tmp_path, module) == ReportCounts(passed=1)
 
 
 def pytest_said(folder: Path, module: str, *options: str) -> bytes:
@@ -131,12 +131,12 @@ def test_a_run_that_is_broken_off_between_tests_says_so_in_its_output(
     """Neither the exit code nor the report tell of it."""
     module = f"import pytest\n@pytest.fixture\ndef it(): pytest.exit('{reason}', 0)\n"
     module += "def test_good(): pass\ndef test_it(it): pass\n"
-    assert said_broken_off(pytest_said(tmp_path, module, *options))
+    assert is_broken_off(pytest_said(tmp_path, module, *options))
 
 
 @OPTIONS
 def test_what_a_test_prints_is_no_end(tmp_path: Path, options: tuple[str, ...]) -> None:
-    assert not said_broken_off(pytest_said(tmp_path, "def test_it(): print('!! Exit !!')", "-s", *options))
+    assert not is_broken_off(pytest_said(tmp_path, "def test_it(): print('!! Exit !!')", "-s", *options))
 
 
 @pytest.mark.parametrize(
@@ -176,11 +176,11 @@ def unittest_said(folder: Path, body: str) -> bytes:
 
 
 def test_unittest_without_tests_or_with_skipped_ones_alone_ran_nothing(tmp_path: Path) -> None:
-    assert said_nothing_ran(unittest_said(tmp_path, "    pass")) is not None
+    assert why_nothing_ran(unittest_said(tmp_path, "    pass")) is not None
     skipped = "    @unittest.skip('no')\n    def test_a(self): pass"
-    assert said_nothing_ran(unittest_said(tmp_path, skipped)) is not None
+    assert why_nothing_ran(unittest_said(tmp_path, skipped)) is not None
     both = skipped + "\n    def test_b(self): pass"
-    assert said_nothing_ran(unittest_said(tmp_path, both)) is None
+    assert why_nothing_ran(unittest_said(tmp_path, both)) is None
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_unittest_without_tests_or_with_skipped_ones_alone_ran_nothing(tmp_path:
     ],
 )
 def test_a_runner_that_says_that_nothing_ran_is_understood(said: bytes) -> None:
-    assert said_nothing_ran(b"before\n" + said + b"\n") is not None
+    assert why_nothing_ran(b"before\n" + said + b"\n") is not None
 
 
 @pytest.mark.parametrize(
@@ -230,8 +230,8 @@ def test_a_runner_that_says_that_nothing_ran_is_understood(said: bytes) -> None:
     ],
 )
 def test_a_runner_that_ran_something_is_believed(said: bytes) -> None:
-    assert said_nothing_ran(said + b"\n") is None
+    assert why_nothing_ran(said + b"\n") is None
 
 
 def test_one_runner_that_ran_something_outweighs_one_that_ran_nothing() -> None:
-    assert said_nothing_ran(b"No tests found\nRan 2 tests in 0.1s\n\nOK\n") is None
+    assert why_nothing_ran(b"No tests found\nRan 2 tests in 0.1s\n\nOK\n") is None

@@ -11,7 +11,7 @@ from patchgate.git.repository import open_repository
 from patchgate.git.tree_view import TreePaths
 from patchgate.hooks.pre_push import judge_push
 from patchgate.hooks.pre_receive import judge_receive
-from patchgate.policy.tree_policies import Policies
+from patchgate.policy.tree_policies import TreePolicies
 from patchgate.report.verdict import ChangeVerdict, Report
 from tests.component_world import contract
 from tests.components.dated_components import Componented, componented
@@ -240,7 +240,7 @@ def test_a_server_looks_at_what_is_declared_otherwise(tmp_path: Path) -> None:
     repo.git("merge", "-q", "-m", "Join", "side")
     with Objects(repo.opened) as objects:
         trees = [repo.ask("rev-parse", f"{each}^{{tree}}") for each in ("HEAD", pushed.old)]
-        policies = Policies(objects)
+        policies = TreePolicies(objects)
         new, old = (policies.at(policies.key(tree)).policy for tree in trees)
         assert new is not None
         assert old is not None

@@ -18,7 +18,7 @@ from patchgate.policy.settings import ThresholdSettings
 from patchgate.report.verdict import Finding
 from patchgate.verify.regressions import compare
 from patchgate.verify.verification_reasons import findings_of
-from patchgate.verify.verification_verdict import Question, decide
+from patchgate.verify.verification_verdict import VerificationInputs, decide
 from tests.check.gate_cases import path
 
 Findings = Callable[[bytes], Sequence[Finding]]
@@ -105,7 +105,7 @@ def _verified(
     reason: str | None = None,
 ) -> Sequence[Finding]:
     before, after = _runs(*([had] if had else [])), _runs(*told, tree="2", reason=reason)
-    question = Question(
+    question = VerificationInputs(
         before,
         after,
         compare(before, after, MOST, {}),
@@ -116,7 +116,7 @@ def _verified(
     return tuple(_findings(question))
 
 
-def _findings(question: Question) -> Iterator[Finding]:
+def _findings(question: VerificationInputs) -> Iterator[Finding]:
     yield from findings_of(decide(question))
 
 

@@ -21,7 +21,7 @@ from patchgate.intents.intent_file import MARKER, add_to_marker, marked_ids
 from patchgate.intents.intent_status import Caller, IntentAction, IntentOutcome
 from patchgate.intents.stored_intents import StoredIntents, declared_digest, is_alive
 from patchgate.ledger.ledger import Ledger
-from patchgate.policy.command import digest_of
+from patchgate.policy.command import analyses_digest
 from tests.world import EXECUTABLE, Repo
 
 BOOT = "0b1c2d3e-0000-4000-8000-000000000000"
@@ -134,7 +134,7 @@ def test_an_intent_is_stored_with_what_was_there_and_on_record(tmp_path: Path) -
     assert (intent.base, intent.tree) == (head, repo.ask("rev-parse", "HEAD^{tree}"))
     assert dict(intent.dirty) == {RepoPath(b"b"): (repo.ask("hash-object", "b"),)}
     assert (intent.git_dir, intent.work_tree) == (str(repo.path / ".git"), str(repo.path))
-    assert intent.analyses not in {"", digest_of({})}
+    assert intent.analyses not in {"", analyses_digest({})}
     assert (intent.declared, intent.seen) == (caller(repo).now, caller(repo).now)
     assert stored(repo) == (intent,)
     assert marked_ids(str(repo.path / ".git")) == (intent.id,)
@@ -146,7 +146,7 @@ def test_an_unborn_branch_and_a_repository_without_analyses_can_have_an_intent(t
     repo = Repo.create(tmp_path)
     repo.write("new")
     intent = intent_in(declared(repo, "a"))
-    assert (intent.base, intent.analyses) == (None, digest_of({}))
+    assert (intent.base, intent.analyses) == (None, analyses_digest({}))
     assert intent.tree == repo.ask("hash-object", "-t", "tree", "/dev/null")
     assert list(intent.dirty) == [RepoPath(b"new")]
 

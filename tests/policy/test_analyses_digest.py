@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from patchgate.policy.command import digest_of, written
+from patchgate.policy.command import analyses_digest, canonical_text
 from patchgate.policy.config import parse
 from patchgate.policy.settings import AnalysisSettings
 
@@ -28,27 +28,29 @@ def test_every_setting_has_another_value_here() -> None:
 
 @pytest.mark.parametrize("name", sorted(OTHER))
 def test_another_value_of_a_setting_is_another_digest(name: str) -> None:
-    assert digest_of({"ruff": RUFF}) != digest_of({"ruff": replace(RUFF, **{name: OTHER[name]})})
+    assert analyses_digest({"ruff": RUFF}) != analyses_digest({"ruff": replace(RUFF, **{name: OTHER[name]})})
 
 
 def test_the_name_counts_and_the_order_does_not() -> None:
     one, other = replace(RUFF, env={"A": "1", "B": "2"}), replace(RUFF, env={"B": "2", "A": "1"})
-    assert digest_of({"a": one, "b": RUFF}) == digest_of({"b": RUFF, "a": other})
-    assert digest_of({"a": RUFF}) != digest_of({"b": RUFF})
-    assert digest_of({"a": RUFF, "b": RUFF}) != digest_of({"a": RUFF})
+    assert analyses_digest({"a": one, "b": RUFF}) == analyses_digest({"b": RUFF, "a": other})
+    assert analyses_digest({"a": RUFF}) != analyses_digest({"b": RUFF})
+    assert analyses_digest({"a": RUFF, "b": RUFF}) != analyses_digest({"a": RUFF})
 
 
 def test_one_argument_is_not_two_and_a_line_feed_makes_no_second_analysis() -> None:
-    assert written("a", replace(RUFF, command=("x", "y"))) != written("a", replace(RUFF, command=("x y",)))
-    assert "\n" not in written("a", replace(RUFF, command=("x\n{}",)))
+    assert canonical_text("a", replace(RUFF, command=("x", "y"))) != canonical_text(
+        "a", replace(RUFF, command=("x y",))
+    )
+    assert "\n" not in canonical_text("a", replace(RUFF, command=("x\n{}",)))
 
 
 def test_a_default_that_is_written_out_changes_nothing() -> None:
     short = '[analyses.ruff]\ncommand = ["ruff"]\n'
     long = short + 'format = "sarif"\ntimeout = "10m"\nenv = {}\nrequired_tools = []\n'
-    digests = {digest_of(parse(text.encode(), "patchgate.toml").analyses) for text in (short, long)}
+    digests = {analyses_digest(parse(text.encode(), "patchgate.toml").analyses) for text in (short, long)}
     assert len(digests) == 1
-    assert digests.pop() == digest_of({"ruff": AnalysisSettings(("ruff",))})
+    assert digests.pop() == analyses_digest({"ruff": AnalysisSettings(("ruff",))})
 
 
 def test_the_digest_is_what_it_was() -> None:
@@ -58,5 +60,5 @@ def test_the_digest_is_what_it_was() -> None:
         b'{"command":["ruff","check","."],"env":{"NAME":"\\u00e4"},"format":"sarif","name":"ruff",'
         b'"required_tools":[],"timeout":600.0}\n'
     )
-    digest = digest_of({"ruff": replace(RUFF, env={"NAME": "\u00e4"})})
+    digest = analyses_digest({"ruff": replace(RUFF, env={"NAME": "\u00e4"})})
     assert digest == "sha256:" + hashlib.sha256(text).hexdigest()

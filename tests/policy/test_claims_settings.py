@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from patchgate.errors import ConfigError
 from patchgate.git.quoting import is_printable
-from patchgate.policy.claims_settings import BOUNDS, claims_from, suffix_test
+from patchgate.policy.claims_settings import BOUNDS, parse_claims, suffix_test
 from patchgate.policy.config import json_schema, parse
 from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.settings import (
@@ -69,11 +69,11 @@ def read(text: str) -> Config:
 
 def told(written: Any) -> list[tuple[tuple[str | int, ...], str]]:
     """Give what is told of a table, each key without the table's name."""
-    return [(doubt.key[1:], doubt.message) for doubt in claims_from(written)[1]]
+    return [(doubt.key[1:], doubt.message) for doubt in parse_claims(written)[1]]
 
 
 def used(name: str, value: Any) -> Any:
-    return getattr(claims_from({name: value})[0], name)
+    return getattr(parse_claims({name: value})[0], name)
 
 
 # ---- what is read -----------------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ def test_a_number_on_its_bounds_is_used_and_one_beyond_is_clamped_and_told(name:
         (most + 1, most),
         (-(2**70), least),
     ):
-        made, doubts = claims_from({**whole, name: value})
+        made, doubts = parse_claims({**whole, name: value})
         assert getattr(made, name) == expected
         assert len(doubts) == (value != expected)
         for doubt in doubts:
@@ -165,18 +165,18 @@ def test_what_is_no_boolean_never_switches_the_guard_off(value: Any) -> None:
 
 
 def test_one_file_may_have_no_more_than_the_total() -> None:
-    made, doubts = claims_from({TOTAL: 2000, FILE: 5000})
+    made, doubts = parse_claims({TOTAL: 2000, FILE: 5000})
     assert made.contradiction_scan_max_file_bytes == 2000
     assert [doubt.message for doubt in doubts] == [f"5000 is more than {TOTAL}, so 2000 is used"]
 
 
 def test_a_default_that_is_more_than_the_total_is_brought_down_without_a_word() -> None:
-    made, doubts = claims_from({TOTAL: 2000})
+    made, doubts = parse_claims({TOTAL: 2000})
     assert (made.contradiction_scan_max_file_bytes, doubts) == (2000, ())
 
 
 def test_of_a_total_that_was_clamped_the_clamped_value_counts_for_one_file() -> None:
-    made, doubts = claims_from({TOTAL: 5, FILE: 4000})
+    made, doubts = parse_claims({TOTAL: 5, FILE: 4000})
     assert (made.contradiction_scan_max_total_bytes, made.contradiction_scan_max_file_bytes) == (1024, 1024)
     assert len(doubts) == 2
 
@@ -231,7 +231,7 @@ def test_a_marker_that_cannot_be_used_is_left_out_told_and_remembered(
 ) -> None:
     """C4, C26: markers are data; a typo in one makes nothing weaker, since it is remembered."""
     good = {"name": "other", "pattern": "OTHER", "example": "OTHER"}
-    made, doubts = claims_from({"markers": [good, marker]})
+    made, doubts = parse_claims({"markers": [good, marker]})
     assert made.markers == (MarkerSettings("other", "OTHER", "OTHER"),)
     assert made.has_unusable_markers
     (doubt,) = doubts
@@ -241,21 +241,21 @@ def test_a_marker_that_cannot_be_used_is_left_out_told_and_remembered(
 
 
 def test_of_two_markers_with_one_name_the_second_is_left_out() -> None:
-    made, doubts = claims_from({"markers": [FILL_ME, FILL_ME]})
+    made, doubts = parse_claims({"markers": [FILL_ME, FILL_ME]})
     assert (len(made.markers), made.has_unusable_markers) == (1, True)
     assert "names another marker already" in doubts[0].message
 
 
 def test_markers_that_are_no_list_are_unusable() -> None:
-    made, doubts = claims_from({"markers": "FILL_ME"})
+    made, doubts = parse_claims({"markers": "FILL_ME"})
     assert (made.markers, made.has_unusable_markers, len(doubts)) == ((), True, 1)
 
 
 def test_more_than_fifty_markers_are_told_and_those_beyond_are_left_out() -> None:
     many = [FILL_ME | {"name": f"m{number}"} for number in range(51)]
-    made, doubts = claims_from({"markers": many})
+    made, doubts = parse_claims({"markers": many})
     assert (len(made.markers), made.has_unusable_markers, len(doubts)) == (50, True, 1)
-    assert claims_from({"markers": many[:50]})[1] == ()
+    assert parse_claims({"markers": many[:50]})[1] == ()
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ def test_more_than_fifty_markers_are_told_and_those_beyond_are_left_out() -> Non
 )
 def test_an_ordinary_marker_is_used(pattern: str) -> None:
     example = "FILL-ME: the price" if "this" not in pattern else "Fill me in"
-    made, doubts = claims_from({"markers": [{"name": "fill-me", "pattern": pattern, "example": example}]})
+    made, doubts = parse_claims({"markers": [{"name": "fill-me", "pattern": pattern, "example": example}]})
     assert (doubts, made.has_unusable_markers, len(made.markers)) == ((), False, 1)
 
 
@@ -300,7 +300,7 @@ values = st.recursive(
 @settings(max_examples=often(200), deadline=None)
 def test_any_value_of_the_table_gives_settings_within_their_bounds(written: Any) -> None:
     """C26: malformed config cannot crash."""
-    made, doubts = claims_from(written)
+    made, doubts = parse_claims(written)
     assert {type(made.contradiction_guard_enabled), type(made.contradiction_guard_strict_coverage)} == {bool}
     for name, (least, most) in BOUNDS.items():
         value = getattr(made, name)
@@ -426,7 +426,7 @@ def test_a_key_that_nobody_knows_is_a_warning_and_the_right_one_is_suggested(val
 def test_a_pattern_that_cannot_be_used_excludes_nothing_and_is_a_warning(
     value: Any, used: tuple[str, ...], places: list[int | None]
 ) -> None:
-    made, doubts = claims_from({"exclude": value})
+    made, doubts = parse_claims({"exclude": value})
     assert (made, made.has_unusable_markers) == (ClaimsSettings(exclude=used), False)
     told_of = [("claims", "exclude", *(() if place is None else (place,))) for place in places]
     assert [doubt.key for doubt in doubts] == told_of

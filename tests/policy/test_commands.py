@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from patchgate.errors import ConfigError, Mistake
 from patchgate.git.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, Entry, FileChange
 from patchgate.git.path import RepoPath
-from patchgate.policy.command import expand, files_of, in_order, needs_files
+from patchgate.policy.command import expand, files_of, needs_files, ordered_commands
 from patchgate.policy.config import json_schema, parse
 from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.settings import CommandSettings, Config
@@ -275,7 +275,7 @@ def test_the_schema_refuses_what_the_reader_refuses(text: str) -> None:
 
 
 def test_lint_commands_come_before_tests_each_as_they_are_written() -> None:
-    names = [name for name, _ in in_order(read(FULL).commands)]
+    names = [name for name, _ in ordered_commands(read(FULL).commands)]
     assert names == ["ruff", "2_types", "unit-tests"]
 
 

@@ -14,7 +14,7 @@ from patchgate.policy.strict_json import (
     MAX_VALUES,
     JsonDocument,
     JsonFault,
-    Place,
+    JsonPath,
     dotted,
     read_json,
 )
@@ -152,5 +152,5 @@ def test_a_terminal_is_never_obeyed() -> None:
         (("inputs", "a\x1b"), 'inputs["a\\x1b"]'),
     ],
 )
-def test_places_are_written_for_readers(place: Place, words: str) -> None:
+def test_places_are_written_for_readers(place: JsonPath, words: str) -> None:
     assert dotted(place) == words

@@ -14,8 +14,8 @@ from patchgate.git.objects import Objects
 from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import Repository, open_repository
 from patchgate.policy.settings import AnalysisSettings
-from patchgate.verify.analysis_runner import Around, Runner
-from patchgate.verify.analyze import source_of
+from patchgate.verify.analysis_runner import AnalysisEnvironment, AnalysisRunner
+from patchgate.verify.analyze import find_tree
 from tests.world import Repo
 
 NOW = 1_700_000_000.0
@@ -64,9 +64,9 @@ class Desk(Repo):
         return self.path.parent / f"count of {name}"
 
     @property
-    def around(self) -> Around:
+    def around(self) -> AnalysisEnvironment:
         """What the command line would hand in."""
-        return Around(self.env, self.env["XDG_CACHE_HOME"], lambda what, seconds: None, NOW)
+        return AnalysisEnvironment(self.env, self.env["XDG_CACHE_HOME"], lambda what, seconds: None, NOW)
 
     @contextmanager
     def opened(self) -> Iterator[tuple[Repository, Objects, PrivateStore]]:
@@ -78,8 +78,8 @@ class Desk(Repo):
     def known(self, analyses: Mapping[str, AnalysisSettings]) -> TreeRuns | None:
         """Ask for what is kept of the analyses of what is staged; None where anything would have to run."""
         with self.opened() as (_, objects, store):
-            tree, _ = source_of(objects, store, "staged")
-            runner = Runner(objects, store, analyses, self.around)
+            tree, _ = find_tree(objects, store, "staged")
+            runner = AnalysisRunner(objects, store, analyses, self.around)
             wanted = runner._wanted(tree)
             found = {each.name: run for each in wanted if (run := runner._known(each)) is not None}
             return TreeRuns(tree, runner._digest(wanted), found) if len(found) == len(wanted) else None
@@ -87,8 +87,8 @@ class Desk(Repo):
     def runs(self, analyses: Mapping[str, AnalysisSettings], what: str = "staged") -> TreeRuns:
         """Ask for the runs of a source."""
         with self.opened() as (_, objects, store):
-            tree, commit = source_of(objects, store, what)
-            return Runner(objects, store, analyses, self.around).runs(tree, commit)
+            tree, commit = find_tree(objects, store, what)
+            return AnalysisRunner(objects, store, analyses, self.around).runs(tree, commit)
 
     def run_of(self, analyses: Mapping[str, AnalysisSettings], what: str = "staged") -> AnalysisRun:
         """Ask for the only run of a source."""
@@ -106,8 +106,8 @@ class Desk(Repo):
     def twice(self, analyses: Mapping[str, AnalysisSettings]) -> tuple[TreeRuns, TreeRuns]:
         """Run the analyses of the staged tree two times."""
         with self.opened() as (_, objects, store):
-            tree, commit = source_of(objects, store, "staged")
-            return Runner(objects, store, analyses, self.around).twice(tree, commit)
+            tree, commit = find_tree(objects, store, "staged")
+            return AnalysisRunner(objects, store, analyses, self.around).twice(tree, commit)
 
     def stored(self) -> list[Path]:
         """List the entries of the store."""

@@ -17,9 +17,9 @@ from patchgate.verify.suppression_abuse import (
     WHILE_REGRESSIONS,
     WITH_CODE,
     WITHOUT_INTENT,
-    grown,
+    find_triggers,
     has_functional_code,
-    triggers,
+    has_grown,
 )
 from tests.verify.analysis_cases import found, path
 
@@ -59,7 +59,7 @@ A, B = {"rule": "F401", "line": 3}, {"rule": "E501", "line": 9}
     ],
 )  # fmt: skip
 def test_a_baseline_that_lost_entries_or_moved_them_has_not_grown(after: bytes | None) -> None:
-    assert not grown(_raw(ENTRIES), after)
+    assert not has_grown(_raw(ENTRIES), after)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_a_baseline_that_lost_entries_or_moved_them_has_not_grown(after: bytes |
     ],
 )  # fmt: skip
 def test_a_baseline_with_an_entry_that_it_had_not_has_grown(after: bytes) -> None:
-    assert grown(_raw(ENTRIES), after)
+    assert has_grown(_raw(ENTRIES), after)
 
 
 @pytest.mark.parametrize(
@@ -114,13 +114,13 @@ def test_a_baseline_with_an_entry_that_it_had_not_has_grown(after: bytes) -> Non
     ],
 )
 def test_lines_and_new_files_grow_by_what_they_hold(before: bytes | None, after: bytes, has: bool) -> None:
-    assert grown(before, after) is has
+    assert has_grown(before, after) is has
 
 
 def test_entries_with_several_numbers_may_all_get_smaller() -> None:
     before = [{"rule": "X", "line": 9, "column": 5}, {"rule": "X", "line": 5, "column": 9}]
-    assert not grown(_raw(before), _raw([{"rule": "X", "line": 4, "column": 8}]))
-    assert grown(_raw(before), _raw([{"rule": "X", "line": 9, "column": 9}]))
+    assert not has_grown(_raw(before), _raw([{"rule": "X", "line": 4, "column": 8}]))
+    assert has_grown(_raw(before), _raw([{"rule": "X", "line": 9, "column": 9}]))
 
 
 ROWS = {"a.py": [["E1", 3], ["E2", 1]]}
@@ -163,8 +163,8 @@ def _file(number: int, **more: Any) -> bytes:
     ],
 )  # fmt: skip
 def test_a_number_belongs_to_what_stands_beside_it(before: Any, after: Any) -> None:
-    assert grown(_raw(before), _raw(after))
-    assert grown(_raw({"in": before}), _raw({"in": after}))
+    assert has_grown(_raw(before), _raw(after))
+    assert has_grown(_raw({"in": before}), _raw({"in": after}))
 
 
 @pytest.mark.parametrize(
@@ -190,8 +190,8 @@ def test_a_number_belongs_to_what_stands_beside_it(before: Any, after: Any) -> N
     ],
 )  # fmt: skip
 def test_less_of_an_entry_is_no_growth(before: Any, after: Any) -> None:
-    assert not grown(_raw(before), _raw(after))
-    assert not grown(_raw({"in": before}), _raw({"in": after}))
+    assert not has_grown(_raw(before), _raw(after))
+    assert not has_grown(_raw({"in": before}), _raw({"in": after}))
 
 
 _JSON = some.recursive(
@@ -206,17 +206,17 @@ _JSON = some.recursive(
 @given(some.lists(_JSON, max_size=5))
 def test_any_json_is_no_growth_of_itself_and_of_nothing_less(value: list[Any]) -> None:
     whole = _raw({"entries": value})
-    assert not grown(whole, _raw({"entries": value[::-1]}))
+    assert not has_grown(whole, _raw({"entries": value[::-1]}))
     for index in range(len(value)):
-        assert not grown(whole, _raw({"entries": value[:index] + value[index + 1 :]}))
-    assert grown(whole, _raw({"entries": [*value, "new"]}))
-    assert grown(whole, _raw({"entries": [*value, {"new": 1}]}))
+        assert not has_grown(whole, _raw({"entries": value[:index] + value[index + 1 :]}))
+    assert has_grown(whole, _raw({"entries": [*value, "new"]}))
+    assert has_grown(whole, _raw({"entries": [*value, {"new": 1}]}))
 
 
 @given(some.none() | some.binary(max_size=200), some.none() | some.binary(max_size=200))
 def test_no_bytes_can_crash_it(before: bytes | None, after: bytes | None) -> None:
-    assert isinstance(grown(before, after), bool)
-    assert not grown(before, before)
+    assert isinstance(has_grown(before, after), bool)
+    assert not has_grown(before, before)
 
 
 REGRESSED = AnalysisComparison(new=(found("other/b.py"),))
@@ -242,11 +242,11 @@ def test_growth_is_suspicious_for_four_reasons(
 ) -> None:
     """A19 and A20: any regression in the whole repository, also an external one, makes it suspicious."""
     known = {"has_intent": has_intent, "has_code": has_code, "comparison": comparison}
-    assert triggers(has_changed=True, has_grown=True, **known) == expected  # type: ignore[arg-type]
-    assert triggers(has_changed=False, has_grown=False, **known) == ()  # type: ignore[arg-type]
+    assert find_triggers(has_changed=True, has_grown=True, **known) == expected  # type: ignore[arg-type]
+    assert find_triggers(has_changed=False, has_grown=False, **known) == ()  # type: ignore[arg-type]
     # Any change counts while there are regressions; for the other reasons only growth does.
     only = tuple(each for each in expected if each == WHILE_REGRESSIONS)
-    assert triggers(has_changed=True, has_grown=False, **known) == only  # type: ignore[arg-type]
+    assert find_triggers(has_changed=True, has_grown=False, **known) == only  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

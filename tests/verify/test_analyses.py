@@ -15,7 +15,7 @@ from patchgate.commands.analysis_results import AnalysisOutcome
 from patchgate.git import scratch
 from patchgate.git.scratch.tree_cache import home_of
 from patchgate.storage.lock import hold
-from patchgate.verify.analysis_runner import Runner
+from patchgate.verify.analysis_runner import AnalysisRunner
 from tests.verify.analysis_world import REPORT, Desk, sarif
 from tests.world import Repo
 
@@ -284,7 +284,7 @@ def test_who_waits_for_the_scratch_tree_is_told_so(tmp_path: Path) -> None:
 
         around = replace(desk.around, tell=tell)
         tree = desk.ask("rev-parse", "HEAD^{tree}")
-        runs = Runner(objects, store, desk.analysis(), around).runs(tree)
+        runs = AnalysisRunner(objects, store, desk.analysis(), around).runs(tree)
     assert runs is not None
     assert runs.is_evaluated
     assert told[0][0] == "waiting for somebody else who uses the scratch tree"

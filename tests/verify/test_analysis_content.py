@@ -15,7 +15,7 @@ from patchgate.git.objects import Objects
 from patchgate.git.path import RepoPath
 from patchgate.git.private_store import PrivateStore
 from patchgate.git.repository import Repository, open_repository
-from patchgate.verify.analyze import Analysed, analysis_policy, source_of
+from patchgate.verify.analyze import AnalysedTree, analysis_policy, find_tree
 from tests.world import Repo
 
 RUFF = '[analyses.ruff]\ncommand = ["ruff", "check", "."]\n'
@@ -29,10 +29,10 @@ def reading(repo: Repo) -> Iterator[Reader]:
         yield repository, objects, store
 
 
-def source(repo: Repo, what: str) -> Analysed:
+def source(repo: Repo, what: str) -> AnalysedTree:
     """Find a source; everything in its tree must be there."""
     with reading(repo) as (repository, objects, store):
-        found = source_of(objects, store, what)
+        found = find_tree(objects, store, what)
         repository.output("ls-tree", "-r", "-t", found.tree, variables=store.variables)
         assert found.tree == objects.empty_tree or objects.header(found.tree) is not None
         return found
@@ -164,7 +164,7 @@ def test_the_index_of_this_very_moment_counts(tmp_path: Path) -> None:
     tree = repo.git("write-tree", GIT_INDEX_FILE=other).decode().strip()
     repository = open_repository({**repo.env, "GIT_INDEX_FILE": other}, str(repo.path))
     with PrivateStore(repository) as store, Objects(repository, store.variables) as objects:
-        assert source_of(objects, store, "staged").tree == tree
+        assert find_tree(objects, store, "staged").tree == tree
 
 
 def test_nothing_is_written_to_the_repository(tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def test_lines_are_those_of_the_tree_and_not_of_the_disk(tmp_path: Path) -> None
     files_before(repo)
     repo.write("a/d.py", "written since\n")
     with reading(repo) as (_, objects, store):
-        lines = lines_of(objects, source_of(objects, store, "HEAD").tree)
+        lines = lines_of(objects, find_tree(objects, store, "HEAD").tree)
         found = {
             name: lines(RepoPath(os.fsencode(name)))
             for name in ("a/d.py", "a", "link", "no", "a//d.py", "e.py/x")

@@ -14,7 +14,7 @@ from hypothesis import strategies as some
 from patchgate.commands.analysis_results import AnalysisOutcome, AnalysisResult, AnalysisRun, Measurement
 from patchgate.git.path import RepoPath
 from patchgate.verify import analysis_runner as analysis_store
-from patchgate.verify.analysis_runner import AnalysisStore, settled
+from patchgate.verify.analysis_runner import AnalysisStore, canonical_run
 
 KEYS = [f"{number:064x}" for number in range(20)]
 NOW = 1_700_000_000.0
@@ -97,14 +97,14 @@ def test_a_run_comes_back_with_all_that_it_told_in_one_order(
     assert (kept.outcome, kept.tool, kept.warnings) == (run.outcome, run.tool, run.warnings)
     mixed = list(run.results)
     random.Random(seed).shuffle(mixed)
-    assert settled(replace(run, results=tuple(mixed))) == kept
-    assert settled(kept) == kept
+    assert canonical_run(replace(run, results=tuple(mixed))) == kept
+    assert canonical_run(kept) == kept
 
 
 def test_the_digest_is_of_what_was_told_and_not_of_where_it_ran() -> None:
-    told = settled(run(result(), result(2)))
+    told = canonical_run(run(result(), result(2)))
     elsewhere = replace(run(result(2), result()), key=KEYS[1], tool="/usr/bin/ruff", warnings=())
-    assert settled(elsewhere).digest == told.digest
+    assert canonical_run(elsewhere).digest == told.digest
     others = (
         run(),
         replace(run(), outcome=AnalysisOutcome.FINDINGS),
@@ -115,7 +115,7 @@ def test_the_digest_is_of_what_was_told_and_not_of_where_it_ran() -> None:
         run(result(), result(2), result(2)),
         replace(run(), measurements=(Measurement("ruff", RepoPath(b"a"), "f", "complexity", 3),)),
     )
-    assert len({told.digest, *(settled(other).digest for other in others)}) == len(others) + 1
+    assert len({told.digest, *(canonical_run(other).digest for other in others)}) == len(others) + 1
 
 
 def test_results_are_ordered_by_place_and_line(tmp_path: Path) -> None:
@@ -208,5 +208,5 @@ def test_a_time_that_goes_back_keeps_the_entry_readable(tmp_path: Path) -> None:
 def test_where_nothing_can_be_written_the_run_is_given_all_the_same(tmp_path: Path) -> None:
     (tmp_path / "patchgate").write_text("a file where the folder would be")
     kept = store(tmp_path).keep(run(result()))
-    assert kept == settled(run(result()))
+    assert kept == canonical_run(run(result()))
     assert store(tmp_path).find(KEYS[0]) is None

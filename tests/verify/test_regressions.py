@@ -19,7 +19,7 @@ from patchgate.commands.analysis_results import (
 from patchgate.git.path import RepoPath
 from patchgate.intents.intent import IntentScope
 from patchgate.verify.regressions import compare
-from patchgate.verify.verification_verdict import Question, decide, own_of, part
+from patchgate.verify.verification_verdict import VerificationInputs, decide, ownership_test, split_by_owner
 from tests.verify.analysis_cases import found, intent_of, path, report, scope_of
 
 
@@ -158,20 +158,20 @@ def test_findings_are_the_intents_where_any_path_is_within_its_scope() -> None:
         found("x.py", "F1", "m", 1, "y.py", "src/a.py"),
     ]
     outside = [found("src/b.py"), found("src/a.py.bak"), found("x.py", "F1", "m", 1, "y.py")]
-    assert part([*outside, *inside], own_of(scope)) == (tuple(inside), tuple(outside))
+    assert split_by_owner([*outside, *inside], ownership_test(scope)) == (tuple(inside), tuple(outside))
 
 
 def test_a_finding_without_a_path_is_the_intents() -> None:
     """A5: what names no file cannot be somebody else's."""
-    assert part([found("")], own_of(scope_of("a.py"))) == ((found(""),), ())
+    assert split_by_owner([found("")], ownership_test(scope_of("a.py"))) == ((found(""),), ())
 
 
 def test_without_a_scope_everything_is_the_changes_own() -> None:
     """A1 and A6: attribution runs only with an intent; without one nothing is external."""
     results = [found("a.py"), found("b.py"), found("")]
-    assert part(results, None) == (tuple(results), ())
+    assert split_by_owner(results, None) == (tuple(results), ())
     worsened = [WorsenedMetric(path("b.py"), "f", "complexity", 1, 2)]
-    assert part(worsened, None) == (tuple(worsened), ())
+    assert split_by_owner(worsened, None) == (tuple(worsened), ())
 
 
 def test_attribution_takes_patterns_as_fnmatch_does_and_literal_names_first() -> None:
@@ -179,34 +179,43 @@ def test_attribution_takes_patterns_as_fnmatch_does_and_literal_names_first() ->
     scope = scope_of("src/*.py", "app/[id].tsx")
     own = [found("src/a.py"), found("src/deep/b.py"), found("app/[id].tsx"), found("app/i.tsx")]
     external = [found("SRC/a.py"), found("app/x.tsx")]
-    assert part([*own, *external], own_of(scope)) == (tuple(own), tuple(external))
+    assert split_by_owner([*own, *external], ownership_test(scope)) == (tuple(own), tuple(external))
 
 
 def test_a_scope_of_names_that_are_no_text_attributes_them() -> None:
     name = path(b"caf\xe9 \xe2\x86\x92 'x'.py")
     result = replace(found("a.py"), paths=(name,))
     for entry in (name, path(b"caf\xe9*.py")):
-        assert part([result], own_of(replace(scope_of(), allowed=(entry,)))) == ((result,), ())
-    assert part([result], own_of(replace(scope_of(), allowed=(path(b"caf\xe8*.py"),)))) == ((), (result,))
+        assert split_by_owner([result], ownership_test(replace(scope_of(), allowed=(entry,)))) == (
+            (result,),
+            (),
+        )
+    assert split_by_owner([result], ownership_test(replace(scope_of(), allowed=(path(b"caf\xe8*.py"),)))) == (
+        (),
+        (result,),
+    )
 
 
 def test_worsened_metrics_are_parted_by_their_path() -> None:
     """A17: intent_worsened and external_worsened."""
     inside, outside = (WorsenedMetric(path(name), "f", "complexity", 1, 2) for name in ("a.py", "b.py"))
-    assert part([outside, inside], own_of(scope_of("a.py"))) == ((inside,), (outside,))
+    assert split_by_owner([outside, inside], ownership_test(scope_of("a.py"))) == ((inside,), (outside,))
 
 
 def test_what_is_only_in_files_that_were_dirty_before_and_still_are_so_is_external() -> None:
     scope, dirty = scope_of("a.py", "b.py"), {path("b.py"), path("c.py")}
     own = [found("a.py"), found("b.py", "F1", "m", 1, "a.py"), found("")]
     external = [found("b.py"), found("b.py", "F1", "m", 1, "c.py"), found("x.py", "F1", "m", 1, "b.py")]
-    assert part([*own, *external], own_of(scope, dirty, AnalysisComparison())) == (
+    assert split_by_owner([*own, *external], ownership_test(scope, dirty, AnalysisComparison())) == (
         tuple(own),
         tuple(external),
     )
-    assert part(external, None) == (tuple(external), ())
+    assert split_by_owner(external, None) == (tuple(external), ())
     inside, outside = (WorsenedMetric(path(name), "f", "complexity", 1, 2) for name in ("a.py", "b.py"))
-    assert part([outside, inside], own_of(scope, dirty, AnalysisComparison())) == ((inside,), (outside,))
+    assert split_by_owner([outside, inside], ownership_test(scope, dirty, AnalysisComparison())) == (
+        (inside,),
+        (outside,),
+    )
 
 
 def test_what_is_new_since_the_declaration_in_a_file_that_was_dirty_is_the_works() -> None:
@@ -214,11 +223,14 @@ def test_what_is_new_since_the_declaration_in_a_file_that_was_dirty_is_the_works
     there, fresh = found("b.py", "F1"), found("b.py", "F2")
     was, grew = (WorsenedMetric(path("b.py"), name, "complexity", 1, 9) for name in ("was", "grew"))
     since = AnalysisComparison(new=(fresh,), worsened=(replace(grew, before=5),))
-    assert part([there, fresh], own_of(scope, dirty, since)) == ((fresh,), (there,))
-    assert part([was, grew], own_of(scope, dirty, since)) == ((grew,), (was,))
+    assert split_by_owner([there, fresh], ownership_test(scope, dirty, since)) == ((fresh,), (there,))
+    assert split_by_owner([was, grew], ownership_test(scope, dirty, since)) == ((grew,), (was,))
     # Outside of the scope it stays somebody else's; and where nobody knows what was there, all is the work's.
-    assert part([there, fresh], own_of(scope_of("a.py"), dirty, since)) == ((), (there, fresh))
-    assert part([there, fresh], own_of(scope, dirty)) == ((there, fresh), ())
+    assert split_by_owner([there, fresh], ownership_test(scope_of("a.py"), dirty, since)) == (
+        (),
+        (there, fresh),
+    )
+    assert split_by_owner([there, fresh], ownership_test(scope, dirty)) == ((there, fresh), ())
 
 
 def test_whether_a_path_is_the_scopes_is_asked_once_for_all_signals() -> None:
@@ -238,7 +250,7 @@ def test_whether_a_path_is_the_scopes_is_asked_once_for_all_signals() -> None:
     ]
     intent = intent_of(Asked((path("in.py"),)))
     comparison = AnalysisComparison(new=tuple(new), worsened=tuple(worsened), thresholds=tuple(states))
-    answer = decide(Question(report("before"), report("after"), comparison, intent=intent))
+    answer = decide(VerificationInputs(report("before"), report("after"), comparison, intent=intent))
     assert (len(answer.external_regressions), len(answer.external_thresholds)) == (100, 2)
     assert sorted(asked) == [path("x.py"), path("y.py")]
 
@@ -246,7 +258,7 @@ def test_whether_a_path_is_the_scopes_is_asked_once_for_all_signals() -> None:
 def test_a_finding_in_scope_behind_many_external_ones_is_found() -> None:
     """A2: parting comes before any cut, however many there are."""
     many = [found(f"other/{number}.py", mark=str(number)) for number in range(2500)]
-    own, external = part(compared([], [*many, found("z.py")]).new, own_of(scope_of("z.py")))
+    own, external = split_by_owner(compared([], [*many, found("z.py")]).new, ownership_test(scope_of("z.py")))
     assert own == (found("z.py"),)
     assert len(external) == 2500
 
@@ -292,7 +304,7 @@ def test_the_order_of_a_report_and_moved_lines_change_nothing(
 
 @given(_RESULTS, some.lists(some.sampled_from(["a.py", "b.py", "c.py", "*", "[ab].py"]), max_size=3))
 def test_parting_loses_nothing_and_doubles_nothing(results: list[AnalysisResult], names: list[str]) -> None:
-    own, external = part(results, own_of(scope_of(*names)))
+    own, external = split_by_owner(results, ownership_test(scope_of(*names)))
     assert sorted(map(repr, (*own, *external))) == sorted(map(repr, results))
     assert all(each.path is not None for each in external)
 

@@ -11,8 +11,8 @@ from patchgate.commands.analysis_results import (
 from patchgate.git.path import RepoPath
 from patchgate.intents.intent import IntentScope
 from patchgate.policy.settings import ThresholdSettings
-from patchgate.verify.regressions import caused_by, compare
-from patchgate.verify.verification_verdict import own_of, part
+from patchgate.verify.regressions import compare, is_caused_by
+from patchgate.verify.verification_verdict import ownership_test, split_by_owner
 from tests.verify.analysis_cases import found, measured, path, report, scope_of
 
 LIMIT = ThresholdSettings("complexity", "complexity", 10)
@@ -36,10 +36,10 @@ def causes(
     compared: AnalysisComparison, scope: IntentScope, dirty: frozenset[RepoPath] = frozenset()
 ) -> bool:
     """Tell whether the work of a scope made the only threshold of a comparison worse."""
-    is_own = own_of(scope, dirty, AnalysisComparison())
-    own, worsened = part(compared.new, is_own)[0], part(compared.worsened, is_own)[0]
+    is_own = ownership_test(scope, dirty, AnalysisComparison())
+    own, worsened = split_by_owner(compared.new, is_own)[0], split_by_owner(compared.worsened, is_own)[0]
     (only,) = compared.thresholds
-    return caused_by(only, (*own, *worsened))
+    return is_caused_by(only, (*own, *worsened))
 
 
 def test_a_limit_is_inclusive() -> None:

@@ -22,9 +22,9 @@ from patchgate.report.rules import Level
 from patchgate.report.rules.scope import SCOPE_RULES, VERIFY_RULES
 from patchgate.report.verdict import Verdict
 from patchgate.verify.regressions import compare
-from patchgate.verify.verification_reasons import MOST, Obstacle, findings_of
-from patchgate.verify.verification_result import ExternalCommit, Status, Verification
-from patchgate.verify.verification_verdict import Question, decide
+from patchgate.verify.verification_reasons import MOST, VerificationReason, findings_of
+from patchgate.verify.verification_result import ExternalCommit, VerificationResult, VerificationStatus
+from patchgate.verify.verification_verdict import VerificationInputs, decide
 from tests.verify.analysis_cases import found, intent_of, measured, path, report, scope_of
 
 SCOPE = scope_of("in.py", related=["tests/test_in.py"])
@@ -32,7 +32,7 @@ INTENT = intent_of(SCOPE)
 CLEAN, VIOLATED = ScopeCheck(), ScopeCheck(unexpected=(path("other.py"),))
 BASELINE = path("ruff-baseline.json")
 ANY = (False, True)
-GONE = Obstacle("its time is over", "git patchgate intent recover i-1")
+GONE = VerificationReason("its time is over", "git patchgate intent recover i-1")
 
 
 def worse(where: str, before: float = 9, after: float = 12) -> WorsenedMetric:
@@ -46,15 +46,15 @@ def crossed(where: str, before: float = 9, after: float = 12) -> ThresholdState:
     return ThresholdState("complexity", "complexity", 10, before, after, before > 10, after > 10, (over,))
 
 
-def question(comparison: AnalysisComparison | None = None, **more: Any) -> Question:
+def question(comparison: AnalysisComparison | None = None, **more: Any) -> VerificationInputs:
     """Ask about two trees, with an intent whose scope is kept."""
     known = {"intent": INTENT, "scope": CLEAN if more.get("intent", INTENT) else None, **more}
-    return Question(report("before"), report("after"), comparison or AnalysisComparison(), **known)
+    return VerificationInputs(report("before"), report("after"), comparison or AnalysisComparison(), **known)
 
 
 def asked(
     *, intent: bool, own: bool, external: bool, worsened: bool, caused: bool, scope: bool, **more: Any
-) -> Question:
+) -> VerificationInputs:
     """Ask about one row of the table."""
     names = ["in.py"] * own + ["out.py"] * external
     state = crossed("in.py" if caused else "out.py") if worsened else crossed("in.py", 1, 2)
@@ -66,40 +66,40 @@ def asked(
 
 
 # intent, own regressions, external ones, gate worsened, intent caused it, scope violated: status
-TABLE: list[tuple[Any, Any, Any, Any, Any, Any, Status]] = [
-    (False, True, ANY, ANY, ANY, False, Status.VIOLATED),
-    (False, ANY, True, ANY, ANY, False, Status.VIOLATED),
-    (False, ANY, ANY, True, ANY, False, Status.VIOLATED),
-    (False, False, False, False, ANY, False, Status.ACCEPTED),
-    (True, True, ANY, ANY, ANY, ANY, Status.VIOLATED),
-    (True, False, ANY, True, True, False, Status.VIOLATED),
-    (True, False, ANY, True, False, False, Status.ACCEPTED_WITH_EXTERNAL_CHANGES),
-    (True, False, True, False, False, False, Status.ACCEPTED_WITH_EXTERNAL_CHANGES),
-    (True, False, False, False, False, False, Status.ACCEPTED),
-    (True, False, ANY, ANY, ANY, True, Status.VIOLATED),
+TABLE: list[tuple[Any, Any, Any, Any, Any, Any, VerificationStatus]] = [
+    (False, True, ANY, ANY, ANY, False, VerificationStatus.VIOLATED),
+    (False, ANY, True, ANY, ANY, False, VerificationStatus.VIOLATED),
+    (False, ANY, ANY, True, ANY, False, VerificationStatus.VIOLATED),
+    (False, False, False, False, ANY, False, VerificationStatus.ACCEPTED),
+    (True, True, ANY, ANY, ANY, ANY, VerificationStatus.VIOLATED),
+    (True, False, ANY, True, True, False, VerificationStatus.VIOLATED),
+    (True, False, ANY, True, False, False, VerificationStatus.ACCEPTED_WITH_EXTERNAL_CHANGES),
+    (True, False, True, False, False, False, VerificationStatus.ACCEPTED_WITH_EXTERNAL_CHANGES),
+    (True, False, False, False, False, False, VerificationStatus.ACCEPTED),
+    (True, False, ANY, ANY, ANY, True, VerificationStatus.VIOLATED),
 ]
 NAMES = ("intent", "own", "external", "worsened", "caused", "scope")
 
 
-def _rows() -> Iterator[tuple[dict[str, bool], Status]]:
+def _rows() -> Iterator[tuple[dict[str, bool], VerificationStatus]]:
     for *cells, status in TABLE:
         for values in product(*(cell if isinstance(cell, tuple) else (cell,) for cell in cells)):
             yield dict(zip(NAMES, values, strict=True)), status
 
 
 @pytest.mark.parametrize(("row", "status"), list(_rows()))
-def test_the_decision_table(row: dict[str, bool], status: Status) -> None:
+def test_the_decision_table(row: dict[str, bool], status: VerificationStatus) -> None:
     """A12, A13, A14 and A18: every row, with both values where a cell says any."""
     answer = decide(asked(**row))
     assert answer.status is status
-    assert bool(answer.violations) is (status is Status.VIOLATED)
-    assert bool(answer.next_step) is (status is Status.VIOLATED)
+    assert bool(answer.violations) is (status is VerificationStatus.VIOLATED)
+    assert bool(answer.next_step) is (status is VerificationStatus.VIOLATED)
     assert answer.reason
 
 
 def test_the_table_leaves_no_case_out() -> None:
     """A18: every combination is in one row at least, and no two rows contradict each other."""
-    known: dict[tuple[bool, ...], Status] = {}
+    known: dict[tuple[bool, ...], VerificationStatus] = {}
     for row, status in _rows():
         key = tuple(row.values())
         assert known.setdefault(key, status) is status
@@ -135,7 +135,7 @@ def test_a_threshold_that_fails_as_it_did_before_is_reported_and_refuses_nothing
     same = AnalysisComparison(thresholds=(crossed("in.py", 11, 11),))
     for asked_ in (question(same), question(same, intent=None), question(same, preexisting="refuse")):
         answer = decide(asked_)
-        assert (answer.status, answer.violations) == (Status.ACCEPTED, ())
+        assert (answer.status, answer.violations) == (VerificationStatus.ACCEPTED, ())
         assert (answer.before_gate, answer.after_gate, answer.gate_worsened) == (True, True, False)
         assert answer.preexisting == same.thresholds
         assert "(pre-existing)" in answer.reason
@@ -146,7 +146,7 @@ def test_a_threshold_that_fails_as_it_did_before_is_reported_and_refuses_nothing
     assert decide(absolute).violations == ("gate_failures",)
     assert decide(absolute).preexisting == ()
     # A tree has nothing that differs from itself.
-    assert decide(replace(absolute, same_tree=True)).status is Status.ACCEPTED
+    assert decide(replace(absolute, same_tree=True)).status is VerificationStatus.ACCEPTED
     higher = AnalysisComparison(worsened=(worse("in.py", 11, 30),), thresholds=(crossed("in.py", 11, 30),))
     for asked_ in (question(higher), question(higher, intent=None)):
         assert decide(asked_).violations == ("gate_failures",)
@@ -158,7 +158,7 @@ def test_an_accepted_change_that_raises_a_value_is_not_said_to_make_nothing_wors
     raised = AnalysisComparison(worsened=(worse("in.py", 0, 1),))
     for intent in (INTENT, None):
         same, higher = (decide(question(each, intent=intent)) for each in (AnalysisComparison(), raised))
-        assert (same.status, higher.status) == (Status.ACCEPTED, Status.ACCEPTED)
+        assert (same.status, higher.status) == (VerificationStatus.ACCEPTED, VerificationStatus.ACCEPTED)
         assert "nothing got worse" in same.reason
         assert "nothing got worse" not in higher.reason
         assert "1 value is higher" in higher.reason
@@ -174,7 +174,9 @@ def test_a_crossing_counts_where_a_symbol_of_the_intent_rose_in_that_metric() ->
         answer = decide(
             question(AnalysisComparison(worsened=(own, worse("out.py")), thresholds=(crossed("out.py"),)))
         )
-        status = Status.VIOLATED if is_caused else Status.ACCEPTED_WITH_EXTERNAL_CHANGES
+        status = (
+            VerificationStatus.VIOLATED if is_caused else VerificationStatus.ACCEPTED_WITH_EXTERNAL_CHANGES
+        )
         assert (answer.status, answer.intent_caused_gate, answer.gate_worsened) == (status, is_caused, True)
         assert worse("out.py") in answer.external_worsened
 
@@ -200,9 +202,9 @@ def test_an_answer_has_both_sides_of_everything() -> None:
 def test_an_in_scope_regression_behind_many_external_ones_is_not_hidden() -> None:
     many = [found(f"out{number}.py") for number in range(2500)]
     runs = report("before"), report("after", [*many, found("in.py")])
-    answer = decide(Question(*runs, compare(*runs, (), {}), intent=INTENT, scope=CLEAN))
+    answer = decide(VerificationInputs(*runs, compare(*runs, (), {}), intent=INTENT, scope=CLEAN))
     assert answer.intent_regressions == (found("in.py"),)
-    assert answer.status is Status.VIOLATED
+    assert answer.status is VerificationStatus.VIOLATED
 
 
 BEFORE, AFTER = report("before"), report("after")
@@ -222,7 +224,12 @@ NO_ANSWER = {"outcome": AnalysisOutcome.NOT_EVALUATED}
         (BEFORE, replace(AFTER, tree=BEFORE.tree), {}, "are one report"),
         (BEFORE, replace(AFTER, runs=BEFORE.runs), {}, "are one report"),
         (BEFORE, AFTER, {"comparison": None}, "were not compared"),
-        (BEFORE, AFTER, {"unverified": (Obstacle("HEAD has others", "declare anew"),)}, "HEAD has others"),
+        (
+            BEFORE,
+            AFTER,
+            {"unverified": (VerificationReason("HEAD has others", "declare anew"),)},
+            "HEAD has others",
+        ),
         (BEFORE, AFTER, {"intent": intent_of(SCOPE, State.QUEUED)}, "waits until another"),
     ],
 )
@@ -234,7 +241,7 @@ def test_what_was_not_compared_like_with_like_is_unverified(
     comparison = AnalysisComparison(new=(found("in.py"),), thresholds=(crossed("in.py"),))
     asked_ = replace(question(comparison, strictness=strictness), before=before, after=after, **more)
     answer = decide(asked_)
-    assert answer.status is Status.UNVERIFIED
+    assert answer.status is VerificationStatus.UNVERIFIED
     assert said in answer.reason
     assert answer.next_step
     assert answer.status.verdict is Verdict.UNDECIDED
@@ -246,21 +253,25 @@ def test_what_was_not_compared_like_with_like_is_unverified(
 def test_equal_findings_of_two_trees_are_two_runs() -> None:
     """A15: only the report of one tree that is presented for another is the same run."""
     runs = report("before", [found("a.py")]), report("after", [found("a.py")])
-    answer = decide(Question(*runs, compare(*runs, (), {}), intent=INTENT, scope=CLEAN))
-    assert answer.status is Status.ACCEPTED
+    answer = decide(VerificationInputs(*runs, compare(*runs, (), {}), intent=INTENT, scope=CLEAN))
+    assert answer.status is VerificationStatus.ACCEPTED
 
 
 def test_one_tree_before_and_after_may_have_one_run() -> None:
     asked_ = replace(question(same_tree=True), after=BEFORE)
-    assert decide(asked_).status is Status.ACCEPTED
+    assert decide(asked_).status is VerificationStatus.ACCEPTED
 
 
 def test_an_intent_that_is_not_what_was_declared_is_expired() -> None:
     """A16: whatever else is; nothing is parted, for no intent is in force."""
     comparison = AnalysisComparison(new=(found("in.py"), found("out.py")), thresholds=(crossed("in.py"),))
-    other = Obstacle("the report has another digest", "clear it")
+    other = VerificationReason("the report has another digest", "clear it")
     answer = decide(question(comparison, faults=(GONE, other), scope=VIOLATED))
-    assert (answer.status, answer.reason, answer.next_step) == (Status.EXPIRED, GONE.reason, GONE.next_step)
+    assert (answer.status, answer.reason, answer.next_step) == (
+        VerificationStatus.EXPIRED,
+        GONE.reason,
+        GONE.next_step,
+    )
     assert answer.status.verdict is Verdict.UNDECIDED
     assert (answer.intent_regressions, answer.external_regressions, answer.caused) == ((), (), ())
     assert answer.comparison is comparison
@@ -276,7 +287,7 @@ def test_the_first_reason_in_the_order_decides() -> None:
     comparison = AnalysisComparison(
         (found("in.py"),), worsened=(worse("in.py"),), thresholds=(crossed("in.py"),)
     )
-    lost = Obstacle("HEAD has others", "declare anew")
+    lost = VerificationReason("HEAD has others", "declare anew")
     worst = question(comparison, faults=(GONE,), scope=VIOLATED, unverified=(lost,), **SUSPICIOUS)
     queued = replace(worst, faults=(), intent=intent_of(SCOPE, State.QUEUED))
     in_scope = replace(worst, faults=())
@@ -288,9 +299,15 @@ def test_the_first_reason_in_the_order_decides() -> None:
     order = [worst, queued, in_scope, verified, honest, regressed, only_gate, clean]
     answers = [decide(each) for each in order]
     assert [answer.status for answer in answers] == [
-        Status.EXPIRED, Status.UNVERIFIED, Status.VIOLATED, Status.UNVERIFIED,
-        Status.VIOLATED, Status.VIOLATED, Status.VIOLATED, Status.ACCEPTED,
-    ]  # fmt: skip
+        VerificationStatus.EXPIRED,
+        VerificationStatus.UNVERIFIED,
+        VerificationStatus.VIOLATED,
+        VerificationStatus.UNVERIFIED,
+        VerificationStatus.VIOLATED,
+        VerificationStatus.VIOLATED,
+        VerificationStatus.VIOLATED,
+        VerificationStatus.ACCEPTED,
+    ]
     said = [
         "its time is over", "waits until another", "other.py is outside", "HEAD has others",
         "ruff-baseline.json grew", "1 finding is new", "the threshold complexity fails", "nothing got worse",
@@ -305,13 +322,13 @@ def test_the_first_reason_in_the_order_decides() -> None:
 def test_abuse_is_a_violation_though_the_regression_is_external() -> None:
     """A19 and A20: baselines are the whole repository's, whatever the scope."""
     answer = decide(question(AnalysisComparison(new=(found("out.py"),)), grown=(BASELINE,)))
-    assert answer.status is Status.VIOLATED
+    assert answer.status is VerificationStatus.VIOLATED
     assert answer.violations == ("baseline_abuse:baseline_updated_while_regressions_present",)
 
 
 def test_any_change_of_a_baseline_counts_while_there_are_regressions() -> None:
     """A20: also entries that were moved or taken out; without a regression only growth does."""
-    for new, status in (((found("out.py"),), Status.VIOLATED), ((), Status.ACCEPTED)):
+    for new, status in (((found("out.py"),), VerificationStatus.VIOLATED), ((), VerificationStatus.ACCEPTED)):
         answer = decide(question(AnalysisComparison(new=new), changed=(BASELINE,), has_code=True))
         assert answer.status is status
         assert (answer.baselines, answer.grown) == (((BASELINE,), ()) if new else ((), ()))
@@ -327,7 +344,11 @@ def test_suppressions_that_grew_are_abuse_like_a_baseline() -> None:
     assert (answer.baselines, answer.suppressed) == ((), (found("out.py"), found("x.py")))
     assert answer.reason == "2 suppressions grew together with changed code"
     alone = decide(question(AnalysisComparison(suppressed=(found("out.py"),))))
-    assert (alone.status, alone.abuse, alone.suppressed) == (Status.ACCEPTED, (), (found("out.py"),))
+    assert (alone.status, alone.abuse, alone.suppressed) == (
+        VerificationStatus.ACCEPTED,
+        (),
+        (found("out.py"),),
+    )
 
 
 def test_a_baseline_that_grew_without_an_intent_is_a_violation() -> None:
@@ -341,7 +362,7 @@ def test_relaxed_tells_regressions_and_thresholds_and_refuses_nothing_for_them()
     )
     for intent in (INTENT, None):
         answer = decide(question(comparison, intent=intent, strictness="relaxed"))
-        assert answer.status is Status.ACCEPTED
+        assert answer.status is VerificationStatus.ACCEPTED
         assert (answer.violations, answer.told) == ((), ("structural_regressions", "gate_failures"))
         assert "reported only" in answer.reason
         levels = {finding.level for finding in findings_of(answer)}
@@ -360,7 +381,7 @@ def test_relaxed_lets_no_scope_violation_forbidden_path_or_abuse_through(
     more: dict[str, Any], violation: str
 ) -> None:
     answer = decide(question(strictness="relaxed", **more))
-    assert answer.status is Status.VIOLATED
+    assert answer.status is VerificationStatus.VIOLATED
     assert answer.violations == (violation,)
     assert Level.ERROR in {finding.level for finding in findings_of(answer)}
 
@@ -368,8 +389,8 @@ def test_relaxed_lets_no_scope_violation_forbidden_path_or_abuse_through(
 def test_a_threshold_that_nobody_measures_is_a_warning() -> None:
     runs = report("before"), report("after")
     comparison = compare(*runs, [ThresholdSettings("size", "lines", 10)], {})
-    answer = decide(Question(*runs, comparison, warnings=("first",)))
-    assert answer.status is Status.ACCEPTED
+    answer = decide(VerificationInputs(*runs, comparison, warnings=("first",)))
+    assert answer.status is VerificationStatus.ACCEPTED
     assert answer.warnings == ("first", "the threshold size limits lines, which no analysis measures")
 
 
@@ -384,8 +405,8 @@ def test_a_metric_that_was_told_and_is_told_no_more_leaves_it_unverified(
 ) -> None:
     runs = report("before", (), [measured("a.py", before, "f", "branches")]), report("after")
     given = {"intent": intent, "scope": CLEAN if intent else None, "strictness": strictness}
-    answer = decide(Question(*runs, compare(*runs, LIMITS, {}), **given))
-    assert answer.status is Status.UNVERIFIED
+    answer = decide(VerificationInputs(*runs, compare(*runs, LIMITS, {}), **given))
+    assert answer.status is VerificationStatus.UNVERIFIED
     assert answer.reason == "the threshold few limits branches, which is not measured any more"
     assert answer.next_step == (
         "let an analysis measure branches again, or first take the threshold out of the policy, "
@@ -396,9 +417,9 @@ def test_a_metric_that_was_told_and_is_told_no_more_leaves_it_unverified(
 def test_a_metric_that_one_symbol_still_has_is_told() -> None:
     before = [measured(name, 2, name, "branches") for name in ("a.py", "b.py")]
     runs = report("before", (), before), report("after", (), before[1:])
-    assert decide(Question(*runs, compare(*runs, LIMITS, {}))).status is Status.ACCEPTED
+    assert decide(VerificationInputs(*runs, compare(*runs, LIMITS, {}))).status is VerificationStatus.ACCEPTED
     runs = report("before"), runs[1]
-    assert decide(Question(*runs, compare(*runs, LIMITS, {}))).status is Status.ACCEPTED
+    assert decide(VerificationInputs(*runs, compare(*runs, LIMITS, {}))).status is VerificationStatus.ACCEPTED
 
 
 def test_what_is_found_in_files_that_are_dirty_as_before_is_not_the_intents() -> None:
@@ -407,17 +428,18 @@ def test_what_is_found_in_files_that_are_dirty_as_before_is_not_the_intents() ->
         new=(found("in.py"),), worsened=(worse("in.py"),), thresholds=(crossed("in.py"),)
     )
     answer = decide(question(comparison, intent=intent, dirty=dirty, since=AnalysisComparison()))
-    assert answer.status is Status.ACCEPTED_WITH_EXTERNAL_CHANGES
+    assert answer.status is VerificationStatus.ACCEPTED_WITH_EXTERNAL_CHANGES
     assert (answer.intent_regressions, answer.external_regressions) == ((), (found("in.py"),))
     assert (answer.intent_worsened, answer.external_worsened) == ((), (worse("in.py"),))
     assert (answer.intent_caused_gate, answer.gate_worsened) == (False, True)
     # What is new since, or where nobody knows what is, counts.
     assert (
-        decide(question(comparison, intent=intent, dirty=dirty, since=comparison)).status is Status.VIOLATED
+        decide(question(comparison, intent=intent, dirty=dirty, since=comparison)).status
+        is VerificationStatus.VIOLATED
     )
-    assert decide(question(comparison, intent=intent, dirty=dirty)).status is Status.VIOLATED
+    assert decide(question(comparison, intent=intent, dirty=dirty)).status is VerificationStatus.VIOLATED
     # Changed since, it is none of these any more.
-    assert decide(question(comparison, intent=intent)).status is Status.VIOLATED
+    assert decide(question(comparison, intent=intent)).status is VerificationStatus.VIOLATED
 
 
 def test_what_is_external_is_passed_on() -> None:
@@ -432,7 +454,7 @@ def test_a_verification_end_to_end_from_reports() -> None:
     limit = [ThresholdSettings("complexity", "complexity", 10)]
     moved = compare(before, after, limit, {path("new.py"): path("in.py")})
     scope = intent_of(scope_of("in.py", "new.py"))
-    answer = decide(Question(before, after, moved, intent=scope, scope=CLEAN))
+    answer = decide(VerificationInputs(before, after, moved, intent=scope, scope=CLEAN))
     assert answer.violations == ("gate_failures",)
     assert answer.reason == "the threshold complexity fails: complexity is 12, over 10 (passed before)"
 
@@ -469,7 +491,7 @@ def test_nothing_of_a_repository_or_a_tool_reaches_a_terminal_raw() -> None:
         assert all(text.isprintable() for text in texts)
 
 
-def _told(answer: Verification) -> list[tuple[str, Level, str | None, int | None]]:
+def _told(answer: VerificationResult) -> list[tuple[str, Level, str | None, int | None]]:
     return [
         (each.rule, each.level, str(each.path) if each.path else None, each.line)
         for each in findings_of(answer)
@@ -504,11 +526,13 @@ def test_findings_tell_what_is_whose_and_where() -> None:
 @pytest.mark.parametrize(
     ("asked_", "fault"), [(question(faults=(GONE,)), GONE), (question(unverified=(GONE,)), GONE)]
 )
-def test_what_could_not_be_verified_is_one_undecided_error(asked_: Question, fault: Obstacle) -> None:
+def test_what_could_not_be_verified_is_one_undecided_error(
+    asked_: VerificationInputs, fault: VerificationReason
+) -> None:
     answer = decide(replace(asked_, scope=VIOLATED, grown=(BASELINE,), has_code=True))
     if not asked_.faults:
         # The scope decides before it: then there is a verdict.
-        assert answer.status is Status.VIOLATED
+        assert answer.status is VerificationStatus.VIOLATED
         answer = decide(replace(asked_, grown=(BASELINE,), has_code=True))
     errors = [each for each in findings_of(answer) if each.level is Level.ERROR]
     assert [(each.rule, each.message, each.hint) for each in errors] == [
@@ -542,7 +566,9 @@ def test_every_finding_is_of_a_rule_of_these_stages() -> None:
 
 
 @pytest.mark.parametrize(("row", "status"), list(_rows()))
-def test_findings_lead_to_the_same_verdict_as_the_status(row: dict[str, bool], status: Status) -> None:
+def test_findings_lead_to_the_same_verdict_as_the_status(
+    row: dict[str, bool], status: VerificationStatus
+) -> None:
     """A14: what is violated is an error, and nothing else is."""
     errors = [each for each in findings_of(decide(asked(**row))) if each.level is Level.ERROR]
     assert bool(errors) is (status.verdict is not Verdict.ACCEPTED)
@@ -610,6 +636,6 @@ def test_of_a_threshold_under_an_intent_that_is_over_nobody_is_blamed() -> None:
 def test_where_both_trees_are_the_same_it_says_that_nothing_was_compared() -> None:
     for same in (replace(question(intent=None), same_tree=True), replace(question(), same_tree=True)):
         told = decide(same)
-        assert told.status is Status.ACCEPTED
+        assert told.status is VerificationStatus.ACCEPTED
         assert told.reason.startswith("there is nothing to compare")
         assert not decide(replace(same, same_tree=False)).reason.startswith("there is nothing")

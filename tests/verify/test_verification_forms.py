@@ -24,7 +24,7 @@ from patchgate.commands.analysis_results import (
 from patchgate.git.path import RepoPath
 from patchgate.intents.intent import ScopeCheck
 from patchgate.verify.verification_json import json_schema, render
-from patchgate.verify.verification_result import ExternalCommit, Status, Verification
+from patchgate.verify.verification_result import ExternalCommit, VerificationResult, VerificationStatus
 from patchgate.verify.verification_sarif import render as render_sarif
 from tests.report.verdict_reports import HOSTILE
 
@@ -48,7 +48,7 @@ def runs(
     return TreeRuns(tree * 40, "sha256:" + "0" * 64, {"ruff": run})
 
 
-def whole(*, raw: bytes = b"src/a.py", text: str = "x") -> Verification:
+def whole(*, raw: bytes = b"src/a.py", text: str = "x") -> VerificationResult:
     """Make a verification in which everything has something to say."""
     own = result(raw, rule=text, message=text)
     other = result("lib/b.py", 2)
@@ -56,8 +56,8 @@ def whole(*, raw: bytes = b"src/a.py", text: str = "x") -> Verification:
     gone = result("lib/c.py", 4)
     worse = WorsenedMetric(path(raw), text, "complexity", None, 11.5)
     over = ThresholdState("limit", "complexity", 10, 3, 11.5, False, True, (worse, own))
-    return Verification(
-        Status.VIOLATED,
+    return VerificationResult(
+        VerificationStatus.VIOLATED,
         text,
         intent="i-0123abcd",
         before=runs("a", old, gone),
@@ -85,9 +85,9 @@ def whole(*, raw: bytes = b"src/a.py", text: str = "x") -> Verification:
 
 VERIFICATIONS = {
     "whole": whole(),
-    "nothing known": Verification(Status.EXPIRED, "its time is over"),
-    "not evaluated": Verification(
-        Status.UNVERIFIED,
+    "nothing known": VerificationResult(VerificationStatus.EXPIRED, "its time is over"),
+    "not evaluated": VerificationResult(
+        VerificationStatus.UNVERIFIED,
         "ruff is missing",
         before=runs("a"),
         after=runs("b", outcome=AnalysisOutcome.NOT_EVALUATED),
@@ -134,7 +134,7 @@ def test_a_path_that_is_no_plain_text_has_its_bytes_beside_it() -> None:
     assert document["intent_regressions"][0]["path_b64"] == "Y2Fm6Q=="
 
 
-def states(verification: Verification) -> list[tuple[str, int | None, str | None, str | None]]:
+def states(verification: VerificationResult) -> list[tuple[str, int | None, str | None, str | None]]:
     """Tell of each result where it is, what became of it and whose it is."""
     log = json.loads(render_sarif(verification))
     found = []

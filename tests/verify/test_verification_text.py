@@ -18,11 +18,11 @@ from patchgate.commands.analysis_results import (
 from patchgate.git.path import RepoPath
 from patchgate.git.quoting import is_printable
 from patchgate.intents.intent import ScopeCheck
-from patchgate.verify.verification_result import ExternalCommit, Status, Verification
+from patchgate.verify.verification_result import ExternalCommit, VerificationResult, VerificationStatus
 from patchgate.verify.verification_text import render
 from tests.report.verdict_reports import HOSTILE
 
-ACCEPTED = Verification(Status.ACCEPTED, "nothing got worse")
+ACCEPTED = VerificationResult(VerificationStatus.ACCEPTED, "nothing got worse")
 
 
 def path(text: str) -> RepoPath:
@@ -36,13 +36,13 @@ def result(
     return AnalysisResult("ruff", "ruff", rule, "error", "`os` imported but unused", paths, line, "0" * 32)
 
 
-def lines(verification: Verification, **how: int) -> list[str]:
+def lines(verification: VerificationResult, **how: int) -> list[str]:
     return render(verification, color=False, **how).splitlines()
 
 
 def test_the_verdict_stands_first_with_its_reason_and_last_with_what_counts() -> None:
-    verification = Verification(
-        Status.VIOLATED,
+    verification = VerificationResult(
+        VerificationStatus.VIOLATED,
         "1 finding is new",
         intent_regressions=(result(),),
         violations=("structural_regressions",),
@@ -53,9 +53,9 @@ def test_the_verdict_stands_first_with_its_reason_and_last_with_what_counts() ->
     assert told[-2:] == ["help: fix what the analyses report", "rejected: regression"]
 
 
-@pytest.mark.parametrize("status", Status)
+@pytest.mark.parametrize("status", VerificationStatus)
 def test_the_first_and_the_last_line_say_the_verdict_and_the_rules_and_never_the_status(
-    status: Status,
+    status: VerificationStatus,
 ) -> None:
     violations = ("gate_failures", "scope_violation", "baseline_abuse:x", "baseline_abuse:y")
     scope = ScopeCheck((path("c.py"),), (path("patchgate.toml"),))
@@ -73,7 +73,7 @@ def test_what_is_accepted_says_at_the_end_on_what_it_rests() -> None:
     assert lines(nothing)[-1] == "accepted: no new findings, 4 as before"
     told = replace(
         ACCEPTED,
-        status=Status.ACCEPTED_WITH_EXTERNAL_CHANGES,
+        status=VerificationStatus.ACCEPTED_WITH_EXTERNAL_CHANGES,
         comparison=compared,
         external_regressions=compared.new,
     )
@@ -184,15 +184,15 @@ def test_what_could_not_be_evaluated_says_why_and_what_to_do() -> None:
     assert told[told.index("    bandit: it is missing") + 1] == "    help: install it"
 
 
-def foreign(raw: bytes) -> Verification:
+def foreign(raw: bytes) -> VerificationResult:
     """Make a verification in which every text and path is foreign."""
     text, name = raw.decode("utf-8", "surrogateescape"), RepoPath.from_git(raw)
     found = AnalysisResult("ruff", text, text, "error", text, (name,), 1, "0" * 32)
     worse = WorsenedMetric(name, text, text, 1, 2)
     state = ThresholdState(text, text, 1, 1, 2, False, True, (worse, found))
     run = AnalysisRun("told", "", "", AnalysisOutcome.NOT_EVALUATED, text, text, text)
-    return Verification(
-        Status.VIOLATED,
+    return VerificationResult(
+        VerificationStatus.VIOLATED,
         text,
         intent=text,
         after=TreeRuns("a" * 40, "", {"told": run}),
@@ -223,7 +223,7 @@ def test_nothing_foreign_writes_anything_but_itself(name: str) -> None:
 
 
 def test_colour_adds_nothing_but_colour() -> None:
-    verification = replace(ACCEPTED, status=Status.EXPIRED)
+    verification = replace(ACCEPTED, status=VerificationStatus.EXPIRED)
     colored = render(verification, color=True)
     assert colored.startswith("\x1b[1;33mundecided\x1b[0m: ")
     assert colored.replace("\x1b[1;33m", "").replace("\x1b[0m", "") == render(verification, color=False)

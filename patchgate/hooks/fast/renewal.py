@@ -243,13 +243,13 @@ def _is_used(repository: Repository) -> bool:
 def _at_head(repository: Repository) -> tuple[str, Policy] | None:
     """Read the policy that judges what is committed on HEAD, and its key; None where none can be used."""
     from patchgate.git.objects import Objects
-    from patchgate.policy.tree_policies import Policies, built_in
+    from patchgate.policy.tree_policies import TreePolicies, built_in
 
     with Objects(repository) as objects:
         header = objects.header("HEAD^{tree}")
         if header is None:
             return None
-        policies = Policies(objects)
+        policies = TreePolicies(objects)
         found = policies.at(policies.key(header.oid))
         if found.fault is not None:
             return None

@@ -15,7 +15,7 @@ from patchgate.git.path import RepoPath
 from patchgate.git.quoting import printable
 from patchgate.placeholders.claims.claim import Claim
 from patchgate.placeholders.claims.claim_decision import is_hard_invariant
-from patchgate.policy.strict_json import JsonDocument, JsonFault, Place, dotted, read_json
+from patchgate.policy.strict_json import JsonDocument, JsonFault, JsonPath, dotted, read_json
 
 MOST_BYTES = 8 << 20
 MOST_NAME = 1000
@@ -212,7 +212,7 @@ def _mistakes(read: JsonDocument) -> Iterator[tuple[int, str]]:
             yield read.line_of(place), f"`{dotted(place)}` {message}"
 
 
-def _faults(key: str, value: Any) -> Iterator[tuple[Place, str]]:
+def _faults(key: str, value: Any) -> Iterator[tuple[JsonPath, str]]:
     kinds, wanted = _MEMBERS.get(key, ((), ""))
     if not kinds or (value is None and key != "passed"):
         return

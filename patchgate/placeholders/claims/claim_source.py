@@ -45,7 +45,7 @@ from patchgate.placeholders.claims.claim import Content, Unscanned
 from patchgate.placeholders.claims.claim_scan import Looked, Snapshot, Walk
 from patchgate.placeholders.claims.snapshots import ObjectSnapshot, is_in_git
 from patchgate.policy.policy import Policy
-from patchgate.policy.tree_policies import Policies, usable
+from patchgate.policy.tree_policies import TreePolicies, require_usable
 
 _PIECE = 1 << 20
 _NOT_THERE = frozenset({errno.ENOENT, errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL})
@@ -319,9 +319,9 @@ def judged_of(repository: Repository, objects: Objects, asked: Asked) -> tuple[J
             committed=head,
             policy_tree=head,
         )
-    policies = Policies(objects)
+    policies = TreePolicies(objects)
     found = requested_policy(objects, policies, trusted_options(repository))
-    return judged, usable(found or policies.at(policies.key(judged.policy_tree)))
+    return judged, require_usable(found or policies.at(policies.key(judged.policy_tree)))
 
 
 def content_of_work(judged: JudgedContent, named: Collection[RepoPath]) -> JudgedContent:
