@@ -6,6 +6,8 @@ Every one carries one sentence and the next step, so that a surface never shows 
 
 from __future__ import annotations
 
+from patchgate.exit_codes import UNDECIDED, USAGE
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Final
@@ -20,7 +22,7 @@ class PatchgateError(Exception):
     """
 
     kind = "internal"
-    exit_code = 3
+    exit_code = UNDECIDED
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)
@@ -62,7 +64,7 @@ class UsageError(PatchgateError):
     """The arguments are wrong: an unknown revision, a missing file, no repository."""
 
     kind = "usage"
-    exit_code = 2
+    exit_code = USAGE
 
 
 class Mistake:
@@ -108,7 +110,7 @@ class ConfigError(PatchgateError):
     """A config that cannot be used; `mistakes` names every fault of it at once."""
 
     kind = "config"
-    exit_code = 2
+    exit_code = USAGE
 
     def __init__(self, mistakes: tuple[Mistake, ...]) -> None:
         first = mistakes[0]
@@ -132,7 +134,7 @@ class UndecidedError(PatchgateError):
     """It could not be judged: something was missing, unreadable, held, or took too long."""
 
     kind = "undecided"
-    exit_code = 3
+    exit_code = UNDECIDED
 
 
 class DamagedIntentError(UndecidedError):

@@ -2,7 +2,7 @@
 
 Without a signature one counts only where it was given; a signed one by the signers of the tree whose policy
 judged, at a push one that is there already, never what the change itself or a commit before it in the same
-push brings. What does not count is told, where it speaks about a refused change.
+push brings. What does not count gets a warning where it is about a refused change.
 """
 
 from __future__ import annotations
@@ -73,13 +73,13 @@ def find_grants(
     Args:
         refusing: the rules that refuse each of them; none where nothing can be approved.
     """
-    told: list[str] = []
+    warnings: list[str] = []
     own, fault = _of_this_machine(repository)
     if fault is not None and local:
-        told.append(fault)
+        warnings.append(fault)
     grants: list[list[Grant]] = [[] for _ in changes]
     with Objects(repository) as objects:
-        reader = _Notes(objects, notes, told)
+        reader = _Notes(objects, notes, warnings)
         for mine, change, rules in zip(grants, changes, refusing, strict=True):
             if not rules:
                 continue
@@ -91,8 +91,8 @@ def find_grants(
                 mine.extend(Grant(each, each.by, False) for each in unsigned if wanted.is_meant_by(each))
             helping = [grant.statement.rules for grant in mine]
             if not wanted.rules.issubset(itertools.chain.from_iterable(helping)):
-                told += _hints(wanted, unsigned, signed, local=local)
-    return grants, list(dict.fromkeys(told))
+                warnings += _hints(wanted, unsigned, signed, local=local)
+    return grants, list(dict.fromkeys(warnings))
 
 
 def _of_this_machine(repository: Repository) -> tuple[dict[str, list[Statement]], str | None]:
@@ -126,10 +126,10 @@ def _hints(
 class _Notes:
     """Reads the notes about refused changes and checks their signatures."""
 
-    def __init__(self, objects: Objects, places: Sequence[str], told: list[str]) -> None:
+    def __init__(self, objects: Objects, places: Sequence[str], warnings: list[str]) -> None:
         self._objects = objects
         self._places = places
-        self._told = told
+        self._warnings = warnings
         self._signers: dict[str, bytes | None] = {}
         self._checked: dict[tuple[SignedStatement, str], SignatureCheck] = {}
 
@@ -144,9 +144,9 @@ class _Notes:
                     everything += found
                     if n_bad:
                         lines = "1 line" if n_bad == 1 else f"{n_bad} lines"
-                        self._told.append(f"{lines} of the approvals of {_name(wanted)} cannot be read")
+                        self._warnings.append(f"{lines} of the approvals of {_name(wanted)} cannot be read")
             except UndecidedError as error:
-                self._told.append(f"the approvals of {_name(wanted)} do not count: {error.sentence}")
+                self._warnings.append(f"the approvals of {_name(wanted)} do not count: {error.sentence}")
         return list(dict.fromkeys(everything))
 
     def checked(self, wanted: _RefusedChange, found: Sequence[SignedStatement]) -> Iterator[Grant]:
@@ -158,24 +158,24 @@ class _Notes:
             tree = base_tree(self._objects, wanted.change)
             signers = self._signers_of(tree)
         except UndecidedError as error:
-            self._told.append(f"the approvals of {_name(wanted)} do not count: {error.sentence}")
+            self._warnings.append(f"the approvals of {_name(wanted)} do not count: {error.sentence}")
             return
         if tree is None or signers is None:
             origin = printable(wanted.change.policy.origin)
-            self._told.append(
+            self._warnings.append(
                 f"{_NO_SIGNERS} the tree that the policy {origin} is from, so no signature counts"
             )
             return
         if len(meant) > _MOST_CHECKS:
             more = len(meant) - _MOST_CHECKS
-            self._told.append(f"{more} more approvals of {_name(wanted)} were not looked at")
+            self._warnings.append(f"{more} more approvals of {_name(wanted)} were not looked at")
         for signed in meant[:_MOST_CHECKS]:
             done = self._check(signed, tree, signers)
             if done.principal is not None:
                 yield Grant(signed.statement, done.principal, True)
             else:
                 claimed = printable(signed.statement.by)
-                self._told.append(
+                self._warnings.append(
                     f"an approval of {_name(wanted)} that says it is by {claimed} does not count: {done.why}"
                 )
 

@@ -27,7 +27,7 @@ class Governance:
     """
 
     controls: frozenset[RepoPath] = frozenset()
-    alone: bool = True
+    must_be_own_commit: bool = True
     removed: bool = False
     repaired: bool = False
     proposed_faults: tuple[Mistake, ...] = ()

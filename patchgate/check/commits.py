@@ -88,7 +88,7 @@ class _CommitHistory:
         self._is_first: dict[str, bool] = {}
         self._main: tuple[FoundPolicy, str] | None = None
         self._profile = asked.profile
-        self._making = asked.making
+        self._scoped = asked.scoped_commits
         self._keys: dict[str, Key] = {}
         self._hooks: dict[str, bool] = {}
 
@@ -128,8 +128,8 @@ class _CommitHistory:
         return reading
 
     def _profile_of(self, commit: Commit) -> Profile:
-        making = self._making
-        is_made = making is not None and making.binds and commit.oid in making.ids
+        scoped = self._scoped
+        is_made = scoped is not None and scoped.binds and commit.oid in scoped.ids
         return self._profile or (Profile.AGENT if commit.is_agents or is_made else Profile.COMMIT)
 
     def _key_of(self, commit: str) -> Key:
@@ -214,10 +214,10 @@ class _CommitHistory:
         profile = self._profile_of(commit)
         verdict = judge_reading(reading, rules, profile, self._walk.objects)
         policy = rules.before.policy or rules.after.policy
-        if self._making is not None and commit.oid in self._making.ids:
+        if self._scoped is not None and commit.oid in self._scoped.ids:
             controls = frozenset(file.path for file in reading.change.files if is_control(file.path, rules))
             judging = policy or built_in()
-            verdict = self._making.check_scope(verdict, judging, profile, controls, self._walk.objects)
+            verdict = self._scoped.check_scope(verdict, judging, profile, controls, self._walk.objects)
         if policy is None or not policy.refuses_messages(profile):
             return verdict
         # 4 ms to import, and few policies refuse messages.

@@ -43,7 +43,7 @@ def examine(case: Case) -> Iterator[Finding]:
             mistake.hint or "fix that line",
             line=mistake.line,
         )
-    if facts.alone and controls and others:
+    if facts.must_be_own_commit and controls and others:
         named = ", ".join(path.quoted for path in others[:3]) + (", …" if len(others) > 3 else "")
         yield find(
             "policy-change-not-alone",

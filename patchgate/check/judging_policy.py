@@ -206,7 +206,7 @@ def _choose(rules: PolicySides, controls: frozenset[RepoPath]) -> tuple[Policy, 
     before, after = rules.before, rules.after
     faults = after.fault.mistakes[:_MOST_MISTAKES] if after.fault is not None and controls else ()
     if before.is_absent:
-        governance = Governance(controls, alone=False, proposed_faults=faults)
+        governance = Governance(controls, must_be_own_commit=False, proposed_faults=faults)
         if after.policy is not None:
             return after.policy, OWN_POLICY, governance
         return built_in(), BUILT_IN, governance
@@ -226,7 +226,9 @@ def _choose(rules: PolicySides, controls: frozenset[RepoPath]) -> tuple[Policy, 
     return (
         before.policy,
         rules.place,
-        Governance(controls, alone=not rules.is_borrowed, removed=removed, proposed_faults=faults),
+        Governance(
+            controls, must_be_own_commit=not rules.is_borrowed, removed=removed, proposed_faults=faults
+        ),
     )
 
 

@@ -29,7 +29,7 @@ class CheckOptions:
     `fallback` is a revision whose policy counts for commits before which there was none: what comes to a
     branch with a policy is judged by one. `firsts` are those root commits that count as the first of their
     repository; None where that is to be looked up. `since` is the commit that a range begins after: no root
-    in the range is the first, and its policy judges one. `making` are the commits that are made under the
+    in the range is the first, and its policy judges one. `scoped_commits` are those that are made under the
     intents of this worktree. `in_full` has lines counted and patch ids computed whatever the policy
     needs, for a report that a program reads. `counted` is called after every hundred commits, with how many
     are judged, and of how many.
@@ -40,7 +40,7 @@ class CheckOptions:
     policy: Policy | None = None
     fallback: str | None = None
     firsts: frozenset[str] | None = None
-    making: ScopedCommits | None = None
+    scoped_commits: ScopedCommits | None = None
     policy_name: str | None = None
     since: str | None = None
     in_full: bool = False

@@ -52,9 +52,9 @@ class Destination:
     `name` is for sentences, and safe; `default` the full name of the default branch, None where nobody told;
     `had` maps refs to the objects that they have there. `judges_all` is true on a server, where the policy
     that is there judges every ref, not only the protected ones. `symbolic` maps symbolic refs to the refs
-    that git writes for them. `is_empty` is true where it is known that no ref there reaches a commit. `told`
-    maps the refs of a push to what git says that they have there. `is_witnessed` is true where the remote
-    itself says so of the default branch and its value.
+    that git writes for them. `is_empty` is true where it is known that no ref there reaches a commit.
+    `reported` maps the refs of a push to what git says that they have there. `is_witnessed` is true where the
+    remote itself says so of the default branch and its value.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Destination:
     judges_all: bool = False
     symbolic: Mapping[str, str] = field(default_factory=dict)
     is_empty: bool = False
-    told: Mapping[str, str] = field(default_factory=dict)
+    reported: Mapping[str, str] = field(default_factory=dict)
     is_witnessed: bool = False
 
 
@@ -144,7 +144,7 @@ class RefRules:
         Args:
             unlisted: the names that count where that policy names no protected refs.
         """
-        found = self._at(self._commits.get(self._destination.told.get(ref, "")))
+        found = self._at(self._commits.get(self._destination.reported.get(ref, "")))
         if found.is_absent:
             return False
         listed = found.policy.config.push.protected_refs if found.policy is not None else None
@@ -154,7 +154,7 @@ class RefRules:
 
     def _is_unseen(self, ref: str) -> bool:
         """Tell whether git says that a ref has what is not here."""
-        told = self._destination.told.get(ref)
+        told = self._destination.reported.get(ref)
         return told is not None and self._commits.get(told) is None
 
     def _is_shared(self, ref: str) -> bool:
@@ -228,7 +228,7 @@ class RefRules:
             moving = [update for update in updates if self.is_protected(update.ref)]
             own = self._commits.get(moving[0].old or "") if len(moving) == 1 else None
         else:
-            own = self._commits.get(self._destination.told.get(ref, ""))
+            own = self._commits.get(self._destination.reported.get(ref, ""))
             if own is not None and not self._destination.is_witnessed and not self.has_no_policy(own):
                 return [own]
         return [oid for oid in (tip, own) if oid is not None] if tip is not None else []

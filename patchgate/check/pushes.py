@@ -36,7 +36,7 @@ from patchgate.git.revisions import has_commits
 from patchgate.policy.file_kinds import CONFIG_FILE, PYPROJECT_FILE
 from patchgate.policy.policy import Policy, Profile
 from patchgate.policy.tree_policies import Key
-from patchgate.report.verdict import ChangeVerdict, Report, Verdict, WayOut
+from patchgate.report.verdict import ChangeVerdict, RecoveryStep, Report, Verdict
 from patchgate.report.wording import SHORT_OID
 
 _NAMED = 3
@@ -106,7 +106,7 @@ def judge_push_to(
             {**told, **remote.had, **here},
             symbolic=symbolic,
             is_empty=is_empty,
-            told=told,
+            reported=told,
             is_witnessed=is_witnessed,
         )
         terms = RefRules(repository, objects, destination, commits, asked)
@@ -135,8 +135,8 @@ def _deepened(repository: Repository, remote: Remote, push: PushVerdict) -> Push
     if not repository.shallow or all(change.verdict is not Verdict.UNDECIDED for change in refs):
         return push
     named = " " + shlex.quote(remote.name) if remote.is_named else ""
-    way = WayOut("fetch more of the history, then push again:", f"git fetch --deepen=50{named}")
-    return replace(push, report=replace(push.report, ways_out=(way,)))
+    way = RecoveryStep("fetch more of the history, then push again:", f"git fetch --deepen=50{named}")
+    return replace(push, report=replace(push.report, recovery=(way,)))
 
 
 def judge_received(

@@ -49,7 +49,7 @@ def judge_update(
     known: JudgedCommits,
     asked: Callable[[], CheckOptions],
     is_fetch: Callable[[], bool],
-    making: Callable[[Update, Sequence[str]], ScopedCommits | None] = lambda update, fresh: None,
+    scoped_commits: Callable[[Update, Sequence[str]], ScopedCommits | None] = lambda update, fresh: None,
 ) -> Report:
     """Judge what one update of a branch brings.
 
@@ -59,7 +59,7 @@ def judge_update(
         known: what has been answered for.
         asked: tells how to judge; asked only where there is something to judge.
         is_fetch: tells whether a fetch is at work; asked only where a branch is created.
-        making: tells which of the commits that nobody has answered for are made here under an intent.
+        scoped_commits: tells which of the commits that nobody has answered for are made here under an intent.
 
     Raises:
         PatchgateError: it could not be read.
@@ -70,7 +70,7 @@ def judge_update(
     if update.old is None and brought.own and is_fetch():
         brought = fetched_now(repository, update, brought)
     report = judge_unanswered(
-        repository, brought.own, known, asked, update.old, lambda fresh: making(update, fresh)
+        repository, brought.own, known, asked, update.old, lambda fresh: scoped_commits(update, fresh)
     )
     for _, with_landing in feature_functions("with_landing"):
         report = with_landing(repository, update, len(brought.own), report, asked)
@@ -93,7 +93,7 @@ def judge_unanswered(
     known: JudgedCommits,
     asked: Callable[[], CheckOptions],
     over: str | None,
-    making: Callable[[Sequence[str]], ScopedCommits | None] = lambda fresh: None,
+    scoped_commits: Callable[[Sequence[str]], ScopedCommits | None] = lambda fresh: None,
 ) -> Report:
     """Judge those commits of a list that have no receipt.
 
@@ -104,7 +104,7 @@ def judge_unanswered(
         asked: tells how to judge.
         over: the commit that they come on top of; where nothing before a commit had a policy, this one's
             counts, and a receipt from before does not.
-        making: tells which of those without a receipt are made here under an intent.
+        scoped_commits: tells which of those without a receipt are made here under an intent.
     """
     fresh = {commit.oid for commit in commits if not known.receipts.has(commit.oid)}
     unanswered = [commit.oid for commit in commits if commit.oid in fresh]
@@ -115,7 +115,7 @@ def judge_unanswered(
         return Report(())
     terms = asked()
     firsts = _firsts(repository, judged, over, terms)
-    terms = replace(terms, fallback=over, firsts=firsts, making=making(unanswered))
+    terms = replace(terms, fallback=over, firsts=firsts, scoped_commits=scoped_commits(unanswered))
     return judge_commits(repository, require_parents(repository, judged), terms)
 
 

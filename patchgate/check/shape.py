@@ -93,7 +93,7 @@ def propose_split(case: Case, budgets: Iterable[Spending]) -> Split:
 def _apart(case: Case) -> tuple[list[list[RepoPath]], list[list[RepoPath]]]:
     """Part the units that hold control files from the others, where those have to stand alone."""
     units = _units(case)
-    if not case.governance.alone:
+    if not case.governance.must_be_own_commit:
         return [], units
     controls = [unit for unit in units if any(map(case.is_control, unit))]
     return controls, [unit for unit in units if not any(map(case.is_control, unit))] if controls else units

@@ -14,6 +14,7 @@ from types import FrameType
 
 from patchgate.cli.output import internal_error, report_error, write_error
 from patchgate.errors import PatchgateError
+from patchgate.exit_codes import INTERRUPTED, TERMINATED
 
 
 class _Terminated(BaseException):
@@ -89,4 +90,4 @@ def run(arguments: list[str]) -> int:
 def _report_signal(number: int) -> int:
     """Say that a signal ended this process, and give its exit code."""
     write_error("interrupted" if number == signal.SIGINT else "ended by a signal")
-    return 130 if number == signal.SIGINT else 143
+    return INTERRUPTED if number == signal.SIGINT else TERMINATED

@@ -76,7 +76,7 @@ def judge_commit(
     if leaves and not stops and (staged.policy.refuses_messages or _says_anything(report)):
         remember_shown(repository, report, begins=True)
     return HookDecision(
-        replace(report, ways_out=recovery_of_commit(repository, hook)) if stops else report, stops
+        replace(report, recovery=recovery_of_commit(repository, hook)) if stops else report, stops
     )
 
 

@@ -16,25 +16,25 @@ from patchgate.git.operations import Operation, is_past_aborting, operation_in_p
 from patchgate.git.quoting import printable
 from patchgate.git.repository import Repository
 from patchgate.report.rules import Level, Stage
-from patchgate.report.verdict import ChangeVerdict, Finding, Report, Verdict, WayOut
+from patchgate.report.verdict import ChangeVerdict, Finding, RecoveryStep, Report, Verdict
 
 _MOVED_FILES = frozenset({"merge", "pull", "reset", "checkout", "switch", "revert", "cherry-pick"})
 _UNLIKE_INDEX = ("diff-files", "--ignore-submodules=all", "--name-only", "-z")
 _OF_OPERATIONS = frozenset({"", "rebase", "am", "cherry-pick", "revert", "merge", "pull", "commit"})
 _ABORT = {
-    Operation.REBASE: WayOut("undo the rebase:", "git rebase --abort"),
-    Operation.AM: WayOut("take back what git am has applied:", "git am --abort"),
-    Operation.CHERRY_PICK: WayOut("undo the cherry-pick:", "git cherry-pick --abort"),
-    Operation.REVERT: WayOut("undo the revert:", "git revert --abort"),
-    Operation.MERGE: WayOut("give up the merge, with what was resolved in it:", "git merge --abort"),
+    Operation.REBASE: RecoveryStep("undo the rebase:", "git rebase --abort"),
+    Operation.AM: RecoveryStep("take back what git am has applied:", "git am --abort"),
+    Operation.CHERRY_PICK: RecoveryStep("undo the cherry-pick:", "git cherry-pick --abort"),
+    Operation.REVERT: RecoveryStep("undo the revert:", "git revert --abort"),
+    Operation.MERGE: RecoveryStep("give up the merge, with what was resolved in it:", "git merge --abort"),
 }
-_CONTINUE = WayOut(
+_CONTINUE = RecoveryStep(
     "or amend the last commit (git commit --amend), if that is the bad one, and go on:",
     "git rebase --continue",
 )
 
 
-def recovery_steps(repository: Repository, update: Update, command: str) -> tuple[WayOut, ...]:
+def recovery_steps(repository: Repository, update: Update, command: str) -> tuple[RecoveryStep, ...]:
     """Give the commands that lead back from a refused update, by what git is in the middle of.
 
     Git has often moved files and index before it asks. Each keeps what is staged or edited besides, and
@@ -50,7 +50,9 @@ def recovery_steps(repository: Repository, update: Update, command: str) -> tupl
     if operation is Operation.REBASE and is_past_aborting(repository):
         branch = shlex.quote(printable(update.ref.removeprefix(BRANCHES)))
         return (
-            WayOut("leave the rebase, back to the branch:", f"git rebase --quit && git checkout -q {branch}"),
+            RecoveryStep(
+                "leave the rebase, back to the branch:", f"git rebase --quit && git checkout -q {branch}"
+            ),
         )
     if operation is not None:
         return (_ABORT[operation], *((_CONTINUE,) if operation is Operation.REBASE else ()))
@@ -62,7 +64,7 @@ def recovery_steps(repository: Repository, update: Update, command: str) -> tupl
     except UndecidedError:
         # No advice is better than advice that was found from half of what git lists.
         return ()
-    return () if way is None else (WayOut("git has moved index or files already; put them back:", way),)
+    return () if way is None else (RecoveryStep("git has moved index or files already; put them back:", way),)
 
 
 def _back(repository: Repository, head: str, new: str) -> str | None:
@@ -86,7 +88,7 @@ def _names(repository: Repository, *command: str, in_work_tree: bool = False) ->
     return frozenset(done.out.split(b"\0")) - {b""}
 
 
-def recovery_of_commit(repository: Repository, hook: str) -> tuple[WayOut, ...]:
+def recovery_of_commit(repository: Repository, hook: str) -> tuple[RecoveryStep, ...]:
     """Give the command that leads back from a commit that was refused in the middle of something."""
     if hook == "pre-merge-commit":
         return (_ABORT[Operation.MERGE],)

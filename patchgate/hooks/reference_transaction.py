@@ -91,7 +91,7 @@ def judge_transaction(
     if updates:
         whole = without_repeats(repository, whole, stops=stopping is not None)
     if stopping is not None:
-        whole = replace(whole, ways_out=recovery_steps(repository, stopping, command()))
+        whole = replace(whole, recovery=recovery_steps(repository, stopping, command()))
     return HookDecision(whole, stops=stopping is not None)
 
 

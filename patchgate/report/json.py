@@ -119,7 +119,7 @@ def document(report: Report) -> dict[str, Json]:
         "warnings": [plain_json(warning) for warning in report.warnings],
         "ways_out": [
             {"message": plain_json(way.message), "command": plain_json(way.command)}
-            for way in report.ways_out
+            for way in report.recovery
         ],
         "approve": plain_json(report.approve),
     }

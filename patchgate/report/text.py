@@ -156,8 +156,8 @@ def _evidence(change: ChangeVerdict) -> str:
 def _closing(report: Report, ink: _Ink) -> str:
     """Write the end in its fixed order: way out, verdict, retry (hardly anybody reads further up)."""
     lines = [f"{ink('warning', 'warning')}: {wording.safe(warning)}" for warning in report.warnings]
-    lines += _ways_out(report)
-    for way in report.ways_out:
+    lines += _recovery_lines(report)
+    for way in report.recovery:
         # The command stands alone on its line, to be run as it stands.
         lines += [f"way out: {wording.safe(way.message)}", wording.safe(way.command)]
     if report.approve is not None and report.verdict is not Verdict.ACCEPTED:
@@ -174,7 +174,7 @@ def _closing(report: Report, ink: _Ink) -> str:
     return "\n".join(lines)
 
 
-def _ways_out(report: Report) -> list[str]:
+def _recovery_lines(report: Report) -> list[str]:
     """Say how to go on where a refusal is right by the policy, and yet the change is meant."""
     errors = [
         (finding, change.profile)

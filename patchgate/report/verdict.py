@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
+from patchgate.exit_codes import ACCEPTED, REJECTED, UNDECIDED
 from patchgate.git.model import Change, Source
 from patchgate.git.path import RepoPath
 from patchgate.report.rules import RULES, Level, Rule
@@ -30,7 +31,7 @@ class Verdict(StrEnum):
     @property
     def exit_code(self) -> int:
         """The exit code that carries this verdict: 0, 3, 1."""
-        return {"accepted": 0, "undecided": 3, "rejected": 1}[self.value]
+        return {"accepted": ACCEPTED, "undecided": UNDECIDED, "rejected": REJECTED}[self.value]
 
 
 class Outcome(StrEnum):
@@ -212,7 +213,7 @@ class ChangeVerdict:
 
 
 @dataclass(frozen=True, slots=True)
-class WayOut:
+class RecoveryStep:
     """A way on after a refusal: one sentence, and the command that goes it, to be run as it stands."""
 
     message: str
@@ -254,13 +255,13 @@ class Retry:
 class Report:
     """What one command has to say: the verdict on each change, and warnings about the circumstances.
 
-    `ways_out` lead back or on after a refusal; `approve` is the command by which a person may grant an
+    `recovery` leads back or on after a refusal; `approve` is the command by which a person may grant an
     exception, None where nothing of it can be approved. `attempt` and `retry` are those of an `apply`.
     """
 
     changes: tuple[ChangeVerdict, ...]
     warnings: tuple[str, ...] = ()
-    ways_out: tuple[WayOut, ...] = ()
+    recovery: tuple[RecoveryStep, ...] = ()
     approve: str | None = None
     attempt: Attempt | None = None
     retry: Retry | None = None

@@ -70,7 +70,9 @@ def test_a_baseline_may_not_change_together_with_the_policy() -> None:
 
 
 def test_a_root_commit_and_a_first_policy_need_not_stand_alone() -> None:
-    assert rules(case(added(CONFIG), added("a.py"), governance=governed(CONFIG, alone=False))) == []
+    assert (
+        rules(case(added(CONFIG), added("a.py"), governance=governed(CONFIG, must_be_own_commit=False))) == []
+    )
 
 
 def test_what_is_a_control_file_in_this_change_is_told_by_the_facts() -> None:

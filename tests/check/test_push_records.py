@@ -232,7 +232,7 @@ def test_a_shallow_history_is_undecided_under_a_framework_too(
     shallow.forget()
     report = shallow.judge_unpushed("elsewhere")
     assert report.verdict == "undecided"
-    assert report.ways_out[0].command == "git fetch --deepen=50"
+    assert report.recovery[0].command == "git fetch --deepen=50"
 
 
 # What an interrupted push leaves.

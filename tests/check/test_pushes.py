@@ -341,7 +341,7 @@ def test_a_shallow_history_does_not_show_whether_a_protected_ref_is_forced(
     report = shallow.judge(f"main {tip} refs/heads/main {first}")
     assert report.verdict == "undecided"
     assert rules(report) == []
-    assert report.ways_out[0].command == "git fetch --deepen=50 origin"
+    assert report.recovery[0].command == "git fetch --deepen=50 origin"
 
 
 # Protected refs.
